@@ -1,0 +1,62 @@
+# Everything a person does with this repository. `make` alone prints this help.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DISTRIBUTIONS := protos services/chassis services/riskgate services/memory services/agent clients/python clients/cli
+MANIFESTS := pyproject.toml $(addsuffix /pyproject.toml,$(DISTRIBUTIONS))
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help install run demo test check format protos bench constraints clean
+
+help: ## print this help
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+install: $(STAMP) ## create the environment in .venv
+
+$(STAMP): constraints.txt $(MANIFESTS)
+	@echo "Preparing $(VENV) (once, about a minute) …"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Phylactery needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 …")'
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt uv
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --build-constraint constraints.txt \
+		--group dev $(addprefix --editable ,$(DISTRIBUTIONS))
+	@touch $(STAMP)
+
+run: $(STAMP) ## start the three services and chat with the agent
+	@$(BIN)/phylactery run
+
+demo: $(STAMP) ## play a scripted conversation against the real services and show every step
+	@$(BIN)/phylactery demo
+
+test: $(STAMP) ## run every test
+	@$(BIN)/pytest -n 2 --dist loadgroup
+
+check: $(STAMP) ## lint, types, contracts, layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy services clients benchmarks protos/generate.py
+	$(BIN)/lint-imports
+	$(BIN)/buf lint
+	$(BIN)/buf format --diff --exit-code
+
+format: $(STAMP) ## format code and contracts
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+	$(BIN)/buf format --write
+
+protos: $(STAMP) ## generate protos/gen from the contracts
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python protos/generate.py
+
+bench: $(STAMP) ## measure: make bench SUITE=name prints one JSON object a line
+	@$(BIN)/python -m benchmarks $(SUITE)
+
+constraints: $(STAMP) ## pin the newest versions that work together
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras --group dev \
+		--no-emit-index-url --no-emit-find-links --no-annotate --no-header \
+		$(addprefix --no-emit-package phylactery-,protos chassis riskgate memory agent client cli) \
+		--output-file constraints.txt $(MANIFESTS)
+
+clean: ## remove the environment, caches and the local data folder
+	rm -rf $(VENV) .phylactery .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

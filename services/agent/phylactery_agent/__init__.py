@@ -1,0 +1,1 @@
+"""The agent: plans, proposes, suspends, resumes; runs nothing without a receipt."""

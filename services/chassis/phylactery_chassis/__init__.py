@@ -1,0 +1,1 @@
+"""What every Phylactery service shares."""

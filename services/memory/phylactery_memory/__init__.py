@@ -1,0 +1,1 @@
+"""Memory: evicted outputs and the conversation window."""

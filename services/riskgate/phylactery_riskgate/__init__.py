@@ -1,0 +1,1 @@
+"""RiskGate: the deterministic gate every tool call passes."""
