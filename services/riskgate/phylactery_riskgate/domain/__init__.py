@@ -1,0 +1,1 @@
+"""What RiskGate decides and why, with neither a wire nor a database."""

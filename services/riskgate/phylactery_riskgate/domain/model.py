@@ -1,0 +1,156 @@
+"""The words of one decision: the raw call, who asks, where, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal
+
+Json = dict[str, Any]
+"""A JSON object as Python's own types."""
+
+
+class Decision(StrEnum):
+    """The three answers; there is no fourth."""
+
+    ALLOW = "ALLOW"
+    AUTH_REQUIRED = "AUTH_REQUIRED"
+    BLOCKED = "BLOCKED"
+
+
+@dataclass(frozen=True, slots=True)
+class RawCall:
+    """A tool call as proposed: nothing about its arguments has been checked.
+
+    At most one of ``arguments_json`` and ``arguments_struct`` is set; neither means an empty object. The two hashes are
+    the caller's own ("sha256:" and 64 hex digits) and empty where the caller sent none.
+    """
+
+    tool: str
+    tool_call_id: str
+    arguments_json: str | None = None
+    arguments_struct: Json | None = None
+    raw_args_hash: str = ""
+    tool_schema_hash: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The user a call would run for.
+
+    ``level`` counts only where ``direct`` says that the user's own credential carried it. A delegated subject's level
+    is what the bundle's entities.json says for that tenant, and "user" where it says nothing.
+    """
+
+    subject: str
+    tenant: str
+    level: str = "user"
+    groups: frozenset[str] = frozenset()
+    direct: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class CallSite:
+    """The place a call comes from.
+
+    ``thread_tenant`` is the tenant that owns the thread, where the records know one; empty means the caller's own.
+    """
+
+    thread_id: str
+    run_id: str
+    plan_step: str = ""
+    thread_tenant: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One thing that led to a decision, in both languages and never with an argument's value in it."""
+
+    code: str
+    message: str
+    message_es: str
+    path: str = ""
+    policy_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BoundCall:
+    """A call after schema validation and defaults: what is hashed, shown, approved, returned and run."""
+
+    tool: str
+    tool_version: str
+    arguments: Json
+    arguments_json: str
+    args_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A decision and everything that explains it.
+
+    ``bound`` is None where the call could not be bound. ``approval_class`` is set with AUTH_REQUIRED alone and names
+    the least class that would do. ``facts`` is what Cedar was given, with types and paths in the place of values.
+    ``risk`` is None where the tool is unknown; ``raw_args_hash`` is empty where the arguments are no JSON object.
+    """
+
+    decision: Decision
+    reasons: tuple[Reason, ...]
+    bound: BoundCall | None
+    approval_class: str | None
+    policy_ids: tuple[str, ...]
+    bundle_revision: int
+    bundle_hash: str
+    risk: str | None
+    raw_args_hash: str
+    facts: Json = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentView:
+    """One bound argument as an approver sees it; ``display`` is safe to print."""
+
+    path: str
+    display: str
+    control: bool
+    sensitive: bool
+    altered: bool
+
+
+Risk = Literal["low", "medium", "high", "critical"]
+Effect = Literal["read", "write", "irreversible"]
+Idempotency = Literal["read_only", "idempotent_by_key", "reconcilable", "unsafe"]
+Who = Literal["requester", "not_requester"]
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalClass:
+    """Who has to approve and how many; ``rank`` counts from 0 and a class satisfies every class of a lower rank."""
+
+    name: str
+    approvers: int
+    who: Who
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogTool:
+    """One tool as the catalog knows it.
+
+    ``version`` is a hash over the schema and the contract, ``schema_hash`` over the RFC 8785 form of the schema alone.
+    ``controls`` and ``sensitive`` hold JSON Pointers; a pointer covers everything below it.
+    """
+
+    name: str
+    version: str
+    risk: Risk
+    effect: Effect
+    level: str
+    controls: tuple[str, ...]
+    sensitive: tuple[str, ...]
+    schema: Mapping[str, Any]
+    schema_hash: str
+    timeout_seconds: float
+    idempotency: Idempotency
+    description: str
+    description_es: str
