@@ -1,0 +1,39 @@
+"""Time as a dependency: microseconds since the epoch, UTC."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+MICROSECONDS = 1_000_000
+
+
+class Clock(Protocol):
+    """Tells the time."""
+
+    def now_us(self) -> int:
+        """Answers microseconds since the epoch."""
+        ...
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now_us(self) -> int:
+        """Answers microseconds since the epoch."""
+        return time.time_ns() // 1_000
+
+
+class FakeClock:
+    """A clock that a test moves by hand."""
+
+    def __init__(self, now_us: int = 1_790_000_000 * MICROSECONDS) -> None:
+        self._now_us = now_us
+
+    def now_us(self) -> int:
+        """Answers the time it was set to."""
+        return self._now_us
+
+    def advance(self, seconds: float) -> None:
+        """Moves the clock, backwards with a negative number."""
+        self._now_us += round(seconds * MICROSECONDS)

@@ -1,0 +1,52 @@
+"""The edge: requests are checked with pydantic before anything else sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+
+from phylactery_chassis.errors import MAX_VIOLATIONS, InvalidArgument, Violation
+
+Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:-]{1,128}$")]
+"""An id of a thread, a run, a message: 1 to 128 characters of [A-Za-z0-9_.:-]."""
+OptionalIdentifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:-]{0,128}$")]
+"""The same, or empty."""
+LongIdentifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:-]{8,128}$")]
+"""An id a client makes to be idempotent: at least 8 characters."""
+ToolName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,128}$")]
+"""A tool's name."""
+Sha256 = Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
+"""A hash as every contract writes it."""
+OptionalSha256 = Annotated[str, StringConstraints(pattern=r"^(sha256:[0-9a-f]{64})?$")]
+"""The same, or empty."""
+
+_MAX_DESCRIPTION = 100
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class EdgeModel(BaseModel):
+    """A request as the edge accepts it: nothing unknown, nothing coerced."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
+
+
+def parse(model: type[Model], data: Mapping[str, Any]) -> Model:
+    """Answers the checked request.
+
+    Raises InvalidArgument INVALID_REQUEST with at most 20 violations of at most 100 characters, never with a value.
+    """
+    try:
+        return model.model_validate(dict(data))
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_input=False, include_context=False)
+        violations = [
+            Violation(".".join(str(part) for part in item["loc"])[:_MAX_DESCRIPTION], item["msg"][:_MAX_DESCRIPTION])
+            for item in found[:MAX_VIOLATIONS]
+        ]
+        summary = "; ".join(f"{v.field}: {v.description}" for v in violations[:3])
+        raise InvalidArgument(
+            "INVALID_REQUEST", f"the request is not valid: {summary}", violations=violations
+        ) from None

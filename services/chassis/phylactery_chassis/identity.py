@@ -1,0 +1,213 @@
+"""Who calls. The interceptor binds a Principal from the transport; nothing else ever makes one from a request."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal, Protocol
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from phylactery_chassis.errors import PermissionDenied, Unauthenticated
+
+AUTHORIZATION = "authorization"
+SUBJECT_HEADER = "x-phylactery-subject"
+TENANT_HEADER = "x-phylactery-tenant"
+ANY_TENANT = "*"
+_NAME = r"^[A-Za-z0-9_.:@-]{1,128}$"
+_NAME_PATTERN = re.compile(r"[A-Za-z0-9_.:@-]{1,128}")
+"""A single bounded class cannot backtrack, so the standard module is safe here."""
+
+
+class Role(StrEnum):
+    """What an identity may do. policy_admin is not approver; delegate names its end user."""
+
+    CALLER = "caller"
+    DELEGATE = "delegate"
+    APPROVER = "approver"
+    POLICY_ADMIN = "policy_admin"
+    AUDITOR = "auditor"
+    OPERATOR = "operator"
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """The subject a call is served for; actor is the delegate that speaks for it, empty when it speaks itself."""
+
+    subject: str
+    tenant: str
+    roles: frozenset[str]
+    level: str = "user"
+    groups: frozenset[str] = frozenset()
+    actor: str = ""
+    credential_hash: str = field(default="", repr=False)
+
+    @property
+    def delegated(self) -> bool:
+        """Says whether a delegate speaks for the subject."""
+        return bool(self.actor)
+
+    def require(self, role: Role) -> None:
+        """Raises PermissionDenied ROLE_REQUIRED unless the principal has the role."""
+        if role not in self.roles:
+            raise PermissionDenied(
+                "ROLE_REQUIRED",
+                f"'{self.subject}' lacks the role '{role}'; ask whoever keeps the tokens file",
+                metadata={"role": role},
+            )
+
+
+_principal: ContextVar[Principal] = ContextVar("phylactery_principal")
+
+
+def current_principal() -> Principal:
+    """Answers who calls. Raises Unauthenticated outside a call."""
+    try:
+        return _principal.get()
+    except LookupError:
+        raise Unauthenticated("UNAUTHENTICATED", "no identity is bound to this call") from None
+
+
+@contextmanager
+def bind_principal(principal: Principal) -> Iterator[None]:
+    """Binds a principal for the block: the interceptor's way, and a test's."""
+    token = _principal.set(principal)
+    try:
+        yield
+    finally:
+        _principal.reset(token)
+
+
+class Authenticator(Protocol):
+    """Turns a call's metadata into a Principal. Raises Unauthenticated or PermissionDenied."""
+
+    def authenticate(self, metadata: Mapping[str, str]) -> Principal:
+        """Answers who calls."""
+        ...
+
+
+def _checked_name(value: str, header: str) -> str:
+    if _NAME_PATTERN.fullmatch(value) is None:
+        raise Unauthenticated("UNAUTHENTICATED", f"metadata {header} is not 1 to 128 characters of [A-Za-z0-9_.:@-]")
+    return value
+
+
+def _on_behalf(actor: Principal, metadata: Mapping[str, str]) -> Principal:
+    """Answers the end user a delegate names; the user gets the role caller and nothing of the delegate's."""
+    subject = metadata.get(SUBJECT_HEADER, "")
+    tenant = metadata.get(TENANT_HEADER, "")
+    if not subject:
+        if tenant or actor.tenant == ANY_TENANT:
+            raise Unauthenticated(
+                "UNAUTHENTICATED", f"a delegate names its end user in metadata {SUBJECT_HEADER}; it is missing"
+            )
+        return actor
+    actor.require(Role.DELEGATE)
+    if actor.tenant == ANY_TENANT:
+        if not tenant:
+            raise Unauthenticated("UNAUTHENTICATED", f"metadata {TENANT_HEADER} is missing beside {SUBJECT_HEADER}")
+        tenant = _checked_name(tenant, TENANT_HEADER)
+    elif tenant not in ("", actor.tenant):
+        raise PermissionDenied(
+            "ROLE_REQUIRED", "this delegate may speak for its own tenant only", metadata={"role": "delegate"}
+        )
+    else:
+        tenant = actor.tenant
+    return Principal(
+        subject=_checked_name(subject, SUBJECT_HEADER),
+        tenant=tenant,
+        roles=frozenset({Role.CALLER}),
+        actor=actor.subject,
+        credential_hash=actor.credential_hash,
+    )
+
+
+class LoopbackAuthenticator:
+    """Mode none: whoever reaches the loopback address is 'local' with every role, and may name another subject."""
+
+    def __init__(self) -> None:
+        self._local = Principal("local", "local", frozenset(Role))
+
+    def authenticate(self, metadata: Mapping[str, str]) -> Principal:
+        """Answers 'local', or the named subject in the named tenant (default 'local')."""
+        if SUBJECT_HEADER not in metadata and TENANT_HEADER not in metadata:
+            return self._local
+        anywhere = Principal("local", ANY_TENANT, self._local.roles)
+        return _on_behalf(anywhere, {TENANT_HEADER: "local", **metadata})
+
+
+class _TokenEntry(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    hash: str = Field(pattern=r"^sha256:[0-9a-f]{64}$")
+    subject: str = Field(pattern=_NAME)
+    tenant: str = Field(pattern=r"^(\*|[A-Za-z0-9_.:@-]{1,128})$")
+    roles: list[Role] = Field(min_length=1)
+    level: Literal["user", "admin", "system"] = "user"
+    groups: list[str] = []
+
+
+class _TokensFile(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    tokens: list[_TokenEntry] = Field(min_length=1)
+
+
+class TokensFileError(ValueError):
+    """The tokens file cannot be used; the message names file, entry and fault, never a hash."""
+
+
+def token_hash(token: str) -> str:
+    """Answers the form a token is stored in: tokens are random, so a plain SHA-256 is enough."""
+    return "sha256:" + hashlib.sha256(token.encode()).hexdigest()
+
+
+class TokenAuthenticator:
+    """Mode tokens: static bearer tokens, stored hashed in a YAML file, each with subject, tenant and roles."""
+
+    def __init__(self, path: Path) -> None:
+        """Reads the file. Raises TokensFileError."""
+        try:
+            parsed = _TokensFile.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+        except OSError as error:
+            raise TokensFileError(f"{path}: cannot be read ({error.strerror}); set …_TOKENS_FILE to a file") from None
+        except yaml.YAMLError as error:
+            mark = getattr(error, "problem_mark", None)
+            line = f":{mark.line + 1}" if mark else ""
+            raise TokensFileError(f"{path}{line}: is not YAML") from None
+        except ValidationError as error:
+            first = error.errors(include_input=False)[0]
+            where = ".".join(str(part) for part in first["loc"])
+            raise TokensFileError(f"{path}: {where or 'file'}: {first['msg']}") from None
+        self._by_hash = {
+            entry.hash: Principal(
+                subject=entry.subject,
+                tenant=entry.tenant,
+                roles=frozenset(entry.roles),
+                level=entry.level,
+                groups=frozenset(entry.groups),
+                credential_hash=entry.hash,
+            )
+            for entry in parsed.tokens
+        }
+        for principal in self._by_hash.values():
+            if principal.tenant == ANY_TENANT and Role.DELEGATE not in principal.roles:
+                raise TokensFileError(f"{path}: '{principal.subject}' has tenant '*' without the role delegate")
+
+    def authenticate(self, metadata: Mapping[str, str]) -> Principal:
+        """Answers the token's principal, or the end user its delegate names."""
+        header = metadata.get(AUTHORIZATION, "")
+        scheme, _, token = header.partition(" ")
+        if scheme.lower() != "bearer" or not token:
+            raise Unauthenticated("UNAUTHENTICATED", "send metadata 'authorization: Bearer <token>'")
+        principal = self._by_hash.get(token_hash(token))
+        if principal is None:
+            raise Unauthenticated("UNAUTHENTICATED", "this token is not known here; it may have been withdrawn")
+        return _on_behalf(principal, metadata)

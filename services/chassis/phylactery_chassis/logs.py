@@ -1,0 +1,53 @@
+"""Log lines: structlog, one JSON object a line on standard error, correlated with the span they were written in."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import MutableMapping
+from typing import Any
+
+import structlog
+from opentelemetry import trace
+
+_FORBIDDEN = ("code", "token", "authorization", "permit", "arguments", "args", "password", "secret", "receipt")
+"""Keys whose values never reach a line: a slip in one call must not become a leak."""
+
+
+def _redact(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    for key in event:
+        if key.lower() in _FORBIDDEN:
+            event[key] = "«withheld»"
+    return event
+
+
+def _correlate(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    context = trace.get_current_span().get_span_context()
+    if context.is_valid:
+        event["trace_id"] = format(context.trace_id, "032x")
+        event["span_id"] = format(context.span_id, "016x")
+    return event
+
+
+def configure(service: str, level: str = "INFO") -> None:
+    """Sets the process's logging; level is a standard name such as INFO."""
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            _correlate,
+            _redact,
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(ensure_ascii=False),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=False,
+    )
+    structlog.contextvars.bind_contextvars(service=service)
+
+
+def get_logger(name: str) -> Any:
+    """Answers a logger whose lines carry its name as component."""
+    return structlog.get_logger(component=name)  # lazy: bind() here would freeze the configuration before configure()

@@ -1,0 +1,29 @@
+"""Names of spans and attributes.
+
+The rpc.* names are OpenTelemetry's RPC conventions. The GenAI names are still in development in a repository of their
+own, so they stand here alone.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+RPC_SYSTEM: Final = "rpc.system.name"
+RPC_METHOD: Final = "rpc.method"
+RPC_STATUS: Final = "rpc.response.status_code"
+ERROR_TYPE: Final = "error.type"
+RPC_SERVER_DURATION: Final = "rpc.server.call.duration"
+
+INVOKE_AGENT: Final = "invoke_agent"
+PLAN: Final = "plan"
+EXECUTE_TOOL: Final = "execute_tool"
+
+GEN_AI_OPERATION: Final = "gen_ai.operation.name"
+GEN_AI_AGENT: Final = "gen_ai.agent.name"
+GEN_AI_CONVERSATION: Final = "gen_ai.conversation.id"
+GEN_AI_TOOL: Final = "gen_ai.tool.name"
+GEN_AI_TOOL_CALL: Final = "gen_ai.tool.call.id"
+
+RUN_ID: Final = "phylactery.run.id"
+NODE: Final = "phylactery.node"
+DECISION: Final = "phylactery.decision"

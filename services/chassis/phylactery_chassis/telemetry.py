@@ -1,0 +1,151 @@
+"""Traces and metrics: OpenTelemetry, to a collector where one is named, and always to a file of finished spans.
+
+The file needs no collector, is written span by span, and so survives a SIGKILL.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from opentelemetry import context as otel_context
+from opentelemetry import metrics, trace
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from phylactery_chassis import semconv
+
+_MAX_FILE_BYTES = 64 * 1024 * 1024
+_propagator = TraceContextTextMapPropagator()
+_tracer = trace.get_tracer("phylactery")
+_meter = metrics.get_meter("phylactery")
+
+Attribute = str | int | float | bool
+
+
+class FileSpanExporter(SpanExporter):
+    """Appends finished spans to a file, one JSON object a line; at 64 MiB the file is set aside as <name>.1."""
+
+    def __init__(self, path: Path, service: str) -> None:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._path, self._service = path, service
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """Writes spans with a single append, so lines of several writers never mix."""
+        lines = "".join(json.dumps(self._line(span), ensure_ascii=False) + "\n" for span in spans)
+        try:
+            self._roll()
+            descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            try:
+                os.write(descriptor, lines.encode())
+            finally:
+                os.close(descriptor)
+        except OSError:
+            return SpanExportResult.FAILURE
+        return SpanExportResult.SUCCESS
+
+    def _roll(self) -> None:
+        if self._path.exists() and self._path.stat().st_size > _MAX_FILE_BYTES:
+            self._path.replace(self._path.with_suffix(self._path.suffix + ".1"))
+
+    def _line(self, span: ReadableSpan) -> Mapping[str, object]:
+        own = span.get_span_context()
+        return {
+            "service": self._service,
+            "name": span.name,
+            "kind": span.kind.name,
+            "trace_id": format(own.trace_id, "032x") if own else "",
+            "span_id": format(own.span_id, "016x") if own else "",
+            "parent_id": format(span.parent.span_id, "016x") if span.parent else "",
+            "links": [format(link.context.trace_id, "032x") for link in span.links],
+            "start_us": (span.start_time or 0) // 1_000,
+            "end_us": (span.end_time or 0) // 1_000,
+            "status": span.status.status_code.name,
+            "attributes": dict(span.attributes or {}),
+        }
+
+
+def span_file(data_dir: Path, service: str) -> Path:
+    """Answers where a service's finished spans lie."""
+    return data_dir / "spans" / f"{service}.jsonl"
+
+
+def configure(service: str, data_dir: Path, otlp_endpoint: str = "") -> Callable[[], None]:
+    """Sets the process's tracing and metrics, once; answers what flushes and ends them."""
+    resource = Resource.create({"service.name": f"phylactery-{service}"})
+    provider = TracerProvider(resource=resource)
+    provider.add_span_processor(SimpleSpanProcessor(FileSpanExporter(span_file(data_dir, service), service)))
+    endings: list[Callable[[], None]] = [provider.shutdown]
+    if otlp_endpoint:
+        # imported late: the exporter is heavy, and most installations have no collector
+        from opentelemetry.exporter.otlp.proto.grpc.metric_exporter import OTLPMetricExporter
+        from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.metrics import MeterProvider
+        from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
+
+        provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=otlp_endpoint)))
+        reader = PeriodicExportingMetricReader(OTLPMetricExporter(endpoint=otlp_endpoint))
+        meters = MeterProvider(resource=resource, metric_readers=[reader])
+        metrics.set_meter_provider(meters)
+        endings.append(meters.shutdown)
+    trace.set_tracer_provider(provider)
+
+    def end() -> None:
+        for ending in endings:
+            ending()
+
+    return end
+
+
+def tracer() -> trace.Tracer:
+    """Answers the tracer every span comes from."""
+    return _tracer
+
+
+def meter() -> metrics.Meter:
+    """Answers the meter every instrument comes from."""
+    return _meter
+
+
+def inject() -> dict[str, str]:
+    """Answers the W3C trace context of the current span as metadata."""
+    carrier: dict[str, str] = {}
+    _propagator.inject(carrier)
+    return carrier
+
+
+def extract(carrier: Mapping[str, str]) -> otel_context.Context:
+    """Answers the context a caller sent."""
+    return _propagator.extract(dict(carrier))
+
+
+@contextmanager
+def span(
+    name: str,
+    *,
+    kind: SpanKind = SpanKind.INTERNAL,
+    parent: otel_context.Context | None = None,
+    attributes: Mapping[str, Attribute] | None = None,
+) -> Iterator[Span]:
+    """Opens a span for the block. An exception sets its type as error.type; its text stays out of the trace."""
+    with _tracer.start_as_current_span(
+        name, context=parent, kind=kind, attributes=attributes, record_exception=False, set_status_on_exception=False
+    ) as opened:
+        try:
+            yield opened
+        except BaseException as error:
+            opened.set_attribute(semconv.ERROR_TYPE, type(error).__name__)
+            opened.set_status(Status(StatusCode.ERROR))
+            raise
+
+
+def current_trace_id() -> str:
+    """Answers the trace id of the current span, 32 hex digits, empty where there is none."""
+    own = trace.get_current_span().get_span_context()
+    return format(own.trace_id, "032x") if own.is_valid else ""
