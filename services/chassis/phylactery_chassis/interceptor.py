@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import time
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeAlias
 
 import grpc
 from google.protobuf.message import DecodeError
@@ -31,7 +32,7 @@ _deadline: ContextVar[float | None] = ContextVar("phylactery_deadline", default=
 _SERVER_FAULTS = {"UNKNOWN", "DEADLINE_EXCEEDED", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"}
 """The codes that are the server's fault, by OpenTelemetry's gRPC conventions."""
 
-Handler = grpc.RpcMethodHandler[Any, Any]
+Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 Body = Callable[[], Awaitable[Any]]
 
 
@@ -101,7 +102,10 @@ class ServerInterceptor(aio.ServerInterceptor):
                 given = _decoded_stream(request) if handler.request_streaming else _decoded(request)
                 if not handler.response_streaming:
                     return await inner(given, context)
-                async for response in inner(given, context):
+                answers = inner(given, context)
+                if inspect.isawaitable(answers):
+                    return await answers  # a servicer may write to the context itself, as the health service does
+                async for response in answers:
                     await context.write(response)
                 return None
 

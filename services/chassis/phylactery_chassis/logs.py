@@ -5,13 +5,23 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import MutableMapping
-from typing import Any
+from typing import Any, TextIO, cast
 
 import structlog
 from opentelemetry import trace
 
 _FORBIDDEN = ("code", "token", "authorization", "permit", "arguments", "args", "password", "secret", "receipt")
 """Keys whose values never reach a line: a slip in one call must not become a leak."""
+
+
+class _StandardError:
+    """Standard error as it is when a line is written: a test or a supervisor may have replaced it since."""
+
+    def write(self, text: str) -> int:
+        return sys.stderr.write(text)
+
+    def flush(self) -> None:
+        sys.stderr.flush()
 
 
 def _redact(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
@@ -42,7 +52,7 @@ def configure(service: str, level: str = "INFO") -> None:
             structlog.processors.JSONRenderer(ensure_ascii=False),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(cast("TextIO", _StandardError())),
         cache_logger_on_first_use=False,
     )
     structlog.contextvars.bind_contextvars(service=service)

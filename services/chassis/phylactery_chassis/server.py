@@ -120,10 +120,14 @@ async def start(service: Service, settings: ServiceSettings) -> RunningServer:
         server,
         [*(r.full_name for r in service.registrations), health_pb2.DESCRIPTOR.services_by_name["Health"].full_name],
     )
-    port = _bind(server, service.name, settings)
-    for hook in service.on_start:
-        await hook()
-    await server.start()
+    try:
+        port = _bind(server, service.name, settings)
+        for hook in service.on_start:
+            await hook()
+        await server.start()
+    except BaseException:
+        await server.stop(None)
+        raise
     await _tell_health(service, health)
     watch = asyncio.create_task(_watch_health(service, health))
     return RunningServer(port, server, service, health, watch, settings.drain_seconds)

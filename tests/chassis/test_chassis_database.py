@@ -1,0 +1,150 @@
+"""The writer thread on real SQLite files: durable answers, savepoints, failing commits."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from phylactery_chassis.database import Database
+from phylactery_chassis.errors import FailedPrecondition, Unavailable
+from phylactery_chassis.migrations import SchemaError
+
+FIRST = """
+import sqlalchemy as sa
+from alembic import op
+revision = "0001"
+down_revision = None
+def upgrade():
+    op.create_table("rows", sa.Column("id", sa.BigInteger, primary_key=True), sa.Column("body", sa.LargeBinary))
+"""
+rows = sa.table("rows", sa.column("id"), sa.column("body"))
+
+
+def make_package(folder: Path, name: str) -> Path:
+    versions = folder / name / "migrations" / "versions"
+    versions.mkdir(parents=True)
+    (folder / name / "__init__.py").write_text("")
+    (versions / "0001_first.py").write_text(FIRST)
+    return versions
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch, request) -> Iterator[str]:
+    name = f"package_{abs(hash(request.node.name))}"
+    make_package(tmp_path / "code", name)
+    monkeypatch.syspath_prepend(str(tmp_path / "code"))
+    yield name
+    sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def db(tmp_path: Path, package: str) -> Iterator[Database]:
+    database = Database(f"sqlite:///{tmp_path / 'x.db'}")
+    database.migrate(package)
+    yield database
+    database.close()
+
+
+def insert(key: int):
+    return lambda connection: connection.execute(sa.insert(rows).values(id=key, body=b"x")).rowcount
+
+
+def count(connection: sa.Connection) -> int:
+    return connection.execute(sa.select(sa.func.count()).select_from(rows)).scalar_one()
+
+
+async def test_a_write_is_seen_by_another_connection_once_it_is_answered(db: Database, tmp_path: Path):
+    await db.write(insert(1))
+    with sqlite3.connect(tmp_path / "x.db") as other:
+        assert other.execute("SELECT count(*) FROM rows").fetchone() == (1,)
+
+
+async def test_a_failing_work_rolls_back_itself_and_not_its_neighbours(db: Database):
+    def half(connection: sa.Connection) -> None:
+        insert(100)(connection)
+        raise FailedPrecondition("CONFLICT", "no")
+
+    results = await asyncio.gather(db.write(insert(1)), db.write(half), db.write(insert(2)), return_exceptions=True)
+    assert results[0] == results[2] == 1
+    assert isinstance(results[1], FailedPrecondition)
+    assert await db.read(count) == 2
+
+
+async def test_a_taken_key_is_the_works_own_error(db: Database):
+    await db.write(insert(1))
+    with pytest.raises(sa.exc.IntegrityError):
+        await db.write(insert(1))
+    assert db.healthy
+
+
+async def test_an_error_text_of_the_store_holds_no_value(db: Database):
+    await db.write(insert(1))
+    with pytest.raises(sa.exc.IntegrityError) as caught:
+        await db.write(lambda c: c.execute(sa.insert(rows).values(id=1, body=b"do-not-show")))
+    assert "do-not-show" not in str(caught.value)
+
+
+async def test_a_full_disk_is_unavailable_and_nothing_changed_and_it_recovers(db: Database):
+    def limit(pages: int) -> None:
+        with db.engine.connect() as connection:
+            connection.exec_driver_sql(f"PRAGMA max_page_count={pages}")
+
+    big = sa.insert(rows).values(id=1, body=b"x" * 1_000_000)
+    await db.write(lambda c: c.exec_driver_sql("PRAGMA max_page_count=20"))
+    with pytest.raises(Unavailable) as caught:
+        await db.write(lambda c: (c.exec_driver_sql("PRAGMA max_page_count=20"), c.execute(big)))
+    assert caught.value.reason == "STORE_UNAVAILABLE"
+    assert not db.healthy
+    assert await db.read(count) == 0
+    await db.write(lambda c: c.exec_driver_sql("PRAGMA max_page_count=1000000"))
+    assert await db.probe()
+    await db.write(lambda c: (c.exec_driver_sql("PRAGMA max_page_count=1000000"), c.execute(big))[1].rowcount)
+    assert await db.read(count) == 1
+
+
+async def test_after_close_a_write_is_unavailable_instead_of_hanging(db: Database):
+    await db.write(insert(1))
+    db.close()
+    assert not db.healthy
+    with pytest.raises(Unavailable):
+        await db.write(insert(2))
+
+
+async def test_writes_waiting_at_close_are_still_done(db: Database):
+    waiting = [asyncio.create_task(db.write(insert(i))) for i in range(50)]
+    await asyncio.sleep(0)
+    await asyncio.get_running_loop().run_in_executor(None, db.close)
+    assert sum(await asyncio.gather(*waiting)) == 50
+
+
+async def test_sqlite_is_durable_and_forgets_what_is_deleted(db: Database):
+    def pragmas(connection: sa.Connection) -> tuple[object, ...]:
+        return tuple(
+            connection.exec_driver_sql(f"PRAGMA {name}").scalar()
+            for name in ("journal_mode", "synchronous", "foreign_keys", "secure_delete")
+        )
+
+    assert await db.write(pragmas) == ("wal", 2, 1, 1)
+
+
+def test_migrating_twice_changes_nothing(db: Database, package: str):
+    db.migrate(package)
+    assert db.read_sync(count) == 0
+
+
+def test_an_old_schema_is_refused_when_it_may_not_be_migrated(tmp_path: Path, package: str):
+    database = Database(f"sqlite:///{tmp_path / 'old.db'}")
+    with pytest.raises(SchemaError, match="run its migrate first"):
+        database.migrate(package, apply=False)
+    database.close()
+
+
+def test_a_newer_schema_is_refused(db: Database, package: str):
+    db.write_sync(lambda c: c.exec_driver_sql(f"UPDATE {package}_version SET version_num='9999'").rowcount)
+    with pytest.raises(SchemaError, match="newer"):
+        db.migrate(package)

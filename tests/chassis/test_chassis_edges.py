@@ -1,0 +1,172 @@
+"""Small parts of the chassis: identity files, settings, the edge, page tokens, time, logs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from phylactery_chassis import crashpoints, logs
+from phylactery_chassis.clock import FakeClock, SystemClock
+from phylactery_chassis.edge import EdgeModel, Identifier, parse
+from phylactery_chassis.errors import InvalidArgument, PermissionDenied, Unauthenticated
+from phylactery_chassis.identity import (
+    Principal,
+    Role,
+    TokenAuthenticator,
+    TokensFileError,
+    bind_principal,
+    current_principal,
+    token_hash,
+)
+from phylactery_chassis.ids import new_id
+from phylactery_chassis.paging import decode_token, encode_token
+from phylactery_chassis.settings import ServiceSettings, explain, read_secret
+from phylactery_chassis.timestamps import from_timestamp, to_timestamp
+from pydantic import ValidationError
+
+
+class Request(EdgeModel):
+    thread_id: Identifier
+    count: int = 0
+
+
+def test_the_edge_names_the_field_and_never_the_value():
+    with pytest.raises(InvalidArgument) as caught:
+        parse(Request, {"thread_id": "sécret value", "count": "7"})
+    assert [violation.field for violation in caught.value.violations] == ["thread_id", "count"]
+    assert "sécret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("bad", ["", "a b", "a\n", "ñ", "x" * 129, "a/b"])
+def test_an_identifier_is_1_to_128_plain_characters(bad: str):
+    with pytest.raises(InvalidArgument):
+        parse(Request, {"thread_id": bad})
+
+
+@given(st.integers(0, 2**62), st.text(max_size=40))
+def test_a_page_token_comes_back_as_it_was(number: int, text: str):
+    assert decode_token(encode_token(number, text), int, str) == (number, text)
+
+
+@given(st.text(max_size=60))
+def test_any_other_page_token_is_a_typed_error_or_a_position(token: str):
+    try:
+        parts = decode_token(token, int)
+    except InvalidArgument as error:
+        assert error.reason == "INVALID_REQUEST"  # noqa: PT017 - both ends are asserted
+    else:
+        assert type(parts[0]) is int
+
+
+def test_a_page_token_of_another_shape_is_refused():
+    with pytest.raises(InvalidArgument):
+        decode_token(encode_token("text"), int)
+
+
+@given(st.integers(0, 4_000_000_000_000_000))
+def test_microseconds_survive_the_wire(us: int):
+    assert from_timestamp(to_timestamp(us)) == us
+
+
+def test_the_fake_clock_moves_only_by_hand():
+    clock = FakeClock(1_000_000)
+    clock.advance(1.5)
+    assert clock.now_us() == 2_500_000
+    assert SystemClock().now_us() > 1_700_000_000_000_000
+
+
+def test_ids_carry_a_prefix_and_128_bits_and_never_repeat():
+    ids = {new_id("ap") for _ in range(1_000)}
+    assert len(ids) == 1_000
+    assert all(len(i) == 29 and i.startswith("ap_") for i in ids)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("tokens: []", "tokens"),
+        ("tokens: [", "YAML"),
+        ("tokens:\n  - {hash: plain, subject: a, tenant: t, roles: [caller]}", "tokens.0.hash"),
+        (f"tokens:\n  - {{hash: '{token_hash('x')}', subject: a, tenant: t, roles: [king]}}", "roles"),
+        (f"tokens:\n  - {{hash: '{token_hash('x')}', subject: a, tenant: '*', roles: [caller]}}", "delegate"),
+    ],
+)
+def test_a_bad_tokens_file_says_where_and_shows_no_hash(tmp_path: Path, content: str, says: str):
+    path = tmp_path / "tokens.yaml"
+    path.write_text(content)
+    with pytest.raises(TokensFileError, match=says) as caught:
+        TokenAuthenticator(path)
+    assert "sha256:" not in str(caught.value).replace("^sha256:", "")
+
+
+def test_a_missing_tokens_file_is_named(tmp_path: Path):
+    with pytest.raises(TokensFileError, match=r"nowhere\.yaml"):
+        TokenAuthenticator(tmp_path / "nowhere.yaml")
+
+
+def test_a_delegate_may_not_leave_its_own_tenant(tmp_path: Path):
+    path = tmp_path / "tokens.yaml"
+    path.write_text(f"tokens:\n  - {{hash: '{token_hash('t')}', subject: bot, tenant: acme, roles: [delegate]}}")
+    authenticator = TokenAuthenticator(path)
+    base = {"authorization": "Bearer t", "x-phylactery-subject": "ana"}
+    assert authenticator.authenticate(base).tenant == "acme"
+    with pytest.raises(PermissionDenied):
+        authenticator.authenticate({**base, "x-phylactery-tenant": "other"})
+    with pytest.raises(Unauthenticated):
+        authenticator.authenticate({**base, "x-phylactery-subject": "a b"})
+
+
+def test_a_principal_is_bound_for_the_block_alone():
+    ana = Principal("ana", "acme", frozenset({Role.CALLER}))
+    with bind_principal(ana):
+        assert current_principal() is ana
+    with pytest.raises(Unauthenticated):
+        current_principal()
+    with pytest.raises(PermissionDenied, match="approver"):
+        ana.require(Role.APPROVER)
+
+
+def test_listening_elsewhere_without_identity_is_refused():
+    with pytest.raises(ValidationError, match="identity_mode is 'none'"):
+        ServiceSettings(host="0.0.0.0")
+
+
+def test_tokens_in_plain_text_beyond_loopback_need_a_clear_word(tmp_path: Path):
+    given_ = {"host": "0.0.0.0", "identity_mode": "tokens", "tokens_file": tmp_path / "t"}
+    with pytest.raises(ValidationError, match="plain text"):
+        ServiceSettings(**given_)
+    assert ServiceSettings(**given_, allow_plaintext=True).host == "0.0.0.0"
+
+
+def test_a_settings_error_names_the_environment_variable():
+    with pytest.raises(ValidationError) as caught:
+        ServiceSettings(port=99_999)
+    assert explain(caught.value, "MEMORY_").startswith("MEMORY_PORT: ")
+
+
+def test_a_secret_comes_from_a_file_without_its_line_break(tmp_path: Path):
+    (tmp_path / "token").write_text("abc\n")
+    assert read_secret(tmp_path / "token", "token") == "abc"
+    assert read_secret(None, "token") == ""
+    with pytest.raises(ValueError, match=r"token: .*gone"):
+        read_secret(tmp_path / "gone", "token")
+
+
+def test_a_log_line_withholds_what_must_not_be_written(capsys):
+    logs.configure("test")
+    logs.get_logger("x").info("said", code="123456", token="t0ken", other="fine")
+    line = json.loads(capsys.readouterr().err)
+    assert line["other"] == "fine"
+    assert line["code"] == line["token"] == "«withheld»"
+
+
+def test_a_crash_point_does_nothing_without_a_hook_and_calls_it_with_one():
+    crashpoints.reach("agent.7")
+    reached: list[str] = []
+    crashpoints.install(reached.append)
+    crashpoints.reach("agent.7")
+    crashpoints.install(None)
+    assert reached == ["agent.7"]
