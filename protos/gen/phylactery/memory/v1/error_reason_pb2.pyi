@@ -48,27 +48,23 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """ALREADY_EXISTS: the message_id stands with other content:
     {"reason":"ERROR_REASON_MESSAGE_CONFLICT","domain":"memory.phylactery","metadata":{"message_id":"…"}}
     """
-    ERROR_REASON_THREAD_NOT_FOUND: _ErrorReason.ValueType  # 7
-    """NOT_FOUND: the thread belongs to somebody else:
-    {"reason":"ERROR_REASON_THREAD_NOT_FOUND","domain":"memory.phylactery","metadata":{"thread_id":"…"}}
-    """
-    ERROR_REASON_OUTPUT_CORRUPT: _ErrorReason.ValueType  # 8
+    ERROR_REASON_OUTPUT_CORRUPT: _ErrorReason.ValueType  # 7
     """DATA_LOSS: the stored text does not match its hash, so none of it is answered:
     {"reason":"ERROR_REASON_OUTPUT_CORRUPT","domain":"memory.phylactery","metadata":{"pointer":"…"}}
     """
-    ERROR_REASON_OUTPUT_CONFLICT: _ErrorReason.ValueType  # 9
+    ERROR_REASON_OUTPUT_CONFLICT: _ErrorReason.ValueType  # 8
     """ALREADY_EXISTS: this tool_call_id of this run has another output:
     {"reason":"ERROR_REASON_OUTPUT_CONFLICT","domain":"memory.phylactery","metadata":{"tool_call_id":"…"}}
     """
-    ERROR_REASON_OUTPUT_TOO_LARGE: _ErrorReason.ValueType  # 10
+    ERROR_REASON_OUTPUT_TOO_LARGE: _ErrorReason.ValueType  # 9
     """RESOURCE_EXHAUSTED: the output is over the size limit:
     {"reason":"ERROR_REASON_OUTPUT_TOO_LARGE","domain":"memory.phylactery","metadata":{"limit_bytes":"67108864"}}
     """
-    ERROR_REASON_STORE_UNAVAILABLE: _ErrorReason.ValueType  # 11
+    ERROR_REASON_STORE_UNAVAILABLE: _ErrorReason.ValueType  # 10
     """UNAVAILABLE: the database did not take it, so nothing changed; try again:
     {"reason":"ERROR_REASON_STORE_UNAVAILABLE","domain":"memory.phylactery"}
     """
-    ERROR_REASON_INTERNAL: _ErrorReason.ValueType  # 12
+    ERROR_REASON_INTERNAL: _ErrorReason.ValueType  # 11
     """INTERNAL: a fault of ours, with an id to look for in the log and nothing else:
     {"reason":"ERROR_REASON_INTERNAL","domain":"memory.phylactery","metadata":{"error_id":"…"}}
     """
@@ -102,27 +98,23 @@ ERROR_REASON_MESSAGE_CONFLICT: ErrorReason.ValueType  # 6
 """ALREADY_EXISTS: the message_id stands with other content:
 {"reason":"ERROR_REASON_MESSAGE_CONFLICT","domain":"memory.phylactery","metadata":{"message_id":"…"}}
 """
-ERROR_REASON_THREAD_NOT_FOUND: ErrorReason.ValueType  # 7
-"""NOT_FOUND: the thread belongs to somebody else:
-{"reason":"ERROR_REASON_THREAD_NOT_FOUND","domain":"memory.phylactery","metadata":{"thread_id":"…"}}
-"""
-ERROR_REASON_OUTPUT_CORRUPT: ErrorReason.ValueType  # 8
+ERROR_REASON_OUTPUT_CORRUPT: ErrorReason.ValueType  # 7
 """DATA_LOSS: the stored text does not match its hash, so none of it is answered:
 {"reason":"ERROR_REASON_OUTPUT_CORRUPT","domain":"memory.phylactery","metadata":{"pointer":"…"}}
 """
-ERROR_REASON_OUTPUT_CONFLICT: ErrorReason.ValueType  # 9
+ERROR_REASON_OUTPUT_CONFLICT: ErrorReason.ValueType  # 8
 """ALREADY_EXISTS: this tool_call_id of this run has another output:
 {"reason":"ERROR_REASON_OUTPUT_CONFLICT","domain":"memory.phylactery","metadata":{"tool_call_id":"…"}}
 """
-ERROR_REASON_OUTPUT_TOO_LARGE: ErrorReason.ValueType  # 10
+ERROR_REASON_OUTPUT_TOO_LARGE: ErrorReason.ValueType  # 9
 """RESOURCE_EXHAUSTED: the output is over the size limit:
 {"reason":"ERROR_REASON_OUTPUT_TOO_LARGE","domain":"memory.phylactery","metadata":{"limit_bytes":"67108864"}}
 """
-ERROR_REASON_STORE_UNAVAILABLE: ErrorReason.ValueType  # 11
+ERROR_REASON_STORE_UNAVAILABLE: ErrorReason.ValueType  # 10
 """UNAVAILABLE: the database did not take it, so nothing changed; try again:
 {"reason":"ERROR_REASON_STORE_UNAVAILABLE","domain":"memory.phylactery"}
 """
-ERROR_REASON_INTERNAL: ErrorReason.ValueType  # 12
+ERROR_REASON_INTERNAL: ErrorReason.ValueType  # 11
 """INTERNAL: a fault of ours, with an id to look for in the log and nothing else:
 {"reason":"ERROR_REASON_INTERNAL","domain":"memory.phylactery","metadata":{"error_id":"…"}}
 """

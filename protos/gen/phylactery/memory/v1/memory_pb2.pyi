@@ -67,9 +67,9 @@ class Message(_message.Message):
     content: _builtins.str
     """content is the text, at most 100,000 characters. It may be empty."""
     run_id: _builtins.str
-    """run_id is the run it belongs to, at most 128 characters. Optional."""
+    """run_id is the run it belongs to, at most 128 characters of [A-Za-z0-9_.:-]. Optional."""
     sequence: _builtins.int
-    """sequence is its place in the thread, from 1. Set by the server."""
+    """sequence is its place in the thread, from 1 and without gaps. Set by the server."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """create_time is when it was said; the server's clock where unset."""

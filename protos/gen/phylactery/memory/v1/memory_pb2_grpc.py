@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class MemoryServiceStub:
-    """MemoryService keeps what was said. Whose thread it is comes from the transport: a thread of another user or tenant
-    reads as empty, and cannot be written.
+    """MemoryService keeps what was said. Whose thread it is comes from the transport, and a thread_id names a thread of that
+    user alone: the same thread_id of another user or tenant is another thread, which this one can neither read nor write.
     """
 
     def __init__(self, channel):
@@ -49,20 +49,21 @@ class MemoryServiceStub:
 
 
 class MemoryServiceServicer:
-    """MemoryService keeps what was said. Whose thread it is comes from the transport: a thread of another user or tenant
-    reads as empty, and cannot be written.
+    """MemoryService keeps what was said. Whose thread it is comes from the transport, and a thread_id names a thread of that
+    user alone: the same thread_id of another user or tenant is another thread, which this one can neither read nor write.
     """
 
     def AppendMessages(self, request, context):
-        """AppendMessages adds messages to a thread, in order, all or none. A message_id that is already there with the same
-        content is skipped; with other content the call is ALREADY_EXISTS and nothing is added.
+        """AppendMessages adds messages to a thread, in order, all or none; the first ones open it. A message_id that is already
+        there with the same role, content and run_id is skipped; otherwise the call is ALREADY_EXISTS and nothing is added.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListMessages(self, request, context):
-        """ListMessages lists a thread's messages, newest first by default, bounded by messages and by characters.
+        """ListMessages lists a thread's messages, newest first, bounded by messages and by characters. A thread without
+        messages reads as empty.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -90,8 +91,8 @@ def add_MemoryServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class MemoryService:
-    """MemoryService keeps what was said. Whose thread it is comes from the transport: a thread of another user or tenant
-    reads as empty, and cannot be written.
+    """MemoryService keeps what was said. Whose thread it is comes from the transport, and a thread_id names a thread of that
+    user alone: the same thread_id of another user or tenant is another thread, which this one can neither read nor write.
     """
 
     @staticmethod

@@ -27,8 +27,8 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class MemoryServiceStub:
-    """MemoryService keeps what was said. Whose thread it is comes from the transport: a thread of another user or tenant
-    reads as empty, and cannot be written.
+    """MemoryService keeps what was said. Whose thread it is comes from the transport, and a thread_id names a thread of that
+    user alone: the same thread_id of another user or tenant is another thread, which this one can neither read nor write.
     """
 
     @_typing.overload
@@ -36,29 +36,33 @@ class MemoryServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> MemoryServiceAsyncStub: ...
     AppendMessages: _grpc.UnaryUnaryMultiCallable[_memory_pb2.AppendMessagesRequest, _memory_pb2.AppendMessagesResponse]
-    """AppendMessages adds messages to a thread, in order, all or none. A message_id that is already there with the same
-    content is skipped; with other content the call is ALREADY_EXISTS and nothing is added.
+    """AppendMessages adds messages to a thread, in order, all or none; the first ones open it. A message_id that is already
+    there with the same role, content and run_id is skipped; otherwise the call is ALREADY_EXISTS and nothing is added.
     """
     ListMessages: _grpc.UnaryUnaryMultiCallable[_memory_pb2.ListMessagesRequest, _memory_pb2.ListMessagesResponse]
-    """ListMessages lists a thread's messages, newest first by default, bounded by messages and by characters."""
+    """ListMessages lists a thread's messages, newest first, bounded by messages and by characters. A thread without
+    messages reads as empty.
+    """
 
 @_typing.type_check_only
 class MemoryServiceAsyncStub(MemoryServiceStub):
-    """MemoryService keeps what was said. Whose thread it is comes from the transport: a thread of another user or tenant
-    reads as empty, and cannot be written.
+    """MemoryService keeps what was said. Whose thread it is comes from the transport, and a thread_id names a thread of that
+    user alone: the same thread_id of another user or tenant is another thread, which this one can neither read nor write.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     AppendMessages: _aio.UnaryUnaryMultiCallable[_memory_pb2.AppendMessagesRequest, _memory_pb2.AppendMessagesResponse]  # type: ignore[assignment]
-    """AppendMessages adds messages to a thread, in order, all or none. A message_id that is already there with the same
-    content is skipped; with other content the call is ALREADY_EXISTS and nothing is added.
+    """AppendMessages adds messages to a thread, in order, all or none; the first ones open it. A message_id that is already
+    there with the same role, content and run_id is skipped; otherwise the call is ALREADY_EXISTS and nothing is added.
     """
     ListMessages: _aio.UnaryUnaryMultiCallable[_memory_pb2.ListMessagesRequest, _memory_pb2.ListMessagesResponse]  # type: ignore[assignment]
-    """ListMessages lists a thread's messages, newest first by default, bounded by messages and by characters."""
+    """ListMessages lists a thread's messages, newest first, bounded by messages and by characters. A thread without
+    messages reads as empty.
+    """
 
 class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
-    """MemoryService keeps what was said. Whose thread it is comes from the transport: a thread of another user or tenant
-    reads as empty, and cannot be written.
+    """MemoryService keeps what was said. Whose thread it is comes from the transport, and a thread_id names a thread of that
+    user alone: the same thread_id of another user or tenant is another thread, which this one can neither read nor write.
     """
 
     @_abc_1.abstractmethod
@@ -67,8 +71,8 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _memory_pb2.AppendMessagesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_memory_pb2.AppendMessagesResponse, _abc.Awaitable[_memory_pb2.AppendMessagesResponse]]:
-        """AppendMessages adds messages to a thread, in order, all or none. A message_id that is already there with the same
-        content is skipped; with other content the call is ALREADY_EXISTS and nothing is added.
+        """AppendMessages adds messages to a thread, in order, all or none; the first ones open it. A message_id that is already
+        there with the same role, content and run_id is skipped; otherwise the call is ALREADY_EXISTS and nothing is added.
         """
 
     @_abc_1.abstractmethod
@@ -77,6 +81,8 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _memory_pb2.ListMessagesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_memory_pb2.ListMessagesResponse, _abc.Awaitable[_memory_pb2.ListMessagesResponse]]:
-        """ListMessages lists a thread's messages, newest first by default, bounded by messages and by characters."""
+        """ListMessages lists a thread's messages, newest first, bounded by messages and by characters. A thread without
+        messages reads as empty.
+        """
 
 def add_MemoryServiceServicer_to_server(servicer: MemoryServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -30,11 +30,11 @@ class OutputSpec(_message.Message):
     thread_id: _builtins.str
     """thread_id is the conversation it belongs to, 1 to 128 characters of [A-Za-z0-9_.:-]. Required."""
     run_id: _builtins.str
-    """run_id is the run, 1 to 128 characters. Required."""
+    """run_id is the run, 1 to 128 characters of [A-Za-z0-9_.:-]. Required."""
     tool_call_id: _builtins.str
-    """tool_call_id is the call that produced it, 1 to 128 characters. Required."""
+    """tool_call_id is the call that produced it, 1 to 128 characters of [A-Za-z0-9_.:-]. Required."""
     tool_name: _builtins.str
-    """tool_name is the tool that produced it, 1 to 128 characters. Required."""
+    """tool_name is the tool that produced it, 1 to 128 characters of [A-Za-z0-9_.-]. Required."""
     def __init__(
         self,
         *,
@@ -239,7 +239,9 @@ class ReadOutputRequest(_message.Message):
     pointer: _builtins.str
     """pointer is what StoreOutput answered. Required."""
     offset: _builtins.int
-    """offset is the first character, counted in Unicode code points from 0. Past the end is OUT_OF_RANGE."""
+    """offset is the first character, counted in Unicode code points from 0. The end itself reads as empty text; past it is
+    OUT_OF_RANGE.
+    """
     limit: _builtins.int
     """limit is how many characters at most, 1 to 10,000. 0 means 10,000."""
     def __init__(

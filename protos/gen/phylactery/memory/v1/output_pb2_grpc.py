@@ -61,7 +61,8 @@ class OutputServiceServicer:
     def StoreOutput(self, request_iterator, context):
         """StoreOutput keeps one output, sent as a first message with its description and then its UTF-8 text in chunks, and
         answers its pointer once it is durable. An output of 10,000 characters or fewer is not evicted: nothing is stored
-        and no pointer exists. The same tool_call_id with the same text again answers the same pointer.
+        and no pointer exists. The same tool_call_id of the same run with the same text again answers the same pointer. An
+        output is at most 64 MiB, and a stream that breaks off leaves nothing.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -38,7 +38,8 @@ class OutputServiceStub:
     StoreOutput: _grpc.StreamUnaryMultiCallable[_output_pb2.StoreOutputRequest, _output_pb2.StoreOutputResponse]
     """StoreOutput keeps one output, sent as a first message with its description and then its UTF-8 text in chunks, and
     answers its pointer once it is durable. An output of 10,000 characters or fewer is not evicted: nothing is stored
-    and no pointer exists. The same tool_call_id with the same text again answers the same pointer.
+    and no pointer exists. The same tool_call_id of the same run with the same text again answers the same pointer. An
+    output is at most 64 MiB, and a stream that breaks off leaves nothing.
     """
     GetOutput: _grpc.UnaryUnaryMultiCallable[_output_pb2.GetOutputRequest, _output_pb2.GetOutputResponse]
     """GetOutput answers what is known about a stored output, without its text."""
@@ -55,7 +56,8 @@ class OutputServiceAsyncStub(OutputServiceStub):
     StoreOutput: _aio.StreamUnaryMultiCallable[_output_pb2.StoreOutputRequest, _output_pb2.StoreOutputResponse]  # type: ignore[assignment]
     """StoreOutput keeps one output, sent as a first message with its description and then its UTF-8 text in chunks, and
     answers its pointer once it is durable. An output of 10,000 characters or fewer is not evicted: nothing is stored
-    and no pointer exists. The same tool_call_id with the same text again answers the same pointer.
+    and no pointer exists. The same tool_call_id of the same run with the same text again answers the same pointer. An
+    output is at most 64 MiB, and a stream that breaks off leaves nothing.
     """
     GetOutput: _aio.UnaryUnaryMultiCallable[_output_pb2.GetOutputRequest, _output_pb2.GetOutputResponse]  # type: ignore[assignment]
     """GetOutput answers what is known about a stored output, without its text."""
@@ -75,7 +77,8 @@ class OutputServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_output_pb2.StoreOutputResponse, _abc.Awaitable[_output_pb2.StoreOutputResponse]]:
         """StoreOutput keeps one output, sent as a first message with its description and then its UTF-8 text in chunks, and
         answers its pointer once it is durable. An output of 10,000 characters or fewer is not evicted: nothing is stored
-        and no pointer exists. The same tool_call_id with the same text again answers the same pointer.
+        and no pointer exists. The same tool_call_id of the same run with the same text again answers the same pointer. An
+        output is at most 64 MiB, and a stream that breaks off leaves nothing.
         """
 
     @_abc_1.abstractmethod

@@ -1,0 +1,1 @@
+"""The rules of memory, without storage and without a wire."""

@@ -1,0 +1,83 @@
+"""Requests as the edge accepts them; the bounds are those the contract's comments state."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from phylactery_chassis.clock import MICROSECONDS
+from phylactery_chassis.edge import EdgeModel, Identifier, OptionalIdentifier, ToolName
+from pydantic import Field
+
+from phylactery_memory.domain.outputs import MAX_READ_CHARS
+
+MAX_CHUNK_BYTES = 1024 * 1024
+MAX_SEQUENCE = 2**63 - 1
+_FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_799
+"""The years 1 to 9999, as google.protobuf.Timestamp bounds them."""
+
+
+class SpecRequest(EdgeModel):
+    """Where an output comes from."""
+
+    thread_id: Identifier
+    run_id: Identifier
+    tool_call_id: Identifier
+    tool_name: ToolName
+
+
+class ChunkRequest(EdgeModel):
+    """The next bytes of an output."""
+
+    chunk: Annotated[bytes, Field(max_length=MAX_CHUNK_BYTES)]
+
+
+class PointerRequest(EdgeModel):
+    """Names an output."""
+
+    pointer: Identifier
+
+
+class ReadRequest(EdgeModel):
+    """Names a range of an output; limit 0 means the most."""
+
+    pointer: Identifier
+    offset: Annotated[int, Field(ge=0)]
+    limit: Annotated[int, Field(ge=0, le=MAX_READ_CHARS)]
+
+
+class TimeItem(EdgeModel):
+    """A point in time, as google.protobuf.Timestamp holds it."""
+
+    seconds: Annotated[int, Field(ge=_FIRST_SECOND, le=_LAST_SECOND)]
+    nanos: Annotated[int, Field(ge=0, le=999_999_999)]
+
+    @property
+    def us(self) -> int:
+        """Answers microseconds since the epoch; what is finer is dropped."""
+        return self.seconds * MICROSECONDS + self.nanos // 1_000
+
+
+class MessageItem(EdgeModel):
+    """One message to add."""
+
+    message_id: Identifier
+    role: Literal["user", "assistant", "tool"]
+    content: Annotated[str, Field(max_length=100_000)]
+    run_id: OptionalIdentifier
+    create_time: TimeItem | None
+
+
+class AppendRequest(EdgeModel):
+    """Messages to add to a thread."""
+
+    thread_id: Identifier
+    messages: Annotated[list[MessageItem], Field(min_length=1, max_length=100)]
+
+
+class ListRequest(EdgeModel):
+    """A page of a thread; 0 means the default."""
+
+    thread_id: Identifier
+    page_size: Annotated[int, Field(ge=0, le=500)]
+    page_token: Annotated[str, Field(max_length=1_000)]
+    max_characters: Annotated[int, Field(ge=0, le=1_000_000)]

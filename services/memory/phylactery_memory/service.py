@@ -1,0 +1,61 @@
+"""Puts the memory service together: store, rules, servicers, and when it is healthy."""
+
+from __future__ import annotations
+
+import asyncio
+
+from phylactery.memory.v1 import memory_pb2, memory_pb2_grpc, output_pb2, output_pb2_grpc
+from phylactery_chassis.clock import Clock, SystemClock
+from phylactery_chassis.database import Database
+from phylactery_chassis.migrations import SchemaError
+from phylactery_chassis.server import Registration, Service, StartError
+
+from phylactery_memory.outputs import Outputs
+from phylactery_memory.servicers import MemoryServicer, OutputServicer
+from phylactery_memory.settings import MemorySettings
+from phylactery_memory.store.messages import MessageStore
+from phylactery_memory.store.outputs import OutputStore
+from phylactery_memory.transcript import Transcript
+
+PACKAGE = "phylactery_memory"
+
+
+async def build(settings: MemorySettings, *, clock: Clock | None = None) -> Service:
+    """Opens the database, brings its schema up to date on SQLite, and answers the service ready to be served.
+
+    Raises StartError where the schema is not the one this version needs.
+    """
+    clock = clock or SystemClock()
+    settings.prepare()
+    database = Database(settings.url)
+    try:
+        await asyncio.to_thread(database.migrate, PACKAGE, apply=database.dialect == "sqlite")
+    except SchemaError as error:
+        await asyncio.to_thread(database.close)
+        raise StartError(str(error)) from None
+    return assemble(database, settings, clock)
+
+
+def assemble(database: Database, settings: MemorySettings, clock: Clock) -> Service:
+    """Answers the service over a database that is up to date."""
+    outputs = OutputServicer(Outputs(OutputStore(database), settings.output_rules, clock))
+    memory = MemoryServicer(Transcript(MessageStore(database), clock))
+
+    async def close() -> None:
+        await asyncio.to_thread(database.close)
+
+    return Service(
+        name=settings.service,
+        registrations=[
+            Registration(
+                output_pb2.DESCRIPTOR.services_by_name["OutputService"].full_name,
+                lambda server: output_pb2_grpc.add_OutputServiceServicer_to_server(outputs, server),
+            ),
+            Registration(
+                memory_pb2.DESCRIPTOR.services_by_name["MemoryService"].full_name,
+                lambda server: memory_pb2_grpc.add_MemoryServiceServicer_to_server(memory, server),
+            ),
+        ],
+        healthy=database.probe,
+        on_stop=[close],
+    )

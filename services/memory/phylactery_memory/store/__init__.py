@@ -1,0 +1,1 @@
+"""Where memory keeps things; SQL stays in here."""
