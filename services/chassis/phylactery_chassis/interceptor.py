@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import time
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -23,7 +22,7 @@ from phylactery_chassis.logs import get_logger
 from phylactery_chassis.status import internal_status, to_status
 
 _OPEN_TO_ALL = ("/grpc.health.v1.Health/",)
-"""Health alone is answered without identity: probes carry none, and it tells nothing but up or down."""
+"""Health alone is answered without identity or span: probes carry none, and it tells nothing but up or down."""
 
 _log = get_logger("rpc")
 _duration = telemetry.meter().create_histogram(semconv.RPC_SERVER_DURATION, unit="s")
@@ -89,9 +88,9 @@ class ServerInterceptor(aio.ServerInterceptor):
     ) -> Handler | None:
         """Wraps the method's handler, whichever of the four kinds it is."""
         handler = await continuation(handler_call_details)
-        if handler is None:
-            return None
         method: str = handler_call_details.method
+        if handler is None or method.startswith(_OPEN_TO_ALL):
+            return handler
         metadata = {key: value for key, value in handler_call_details.invocation_metadata if isinstance(value, str)}
         kind = "stream" if handler.request_streaming else "unary"
         answer = "stream" if handler.response_streaming else "unary"
@@ -102,10 +101,7 @@ class ServerInterceptor(aio.ServerInterceptor):
                 given = _decoded_stream(request) if handler.request_streaming else _decoded(request)
                 if not handler.response_streaming:
                     return await inner(given, context)
-                answers = inner(given, context)
-                if inspect.isawaitable(answers):
-                    return await answers  # a servicer may write to the context itself, as the health service does
-                async for response in answers:
+                async for response in inner(given, context):
                     await context.write(response)
                 return None
 
@@ -134,12 +130,9 @@ class ServerInterceptor(aio.ServerInterceptor):
             try:
                 left = context.time_remaining()
                 _deadline.set(None if left is None else time.monotonic() + left)
-                if method.startswith(_OPEN_TO_ALL):
+                principal = self._authenticator.authenticate(metadata)
+                with bind_principal(principal):
                     response = await body()
-                else:
-                    principal = self._authenticator.authenticate(metadata)
-                    with bind_principal(principal):
-                        response = await body()
             except DomainError as error:
                 code, failure = error.code, to_status(error, self._service)
                 span.set_attribute(semconv.ERROR_TYPE, error.reason)
@@ -175,7 +168,7 @@ class ServerInterceptor(aio.ServerInterceptor):
             span.set_status(Status(StatusCode.ERROR))
         _duration.record(seconds, {semconv.RPC_METHOD: method.lstrip("/"), semconv.RPC_STATUS: code})
         who = {"subject": principal.subject, "tenant": principal.tenant, "actor": principal.actor} if principal else {}
-        level = _log.warning if code in _SERVER_FAULTS else _log.info if principal else _log.debug
+        level = _log.warning if code in _SERVER_FAULTS else _log.info
         level("rpc", method=method, status=code, ms=round(seconds * 1_000, 2), **who)
 
 
