@@ -1,0 +1,221 @@
+"""The life of an approval: its states, the one table of transitions, and the check of a person's answer.
+
+Everything here is pure. The store keeps approvals, the service records what this module decides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from phylactery_chassis.errors import (
+    DomainError,
+    FailedPrecondition,
+    InvalidArgument,
+    PermissionDenied,
+    Violation,
+)
+
+MAX_ATTEMPTS = 5
+"""Wrong codes after which an approval is closed."""
+
+
+class ApprovalState(StrEnum):
+    """Where an approval stands."""
+
+    PENDING = "PENDING"
+    APPROVED = "APPROVED"
+    REDEEMED = "REDEEMED"
+    REJECTED = "REJECTED"
+    EXPIRED = "EXPIRED"
+    CANCELLED = "CANCELLED"
+
+
+class ApprovalEvent(StrEnum):
+    """What can happen to one."""
+
+    APPROVE = "approve"
+    REJECT = "reject"
+    EXPIRE = "expire"
+    CANCEL = "cancel"
+    REDEEM = "redeem"
+
+
+class ClosedReason(StrEnum):
+    """Why a final state other than REDEEMED was reached."""
+
+    REJECTED_BY_USER = "REJECTED_BY_USER"
+    EXPIRED = "EXPIRED"
+    TOO_MANY_ATTEMPTS = "TOO_MANY_ATTEMPTS"
+
+
+_TRANSITIONS: dict[tuple[ApprovalState, ApprovalEvent], ApprovalState] = {
+    (ApprovalState.PENDING, ApprovalEvent.APPROVE): ApprovalState.APPROVED,
+    (ApprovalState.PENDING, ApprovalEvent.REJECT): ApprovalState.REJECTED,
+    (ApprovalState.PENDING, ApprovalEvent.EXPIRE): ApprovalState.EXPIRED,
+    (ApprovalState.PENDING, ApprovalEvent.CANCEL): ApprovalState.CANCELLED,
+    (ApprovalState.APPROVED, ApprovalEvent.REDEEM): ApprovalState.REDEEMED,
+    (ApprovalState.APPROVED, ApprovalEvent.EXPIRE): ApprovalState.EXPIRED,
+    (ApprovalState.APPROVED, ApprovalEvent.CANCEL): ApprovalState.CANCELLED,
+}
+
+
+class TransitionError(RuntimeError):
+    """The table has no such transition: a fault of ours, for a caller is refused before."""
+
+
+def advance(state: ApprovalState, event: ApprovalEvent) -> ApprovalState:
+    """Answers the state after the event. Raises TransitionError where the table knows none."""
+    try:
+        return _TRANSITIONS[state, event]
+    except KeyError:
+        raise TransitionError(f"an approval that is {state} cannot {event}") from None
+
+
+class Factor(StrEnum):
+    """The seven factors of a person's answer, by the names the audit log and ErrorInfo use."""
+
+    ID = "id"
+    USER = "user"
+    EXPIRY = "expiry"
+    ONE_TIME = "one_time"
+    THREAD = "thread"
+    ARGUMENT_HASH = "argument_hash"
+    SIGNATURE = "signature"
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """One approval as the store keeps it. Times are microseconds since the epoch, 0 where there is none yet."""
+
+    id: str
+    tenant: str
+    state: ApprovalState
+    approval_class: str
+    who: str
+    approvers: int
+    tool: str
+    risk: str
+    args_hash: str
+    thread_id: str
+    run_id: str
+    tool_call_id: str
+    requester: str
+    create_us: int
+    expire_us: int
+    decision_id: str
+    policy_ids: tuple[str, ...]
+    decide_us: int = 0
+    decided_by: str = ""
+    closed_reason: str = ""
+    attempts: int = 0
+    voters: tuple[str, ...] = ()
+
+    @property
+    def attempts_left(self) -> int:
+        """Answers how many wrong codes are still tolerated."""
+        return MAX_ATTEMPTS - self.attempts
+
+    @property
+    def by_requester(self) -> bool:
+        """Says whether the requester answers it, with a code, in the chat."""
+        return self.who == "requester"
+
+    @property
+    def open(self) -> bool:
+        """Says whether time can still end it."""
+        return (self.state, ApprovalEvent.EXPIRE) in _TRANSITIONS
+
+    def due(self, now_us: int) -> bool:
+        """Says whether its time is over and the record does not say so yet."""
+        return self.open and now_us >= self.expire_us
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A person's yes: who, from where, what they saw. ``direct`` says that they speak for themselves."""
+
+    subject: str
+    direct: bool
+    approver: bool
+    args_hash: str
+    thread_id: str = ""
+    code: str = field(default="", repr=False)
+
+
+def failed_factors(approval: Approval, answer: Answer, *, code_matches: bool, now_us: int) -> tuple[Factor, ...]:
+    """Answers every factor that fails, in the order a caller is told about them.
+
+    All are checked, so that one wrong factor never shows whether another was right. Thread and code belong to a chat:
+    only an approval the requester answers has them.
+    """
+    checks = {
+        Factor.USER: eligible(approval, answer),
+        Factor.EXPIRY: now_us < approval.expire_us and approval.state is not ApprovalState.EXPIRED,
+        Factor.ONE_TIME: approval.state in (ApprovalState.PENDING, ApprovalState.EXPIRED),
+        Factor.THREAD: not approval.by_requester or answer.thread_id == approval.thread_id,
+        Factor.ARGUMENT_HASH: answer.args_hash == approval.args_hash,
+        Factor.SIGNATURE: not approval.by_requester or code_matches,
+    }
+    return tuple(factor for factor, holds in checks.items() if not holds)
+
+
+def eligible(approval: Approval, answer: Answer) -> bool:
+    """Says whether this person may answer this approval.
+
+    The requester alone answers theirs, directly or through a delegate; any other class wants somebody else who has the
+    role approver and speaks for themselves.
+    """
+    if approval.by_requester:
+        return answer.subject == approval.requester
+    return answer.direct and answer.approver and answer.subject != approval.requester
+
+
+def require_chat_fields(approval: Approval, answer: Answer) -> None:
+    """Raises InvalidArgument INVALID_REQUEST where an approval of class "self" is answered without code or thread."""
+    if not approval.by_requester:
+        return
+    missing = [name for name in ("code", "thread_id") if not getattr(answer, name)]
+    if missing:
+        raise InvalidArgument(
+            "INVALID_REQUEST",
+            f"an approval of class '{approval.approval_class}' is answered with {' and '.join(missing)}",
+            violations=[Violation(name, "required for this approval's class") for name in missing],
+        )
+
+
+def refusal(approval: Approval, factor: Factor) -> DomainError:
+    """Answers the typed reason a caller gets for the first failed factor."""
+    metadata = {"factor": str(factor)}
+    if factor is Factor.ONE_TIME:
+        return not_pending(approval)
+    if factor is Factor.USER:
+        whom = "its requester" if approval.by_requester else "an approver who is not its requester, at RiskGate"
+        return PermissionDenied(
+            "NOT_ELIGIBLE", f"this approval is answered by {whom}, and not by this identity", metadata=metadata
+        )
+    if factor is Factor.SIGNATURE:
+        return FailedPrecondition(
+            "CODE_MISMATCH",
+            f"the code is wrong; {approval.attempts_left} tries are left",
+            metadata={**metadata, "attempts_left": str(approval.attempts_left)},
+        )
+    reason, message = _REFUSALS[factor]
+    return FailedPrecondition(reason, message, metadata=metadata)
+
+
+_REFUSALS = {
+    Factor.ID: ("ARGS_MISMATCH", "the approval is for another call of the run"),
+    Factor.EXPIRY: ("APPROVAL_EXPIRED", "the approval's time is over; propose the call again"),
+    Factor.THREAD: ("THREAD_MISMATCH", "the approval belongs to another conversation; answer there"),
+    Factor.ARGUMENT_HASH: ("ARGS_MISMATCH", "the approval is for other arguments; look at it again"),
+}
+
+
+def not_pending(approval: Approval) -> DomainError:
+    """Answers the reason for an answer that comes too late."""
+    return FailedPrecondition(
+        "APPROVAL_NOT_PENDING",
+        f"the approval is {approval.state} already; only a PENDING one can be answered",
+        metadata={"state": str(approval.state), "factor": str(Factor.ONE_TIME)},
+    )

@@ -1,0 +1,153 @@
+"""The audit log: every decision, answer, redemption and outcome, appended in the transaction that makes it true.
+
+A record is hashed whole, in its RFC 8785 form, into a Merkle leaf. Argument values are not in it: the leaf holds salted
+commitments, and the values lie sealed beside the log, where they can be erased while the log still verifies.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import rfc8785
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from phylactery_chassis.identity import Principal
+from sqlalchemy.engine import Connection
+
+from phylactery_riskgate.checkpoint import Checkpoint, sign_note
+from phylactery_riskgate.merkle import Frontier, leaf_hash
+from phylactery_riskgate.permits import decode, encode
+from phylactery_riskgate.sealing import Vault, commitment, new_salt
+from phylactery_riskgate.store import audit as rows
+
+RECORD_VERSION = 1
+
+
+class LogError(RuntimeError):
+    """The log cannot be continued; the message says why and what to do."""
+
+
+class Kind(StrEnum):
+    """What a record tells."""
+
+    DECISION = "decision"
+    EVALUATE_REFUSED = "evaluate_refused"
+    APPROVAL_ANSWERED = "approval_answered"
+    APPROVAL_REFUSED = "approval_refused"
+    APPROVAL_CLOSED = "approval_closed"
+    REDEEMED = "redeemed"
+    REDEEM_REFUSED = "redeem_refused"
+    OUTCOME = "outcome"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One record to append: what happened, who did it, and the values it is about, by JSON Pointer."""
+
+    kind: Kind
+    time_us: int
+    who: Principal
+    body: Mapping[str, Any]
+    values: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+class AuditLog:
+    """One named log. Its methods run inside the caller's transaction: a record stands or falls with what it tells."""
+
+    def __init__(
+        self, name: str, *, vault: Vault, data_key_id: str, signer: Ed25519PrivateKey, sign_every: int = 64
+    ) -> None:
+        """Takes the log's name, which is its origin, and after how many entries a head is signed."""
+        self.name = name
+        self._vault, self._data_key_id = vault, data_key_id
+        self._signer, self._sign_every = signer, sign_every
+
+    def open(self, connection: Connection) -> None:
+        """Begins the log, or goes on with it. Raises LogError when its values were sealed under another key."""
+        head = rows.find_head(connection, self.name, lock=True)
+        if head is None:
+            rows.create_log(connection, self.name, self._data_key_id)
+        elif head.data_key_id != self._data_key_id:
+            raise LogError(
+                f"the log '{self.name}' was written with data key {head.data_key_id}, and this is "
+                f"{self._data_key_id}: restore the keys folder that belongs to this database"
+            )
+
+    def append(self, connection: Connection, entry: Entry) -> int:
+        """Appends a record and answers its place. Every so many entries the head is signed with it."""
+        head = self._head(connection)
+        index = head.frontier.size
+        salts = {pointer: new_salt() for pointer in entry.values}
+        record: dict[str, Any] = {
+            "version": RECORD_VERSION,
+            "log": self.name,
+            "index": index,
+            "time_us": entry.time_us,
+            "kind": str(entry.kind),
+            "tenant": entry.who.tenant,
+            "subject": entry.who.subject,
+            "actor": entry.who.actor,
+            **entry.body,
+        }
+        if entry.values:
+            record["values"] = {pointer: commitment(salts[pointer], value) for pointer, value in entry.values.items()}
+            plain = json.dumps(
+                {"salts": {pointer: encode(salt) for pointer, salt in salts.items()}, "values": dict(entry.values)}
+            )
+            sealed = self._vault.seal(plain.encode(), self._place(index))
+            rows.keep_values(connection, entry.who.tenant, self.name, index, sealed)
+        data = rfc8785.dumps(record)
+        leaf = leaf_hash(data)
+        frontier = head.frontier.append(leaf)
+        rows.append_entry(connection, self.name, frontier, rows.StoredEntry(index, leaf, data))
+        if frontier.size - head.signed_size >= self._sign_every:
+            self._sign(connection, frontier, entry.time_us)
+        return index
+
+    def values(self, connection: Connection, tenant: str, index: int) -> dict[str, Any] | None:
+        """Answers the values of an entry by JSON Pointer, None once erased. Raises DataLoss when they were altered."""
+        opened = self._opened(connection, tenant, index)
+        return None if opened is None else opened["values"]
+
+    def commitments(self, connection: Connection, tenant: str, index: int) -> dict[str, str]:
+        """Computes the commitments again from the values beside the log: equal to the record's, or it was altered."""
+        opened = self._opened(connection, tenant, index) or {"values": {}, "salts": {}}
+        return {
+            pointer: commitment(decode(opened["salts"][pointer]), value) for pointer, value in opened["values"].items()
+        }
+
+    def sign_head(self, connection: Connection, now_us: int) -> bool:
+        """Signs the head if entries were added since the last time; says whether it did."""
+        head = self._head(connection)
+        if head.frontier.size == head.signed_size:
+            return False
+        self._sign(connection, head.frontier, now_us)
+        return True
+
+    def _sign(self, connection: Connection, frontier: Frontier, now_us: int) -> None:
+        note = sign_note(Checkpoint(self.name, frontier.size, frontier.root()).text, self.name, self._signer)
+        rows.add_checkpoint(connection, self.name, frontier.size, note, now_us)
+
+    def _head(self, connection: Connection) -> rows.Head:
+        head = rows.find_head(connection, self.name, lock=True)
+        if head is None:
+            raise LogError(f"the log '{self.name}' was not opened")
+        return head
+
+    def _opened(self, connection: Connection, tenant: str, index: int) -> dict[str, Any] | None:
+        sealed = rows.find_values(connection, tenant, self.name, index)
+        if sealed is None:
+            return None
+        opened: dict[str, Any] = json.loads(self._vault.open(sealed, self._place(index)))
+        return opened
+
+    def _place(self, index: int) -> str:
+        return f"{self.name}/{index}"
+
+
+def pointer_of(name: str) -> str:
+    """Answers the JSON Pointer (RFC 6901) of a top-level name."""
+    return "/" + name.replace("~", "~0").replace("/", "~1")

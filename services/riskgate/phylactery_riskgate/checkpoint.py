@@ -1,0 +1,142 @@
+"""Signed heads of the audit log: C2SP tlog-checkpoint inside a C2SP signed-note, with Ed25519.
+
+https://c2sp.org/signed-note, https://c2sp.org/tlog-checkpoint. A note is text that ends in a line break, an empty line,
+and signature lines "— name base64(key id + signature)". Go's sumdb/note opens what this module signs.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from dataclasses import dataclass
+from typing import Self
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from phylactery_riskgate.merkle import HASH_BYTES
+from phylactery_riskgate.permits import verify_signature
+
+_ED25519 = b"\x01"
+_KEY_ID_BYTES = 4
+_SIGNATURE_BYTES = 64
+_MARK = "— "
+_LINES = 3
+_MAX_SIGNATURES = 100
+
+
+class NoteError(ValueError):
+    """The note or the key is malformed, or no known key signed it."""
+
+
+class UnknownKeyError(NoteError):
+    """The note is well-formed and none of the given keys signed it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A log's name, its number of entries and its tree head."""
+
+    origin: str
+    size: int
+    root: bytes
+
+    @property
+    def text(self) -> str:
+        """Answers the note's text: origin, size and head, a line each."""
+        return f"{self.origin}\n{self.size}\n{base64.b64encode(self.root).decode()}\n"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Reads a checkpoint's text; lines after the third are extensions. Raises NoteError."""
+        lines = text.split("\n")
+        if len(lines) <= _LINES or not lines[0] or not lines[1].isascii() or not lines[1].isdigit():
+            raise NoteError("a checkpoint is three lines: origin, size, root")
+        if lines[1] != str(int(lines[1])):
+            raise NoteError("the size has leading zeros")
+        root = _decode(lines[2])
+        if len(root) != HASH_BYTES:
+            raise NoteError(f"the root has {len(root)} bytes, not {HASH_BYTES}")
+        return cls(lines[0], int(lines[1]), root)
+
+
+@dataclass(frozen=True, slots=True)
+class Verifier:
+    """A key name and a raw Ed25519 public key: what may have signed a note."""
+
+    name: str
+    public_key: bytes
+
+    def __post_init__(self) -> None:
+        """Raises NoteError when the name could not stand in a signature line."""
+        if not self.name or "+" in self.name or any(character.isspace() for character in self.name):
+            raise NoteError("a key name is not empty and holds neither a plus sign nor a space")
+
+    @property
+    def key_id(self) -> bytes:
+        """Answers the four bytes that tell this key from others of the same name."""
+        return hashlib.sha256(self.name.encode() + b"\n" + _ED25519 + self.public_key).digest()[:_KEY_ID_BYTES]
+
+    @property
+    def text(self) -> str:
+        """Answers the vkey: name, key id in hex, and key, joined with plus signs."""
+        return f"{self.name}+{self.key_id.hex()}+{base64.b64encode(_ED25519 + self.public_key).decode()}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Reads a vkey. Raises NoteError."""
+        name, _, rest = text.strip().partition("+")
+        key_id, _, encoded = rest.partition("+")
+        key = _decode(encoded)
+        if len(key) != HASH_BYTES + 1 or key[:1] != _ED25519:
+            raise NoteError("the vkey holds no Ed25519 key")
+        verifier = cls(name, key[1:])
+        if verifier.key_id.hex() != key_id:
+            raise NoteError("the vkey's id does not belong to its name and key")
+        return verifier
+
+
+def sign_note(text: str, name: str, key: Ed25519PrivateKey) -> str:
+    """Answers the signed note. Raises NoteError when the text has no final line break or the name is no key name."""
+    if not text.endswith("\n"):
+        raise NoteError("a note's text ends in a line break")
+    verifier = Verifier(name, key.public_key().public_bytes_raw())
+    signature = base64.b64encode(verifier.key_id + key.sign(text.encode())).decode()
+    return f"{text}\n{_MARK}{name} {signature}\n"
+
+
+def open_note(note: str, verifiers: list[Verifier]) -> str:
+    """Answers the text of a note that at least one of the keys signed.
+
+    Signatures of unknown keys are passed over, as the specification asks; a wrong one of a known key is a failure.
+    Raises NoteError, and its UnknownKeyError where no key is known.
+    """
+    text, separator, signatures = note.rpartition("\n\n")
+    lines = signatures.split("\n")
+    if not separator or lines[-1] != "" or not 1 < len(lines) <= _MAX_SIGNATURES + 1:
+        raise NoteError("this is no signed note")
+    text += "\n"
+    found = False
+    for line in lines[:-1]:
+        name, _, encoded = line.removeprefix(_MARK).partition(" ")
+        signature = _decode(encoded)
+        if not line.startswith(_MARK) or len(signature) <= _KEY_ID_BYTES:
+            raise NoteError("a signature line is malformed")
+        for verifier in verifiers:
+            if (name, signature[:_KEY_ID_BYTES]) != (verifier.name, verifier.key_id):
+                continue
+            if len(signature) != _KEY_ID_BYTES + _SIGNATURE_BYTES or not verify_signature(
+                verifier.public_key, text.encode(), signature[_KEY_ID_BYTES:]
+            ):
+                raise NoteError(f"the signature of {name} is wrong")
+            found = True
+    if not found:
+        raise UnknownKeyError("no known key signed this note")
+    return text
+
+
+def _decode(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise NoteError("not base64") from None

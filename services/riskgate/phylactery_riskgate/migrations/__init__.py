@@ -1,0 +1,1 @@
+"""Revisions of RiskGate's schema."""

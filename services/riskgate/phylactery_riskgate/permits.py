@@ -1,0 +1,160 @@
+"""Permits and receipts: JWS compact (RFC 7515) with Ed25519 (RFC 8037, named by RFC 9864).
+
+The header of a key and a type is one fixed byte string: the RFC 8785 form of alg, kid and typ, in that order. A token
+whose header segment is any other string is refused before anything in it is read, so a wrong alg, kid or typ, an
+embedded key, b64 or crit, a duplicate name or a padded segment never reaches a parser. The module needs nothing of
+RiskGate: an executor may copy it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+MAX_TOKEN_CHARACTERS = 8_192
+SKEW_SECONDS = 30
+"""How far the issuer's clock may run ahead of the verifier's. There is no grace after the end."""
+
+_PARTS = 3
+
+
+class TokenType(StrEnum):
+    """What a token is; the two can never stand for each other."""
+
+    PERMIT = "phylactery-permit+jwt"
+    RECEIPT = "phylactery-receipt+jwt"
+
+
+class TokenError(ValueError):
+    """The token is none of ours or not for this use; factor names what failed."""
+
+    def __init__(self, factor: str, message: str) -> None:
+        super().__init__(message)
+        self.factor = factor
+        self.message = message
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """The claims of a token whose signature is good: still to be compared with the call at hand."""
+
+    values: Mapping[str, Any]
+
+    def text(self, name: str) -> str:
+        """Answers a claim that must be text. Raises TokenError."""
+        value = self.values.get(name)
+        if not isinstance(value, str):
+            raise TokenError("claims", f"the token has no claim {name}")
+        return value
+
+    def number(self, name: str) -> int:
+        """Answers a claim that must be a whole number. Raises TokenError."""
+        value = self.values.get(name)
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise TokenError("claims", f"the token has no claim {name}")
+        return value
+
+
+def verify_signature(public_key: bytes, message: bytes, signature: bytes) -> bool:
+    """Says whether the Ed25519 signature (RFC 8032) of the message is by the raw public key."""
+    try:
+        Ed25519PublicKey.from_public_bytes(public_key).verify(signature, message)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def public_jwk(public_key: bytes) -> dict[str, str]:
+    """Answers the raw public key as a JWK (RFC 8037)."""
+    return {"crv": "Ed25519", "kty": "OKP", "x": encode(public_key)}
+
+
+def thumbprint(public_key: bytes) -> str:
+    """Answers the key's RFC 7638 thumbprint, which is its kid."""
+    return encode(hashlib.sha256(_compact(public_jwk(public_key))).digest())
+
+
+def header(kid: str, kind: TokenType) -> str:
+    """Answers the one header segment tokens of this key and type have."""
+    return encode(_compact({"alg": "Ed25519", "kid": kid, "typ": str(kind)}))
+
+
+def sign(claims: Mapping[str, Any], kind: TokenType, kid: str, key: Ed25519PrivateKey) -> str:
+    """Answers the token. The same claims under the same key always give the same token (RFC 8032)."""
+    body = f"{header(kid, kind)}.{encode(_compact(claims))}"
+    return f"{body}.{encode(key.sign(body.encode()))}"
+
+
+def verify(token: str, kind: TokenType, keys: Mapping[str, bytes]) -> Claims:
+    """Answers the claims of a token of this type that one of the keys (raw public key by kid) signed.
+
+    Raises TokenError with factor "signature". Time, issuer, audience and binding are for check_times and the caller.
+    """
+    parts = token.split(".") if len(token) <= MAX_TOKEN_CHARACTERS else []
+    if len(parts) != _PARTS:
+        raise TokenError("signature", "this is no token of ours")
+    key = next((key for kid, key in keys.items() if header(kid, kind) == parts[0]), None)
+    if key is None:
+        raise TokenError("signature", f"this is no {kind} of a key in use")
+    signature = decode(parts[2])
+    if not verify_signature(key, f"{parts[0]}.{parts[1]}".encode(), signature):
+        raise TokenError("signature", "the signature is wrong")
+    return Claims(_object(decode(parts[1])))
+
+
+def check_times(claims: Claims, now_us: int) -> None:
+    """Raises TokenError with factor "expiry" outside [nbf - 30 s, exp); a receipt without exp has no end."""
+    now = now_us / 1_000_000
+    if claims.number("iat") > now + SKEW_SECONDS or (
+        "nbf" in claims.values and claims.number("nbf") > now + SKEW_SECONDS
+    ):
+        raise TokenError("expiry", "the token is not valid yet")
+    if "exp" in claims.values and now >= claims.number("exp"):
+        raise TokenError("expiry", "the token's time is over")
+
+
+def encode(data: bytes) -> str:
+    """Answers base64url without padding."""
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+def decode(text: str) -> bytes:
+    """Reads base64url without padding, in its one canonical spelling. Raises TokenError with factor "signature"."""
+    try:
+        data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        raise TokenError("signature", "a segment is not base64url") from None
+    if encode(data) != text:
+        raise TokenError("signature", "a segment is not base64url in its one spelling")
+    return data
+
+
+def _compact(value: Mapping[str, Any]) -> bytes:
+    """Answers JSON with sorted names and no space: for our names and values, the RFC 8785 form."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _object(data: bytes) -> Mapping[str, Any]:
+    try:
+        value = json.loads(data, object_pairs_hook=_unique)
+    except (ValueError, RecursionError):
+        raise TokenError("claims", "the claims are not one JSON object") from None
+    if not isinstance(value, dict):
+        raise TokenError("claims", "the claims are not one JSON object")
+    return value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    names = dict(pairs)
+    if len(names) != len(pairs):
+        raise ValueError("a name stands twice")
+    return names

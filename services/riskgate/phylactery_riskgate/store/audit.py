@@ -1,0 +1,113 @@
+"""The audit log's rows: heads, entries, sealed values, signed checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from phylactery_riskgate.merkle import Frontier
+from phylactery_riskgate.store.tables import audit_checkpoints, audit_entries, audit_logs, audit_values
+
+_BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Where a log stands: its frontier, how much of it is signed, and whose data key sealed its values."""
+
+    frontier: Frontier
+    signed_size: int
+    data_key_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEntry:
+    """One entry as it lies in the log."""
+
+    index: int
+    leaf: bytes
+    record: bytes
+
+
+def create_log(connection: Connection, name: str, data_key_id: str) -> None:
+    """Begins an empty log."""
+    connection.execute(
+        sa.insert(audit_logs).values(name=name, size=0, frontier=b"", signed_size=0, data_key_id=data_key_id)
+    )
+
+
+def find_head(connection: Connection, name: str, *, lock: bool = False) -> Head | None:
+    """Answers the head, None where there is no such log; lock keeps other writers out until the commit."""
+    query = sa.select(audit_logs).where(audit_logs.c.name == name)
+    row = connection.execute(query.with_for_update() if lock else query).one_or_none()
+    if row is None:
+        return None
+    return Head(Frontier.from_bytes(row.size, row.frontier), row.signed_size, row.data_key_id)
+
+
+def log_names(connection: Connection) -> list[str]:
+    """Answers the names of every log there is."""
+    return list(connection.execute(sa.select(audit_logs.c.name).order_by(audit_logs.c.name)).scalars())
+
+
+def append_entry(connection: Connection, name: str, frontier: Frontier, entry: StoredEntry) -> None:
+    """Adds an entry and moves the head to the frontier that includes it."""
+    connection.execute(
+        sa.insert(audit_entries).values(log=name, position=entry.index, leaf=entry.leaf, record=entry.record)
+    )
+    connection.execute(
+        sa.update(audit_logs).where(audit_logs.c.name == name).values(size=frontier.size, frontier=frontier.to_bytes())
+    )
+
+
+def add_checkpoint(connection: Connection, name: str, size: int, note: str, now_us: int) -> None:
+    """Keeps a signed head."""
+    connection.execute(sa.insert(audit_checkpoints).values(log=name, size=size, note=note.encode(), sign_us=now_us))
+    connection.execute(sa.update(audit_logs).where(audit_logs.c.name == name).values(signed_size=size))
+
+
+def checkpoints(connection: Connection, name: str) -> Iterator[str]:
+    """Answers every signed head, smallest first."""
+    query = sa.select(audit_checkpoints.c.note).where(audit_checkpoints.c.log == name)
+    for note in connection.execute(query.order_by(audit_checkpoints.c.size)).scalars():
+        yield note.decode()
+
+
+def entries(connection: Connection, name: str) -> Iterator[StoredEntry]:
+    """Answers every entry in order, without holding them all."""
+    query = sa.select(audit_entries).where(audit_entries.c.log == name).order_by(audit_entries.c.position)
+    for row in connection.execution_options(yield_per=_BATCH).execute(query):
+        yield StoredEntry(row.position, row.leaf, row.record)
+
+
+def leaves(connection: Connection, name: str, size: int) -> list[bytes]:
+    """Answers the leaf hashes of the first size entries, for proofs."""
+    query = sa.select(audit_entries.c.leaf).where(audit_entries.c.log == name, audit_entries.c.position < size)
+    return list(connection.execute(query.order_by(audit_entries.c.position)).scalars())
+
+
+def keep_values(connection: Connection, tenant: str, name: str, index: int, sealed: bytes) -> None:
+    """Lays sealed values beside an entry."""
+    connection.execute(sa.insert(audit_values).values(log=name, position=index, tenant=tenant, sealed=sealed))
+
+
+def find_values(connection: Connection, tenant: str, name: str, index: int) -> bytes | None:
+    """Answers the sealed values of an entry, None where there are none or they were erased."""
+    return connection.execute(
+        sa.select(audit_values.c.sealed).where(
+            audit_values.c.log == name, audit_values.c.position == index, audit_values.c.tenant == tenant
+        )
+    ).scalar_one_or_none()
+
+
+def erase_values(connection: Connection, tenant: str, name: str, index: int) -> bool:
+    """Erases the sealed values of an entry; the log still verifies. Says whether there were any."""
+    result = connection.execute(
+        sa.delete(audit_values).where(
+            audit_values.c.log == name, audit_values.c.position == index, audit_values.c.tenant == tenant
+        )
+    )
+    return result.rowcount > 0

@@ -1,0 +1,138 @@
+"""Redemptions, one for every bound call ever, and the outcomes reported for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Row
+
+from phylactery_riskgate.store.decisions import CallKey
+from phylactery_riskgate.store.tables import from_json, outcomes, redemptions, to_json
+
+
+@dataclass(frozen=True, slots=True)
+class Redemption:
+    """A redeemed call: which execution has it, and the claims its receipt is signed over."""
+
+    tenant: str
+    subject: str
+    run_id: str
+    tool_call_id: str
+    execution_id: str
+    decision_id: str
+    receipt_claims: Mapping[str, Any]
+    redeem_us: int
+    audit_index: int
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeReport:
+    """How an execution ended, as it was reported."""
+
+    outcome: str
+    result_hash: str
+    result_size: int
+    error_code: str
+
+
+def insert_redemption(connection: Connection, redemption: Redemption) -> None:
+    """Adds a redemption. Raises IntegrityError when another process redeemed the call first."""
+    connection.execute(
+        sa.insert(redemptions).values(
+            tenant=redemption.tenant,
+            subject=redemption.subject,
+            run_id=redemption.run_id,
+            tool_call_id=redemption.tool_call_id,
+            execution_id=redemption.execution_id,
+            decision_id=redemption.decision_id,
+            receipt_claims=to_json(redemption.receipt_claims),
+            redeem_us=redemption.redeem_us,
+            audit_index=redemption.audit_index,
+        )
+    )
+
+
+def find_redemption(connection: Connection, key: CallKey) -> Redemption | None:
+    """Answers who has redeemed this call, if anybody has."""
+    row = connection.execute(
+        sa.select(redemptions).where(
+            redemptions.c.tenant == key.tenant,
+            redemptions.c.subject == key.subject,
+            redemptions.c.run_id == key.run_id,
+            redemptions.c.tool_call_id == key.tool_call_id,
+        )
+    ).one_or_none()
+    return None if row is None else _redemption(row)
+
+
+def find_execution(
+    connection: Connection, tenant: str, subject: str, execution_id: str, *, lock: bool = False
+) -> Redemption | None:
+    """Answers what an execution redeemed; lock keeps other writers from it until the commit."""
+    query = sa.select(redemptions).where(
+        redemptions.c.tenant == tenant,
+        redemptions.c.subject == subject,
+        redemptions.c.execution_id == execution_id,
+    )
+    row = connection.execute(query.with_for_update() if lock else query).one_or_none()
+    return None if row is None else _redemption(row)
+
+
+def without_outcome(connection: Connection, tenant: str, *, before_us: int, limit: int) -> list[Redemption]:
+    """Answers calls redeemed before a time whose outcome nobody has reported yet, oldest first."""
+    reported = sa.exists().where(
+        outcomes.c.tenant == redemptions.c.tenant,
+        outcomes.c.subject == redemptions.c.subject,
+        outcomes.c.execution_id == redemptions.c.execution_id,
+    )
+    query = (
+        sa.select(redemptions)
+        .where(redemptions.c.tenant == tenant, redemptions.c.redeem_us < before_us, ~reported)
+        .order_by(redemptions.c.redeem_us, redemptions.c.execution_id)
+        .limit(limit)
+    )
+    return [_redemption(row) for row in connection.execute(query)]
+
+
+def outcome_reports(
+    connection: Connection, tenant: str, subject: str, execution_id: str
+) -> list[tuple[OutcomeReport, int]]:
+    """Answers every report about an execution with its place in the audit log, oldest first."""
+    query = (
+        sa.select(outcomes)
+        .where(outcomes.c.tenant == tenant, outcomes.c.subject == subject, outcomes.c.execution_id == execution_id)
+        .order_by(outcomes.c.number)
+    )
+    return [
+        (OutcomeReport(row.outcome, row.result_hash, row.result_size, row.error_code), row.audit_index)
+        for row in connection.execute(query)
+    ]
+
+
+def insert_outcome(
+    connection: Connection, of: Redemption, number: int, report: OutcomeReport, *, now_us: int, audit_index: int
+) -> None:
+    """Adds a report."""
+    connection.execute(
+        sa.insert(outcomes).values(
+            tenant=of.tenant,
+            subject=of.subject,
+            execution_id=of.execution_id,
+            number=number,
+            outcome=report.outcome,
+            result_hash=report.result_hash,
+            result_size=report.result_size,
+            error_code=report.error_code,
+            report_us=now_us,
+            audit_index=audit_index,
+        )
+    )
+
+
+def _redemption(row: Row[tuple[object, ...]]) -> Redemption:
+    values = row._asdict()
+    values["receipt_claims"] = from_json(values["receipt_claims"])
+    return Redemption(**values)

@@ -1,0 +1,158 @@
+"""RiskGate's tables, for SQLite and PostgreSQL alike: times are microseconds, JSON and sealed values are bytes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import sqlalchemy as sa
+
+METADATA = sa.MetaData()
+_NAME = sa.String(128)
+_HASH = sa.String(80)
+
+decisions = sa.Table(
+    "decisions",
+    METADATA,
+    sa.Column("id", _NAME, primary_key=True),
+    sa.Column("tenant", _NAME, nullable=False),
+    sa.Column("subject", _NAME, nullable=False),
+    sa.Column("run_id", _NAME, nullable=False),
+    sa.Column("tool_call_id", _NAME, nullable=False),
+    sa.Column("counted_approval_id", _NAME, nullable=False),
+    sa.Column("thread_id", _NAME, nullable=False),
+    sa.Column("plan_step", sa.LargeBinary, nullable=False),
+    sa.Column("fingerprint", _HASH, nullable=False),
+    sa.Column("decision", sa.String(16), nullable=False),
+    sa.Column("reasons", sa.LargeBinary, nullable=False),
+    sa.Column("tool", _NAME, nullable=False),
+    sa.Column("tool_version", _HASH, nullable=False),
+    sa.Column("args_hash", _HASH, nullable=False),
+    sa.Column("policy_ids", sa.LargeBinary, nullable=False),
+    sa.Column("bundle_revision", sa.BigInteger, nullable=False),
+    sa.Column("risk", sa.String(16), nullable=False),
+    sa.Column("approval_id", _NAME, nullable=False),
+    sa.Column("permit_id", _NAME, nullable=False),
+    sa.Column("permit_us", sa.BigInteger, nullable=False),
+    sa.Column("create_us", sa.BigInteger, nullable=False),
+    sa.Column("audit_index", sa.BigInteger, nullable=False),
+    sa.UniqueConstraint(
+        "tenant", "subject", "run_id", "tool_call_id", "counted_approval_id", name="decisions_one_per_call"
+    ),
+)
+
+approvals = sa.Table(
+    "approvals",
+    METADATA,
+    sa.Column("id", _NAME, primary_key=True),
+    sa.Column("tenant", _NAME, nullable=False),
+    sa.Column("state", sa.String(16), nullable=False),
+    sa.Column("approval_class", _NAME, nullable=False),
+    sa.Column("who", sa.String(16), nullable=False),
+    sa.Column("approvers", sa.Integer, nullable=False),
+    sa.Column("tool", _NAME, nullable=False),
+    sa.Column("risk", sa.String(16), nullable=False),
+    sa.Column("args_hash", _HASH, nullable=False),
+    sa.Column("thread_id", _NAME, nullable=False),
+    sa.Column("run_id", _NAME, nullable=False),
+    sa.Column("tool_call_id", _NAME, nullable=False),
+    sa.Column("requester", _NAME, nullable=False),
+    sa.Column("create_us", sa.BigInteger, nullable=False),
+    sa.Column("expire_us", sa.BigInteger, nullable=False),
+    sa.Column("decision_id", _NAME, nullable=False),
+    sa.Column("policy_ids", sa.LargeBinary, nullable=False),
+    sa.Column("decide_us", sa.BigInteger, nullable=False),
+    sa.Column("decided_by", _NAME, nullable=False),
+    sa.Column("closed_reason", sa.String(32), nullable=False),
+    sa.Column("attempts", sa.Integer, nullable=False),
+    sa.Index("approvals_by_tenant", "tenant", "create_us", "id"),
+    sa.Index("approvals_by_requester", "tenant", "requester", "state"),
+    sa.Index("approvals_by_thread", "tenant", "thread_id", "state"),
+    sa.Index("approvals_by_expiry", "tenant", "state", "expire_us"),
+)
+
+approval_votes = sa.Table(
+    "approval_votes",
+    METADATA,
+    sa.Column("approval_id", _NAME, sa.ForeignKey("approvals.id"), primary_key=True),
+    sa.Column("subject", _NAME, primary_key=True),
+    sa.Column("tenant", _NAME, nullable=False),
+    sa.Column("vote_us", sa.BigInteger, nullable=False),
+)
+
+redemptions = sa.Table(
+    "redemptions",
+    METADATA,
+    sa.Column("tenant", _NAME, primary_key=True),
+    sa.Column("subject", _NAME, primary_key=True),
+    sa.Column("run_id", _NAME, primary_key=True),
+    sa.Column("tool_call_id", _NAME, primary_key=True),
+    sa.Column("execution_id", _NAME, nullable=False),
+    sa.Column("decision_id", _NAME, sa.ForeignKey("decisions.id"), nullable=False),
+    sa.Column("receipt_claims", sa.LargeBinary, nullable=False),
+    sa.Column("redeem_us", sa.BigInteger, nullable=False),
+    sa.Column("audit_index", sa.BigInteger, nullable=False),
+    sa.UniqueConstraint("tenant", "subject", "execution_id", name="redemptions_one_per_execution"),
+)
+
+outcomes = sa.Table(
+    "outcomes",
+    METADATA,
+    sa.Column("tenant", _NAME, primary_key=True),
+    sa.Column("subject", _NAME, primary_key=True),
+    sa.Column("execution_id", _NAME, primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("outcome", sa.String(16), nullable=False),
+    sa.Column("result_hash", _HASH, nullable=False),
+    sa.Column("result_size", sa.BigInteger, nullable=False),
+    sa.Column("error_code", sa.String(64), nullable=False),
+    sa.Column("report_us", sa.BigInteger, nullable=False),
+    sa.Column("audit_index", sa.BigInteger, nullable=False),
+)
+
+audit_logs = sa.Table(
+    "audit_logs",
+    METADATA,
+    sa.Column("name", _NAME, primary_key=True),
+    sa.Column("size", sa.BigInteger, nullable=False),
+    sa.Column("frontier", sa.LargeBinary, nullable=False),
+    sa.Column("signed_size", sa.BigInteger, nullable=False),
+    sa.Column("data_key_id", sa.String(32), nullable=False),
+)
+
+audit_entries = sa.Table(
+    "audit_entries",
+    METADATA,
+    sa.Column("log", _NAME, sa.ForeignKey("audit_logs.name"), primary_key=True),
+    sa.Column("position", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("leaf", sa.LargeBinary, nullable=False),
+    sa.Column("record", sa.LargeBinary, nullable=False),
+)
+
+audit_values = sa.Table(
+    "audit_values",
+    METADATA,
+    sa.Column("log", _NAME, primary_key=True),
+    sa.Column("position", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("tenant", _NAME, nullable=False),
+    sa.Column("sealed", sa.LargeBinary, nullable=False),
+)
+
+audit_checkpoints = sa.Table(
+    "audit_checkpoints",
+    METADATA,
+    sa.Column("log", _NAME, sa.ForeignKey("audit_logs.name"), primary_key=True),
+    sa.Column("size", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("note", sa.LargeBinary, nullable=False),
+    sa.Column("sign_us", sa.BigInteger, nullable=False),
+)
+
+
+def to_json(value: Any) -> bytes:
+    """Answers a JSON column's bytes."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def from_json(data: bytes) -> Any:
+    """Reads a JSON column's bytes."""
+    return json.loads(data)
