@@ -1,0 +1,73 @@
+"""The database layer on PostgreSQL: the same code, the same promises."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import sqlalchemy as sa
+from phylactery_chassis.database import Database
+from phylactery_chassis.errors import Unavailable
+
+from tests.support.postgres import create_database
+
+SERVICES = ("phylactery_riskgate", "phylactery_memory", "phylactery_agent")
+
+
+@pytest.mark.parametrize("package", SERVICES)
+def test_the_migrations_make_the_same_tables_on_both_stores(postgres_url: str, tmp_path, package: str):
+    importlib.import_module(package)
+    on_postgres = Database(create_database(postgres_url, f"{package}_tables"))
+    on_sqlite = Database(f"sqlite:///{tmp_path / 'x.db'}")
+    try:
+        found = []
+        for database in (on_postgres, on_sqlite):
+            database.migrate(package)
+            inspector = sa.inspect(database.engine)
+            found.append({t: sorted(c["name"] for c in inspector.get_columns(t)) for t in inspector.get_table_names()})
+        assert found[0] == found[1]
+        assert len(found[0]) > 2
+    finally:
+        on_postgres.close()
+        on_sqlite.close()
+
+
+def test_four_starts_at_once_migrate_once_and_all_succeed(postgres_url: str):
+    url = create_database(postgres_url, "four_starts")
+    databases = [Database(url) for _ in range(4)]
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda database: database.migrate("phylactery_memory"), databases))
+        assert "messages_v2" in sa.inspect(databases[0].engine).get_table_names()
+    finally:
+        for database in databases:
+            database.close()
+
+
+async def test_a_failing_work_rolls_back_itself_and_not_its_neighbours_on_postgresql(postgres_url: str):
+    database = Database(create_database(postgres_url, "savepoints"))
+    rows = sa.table("rows", sa.column("id"))
+    try:
+        await database.write(lambda c: c.execute(sa.text("CREATE TABLE rows (id BIGINT PRIMARY KEY)")).rowcount)
+        insert = lambda key: lambda c: c.execute(sa.insert(rows).values(id=key)).rowcount  # noqa: E731 - two words twice
+        results = await asyncio.gather(
+            database.write(insert(1)), database.write(insert(1)), database.write(insert(2)), return_exceptions=True
+        )
+        assert [type(result).__name__ for result in results] == ["int", "IntegrityError", "int"]
+        count = await database.read(lambda c: c.execute(sa.select(sa.func.count()).select_from(rows)).scalar_one())
+        assert count == 2
+    finally:
+        database.close()
+
+
+async def test_a_store_that_is_down_is_unavailable():
+    database = Database("postgresql+psycopg://nobody@/none?host=/nonexistent-socket-folder")
+    try:
+        with pytest.raises(Unavailable) as caught:
+            await database.write(lambda c: c.execute(sa.text("SELECT 1")).scalar())
+        assert caught.value.reason == "STORE_UNAVAILABLE"
+        assert not database.healthy
+    finally:
+        database.close()

@@ -1,0 +1,28 @@
+"""Starts a service that kills itself with SIGKILL at one numbered crash point of effects.md.
+
+The service's own program runs unchanged; only this module, which no distribution ships, installs the hook.
+"""
+
+from __future__ import annotations
+
+import os
+import runpy
+import signal
+
+from phylactery_chassis import crashpoints
+
+
+def main() -> None:
+    """Reads CRASH_SERVICE (agent, riskgate, memory) and CRASH_AT (for example agent.7), then runs the service."""
+    wanted = os.environ["CRASH_AT"]
+
+    def die(name: str) -> None:
+        if name == wanted:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    crashpoints.install(die)
+    runpy.run_module(f"phylactery_{os.environ['CRASH_SERVICE']}", run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()
