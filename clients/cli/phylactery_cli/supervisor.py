@@ -1,0 +1,163 @@
+"""Starts the three services as processes on loopback, waits until each is healthy, and stops all of them cleanly."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from phylactery_chassis.healthcheck import serving
+
+SERVICES = ("riskgate", "memory", "agent")
+"""In the order they start: the agent asks the other two."""
+
+DEFAULT_PORTS: Mapping[str, int] = {"agent": 50051, "riskgate": 50052, "memory": 50053}
+
+_START_SECONDS = 30.0
+_STOP_SECONDS = 10.0
+_POLL_SECONDS = 0.05
+_LAST_LOG_LINES = 3
+
+
+class StackError(RuntimeError):
+    """A service did not start or died; the message says which, why, and where its log lies."""
+
+
+@dataclass(slots=True)
+class ServiceProcess:
+    """One service's process."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    log: Path
+    port: int = 0
+
+    @property
+    def target(self) -> str:
+        """Answers where clients reach it."""
+        return f"127.0.0.1:{self.port}"
+
+
+@dataclass(slots=True)
+class Stack:
+    """The three services over one data folder."""
+
+    data_dir: Path
+    ports: Mapping[str, int]
+    extra_env: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Environment for one service, by name."""
+    modules: Mapping[str, str] = field(default_factory=dict)
+    """Another module to start for a service; tests start one that dies where they say."""
+    processes: dict[str, ServiceProcess] = field(default_factory=dict)
+
+    def start(self) -> None:
+        """Starts all three and waits for their health. Raises StackError, and then leaves none behind."""
+        try:
+            for name in ("riskgate", "memory"):
+                self.launch(name)
+            for name in ("riskgate", "memory"):
+                self.wait_healthy(name)
+            self.launch("agent")
+            self.wait_healthy("agent")
+        except BaseException:
+            self.stop()
+            raise
+
+    def launch(self, name: str) -> ServiceProcess:
+        """Starts one service without waiting for it."""
+        folder = self.data_dir / name
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        ready, log = folder / "ready.json", self.data_dir / "logs" / f"{name}.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        ready.unlink(missing_ok=True)
+        prefix = name.upper()
+        env = {
+            **os.environ,
+            f"{prefix}_DATA_DIR": str(folder),
+            f"{prefix}_PORT": os.environ.get(f"{prefix}_PORT", str(self.ports[name])),
+            f"{prefix}_READY_FILE": str(ready),
+        }
+        if name == "agent":
+            env["AGENT_RISKGATE_TARGET"] = self.target("riskgate")
+            env["AGENT_MEMORY_TARGET"] = self.target("memory")
+        env.update(self.extra_env.get(name, {}))
+        with log.open("ab") as out:
+            process = subprocess.Popen(  # noqa: S603 - our own module, our own interpreter
+                [sys.executable, "-m", self.modules.get(name, f"phylactery_{name}")],
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,  # Ctrl-C reaches the supervisor alone, which then stops the services in order
+            )
+        self.processes[name] = ServiceProcess(name, process, log)
+        return self.processes[name]
+
+    def wait_healthy(self, name: str) -> None:
+        """Waits until the service says SERVING. Raises StackError with the end of its log when it does not."""
+        service = self.processes[name]
+        ready = self.data_dir / name / "ready.json"
+        limit = time.monotonic() + _START_SECONDS
+        while time.monotonic() < limit:
+            if service.process.poll() is not None:
+                raise StackError(f"{name} did not start:\n{_last_lines(service.log)}\nIts log: {service.log}")
+            if ready.exists():
+                service.port = int(json.loads(ready.read_text())["port"])
+                if serving(service.target, timeout=1):
+                    return
+            time.sleep(_POLL_SECONDS)
+        raise StackError(f"{name} is not healthy after {_START_SECONDS:.0f} s. Its log: {service.log}")
+
+    def target(self, name: str) -> str:
+        """Answers where clients reach a started service."""
+        return self.processes[name].target
+
+    def kill(self, name: str) -> None:
+        """Kills one service with SIGKILL, as a power cut would."""
+        process = self.processes[name].process
+        process.kill()
+        process.wait()
+
+    def died(self) -> str | None:
+        """Answers the name of a service that ended by itself, None while all live."""
+        return next((s.name for s in self.processes.values() if s.process.poll() is not None), None)
+
+    def stop(self) -> None:
+        """Stops all of them: SIGTERM, agent first; SIGKILL for one that does not end in time."""
+        for name in reversed(SERVICES):
+            if (service := self.processes.get(name)) and service.process.poll() is None:
+                service.process.send_signal(signal.SIGTERM)
+                try:
+                    service.process.wait(_STOP_SECONDS)
+                except subprocess.TimeoutExpired:
+                    service.process.kill()
+                    service.process.wait()
+
+
+@contextlib.contextmanager
+def running(stack: Stack) -> Iterator[Stack]:
+    """Runs the stack for the block; SIGTERM and SIGHUP end the block as Ctrl-C does."""
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        stack.start()
+        yield stack
+    finally:
+        stack.stop()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _last_lines(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    return "\n".join(f"  {line}" for line in lines[-_LAST_LOG_LINES:]) or "  (it said nothing)"

@@ -1,0 +1,24 @@
+"""Text from elsewhere, made safe for a terminal: no escape sequence and no bidirectional trick reaches the screen."""
+
+from __future__ import annotations
+
+import unicodedata
+
+_KEPT = frozenset("\n\t")
+_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_HIDDEN = frozenset({"Cc", "Cs", "Zl", "Zp"})
+
+
+def printable(text: str) -> str:
+    """Answers the text with every control character and bidirectional mark written as an escape.
+
+    Joiners inside words and emoji stay: they are part of ordinary writing.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        char
+        if char in _KEPT or (char not in _BIDI and unicodedata.category(char) not in _HIDDEN)
+        else f"\\u{ord(char):04x}"
+        for char in text
+    )
