@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 
 from phylactery.agent.v1 import event_pb2
 from rich.console import Console, Group, RenderableType
@@ -34,29 +35,16 @@ class EventPrinter:
 
     def _line(self, kind: str, event: event_pb2.Event) -> RenderableType | None:
         match kind:
-            case "route_decided":
-                return _note("route", f"{event.route_decided.node} ({event.route_decided.reason})")
-            case "step":
-                return _note("step", f"{printable(event.step.description)} — {event.step.status}")
-            case "tool_proposed":
-                return _note("propose", event.tool_proposed.tool)
-            case "risk_decision":
-                return _decision(event.risk_decision)
             case "approval_required":
                 self.waiting = event.approval_required
                 return self._approval(event.approval_required)
-            case "tool_result":
-                return _result(event.tool_result)
             case "message":
-                return Text.assemble(
-                    (f"{self._texts('agent')} › ", "bold cyan"), printable(event.message.text), overflow="fold"
-                )
-            case "run_finished":
-                if event.run_finished.reason != "AWAITING_APPROVAL":
-                    self.waiting = None
-                return _note("run", event.run_finished.reason)
-            case _:
-                return None
+                speaker = (f"{self._texts('agent')} › ", "bold cyan")
+                return Text.assemble(speaker, printable(event.message.text), overflow="fold")
+            case "run_finished" if event.run_finished.reason != "AWAITING_APPROVAL":
+                self.waiting = None
+        note = _NOTES.get(kind)
+        return note(event) if note else None
 
     def _approval(self, asked: event_pb2.ApprovalRequired) -> Panel:
         table = Table.grid(padding=(0, 2))
@@ -80,19 +68,30 @@ def _note(label: str, text: str) -> Text:
     return Text.assemble(("  · ", "dim"), (f"{label:<8} ", "dim"), (text, "dim"))
 
 
-def _decision(decision: event_pb2.RiskDecision) -> Text:
-    text = Text.assemble(
-        ("  · ", "dim"), (f"{'riskgate':<8} ", "dim"), (decision.decision, _DECISION_STYLES.get(decision.decision, ""))
-    )
+def _decision(event: event_pb2.Event) -> Text:
+    decision = event.risk_decision
+    style = _DECISION_STYLES.get(decision.decision, "")
+    text = Text.assemble(("  · ", "dim"), (f"{'riskgate':<8} ", "dim"), (decision.decision, style))
     for reason in decision.reasons:
         text.append(f"\n             {printable(reason)}", style="dim")
     return text
 
 
-def _result(result: event_pb2.ToolResult) -> Text:
+def _result(event: event_pb2.Event) -> Text:
+    result = event.tool_result
     details = f"{result.tool}: {result.status}, {result.size_chars} characters"
     if result.pointer:
         details += f", kept as {result.pointer}"
     if result.error_code:
         details += f", {result.error_code}"
     return _note("result", details)
+
+
+_NOTES: Mapping[str, Callable[[event_pb2.Event], Text]] = {
+    "route_decided": lambda e: _note("route", f"{e.route_decided.node} ({e.route_decided.reason})"),
+    "step": lambda e: _note("step", f"{printable(e.step.description)} — {e.step.status}"),
+    "tool_proposed": lambda e: _note("propose", e.tool_proposed.tool),
+    "risk_decision": _decision,
+    "tool_result": _result,
+    "run_finished": lambda e: _note("run", e.run_finished.reason),
+}

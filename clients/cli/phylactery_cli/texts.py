@@ -9,7 +9,7 @@ _TEXTS: Mapping[str, Mapping[str, str]] = {
     "en": {
         "you": "you",
         "agent": "agent",
-        "hint": "Try: read welcome.txt   ·   write \"hello\" to notes.txt   ·   /help",
+        "hint": 'Try: read welcome.txt   ·   write "hello" to notes.txt   ·   /help',
         "files": "files the agent may touch",
         "approval": "A person has to approve this",
         "tool": "tool",
@@ -38,7 +38,7 @@ _TEXTS: Mapping[str, Mapping[str, str]] = {
     "es": {
         "you": "tú",
         "agent": "agente",
-        "hint": "Prueba: lee welcome.txt   ·   escribe \"hola\" en notas.txt   ·   /help",
+        "hint": 'Prueba: lee welcome.txt   ·   escribe "hola" en notas.txt   ·   /help',
         "files": "archivos que el agente puede tocar",
         "approval": "Una persona tiene que aprobar esto",
         "tool": "herramienta",

@@ -1,0 +1,1 @@
+"""Measurements: make bench SUITE=name prints one JSON object a line."""

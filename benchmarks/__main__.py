@@ -1,0 +1,31 @@
+"""python -m benchmarks [SUITE]: one suite, or all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+
+from benchmarks import memory, riskgate, turn
+
+SUITES: Mapping[str, Callable[[], Awaitable[None]]] = {
+    "riskgate": riskgate.run,
+    "memory": memory.run,
+    "turn": turn.run,
+}
+
+
+def main() -> int:
+    """Answers the exit code: 2 for a suite nobody knows."""
+    wanted = sys.argv[1:] or list(SUITES)
+    unknown = [name for name in wanted if name not in SUITES]
+    if unknown:
+        sys.stderr.write(f"no suite {', '.join(unknown)}; there are: {', '.join(SUITES)}\n")
+        return 2
+    for name in wanted:
+        asyncio.run(SUITES[name]())
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
