@@ -107,7 +107,9 @@ class Database:
         return self._submit(work).result()
 
     async def read(self, work: Work[T]) -> T:
-        """Runs work on a reader connection, beside the writer."""
+        """Runs work on a reader connection, beside the writer; after close() it is Unavailable."""
+        if self._closed:
+            raise self._unavailable("the database is closed")
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, work)
 
     def read_sync(self, work: Work[T]) -> T:

@@ -45,7 +45,7 @@ class OutputServicer(output_pb2_grpc.OutputServiceServicer):
     def __init__(self, outputs: Outputs) -> None:
         self._outputs = outputs
 
-    async def StoreOutput(  # noqa: N802 - the contract's name
+    async def StoreOutput(
         self, request_iterator: AsyncIterator[output_pb2.StoreOutputRequest], context: Context
     ) -> output_pb2.StoreOutputResponse:
         """Keeps one output and answers its pointer once it is durable."""
@@ -58,15 +58,13 @@ class OutputServicer(output_pb2_grpc.OutputServiceServicer):
             preview_tail=stored.preview_tail,
         )
 
-    async def GetOutput(  # noqa: N802 - the contract's name
-        self, request: output_pb2.GetOutputRequest, _context: Context
-    ) -> output_pb2.GetOutputResponse:
+    async def GetOutput(self, request: output_pb2.GetOutputRequest, _context: Context) -> output_pb2.GetOutputResponse:
         """Answers what is known about an output."""
         asked = parse(PointerRequest, {"pointer": request.pointer})
         record = await self._outputs.get(current_principal(), asked.pointer)
         return output_pb2.GetOutputResponse(output=_output(record, self._outputs.rules))
 
-    async def ReadOutput(  # noqa: N802 - the contract's name
+    async def ReadOutput(
         self, request: output_pb2.ReadOutputRequest, _context: Context
     ) -> output_pb2.ReadOutputResponse:
         """Answers a range of characters."""
@@ -83,7 +81,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
     def __init__(self, transcript: Transcript) -> None:
         self._transcript = transcript
 
-    async def AppendMessages(  # noqa: N802 - the contract's name
+    async def AppendMessages(
         self, request: memory_pb2.AppendMessagesRequest, _context: Context
     ) -> memory_pb2.AppendMessagesResponse:
         """Adds messages to a thread."""
@@ -96,7 +94,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         last, appended = await self._transcript.append(current_principal(), asked.thread_id, messages)
         return memory_pb2.AppendMessagesResponse(last_sequence=last, appended=appended)
 
-    async def ListMessages(  # noqa: N802 - the contract's name
+    async def ListMessages(
         self, request: memory_pb2.ListMessagesRequest, _context: Context
     ) -> memory_pb2.ListMessagesResponse:
         """Lists a window of a thread."""

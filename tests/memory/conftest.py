@@ -1,0 +1,166 @@
+"""A real memory server over a real SQLite file, and stubs that speak as a chosen user."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from google.rpc import error_details_pb2
+from grpc import aio
+from grpc_status import rpc_status
+from phylactery.memory.v1 import memory_pb2, memory_pb2_grpc, output_pb2, output_pb2_grpc
+from phylactery_chassis.clock import FakeClock
+from phylactery_chassis.database import Database
+from phylactery_chassis.server import RunningServer, start
+from phylactery_memory.service import PACKAGE, assemble
+from phylactery_memory.settings import MemorySettings
+
+CHUNK = 1024 * 1024
+
+
+@dataclass
+class Refusal:
+    """A failed call, decoded."""
+
+    code: grpc.StatusCode
+    reason: str
+    message: str
+    metadata: dict[str, str]
+    fields: list[str]
+
+
+def refusal_of(error: aio.AioRpcError) -> Refusal:
+    info, bad = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest()
+    status = rpc_status.from_call(error)
+    for detail in status.details if status else ():
+        detail.Unpack(info)
+        detail.Unpack(bad)
+    return Refusal(
+        error.code(),
+        info.reason.removeprefix("ERROR_REASON_"),
+        error.details() or "",
+        dict(info.metadata),
+        [violation.field for violation in bad.field_violations],
+    )
+
+
+class User:
+    """Calls as one subject of one tenant."""
+
+    def __init__(self, channel: aio.Channel, subject: str, tenant: str) -> None:
+        self.metadata = (("x-phylactery-subject", subject), ("x-phylactery-tenant", tenant))
+        self.outputs = output_pb2_grpc.OutputServiceStub(channel)
+        self.memory = memory_pb2_grpc.MemoryServiceStub(channel)
+
+    def spec(self, **changes: str) -> output_pb2.StoreOutputRequest:
+        fields = {"thread_id": "t1", "run_id": "r1", "tool_call_id": "c1", "tool_name": "read_file", **changes}
+        return output_pb2.StoreOutputRequest(spec=output_pb2.OutputSpec(**fields))
+
+    async def stream(self, requests: Sequence[output_pb2.StoreOutputRequest]) -> output_pb2.StoreOutputResponse:
+        return await self.outputs.StoreOutput(iter(requests), metadata=self.metadata, timeout=60)
+
+    async def store(self, text: str | bytes, *, cut: int = CHUNK, **spec: str) -> output_pb2.StoreOutputResponse:
+        data = text.encode() if isinstance(text, str) else text
+        chunks = [output_pb2.StoreOutputRequest(chunk=data[i : i + cut]) for i in range(0, len(data), cut)]
+        return await self.stream([self.spec(**spec), *chunks])
+
+    async def get(self, pointer: str) -> output_pb2.Output:
+        response = await self.outputs.GetOutput(output_pb2.GetOutputRequest(pointer=pointer), metadata=self.metadata)
+        return response.output
+
+    async def read(self, pointer: str, offset: int = 0, limit: int = 0) -> output_pb2.ReadOutputResponse:
+        request = output_pb2.ReadOutputRequest(pointer=pointer, offset=offset, limit=limit)
+        return await self.outputs.ReadOutput(request, metadata=self.metadata)
+
+    async def read_all(self, pointer: str) -> str:
+        parts, offset, total = [], 0, 1
+        while offset < total:
+            part = await self.read(pointer, offset)
+            parts.append(part.text)
+            offset, total = part.next_offset, part.total_chars
+        return "".join(parts)
+
+    async def append(self, thread_id: str, *messages: memory_pb2.Message) -> memory_pb2.AppendMessagesResponse:
+        request = memory_pb2.AppendMessagesRequest(thread_id=thread_id, messages=messages)
+        return await self.memory.AppendMessages(request, metadata=self.metadata)
+
+    async def list(self, thread_id: str, **options: Any) -> memory_pb2.ListMessagesResponse:
+        request = memory_pb2.ListMessagesRequest(thread_id=thread_id, **options)
+        return await self.memory.ListMessages(request, metadata=self.metadata)
+
+
+@dataclass
+class Memory:
+    """The running service and what a fault test reaches into."""
+
+    database: Database
+    clock: FakeClock
+    server: RunningServer
+    channel: aio.Channel
+    path: Path
+
+    def user(self, subject: str = "ana", tenant: str = "acme") -> User:
+        return User(self.channel, subject, tenant)
+
+    def count(self, table: str) -> int:
+        return self.database.read_sync(lambda c: c.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar_one())
+
+
+async def open_memory(folder: Path, **options: Any) -> Memory:
+    settings = MemorySettings(data_dir=folder, port=0, drain_seconds=0, **options)
+    settings.prepare()
+    database = Database(settings.url)
+    database.migrate(PACKAGE)
+    clock = FakeClock()
+    server = await start(assemble(database, settings, clock), settings)
+    channel = aio.insecure_channel(
+        f"127.0.0.1:{server.port}",
+        options=[("grpc.enable_retries", 0), ("grpc.max_send_message_length", -1)],
+    )
+    return Memory(database, clock, server, channel, folder / "memory.db")
+
+
+@pytest.fixture
+async def make_memory(tmp_path: Path) -> AsyncIterator[Callable[..., Any]]:
+    opened: list[Memory] = []
+
+    async def make(**options: Any) -> Memory:
+        opened.append(await open_memory(tmp_path / f"m{len(opened)}", **options))
+        return opened[-1]
+
+    yield make
+    for memory in opened:
+        await memory.channel.close()
+        await memory.server.stop()
+
+
+@pytest.fixture
+async def memory(make_memory: Callable[..., Any]) -> Memory:
+    return await make_memory()
+
+
+@pytest.fixture
+def ana(memory: Memory) -> User:
+    return memory.user("ana", "acme")
+
+
+@pytest.fixture
+def refused() -> Callable[..., Any]:
+    """Awaits a call that must fail and answers the refusal."""
+
+    async def run(call: Any) -> Refusal:
+        with pytest.raises(aio.AioRpcError) as caught:
+            await call
+        return refusal_of(caught.value)
+
+    return run
+
+
+@pytest.fixture
+def user_of() -> Callable[[aio.Channel], User]:
+    """Makes a user on a channel to any server."""
+    return lambda channel: User(channel, "ana", "acme")

@@ -1,0 +1,276 @@
+"""Damage, a full disk and a killed process."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import itertools
+import json
+import os
+import signal
+import sqlite3
+import sys
+from pathlib import Path
+
+import grpc
+import pytest
+from grpc import aio
+from phylactery.memory.v1 import memory_pb2, output_pb2
+from phylactery_chassis.identity import Principal, Role, bind_principal
+from phylactery_memory.domain.outputs import OutputRules
+from phylactery_memory.outputs import Outputs
+from phylactery_memory.servicers import OutputServicer
+from phylactery_memory.store.outputs import OutputStore
+
+LONG = "línea larga 🜛\r\n" * 8_000
+
+
+def say(message_id: str, content: str = "hola") -> memory_pb2.Message:
+    return memory_pb2.Message(message_id=message_id, role=memory_pb2.ROLE_USER, content=content)
+
+
+def sabotage(path: Path, statement: str, *values: object) -> int:
+    """Changes the file behind the service's back and answers how many rows it hit."""
+    with sqlite3.connect(path) as connection:
+        changed = connection.execute(statement, values).rowcount
+    connection.close()
+    return changed
+
+
+async def test_a_flipped_byte_anywhere_is_data_loss_for_its_range_alone(memory, ana, refused):
+    pointer = (await ana.store(LONG)).output.pointer
+    with sqlite3.connect(memory.path) as connection:
+        first_char, chars, body = connection.execute(
+            "SELECT first_char, chars, body FROM output_chunks ORDER BY first_char LIMIT 1 OFFSET 1"
+        ).fetchone()
+    connection.close()
+    for at in (0, len(body) // 2, len(body) - 1):
+        broken = body[:at] + bytes([body[at] ^ 1]) + body[at + 1 :]
+        assert sabotage(memory.path, "UPDATE output_chunks SET body = ? WHERE first_char = ?", broken, first_char) == 1
+        for offset in (first_char, first_char + chars - 1, first_char - 5):
+            refusal = await refused(ana.read(pointer, offset, 10))
+            assert (refusal.code, refusal.reason) == (grpc.StatusCode.DATA_LOSS, "OUTPUT_CORRUPT")
+            assert refusal.metadata == {"pointer": pointer}
+    assert (await ana.read(pointer, 0, 100)).text == LONG[:100]
+    sabotage(memory.path, "UPDATE output_chunks SET body = ? WHERE first_char = ?", body, first_char)
+    assert await ana.read_all(pointer) == LONG
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM output_chunks WHERE first_char > 0",
+        "DELETE FROM output_chunks WHERE first_char = 0",
+        "DELETE FROM output_chunks",
+        "UPDATE output_chunks SET digest = zeroblob(32)",
+        "UPDATE output_chunks SET body = substr(body, 1, length(body) - 1)",
+        "UPDATE output_chunks SET first_char = first_char + 1",
+        "UPDATE output_chunks SET body = (SELECT o.body FROM output_chunks o WHERE o.first_char = 0) WHERE first_char",
+        "UPDATE outputs SET size_chars = size_chars + 7",
+        "UPDATE output_chunks SET body = x'ff'",
+    ],
+)
+async def test_missing_swapped_or_shortened_chunks_are_data_loss(memory, ana, refused, statement):
+    pointer = (await ana.store(LONG)).output.pointer
+    assert sabotage(memory.path, statement) > 0
+    refusal = await refused(ana.read_all(pointer))
+    assert (refusal.code, refusal.reason) == (grpc.StatusCode.DATA_LOSS, "OUTPUT_CORRUPT")
+
+
+async def test_a_chunk_of_another_output_in_its_place_is_data_loss(memory, ana, refused):
+    mine = (await ana.store(LONG)).output.pointer
+    theirs = (await ana.store(LONG, tool_call_id="c2")).output.pointer
+    sabotage(
+        memory.path,
+        "UPDATE output_chunks SET (body, digest) = "
+        "(SELECT body, digest FROM output_chunks o WHERE o.pointer = ? AND o.first_char = output_chunks.first_char) "
+        "WHERE pointer = ?",
+        theirs,
+        mine,
+    )
+    assert (await refused(ana.read(mine))).reason == "OUTPUT_CORRUPT"
+    assert await ana.read_all(theirs) == LONG
+
+
+async def test_a_full_disk_is_unavailable_changes_nothing_and_passes(memory, ana, refused):
+    kept = (await ana.store(LONG)).output.pointer
+    await ana.append("t1", say("m1"))
+
+    def limit(pages: int | None) -> None:
+        def work(connection) -> None:
+            now = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
+            connection.exec_driver_sql(f"PRAGMA max_page_count = {pages or now + 2}")
+
+        memory.database.write_sync(work)
+
+    limit(None)
+    for number in range(3):
+        refusal = await refused(ana.store(LONG, tool_call_id=f"full{number}"))
+        assert (refusal.code, refusal.reason) == (grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")
+    refusal = await refused(ana.append("t1", *(say(f"f{i}", "x" * 5_000) for i in range(50))))
+    assert (refusal.code, refusal.reason) == (grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")
+    assert await ana.read_all(kept) == LONG
+    assert memory.count("outputs") == 1
+    assert len((await ana.list("t1")).messages) == 1
+    limit(1_000_000)
+    assert (await ana.store(LONG, tool_call_id="full0")).output.evicted
+    assert (await ana.append("t1", say("m2"))).last_sequence == 2
+
+
+async def test_a_closed_database_is_unavailable_not_internal(memory, ana, refused):
+    pointer = (await ana.store(LONG)).output.pointer
+    memory.database.close()
+    for call in (ana.store(LONG, tool_call_id="c2"), ana.append("t1", say("m1"))):
+        refusal = await refused(call)
+        assert (refusal.code, refusal.reason) == (grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")
+    refusal = await refused(ana.get(pointer))
+    assert refusal.code is grpc.StatusCode.UNAVAILABLE
+
+
+class _GoneContext:
+    """A call whose client is gone: it takes no metadata any more."""
+
+    async def send_initial_metadata(self, _metadata: object) -> None:
+        raise aio.UsageError
+
+
+async def test_a_stream_that_ends_because_the_client_is_gone_is_no_whole_output(memory, ana):
+    async def requests():
+        yield ana.spec()
+        yield output_pb2.StoreOutputRequest(chunk=LONG.encode())
+
+    servicer = OutputServicer(Outputs(OutputStore(memory.database), OutputRules(), memory.clock))
+    with bind_principal(Principal("ana", "acme", frozenset({Role.CALLER}))), pytest.raises(asyncio.CancelledError):
+        await servicer.StoreOutput(requests(), _GoneContext())
+    assert memory.count("outputs") == 0
+
+
+class Process:
+    """A real server process, started and killed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.ready, self.child = folder, folder / "ready.json", None
+
+    async def start(self) -> int:
+        self.ready.unlink(missing_ok=True)
+        environment = {
+            **os.environ,
+            "MEMORY_PORT": "0",
+            "MEMORY_DATA_DIR": str(self.folder),
+            "MEMORY_READY_FILE": str(self.ready),
+            "MEMORY_LOG_LEVEL": "ERROR",
+        }
+        self.child = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "phylactery_memory", env=environment, stderr=asyncio.subprocess.PIPE
+        )
+        for _ in range(600):
+            if self.ready.exists():
+                return int(json.loads(self.ready.read_text())["port"])
+            if self.child.returncode is not None:
+                break
+            await asyncio.sleep(0.05)
+        raise AssertionError(f"the server did not start: {(await self.child.stderr.read()).decode()}")
+
+    async def end(self, number: int) -> int:
+        self.child.send_signal(number)
+        return await self.child.wait()
+
+
+async def _write_until_it_dies(
+    user, worker: str, outputs: dict, messages: list, enough: asyncio.Event
+) -> grpc.StatusCode:
+    """Stores and appends, and notes what was acknowledged, until the server is gone."""
+    before = len(outputs)
+    for number in itertools.count():
+        name = f"{worker}-{number}"
+        text = f"{name} 🜛\r\n" * 3_000
+        try:
+            stored = await user.store(text, cut=9_999, run_id=f"r{name}")
+            outputs[stored.output.pointer] = hashlib.sha256(text.encode()).hexdigest()
+            await user.append("t1", say(f"a{name}"), say(f"b{name}"))
+            messages.append(name)
+        except aio.AioRpcError as error:
+            ended = error.code()
+            break
+        if len(outputs) >= before + 12:
+            enough.set()
+    return ended
+
+
+@pytest.mark.slow
+async def test_a_killed_process_loses_and_tears_nothing_it_acknowledged(tmp_path, user_of):
+    server, outputs, messages = Process(tmp_path), {}, []
+    for round_ in range(4):
+        port, enough = await server.start(), asyncio.Event()
+        async with aio.insecure_channel(f"127.0.0.1:{port}", options=[("grpc.enable_retries", 0)]) as channel:
+            user = user_of(channel)
+            workers = [
+                asyncio.create_task(_write_until_it_dies(user, f"{round_}-{worker}", outputs, messages, enough))
+                for worker in range(4)
+            ]
+            await enough.wait()
+            assert await server.end(signal.SIGKILL) == -signal.SIGKILL
+            assert set(await asyncio.gather(*workers)) == {grpc.StatusCode.UNAVAILABLE}
+    port = await server.start()
+    async with aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        user = user_of(channel)
+        for pointer, sha256 in outputs.items():
+            assert hashlib.sha256((await user.read_all(pointer)).encode()).hexdigest() == sha256
+        await _assert_whole_thread(user, set(messages))
+    assert await server.end(signal.SIGTERM) == 0
+    with sqlite3.connect(tmp_path / "memory.db") as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        torn = connection.execute(
+            "SELECT count(*) FROM outputs o WHERE size_chars <> "
+            "(SELECT coalesce(sum(chars), 0) FROM output_chunks c WHERE c.pointer = o.pointer)"
+        ).fetchone()
+        orphans = connection.execute(
+            "SELECT count(*) FROM output_chunks WHERE pointer NOT IN (SELECT pointer FROM outputs)"
+        ).fetchone()
+    connection.close()
+    assert (torn, orphans) == ((0,), (0,))
+    assert len(outputs) >= 48
+
+
+async def _assert_whole_thread(user, acknowledged: set[str]) -> None:
+    page, token = [], None
+    while token != "":
+        answer = await user.list("t1", page_size=500, page_token=token or "")
+        page += answer.messages
+        token = answer.next_page_token
+    assert [message.sequence for message in page] == list(range(len(page), 0, -1))
+    ids = [message.message_id for message in reversed(page)]
+    pairs = list(zip(ids[::2], ids[1::2], strict=True))
+    assert all((first[0], second[0], first[1:]) == ("a", "b", second[1:]) for first, second in pairs)
+    assert {first[1:] for first, _ in pairs} >= acknowledged
+
+
+async def test_a_wrong_setting_is_one_sentence_and_exit_code_two(tmp_path):
+    child = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "phylactery_memory",
+        env={**os.environ, "MEMORY_PORT": "nope", "MEMORY_DATA_DIR": str(tmp_path)},
+        stderr=asyncio.subprocess.PIPE,
+    )
+    said = (await child.communicate())[1].decode()
+    assert child.returncode == 2
+    assert said.startswith("memory: MEMORY_PORT: ")
+    assert said.count("\n") == 1
+
+
+async def test_a_database_of_a_newer_program_is_named_and_not_touched(tmp_path):
+    with sqlite3.connect(tmp_path / "memory.db") as connection:
+        connection.execute("CREATE TABLE phylactery_memory_version (version_num VARCHAR(32) NOT NULL)")
+        connection.execute("INSERT INTO phylactery_memory_version VALUES ('9999')")
+    connection.close()
+    child = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "phylactery_memory",
+        env={**os.environ, "MEMORY_PORT": "0", "MEMORY_DATA_DIR": str(tmp_path)},
+        stderr=asyncio.subprocess.PIPE,
+    )
+    said = (await child.communicate())[1].decode()
+    assert child.returncode == 2
+    assert "newer" in said
