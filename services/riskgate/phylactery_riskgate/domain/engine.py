@@ -2,15 +2,69 @@
 
 from __future__ import annotations
 
-from phylactery_riskgate.domain.bundle import Bundle
-from phylactery_riskgate.domain.model import Caller, CallSite, RawCall, Verdict
+import hmac
+from dataclasses import dataclass
+
+from phylactery_riskgate.domain.authorizer import Answer, Question, Subject
+from phylactery_riskgate.domain.binding import Binder, BindingError
+from phylactery_riskgate.domain.bundle import Bundle, with_tools
+from phylactery_riskgate.domain.bundle_cases import BundleCase, CaseResult, compare
+from phylactery_riskgate.domain.canonical import hash_json
+from phylactery_riskgate.domain.cedar_schema import action_groups
+from phylactery_riskgate.domain.fact_types import NotRepresentableError
+from phylactery_riskgate.domain.facts import APPROVED, ContextBuilder, approved_value, without_values
+from phylactery_riskgate.domain.guard import MAX_BYTES, MAX_DEPTH, GuardError, read_arguments
+from phylactery_riskgate.domain.model import (
+    BoundCall,
+    Caller,
+    CallSite,
+    CatalogTool,
+    Decision,
+    Json,
+    RawCall,
+    Reason,
+    Verdict,
+)
+from phylactery_riskgate.domain.pointers import MAX_POINTER, pointer
+from phylactery_riskgate.domain.policies import PolicySlice, slice_for
+from phylactery_riskgate.domain.reasons import MAX_REASONS, policy_reason, reason
+from phylactery_riskgate.domain.visible import make_visible
+
+_GUARD_LIMITS = {"TOO_DEEP": MAX_DEPTH, "TOO_LARGE": MAX_BYTES}
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """Everything about one tool that is worked out once."""
+
+    tool: CatalogTool
+    binder: Binder
+    policies: PolicySlice
+    context: ContextBuilder
+
+
+@dataclass(frozen=True, slots=True)
+class _Ruling:
+    """What the policies said about a bound call."""
+
+    decision: Decision
+    reasons: tuple[Reason, ...]
+    policy_ids: tuple[str, ...] = ()
+    approval_class: str | None = None
 
 
 class DecisionEngine:
-    """Decides about calls under one bundle; the same inputs always give the same verdict."""
+    """Decides about calls under one bundle; the same inputs always give the same verdict.
+
+    It holds no state of its calls, so any number of threads may share one.
+    """
 
     def __init__(self, bundle: Bundle) -> None:
         self._bundle = bundle
+        self._prepared = {name: _prepare(bundle, tool) for name, tool in bundle.tools.items()}
+        self._satisfied = {
+            one.name: tuple(lower.name for lower in bundle.classes if lower.rank <= one.rank) for one in bundle.classes
+        }
 
     @property
     def bundle(self) -> Bundle:
@@ -20,5 +74,179 @@ class DecisionEngine:
     def decide(
         self, call: RawCall, caller: Caller, site: CallSite, *, approved: frozenset[str] = frozenset()
     ) -> Verdict:
-        """Decides about one call; a bad call is BLOCKED, never an exception."""
-        raise NotImplementedError(call, caller, site, approved)
+        """Decides about one call; a bad call is BLOCKED, never an exception.
+
+        ``approved`` names the approval classes that people have really satisfied; each brings every class below it, and
+        a name the bundle does not know brings nothing.
+        """
+        prepared = self._prepared.get(call.tool)
+        try:
+            arguments = read_arguments(call)
+        except GuardError as error:
+            path = make_visible(error.path, MAX_POINTER).text
+            fault = reason(error.code, path=path, limit=_GUARD_LIMITS.get(error.code, 0))
+            return self._blocked(prepared, "", (fault,))
+        raw_hash = hash_json(arguments)
+        if call.raw_args_hash and not hmac.compare_digest(call.raw_args_hash.encode(), raw_hash.encode()):
+            return self._blocked(prepared, raw_hash, (reason("INTEGRITY_MISMATCH"),))
+        if prepared is None:
+            return self._blocked(prepared, raw_hash, (reason("UNKNOWN_TOOL"),))
+        if call.tool_schema_hash and call.tool_schema_hash != prepared.tool.schema_hash:
+            return self._blocked(prepared, raw_hash, (reason("SCHEMA_MISMATCH"),))
+        try:
+            bound = prepared.binder.bind(arguments)
+        except BindingError as error:
+            return self._blocked(prepared, raw_hash, error.reasons)
+        return self._rule(prepared, bound, raw_hash, self._subject(caller, site), approved)
+
+    def _rule(
+        self, prepared: _Prepared, bound: BoundCall, raw_hash: str, subject: Subject, approved: frozenset[str]
+    ) -> Verdict:
+        satisfied = self._highest(approved)
+        facts = _subject_facts(subject, satisfied)
+        try:
+            context = prepared.context.build(bound)
+            facts["context"] = without_values(context)
+            question = Question(self._bundle.schema, subject, prepared.tool.name)
+            ruling = self._ask(prepared, question, context, satisfied)
+        except NotRepresentableError as error:
+            path = make_visible(pointer(error.place[1:]), MAX_POINTER).text
+            ruling = _Ruling(Decision.BLOCKED, (reason("VALUE_NOT_REPRESENTABLE", path=path),))
+        except ValueError:
+            # Cedar refused the entities or the request; what it refused is not for the caller to read.
+            ruling = _Ruling(Decision.BLOCKED, (reason("POLICY_ERROR"),))
+        return Verdict(
+            decision=ruling.decision,
+            reasons=ruling.reasons[:MAX_REASONS],
+            bound=bound,
+            approval_class=ruling.approval_class,
+            policy_ids=ruling.policy_ids,
+            bundle_revision=self._bundle.revision,
+            bundle_hash=self._bundle.hash,
+            risk=prepared.tool.risk,
+            raw_args_hash=raw_hash,
+            facts=facts,
+        )
+
+    def _ask(self, prepared: _Prepared, question: Question, context: Json, satisfied: tuple[str, ...]) -> _Ruling:
+        """Asks with what is really approved, then with each class above it that the policies name, ascending."""
+        policies = prepared.policies
+        answer = self._ask_once(prepared, question, context, satisfied)
+        if not answer.clean:
+            return _Ruling(Decision.BLOCKED, (reason("POLICY_ERROR"),))
+        if answer.allowed:
+            return _allowed(policies, answer)
+        final = tuple(one for one in answer.policy_ids if one in policies.final)
+        if final:
+            return _forbidden(policies, final)
+        for one in self._bundle.classes:
+            if one.name not in policies.classes or one.name in satisfied:
+                continue
+            answer = self._ask_once(prepared, question, context, self._satisfied[one.name])
+            if not answer.clean:
+                return _Ruling(Decision.BLOCKED, (reason("POLICY_ERROR"),))
+            if answer.allowed:
+                return _approvable(policies, answer, one.name)
+        return _forbidden(policies, answer.policy_ids)
+
+    def _ask_once(self, prepared: _Prepared, question: Question, context: Json, satisfied: tuple[str, ...]) -> Answer:
+        if prepared.context.asks_approved:
+            context = {**context, APPROVED: approved_value(satisfied)}
+        return question.ask(prepared.policies.handle, context)
+
+    def _highest(self, approved: frozenset[str]) -> tuple[str, ...]:
+        known = [one for one in self._bundle.classes if one.name in approved]
+        return self._satisfied[known[-1].name] if known else ()
+
+    def _subject(self, caller: Caller, site: CallSite) -> Subject:
+        """Takes level and groups from the user's own credential, or from the bundle where somebody else speaks."""
+        entry = self._bundle.users.get((caller.tenant, caller.subject))
+        groups = frozenset(entry.groups if entry else ())
+        level = entry.level if entry else ""
+        if caller.direct:
+            groups |= caller.groups
+            level = caller.level
+        return Subject(
+            subject=caller.subject,
+            tenant=caller.tenant,
+            level=level or self._bundle.levels[0],
+            groups=tuple(sorted(groups)),
+            thread=site.thread_id,
+            thread_tenant=site.thread_tenant or caller.tenant,
+        )
+
+    def _blocked(self, prepared: _Prepared | None, raw_hash: str, reasons: tuple[Reason, ...]) -> Verdict:
+        return Verdict(
+            decision=Decision.BLOCKED,
+            reasons=reasons[:MAX_REASONS],
+            bound=None,
+            approval_class=None,
+            policy_ids=(),
+            bundle_revision=self._bundle.revision,
+            bundle_hash=self._bundle.hash,
+            risk=prepared.tool.risk if prepared else None,
+            raw_args_hash=raw_hash,
+        )
+
+
+def run_bundle_tests(bundle: Bundle) -> tuple[CaseResult, ...]:
+    """Runs every case in the bundle's tests/, in the order they are written."""
+    engine = DecisionEngine(with_tools(bundle, bundle.case_tools) if bundle.case_tools else bundle)
+    return tuple(CaseResult(case.name, _differences(engine, case)) for case in bundle.cases)
+
+
+def _differences(engine: DecisionEngine, case: BundleCase) -> tuple[str, ...]:
+    user = case.user
+    verdict = engine.decide(
+        RawCall(case.tool, "case", arguments_struct=case.arguments),
+        Caller(user.id, user.tenant, user.level, frozenset(user.groups), direct=not user.delegated),
+        CallSite("case", "case", thread_tenant=case.thread_tenant),
+        approved=frozenset(case.approved),
+    )
+    actual = {
+        "decision": verdict.decision.value,
+        "approval_class": verdict.approval_class,
+        "policies": list(verdict.policy_ids),
+        "reason": verdict.reasons[0].code,
+    }
+    return compare(case.expect, actual)
+
+
+def _prepare(bundle: Bundle, tool: CatalogTool) -> _Prepared:
+    policies = slice_for(bundle.policies, tool.name, action_groups(tool))
+    return _Prepared(tool, Binder(tool), policies, ContextBuilder(tool, policies.mentions))
+
+
+def _subject_facts(subject: Subject, satisfied: tuple[str, ...]) -> Json:
+    return {
+        "level": subject.level,
+        "groups": list(subject.groups),
+        "tenant": subject.tenant,
+        "thread_tenant": subject.thread_tenant,
+        "approved": list(satisfied),
+        "context": {},
+    }
+
+
+def _allowed(policies: PolicySlice, answer: Answer) -> _Ruling:
+    reasons = tuple(_explain("POLICY_PERMIT", policies, one) for one in answer.policy_ids)
+    return _Ruling(Decision.ALLOW, reasons, answer.policy_ids)
+
+
+def _approvable(policies: PolicySlice, answer: Answer, approval_class: str) -> _Ruling:
+    reasons = tuple(
+        _explain("APPROVAL_REQUIRED", policies, one, approval_class=approval_class) for one in answer.policy_ids
+    )
+    return _Ruling(Decision.AUTH_REQUIRED, reasons, answer.policy_ids, approval_class)
+
+
+def _forbidden(policies: PolicySlice, policy_ids: tuple[str, ...]) -> _Ruling:
+    if not policy_ids:
+        return _Ruling(Decision.BLOCKED, (reason("POLICY_NO_PERMIT"),))
+    reasons = tuple(_explain("POLICY_FORBID", policies, one) for one in policy_ids)
+    return _Ruling(Decision.BLOCKED, reasons, policy_ids)
+
+
+def _explain(code: str, policies: PolicySlice, policy_id: str, **values: object) -> Reason:
+    policy = policies.policies[policy_id]
+    return policy_reason(code, policy.id, policy.title, policy.title_es, **values)

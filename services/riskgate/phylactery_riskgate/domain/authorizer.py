@@ -1,0 +1,95 @@
+"""Asks Cedar one question, and believes only a clean answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import cedarpy
+
+from phylactery_riskgate.domain.cedar_schema import SENTINEL, group_names
+from phylactery_riskgate.domain.model import Json
+from phylactery_riskgate.domain.policies import Policy, parse_policies, policy_handle
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Who asks and where, with everything policies may know of them."""
+
+    subject: str
+    tenant: str
+    level: str
+    groups: tuple[str, ...]
+    thread: str
+    thread_tenant: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What Cedar said: the policies that decided, sorted. ``clean`` is False where any policy failed to evaluate."""
+
+    allowed: bool
+    policy_ids: tuple[str, ...]
+    clean: bool
+
+
+class Question:
+    """One user, thread and action, ready to be asked under several contexts.
+
+    The entities are built fresh for it, with the schema: it brings the action groups, without which a policy over a
+    group silently matches nothing.
+
+    Raises:
+        ValueError: the user or the thread is nothing the schema knows (an unknown level).
+    """
+
+    def __init__(self, schema: cedarpy.Schema, subject: Subject, action: str) -> None:
+        self._entities = cedarpy.Entities.from_json_str(json.dumps(_entities(subject)), schema)
+        self._request = {
+            "principal": {"type": "User", "id": subject.subject},
+            "action": {"type": "Action", "id": action},
+            "resource": {"type": "Thread", "id": subject.thread},
+        }
+
+    def ask(self, policies: cedarpy.PolicySet, context: Json) -> Answer:
+        """Asks once. An error in any policy makes the answer unclean: Cedar skips such a policy and may then allow."""
+        result = cedarpy.is_authorized({**self._request, "context": context}, policies, self._entities)
+        diagnostics = result.diagnostics
+        clean = result.decision is not cedarpy.Decision.NoDecision and not diagnostics.errors
+        return Answer(clean and result.allowed, tuple(sorted(diagnostics.reasons)), clean)
+
+
+def _entities(subject: Subject) -> list[Json]:
+    return [
+        {
+            "uid": {"type": "User", "id": subject.subject},
+            "attrs": {
+                "level": {"type": "Level", "id": subject.level},
+                "tenant": {"type": "Tenant", "id": subject.tenant},
+            },
+            "parents": [{"type": "Group", "id": group} for group in subject.groups],
+        },
+        {
+            "uid": {"type": "Thread", "id": subject.thread},
+            "attrs": {},
+            "parents": [{"type": "Tenant", "id": subject.thread_tenant}],
+        },
+    ]
+
+
+def silent_groups(schema: cedarpy.Schema, levels: tuple[str, ...]) -> tuple[str, ...]:
+    """Names the action groups over which a policy does not fire, asked through the sentinel; there must be none."""
+    names = group_names(levels)
+    probes: Iterable[Policy] = (
+        policy
+        for index, name in enumerate(names)
+        for policy in parse_policies(
+            "probe",
+            f'@id("{index}") @title("probe") permit (principal, action in Action::{json.dumps(name)}, resource);',
+        )
+    )
+    handle = policy_handle(probes)
+    nobody = Subject("nobody", "none", levels[0], (), "none", "none")
+    fired = Question(schema, nobody, SENTINEL).ask(handle, {}).policy_ids
+    return tuple(name for index, name in enumerate(names) if str(index) not in fired)

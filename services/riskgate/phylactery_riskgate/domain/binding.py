@@ -1,0 +1,106 @@
+"""Binds a raw call to the catalog: checks the arguments against the schema, and writes out its defaults."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any
+
+import jsonschema_rs
+
+from phylactery_riskgate.domain.canonical import canonical_bytes, sha256
+from phylactery_riskgate.domain.catalog import compile_validator
+from phylactery_riskgate.domain.guard import MAX_BYTES
+from phylactery_riskgate.domain.model import BoundCall, CatalogTool, Json, Reason
+from phylactery_riskgate.domain.pointers import MAX_POINTER, pointer
+from phylactery_riskgate.domain.reasons import MAX_REASONS, reason, violation_reason
+from phylactery_riskgate.domain.visible import make_visible
+
+_LIMITS = ("limit", "format", "multiple_of", "property")
+"""Where jsonschema-rs keeps what the schema asks for; everything else it says may hold the value."""
+
+
+class BindingError(Exception):
+    """Arguments that do not fit the tool's schema, with a reason for each misfit."""
+
+    def __init__(self, reasons: tuple[Reason, ...]) -> None:
+        super().__init__(", ".join(one.code for one in reasons))
+        self.reasons = reasons
+
+
+class Binder:
+    """Binds calls of one tool; compiled once."""
+
+    def __init__(self, tool: CatalogTool) -> None:
+        self._tool = tool
+        self._validator = compile_validator(tool.schema)
+        self._has_defaults = _has_defaults(tool.schema)
+
+    def bind(self, arguments: Json) -> BoundCall:
+        """Binds guarded arguments; binding bound arguments again changes nothing.
+
+        The arguments must fit as they are, and again with the defaults in them, which a rule over several arguments
+        could forbid.
+
+        Raises:
+            BindingError: they do not fit.
+        """
+        self._check(arguments)
+        bound = arguments
+        if self._has_defaults:
+            bound = copy.deepcopy(arguments)
+            if _apply_defaults(self._tool.schema, bound):
+                self._check(bound)
+        text = canonical_bytes(bound)
+        if len(text) > MAX_BYTES:
+            raise BindingError((reason("TOO_LARGE", limit=MAX_BYTES),))
+        return BoundCall(self._tool.name, self._tool.version, bound, text.decode(), sha256(text))
+
+    def _check(self, arguments: Json) -> None:
+        if not self._validator.is_valid(arguments):
+            found = islice(self._validator.iter_errors(arguments), MAX_REASONS)
+            unique = {_violation(error) for error in found}
+            raise BindingError(tuple(sorted(unique, key=lambda one: (one.path, one.message))))
+
+
+def _violation(error: jsonschema_rs.ValidationError) -> Reason:
+    kind = error.kind
+    place = list(error.instance_path)
+    if isinstance(kind, jsonschema_rs.ValidationErrorKind.AdditionalProperties):
+        place.append(min(kind.unexpected))
+    path = make_visible(pointer(place), MAX_POINTER).text
+    if isinstance(kind, jsonschema_rs.ValidationErrorKind.Type):
+        return violation_reason(kind.name, path, "/".join(kind.types))
+    limit = next((getattr(kind, name) for name in _LIMITS if hasattr(kind, name)), "")
+    return violation_reason(kind.name, path, limit)
+
+
+def _has_defaults(schema: Any) -> bool:
+    if not isinstance(schema, Mapping):
+        return False
+    properties = schema.get("properties", {})
+    return any(
+        "default" in part or _has_defaults(part) for part in properties.values() if isinstance(part, Mapping)
+    ) or (_has_defaults(schema.get("items")))
+
+
+def _apply_defaults(schema: Any, value: Any) -> bool:
+    """Writes missing properties that have a default into the value; says whether it changed anything.
+
+    An object inside a default gets its own defaults too, so that leaving it out and spelling it out are one call.
+    """
+    changed = False
+    if not isinstance(schema, Mapping):
+        return changed
+    if isinstance(value, dict):
+        for name, part in schema.get("properties", {}).items():
+            if name not in value and isinstance(part, Mapping) and "default" in part:
+                value[name] = copy.deepcopy(part["default"])
+                changed = True
+            if name in value:
+                changed = _apply_defaults(part, value[name]) or changed
+    elif isinstance(value, list):
+        for item in value[len(schema.get("prefixItems", ())) :]:
+            changed = _apply_defaults(schema.get("items"), item) or changed
+    return changed

@@ -1,0 +1,105 @@
+"""The cases a bundle brings: a call and a user, and the decision they must get."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from phylactery_riskgate.domain.catalog import read_catalog
+from phylactery_riskgate.domain.documents import Document
+from phylactery_riskgate.domain.model import CatalogTool
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class CaseUser(_Strict):
+    """Who asks; a delegated user's level is the one entities.json says."""
+
+    id: str = "ana"
+    tenant: str = "acme"
+    level: str = "user"
+    groups: list[str] = []
+    delegated: bool = False
+
+
+class Expectation(_Strict):
+    """What must come out. ``policies`` and ``reason`` are compared only where they are written."""
+
+    decision: Literal["ALLOW", "AUTH_REQUIRED", "BLOCKED"]
+    approval_class: str | None = None
+    policies: list[str] | None = None
+    reason: str | None = None
+
+
+class BundleCase(_Strict):
+    """One case."""
+
+    name: Annotated[str, Field(min_length=1)]
+    tool: str
+    arguments: dict[str, Any] = {}
+    user: CaseUser = CaseUser()
+    thread_tenant: str = ""
+    approved: list[str] = []
+    expect: Expectation
+
+
+class CasesFile(_Strict):
+    """One file in tests/. ``tools`` are in the catalog of the cases alone."""
+
+    tools: list[Any] = []
+    cases: list[BundleCase]
+
+
+def read_cases(
+    documents: Iterable[Document], levels: tuple[str, ...], catalog: frozenset[str]
+) -> tuple[tuple[BundleCase, ...], dict[str, CatalogTool]]:
+    """Reads every case and the tools only they know.
+
+    Raises:
+        BundleError: a file is not what it should be, or a name is used twice.
+    """
+    cases: list[BundleCase] = []
+    tools: dict[str, CatalogTool] = {}
+    names: set[str] = set()
+    for document in documents:
+        parsed = document.parse(CasesFile)
+        for index, case in enumerate(parsed.cases):
+            if case.name in names:
+                raise document.error(("cases", index), f"repeats the case {case.name!r}")
+            names.add(case.name)
+            cases.append(case)
+        for name, tool in read_catalog(document.only("tools"), levels).items() if parsed.tools else ():
+            if name in catalog or name in tools:
+                raise document.error(("tools",), f"repeats the tool {name!r}")
+            tools[name] = tool
+    return tuple(cases), tools
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """How one case went; ``differences`` is empty where it passed."""
+
+    name: str
+    differences: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Says whether what came out is what was expected."""
+        return not self.differences
+
+
+def compare(expected: Expectation, actual: Mapping[str, Any]) -> tuple[str, ...]:
+    """Lists how the actual decision differs from the expected one."""
+    wanted: dict[str, Any] = {"decision": expected.decision, "approval_class": expected.approval_class}
+    if expected.policies is not None:
+        wanted["policies"] = sorted(expected.policies)
+    if expected.reason is not None:
+        wanted["reason"] = expected.reason
+    return tuple(
+        f"{name}: {actual[name]} instead of {value}" for name, value in wanted.items() if actual[name] != value
+    )

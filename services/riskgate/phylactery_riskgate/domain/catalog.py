@@ -1,0 +1,189 @@
+"""The catalog: the tools RiskGate knows, read strictly from tools.yaml."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
+
+import jsonschema_rs
+from pydantic import BaseModel, ConfigDict, Field
+
+from phylactery_riskgate.domain import pointers
+from phylactery_riskgate.domain.canonical import hash_json
+from phylactery_riskgate.domain.documents import Document, Place
+from phylactery_riskgate.domain.guard import RESERVED_KEYS, GuardError, read_struct
+from phylactery_riskgate.domain.model import CatalogTool, Effect, Idempotency, Risk
+
+MAX_TIMEOUT_SECONDS = 3_600
+Pointer = Annotated[str, Field(min_length=2, max_length=pointers.MAX_POINTER, pattern=r"^/")]
+
+_NO_DEFAULTS_BELOW = (
+    "anyOf",
+    "oneOf",
+    "allOf",
+    "not",
+    "if",
+    "then",
+    "else",
+    "additionalProperties",
+    "patternProperties",
+)
+"""Where a default would depend on which branch matches; it would be silently left out, so it is refused."""
+
+
+class ToolEntry(BaseModel):
+    """One tool as tools.yaml writes it."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,128}$")]
+    risk: Risk
+    effect: Effect
+    level: str = ""
+    controls: list[Pointer] = []
+    sensitive: list[Pointer] = []
+    paths: list[Pointer] = []
+    timeout_seconds: Annotated[float, Field(gt=0, le=MAX_TIMEOUT_SECONDS, strict=False)] = 30.0
+    idempotency: Idempotency = "unsafe"
+    description: Annotated[str, Field(min_length=1, max_length=1_000)]
+    description_es: Annotated[str, Field(min_length=1, max_length=1_000)]
+    input_schema: Annotated[dict[str, Any], Field(alias="schema")]
+
+
+class ToolsFile(BaseModel):
+    """tools.yaml."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    tools: list[ToolEntry]
+
+
+def compile_validator(schema: Mapping[str, Any]) -> jsonschema_rs.Draft202012Validator:
+    """Compiles a JSON Schema (2020-12) with linear-time regular expressions and formats checked.
+
+    Raises:
+        ValueError: it is no schema, or a pattern needs backtracking.
+    """
+    return jsonschema_rs.Draft202012Validator(
+        dict(schema), pattern_options=jsonschema_rs.RegexOptions(), validate_formats=True, offline=True
+    )
+
+
+def read_catalog(document: Document, levels: tuple[str, ...]) -> dict[str, CatalogTool]:
+    """Reads tools, each checked so that everything the catalog promises about it can be kept.
+
+    Raises:
+        BundleError: an entry cannot be used; names its line.
+    """
+    tools: dict[str, CatalogTool] = {}
+    for index, entry in enumerate(document.parse(ToolsFile).tools):
+        where = ("tools", index)
+        if entry.name in tools:
+            raise document.error((*where, "name"), f"repeats the tool {entry.name!r}")
+        if entry.level and entry.level not in levels:
+            raise document.error((*where, "level"), f"the level {entry.level!r} is not in riskgate.yaml")
+        _check_schema(document, (*where, "schema"), entry.input_schema)
+        _check_pointers(document, where, entry)
+        tools[entry.name] = _tool(entry, levels[0])
+    return tools
+
+
+def _tool(entry: ToolEntry, lowest_level: str) -> CatalogTool:
+    schema_hash = hash_json(entry.input_schema)
+    level = entry.level or lowest_level
+    contract = {
+        "schema_hash": schema_hash,
+        "risk": entry.risk,
+        "effect": entry.effect,
+        "level": level,
+        "controls": entry.controls,
+        "sensitive": entry.sensitive,
+        "paths": entry.paths,
+        "timeout_seconds": entry.timeout_seconds,
+        "idempotency": entry.idempotency,
+    }
+    return CatalogTool(
+        name=entry.name,
+        version=hash_json({"tool": entry.name, **contract}),
+        risk=entry.risk,
+        effect=entry.effect,
+        level=level,
+        controls=tuple(entry.controls),
+        sensitive=tuple(entry.sensitive),
+        paths=tuple(entry.paths),
+        schema=entry.input_schema,
+        schema_hash=schema_hash,
+        timeout_seconds=entry.timeout_seconds,
+        idempotency=entry.idempotency,
+        description=entry.description,
+        description_es=entry.description_es,
+    )
+
+
+def _check_schema(document: Document, where: Place, schema: dict[str, Any]) -> None:
+    if schema.get("type") != "object":
+        raise document.error(where, 'a tool\'s schema has "type: object"')
+    try:
+        read_struct(schema)
+        compile_validator(schema)
+    except GuardError as error:
+        raise document.error(
+            where, f"the schema holds what JSON cannot hold exactly: {error.code} {error.path}"
+        ) from error
+    except ValueError as error:
+        raise document.error(where, f"is no JSON Schema RiskGate can use: {error}") from error
+    for place, part in _subschemas(schema, ()):
+        _check_part(document, (*where, *place), part)
+
+
+def _check_part(document: Document, where: Place, part: dict[str, Any]) -> None:
+    for keyword in ("$ref", "$dynamicRef"):
+        if keyword in part:
+            raise document.error((*where, keyword), f"{keyword} is not used in a catalog; write the schema out")
+    for name in part.get("properties", {}):
+        if name in RESERVED_KEYS:
+            raise document.error((*where, "properties", name), f"{name} is a reserved key")
+    if "default" in part:
+        if any(token in _NO_DEFAULTS_BELOW for token in where):
+            raise document.error((*where, "default"), "a default below a condition or a choice is never applied")
+        if not compile_validator(part).is_valid(part["default"]):
+            raise document.error((*where, "default"), "the default does not fit its own schema")
+
+
+def _subschemas(schema: Any, place: Place) -> Iterator[tuple[Place, dict[str, Any]]]:
+    """Every schema at or below one, with its place; the keywords that hold schemas are those of JSON Schema 2020-12."""
+    if not isinstance(schema, dict):
+        return
+    yield place, schema
+    for keyword, held in schema.items():
+        if keyword in {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}:
+            for name, part in held.items():
+                yield from _subschemas(part, (*place, keyword, name))
+        elif keyword in {"anyOf", "oneOf", "allOf", "prefixItems"}:
+            for index, part in enumerate(held):
+                yield from _subschemas(part, (*place, keyword, index))
+        elif keyword not in {"default", "const", "enum", "examples"}:
+            yield from _subschemas(held, (*place, keyword))
+
+
+def _check_pointers(document: Document, where: Place, entry: ToolEntry) -> None:
+    for field, listed in (("controls", entry.controls), ("sensitive", entry.sensitive), ("paths", entry.paths)):
+        for index, text in enumerate(listed):
+            try:
+                part = schema_at(entry.input_schema, pointers.parse(text))
+            except ValueError as error:
+                raise document.error((*where, field, index), str(error)) from error
+            if part is None:
+                raise document.error((*where, field, index), f"{text} leads to no property of the schema")
+            if field == "paths" and part.get("type") != "string":
+                raise document.error((*where, field, index), f"{text} is no text, so it is no file path")
+
+
+def schema_at(schema: Mapping[str, Any], tokens: tuple[str, ...]) -> Mapping[str, Any] | None:
+    """Finds the schema of a property, or None where there is no such property."""
+    part: Any = schema
+    for token in tokens:
+        part = part.get("properties", {}).get(token)
+        if not isinstance(part, dict):
+            return None
+    return part  # type: ignore[no-any-return]  # every step made sure it is a mapping

@@ -1,0 +1,100 @@
+"""The Cedar schema of a bundle, written from its catalog.
+
+One action per tool, in the groups of its risk, effect and level; the context typed per tool; classes and levels as
+enumerated entity types, so that a typo in a policy is an error when the bundle is loaded.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import cedarpy
+
+from phylactery_riskgate.domain.fact_types import EntityOf, FactType, Kind, RecordOf, Scalar, SetOf
+from phylactery_riskgate.domain.facts import CLASS, context_type
+from phylactery_riskgate.domain.model import ApprovalClass, CatalogTool
+
+SENTINEL = "riskgate:none"
+"""An action of no tool that belongs to every group: without it a policy over an empty group does not validate."""
+
+RISKS = ("low", "medium", "high", "critical")
+EFFECTS = ("read", "write", "irreversible")
+
+
+def action_groups(tool: CatalogTool) -> frozenset[str]:
+    """Answers every action group a tool belongs to; what is irreversible is a write too."""
+    groups = {f"risk:{tool.risk}", f"effect:{tool.effect}", f"level:{tool.level}"}
+    if tool.effect == "irreversible":
+        groups.add("effect:write")
+    return frozenset(groups)
+
+
+def group_names(levels: Iterable[str]) -> tuple[str, ...]:
+    """Answers every action group there is."""
+    return (
+        *(f"risk:{risk}" for risk in RISKS),
+        *(f"effect:{effect}" for effect in EFFECTS),
+        *(f"level:{level}" for level in levels),
+    )
+
+
+def build_schema(
+    tools: Mapping[str, CatalogTool], classes: Iterable[ApprovalClass], levels: tuple[str, ...]
+) -> cedarpy.Schema:
+    """Builds the schema.
+
+    Raises:
+        ValueError: Cedar refuses it.
+    """
+    groups = group_names(levels)
+    actions: dict[str, Any] = {name: {} for name in groups}
+    actions["effect:irreversible"] = {"memberOf": [{"id": "effect:write"}]}
+    actions[SENTINEL] = _action(groups, context_type(None))
+    for name, tool in tools.items():
+        actions[name] = _action(sorted(action_groups(tool)), context_type(tool))
+    entity_types = {
+        CLASS: {"enum": [one.name for one in classes]},
+        "Level": {"enum": list(levels)},
+        "Tenant": {},
+        "Group": {},
+        "User": {
+            "memberOfTypes": ["Group"],
+            "shape": {
+                "type": "Record",
+                "attributes": {
+                    "level": {"type": "Entity", "name": "Level"},
+                    "tenant": {"type": "Entity", "name": "Tenant"},
+                },
+            },
+        },
+        "Thread": {"memberOfTypes": ["Tenant"]},
+    }
+    return cedarpy.Schema.from_json_str(json.dumps({"": {"entityTypes": entity_types, "actions": actions}}))
+
+
+def _action(groups: Iterable[str], context: RecordOf) -> dict[str, Any]:
+    return {
+        "memberOf": [{"id": name} for name in groups],
+        "appliesTo": {"principalTypes": ["User"], "resourceTypes": ["Thread"], "context": _written(context)},
+    }
+
+
+def _written(fact: FactType) -> dict[str, Any]:
+    if isinstance(fact, RecordOf):
+        attributes = {
+            name: {**_written(inside.type), "required": inside.required} for name, inside in fact.fields.items()
+        }
+        return {"type": "Record", "attributes": attributes}
+    if isinstance(fact, SetOf):
+        return {"type": "Set", "element": _written(fact.element)}
+    if isinstance(fact, EntityOf):
+        return {"type": "Entity", "name": fact.entity_type}
+    return _written_scalar(fact)
+
+
+def _written_scalar(fact: Scalar) -> dict[str, Any]:
+    if fact.kind in {Kind.DECIMAL, Kind.DATETIME}:
+        return {"type": "Extension", "name": str(fact.kind)}
+    return {"type": str(fact.kind)}

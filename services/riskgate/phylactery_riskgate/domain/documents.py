@@ -1,0 +1,133 @@
+"""Reads a bundle's YAML and JSON files so that every value knows its line.
+
+Only what JSON can say is read: no anchors, no tags, no dates, no yes/no, and a repeated key is an error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+Place = tuple[str | int, ...]
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+class BundleError(Exception):
+    """A bundle that cannot be used; says the file, the line (0 where there is none) and why."""
+
+    def __init__(self, file: str, line: int, message: str) -> None:
+        super().__init__(f"{file}:{line}: {message}" if line else f"{file}: {message}")
+        self.file = file
+        self.line = line
+        self.message = message
+
+
+class _Loader(yaml.SafeLoader):
+    """Resolves plain words as JSON does."""
+
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - as PyYAML declares it
+
+
+_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:true|false)$"), list("tf"))
+_Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"^(?:null|~|)$"), ["n", "~", ""])
+_Loader.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"^-?(?:0|[1-9][0-9]*)$"), list("-0123456789"))
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?$"),
+    list("-0123456789"),
+)
+
+_SCALARS = {
+    "tag:yaml.org,2002:str": str,
+    "tag:yaml.org,2002:int": int,
+    "tag:yaml.org,2002:float": float,
+    "tag:yaml.org,2002:bool": "true".__eq__,
+    "tag:yaml.org,2002:null": lambda _text: None,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One file's content and the line (from 1) of every place in it."""
+
+    file: str
+    data: Any
+    lines: Mapping[Place, int]
+
+    def line(self, place: Sequence[str | int]) -> int:
+        """Answers the line of a place, or of the nearest place above it."""
+        tokens = tuple(place)
+        while tokens and tokens not in self.lines:
+            tokens = tokens[:-1]
+        return self.lines.get(tokens, 1)
+
+    def error(self, place: Sequence[str | int], message: str) -> BundleError:
+        """Builds the error of a place."""
+        return BundleError(self.file, self.line(place), message)
+
+    def only(self, key: str) -> Document:
+        """Answers the document with one of its top-level keys alone."""
+        return Document(self.file, {key: self.data[key]}, self.lines)
+
+    def parse(self, model: type[ModelT]) -> ModelT:
+        """Reads the content as a model.
+
+        Raises:
+            BundleError: it does not fit; names the first place that does not.
+        """
+        try:
+            return model.model_validate(self.data)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+            where = "/".join(str(token) for token in first["loc"])
+            raise self.error(first["loc"], f"{where or 'the document'}: {first['msg']}") from error
+
+
+def read_document(file: str, text: str) -> Document:
+    """Reads one YAML or JSON file.
+
+    Raises:
+        BundleError: the file is no such document, or is empty.
+    """
+    try:
+        for event in yaml.parse(text, Loader=_Loader):
+            if isinstance(event, yaml.AliasEvent):
+                raise BundleError(file, event.start_mark.line + 1, "aliases are not used in a bundle")
+        node = yaml.compose(text, Loader=_Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise BundleError(file, mark.line + 1 if mark else 0, str(error.problem or error.context)) from error
+    except (yaml.YAMLError, RecursionError) as error:
+        raise BundleError(file, 0, f"is no readable YAML: {type(error).__name__}") from error
+    if node is None:
+        raise BundleError(file, 1, "is empty")
+    lines: dict[Place, int] = {}
+    return Document(file, _value(node, (), lines, file), lines)
+
+
+def _value(node: yaml.Node, place: Place, lines: dict[Place, int], file: str) -> Any:
+    line = node.start_mark.line + 1
+    lines.setdefault(place, line)
+    if isinstance(node, yaml.SequenceNode):
+        return [_value(item, (*place, index), lines, file) for index, item in enumerate(node.value)]
+    if isinstance(node, yaml.MappingNode):
+        read: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            key = key_node.value
+            key_line = key_node.start_mark.line + 1
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise BundleError(file, key_line, "a key must be a text")
+            if key in read:
+                raise BundleError(file, key_line, f"repeats the key {key!r}")
+            lines[(*place, key)] = key_line
+            read[key] = _value(value_node, (*place, key), lines, file)
+        return read
+    convert = _SCALARS.get(node.tag)
+    if convert is None:
+        raise BundleError(file, line, f"the tag {node.tag} is not used in a bundle")
+    return convert(node.value)

@@ -1,0 +1,119 @@
+"""The facts about one call that policies may look at.
+
+``FAMILIES`` is the one place to add a fact: a name and, per tool, a type and a way to its value. The Cedar schema, the
+context of a request and the explanation all follow from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from phylactery_riskgate.domain import derived
+from phylactery_riskgate.domain.argument_types import record_type
+from phylactery_riskgate.domain.fact_types import (
+    EntityOf,
+    FactType,
+    Field,
+    Kind,
+    Mentions,
+    RecordOf,
+    Scalar,
+    SetOf,
+    to_cedar,
+)
+from phylactery_riskgate.domain.model import BoundCall, CatalogTool, Json
+from phylactery_riskgate.domain.pointers import pointer
+
+APPROVED = "approved"
+"""The set of approval classes that are satisfied: always there, and empty when nobody approved."""
+
+CLASS = "Class"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One attribute of the context for one tool.
+
+    ``value`` gets the call and what some policy looks at; it may leave out the rest, and raises NotRepresentableError
+    where it cannot tell what is looked at.
+    """
+
+    type: FactType
+    value: Callable[[BoundCall, Mentions], Any]
+
+
+def _arguments(tool: CatalogTool) -> Fact:
+    """The bound arguments, typed from the tool's schema."""
+    return Fact(record_type(tool.schema), lambda bound, _mentions: bound.arguments)
+
+
+def _derived(tool: CatalogTool) -> Fact:
+    """What RiskGate works out of them."""
+    plan = derived.plan(tool)
+    return Fact(plan.type, lambda bound, mentions: plan.value(bound.arguments, mentions, ()))
+
+
+def _nulls(_tool: CatalogTool) -> Fact:
+    """JSON Pointers of the arguments that are null, which ``has`` does not see."""
+    return Fact(SetOf(Scalar(Kind.STRING)), lambda bound, _mentions: sorted(null_pointers(bound.arguments)))
+
+
+FAMILIES: dict[str, Callable[[CatalogTool], Fact]] = {"args": _arguments, "derived": _derived, "nulls": _nulls}
+
+_APPROVED_FIELD = Field(SetOf(EntityOf(CLASS)), required=True)
+
+
+def context_type(tool: CatalogTool | None) -> RecordOf:
+    """The type of ``context`` for calls of a tool, or of no tool."""
+    fields = {name: Field(_no_tool_type(name), required=True) for name in FAMILIES}
+    if tool is not None:
+        fields = {name: Field(compiled(tool).type, required=True) for name, compiled in FAMILIES.items()}
+    return RecordOf({**fields, APPROVED: _APPROVED_FIELD})
+
+
+def _no_tool_type(name: str) -> FactType:
+    return SetOf(Scalar(Kind.STRING)) if name == "nulls" else RecordOf({})
+
+
+class ContextBuilder:
+    """Writes the context of one tool's calls: the facts the policies of its slice look at, and no others."""
+
+    def __init__(self, tool: CatalogTool, mentions: Mentions) -> None:
+        looked_at = [(name, compiled(tool), mentions.part(name)) for name, compiled in FAMILIES.items()]
+        self._facts = [(name, fact, part) for name, fact, part in looked_at if part is not None]
+        self.asks_approved = mentions.part(APPROVED) is not None
+
+    def build(self, bound: BoundCall) -> Json:
+        """Writes the context without ``approved``.
+
+        Raises:
+            NotRepresentableError: a value some policy looks at cannot be held exactly.
+        """
+        return {name: to_cedar(fact.type, fact.value(bound, part), part, (name,)) for name, fact, part in self._facts}
+
+
+def approved_value(classes: tuple[str, ...]) -> list[Any]:
+    """Writes ``context.approved`` in Cedar's JSON."""
+    return [{"__entity": {"type": CLASS, "id": name}} for name in classes]
+
+
+def null_pointers(value: Any, place: tuple[str, ...] = ()) -> list[str]:
+    """Finds the nulls in an object and the objects below it, as JSON Pointers."""
+    if value is None:
+        return [pointer(place)]
+    if not isinstance(value, dict):
+        return []
+    return [found for name, item in value.items() for found in null_pointers(item, (*place, name))]
+
+
+def without_values(context: Any) -> Any:
+    """Describes a context by its shape: names stay, values become their type, sets their size."""
+    if isinstance(context, dict):
+        if "__extn" in context:
+            return context["__extn"]["fn"]
+        return {name: without_values(value) for name, value in context.items()}
+    if isinstance(context, list):
+        return f"set of {len(context)}"
+    return {str: "string", bool: "boolean", int: "long"}[type(context)]

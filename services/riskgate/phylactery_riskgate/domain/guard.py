@@ -1,0 +1,209 @@
+"""Reads raw arguments so that what is read is exactly what was written.
+
+Two readers of one JSON text must never see two different calls, so whatever readers disagree about is refused: a
+repeated key, a number that would be rounded, a text that is no Unicode. Keys Cedar gives a meaning of its own are
+refused too: a record with ``__entity`` in it would become a real entity.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from decimal import Decimal, InvalidOperation
+from typing import Any, NoReturn
+
+from phylactery_riskgate.domain.canonical import canonical_bytes
+from phylactery_riskgate.domain.model import Json, RawCall
+from phylactery_riskgate.domain.pointers import pointer
+
+MAX_BYTES = 1_048_576
+MAX_DEPTH = 64
+MAX_SAFE_INTEGER = 2**53 - 1
+RESERVED_KEYS = frozenset({"__entity", "__extn", "__expr"})
+
+_MAX_NUMBER_LITERAL = 128
+"""Longer literals are refused unread: no number that is kept exactly needs as many, and reading them takes long."""
+
+# Possessive, and a string may stay open at the end: linear on any text, however many quotes it escapes.
+_BRACKET_OR_STRING = re.compile(r'[\[{]|[\]}]|"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+
+
+class GuardError(Exception):
+    """Arguments that are refused: a code and the place (a JSON Pointer), never the value."""
+
+    def __init__(self, code: str, path: str = "") -> None:
+        super().__init__(code)
+        self.code = code
+        self.path = path
+
+
+class _Repeated(dict[str, Any]):
+    """An object that repeats a key; it lives only until the walk names its place."""
+
+    key = ""
+
+
+def read_arguments(call: RawCall) -> Json:
+    """Reads the arguments of a call, with whole numbers as integers, whichever form they came in.
+
+    Raises:
+        GuardError: they are refused.
+    """
+    if call.arguments_json is not None and call.arguments_struct is not None:
+        raise GuardError("INVALID_JSON")
+    if call.arguments_json is not None:
+        return read_json(call.arguments_json)
+    return read_struct(call.arguments_struct or {})
+
+
+def read_json(text: str) -> Json:
+    """Reads one JSON object from text.
+
+    Raises:
+        GuardError: the text is refused.
+    """
+    _check_size(text)
+    _check_depth(text)
+    try:
+        value = _DECODER.decode(text)
+    except ValueError as error:
+        raise GuardError("INVALID_JSON") from error
+    return _object(value)
+
+
+def read_struct(value: Any) -> Json:
+    """Reads one JSON object from Python values, as a google.protobuf.Struct gives them.
+
+    Raises:
+        GuardError: the value is refused.
+    """
+    read = _object(value)
+    if len(canonical_bytes(read)) > MAX_BYTES:
+        raise GuardError("TOO_LARGE")
+    return read
+
+
+def _check_size(text: str) -> None:
+    if len(text) > MAX_BYTES:
+        raise GuardError("TOO_LARGE")
+    if text.isascii():
+        return
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError as error:
+        raise GuardError("INVALID_UNICODE") from error
+    if size > MAX_BYTES:
+        raise GuardError("TOO_LARGE")
+
+
+def _check_depth(text: str) -> None:
+    """Refuses what the recursive standard parser must not be given."""
+    if text.count("{") + text.count("[") <= MAX_DEPTH:
+        return
+    depth = 0
+    for match in _BRACKET_OR_STRING.finditer(text):
+        mark = match.group()
+        if mark in "{[":
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise GuardError("TOO_DEEP")
+        elif mark in "}]":
+            depth -= 1
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> Json:
+    read = dict(pairs)
+    if len(read) == len(pairs):
+        return read
+    seen: set[str] = set()
+    repeated = _Repeated(read)
+    for key, _ in pairs:
+        if key in seen:
+            repeated.key = key
+        seen.add(key)
+    return repeated
+
+
+def _integer(literal: str) -> int:
+    # 2^53 has 16 digits; int() itself refuses very long literals with another error.
+    if len(literal) > len("-9007199254740991") or abs(int(literal)) > MAX_SAFE_INTEGER:
+        raise GuardError("NUMBER_OUT_OF_RANGE")
+    return int(literal)
+
+
+def _fraction(literal: str) -> float:
+    if len(literal) > _MAX_NUMBER_LITERAL:
+        raise GuardError("NUMBER_NOT_EXACT")
+    number = float(literal)
+    if repr(number) == literal:
+        return number
+    if abs(number) > MAX_SAFE_INTEGER:
+        raise GuardError("NUMBER_OUT_OF_RANGE")
+    try:
+        exact = Decimal(literal) == Decimal(repr(number))
+    except InvalidOperation as error:
+        raise GuardError("NUMBER_OUT_OF_RANGE") from error
+    if not exact:
+        raise GuardError("NUMBER_NOT_EXACT")
+    return number
+
+
+def _constant(_literal: str) -> NoReturn:
+    raise GuardError("NUMBER_OUT_OF_RANGE")
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_pairs, parse_int=_integer, parse_float=_fraction, parse_constant=_constant
+)
+
+
+def _object(value: Any) -> Json:
+    if not isinstance(value, dict):
+        raise GuardError("NOT_AN_OBJECT")
+    read: Json = _walk(value, ())
+    return read
+
+
+def _walk(value: Any, path: tuple[str | int, ...]) -> Any:
+    """Checks and copies one value; its own recursion ends at MAX_DEPTH."""
+    if isinstance(value, str):
+        return _text(value, path)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int | float):
+        return _number(value, path)
+    if len(path) >= MAX_DEPTH:
+        raise GuardError("TOO_DEEP")
+    if isinstance(value, list):
+        return [_walk(item, (*path, index)) for index, item in enumerate(value)]
+    if isinstance(value, dict):
+        if isinstance(value, _Repeated):
+            raise GuardError("DUPLICATE_KEY", pointer((*path, value.key)))
+        return {_key(key, path): _walk(item, (*path, key)) for key, item in value.items()}
+    raise GuardError("INVALID_JSON", pointer(path))
+
+
+def _key(key: Any, path: tuple[str | int, ...]) -> str:
+    if not isinstance(key, str):
+        raise GuardError("INVALID_JSON", pointer(path))
+    if key in RESERVED_KEYS:
+        raise GuardError("RESERVED_KEY", pointer((*path, key)))
+    return _text(key, path)
+
+
+def _text(text: str, path: tuple[str | int, ...]) -> str:
+    if "\x00" in text:
+        raise GuardError("INVALID_UNICODE", pointer(path))
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise GuardError("INVALID_UNICODE", pointer(path)) from error
+    return text
+
+
+def _number(number: float, path: tuple[str | int, ...]) -> int | float:
+    """Makes 2 and 2.0 the one number they are; "not >" also refuses NaN, which no comparison holds for."""
+    if not abs(number) <= MAX_SAFE_INTEGER:
+        raise GuardError("NUMBER_OUT_OF_RANGE", pointer(path))
+    return int(number) if isinstance(number, float) and number.is_integer() else number

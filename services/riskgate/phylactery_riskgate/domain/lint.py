@@ -1,0 +1,190 @@
+"""What Cedar accepts and RiskGate does not: policies that would silently mean something else than they say.
+
+Each rule was found by trying (design: riskgate.md, "The Cedar model").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cedarpy import pst
+
+from phylactery_riskgate.domain.cedar_schema import action_groups
+from phylactery_riskgate.domain.fact_types import RecordOf
+from phylactery_riskgate.domain.facts import APPROVED, CLASS, context_type
+from phylactery_riskgate.domain.model import ApprovalClass, CatalogTool
+from phylactery_riskgate.domain.policies import Policy, children, context_path
+
+_APPROVED_PATH = (APPROVED,)
+_ASKS_SET = frozenset({"contains", "contains_all", "contains_any"})
+_CAN_FAIL = frozenset({"add", "sub", "mul", "neg", "offset", "duration_since", "get_tag"})
+"""These err when a number overflows or a tag is missing; Cedar then skips the policy, and a skipped forbid allows."""
+
+_PRINCIPAL = frozenset({"level", "tenant"})
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing a policy must not do."""
+
+    policy: Policy
+    message: str
+
+
+def lint(
+    policies: Iterable[Policy], tools: Mapping[str, CatalogTool], classes: tuple[ApprovalClass, ...]
+) -> tuple[Finding, ...]:
+    """Finds what is wrong, in the order of the policies; a critical tool that could slip through comes last.
+
+    A finding about a missing safeguard names the first policy that would let the tool through.
+    """
+    ordered = tuple(policies)
+    found = [Finding(policy, message) for policy in ordered for message in _lint_one(policy, tools)]
+    found += _repeated_ids(ordered)
+    return (*found, *_unguarded_critical_tools(ordered, tools, classes))
+
+
+def _repeated_ids(policies: tuple[Policy, ...]) -> list[Finding]:
+    seen: set[str] = set()
+    found = []
+    for policy in policies:
+        if policy.id in seen:
+            found.append(Finding(policy, f"repeats the @id {policy.id}"))
+        seen.add(policy.id)
+    return found
+
+
+def _lint_one(policy: Policy, tools: Mapping[str, CatalogTool]) -> Iterator[str]:
+    for clause in policy.tree.clauses:
+        widening = policy.forbids == isinstance(clause, pst.Unless)
+        yield from _approval_faults(clause.expr, positive=widening)
+        yield from _failing_parts(clause.expr)
+        yield from _unknown_names(clause.expr, _contexts(policy, tools))
+
+
+# ---- approval can only widen ----------------------------------------------------------------------------------------
+
+
+def _approval_faults(node: Any, *, positive: bool) -> Iterator[str]:
+    """Walks and, or and not; ``positive`` says that more approvals can only turn the decision towards Allow here."""
+    if isinstance(node, pst.BinaryOp) and node.op in {"and", "or"}:
+        yield from _approval_faults(node.left, positive=positive)
+        yield from _approval_faults(node.right, positive=positive)
+    elif isinstance(node, pst.UnaryOp) and node.op == "not":
+        yield from _approval_faults(node.arg, positive=not positive)
+    elif approval_classes(node) is not None:
+        if not positive:
+            yield "an approval may only widen what is allowed: context.approved stands here where it narrows"
+    elif _touches_approved(node):
+        yield "context.approved is used only as .contains, .containsAll or .containsAny with Class literals"
+
+
+def approval_classes(node: Any) -> frozenset[str] | None:
+    """Answers the literal classes of ``context.approved.contains(…)`` and its kin, or None for anything else."""
+    if not isinstance(node, pst.BinaryOp) or node.op not in _ASKS_SET or context_path(node.left) != _APPROVED_PATH:
+        return None
+    literals = node.right.elements if isinstance(node.right, pst.Set) else (node.right,)
+    if isinstance(node.right, pst.Set) == (node.op == "contains") or not literals:
+        return None
+    if not all(isinstance(one, pst.EntityLit) and str(one.value.type) == CLASS for one in literals):
+        return None
+    return frozenset(one.value.id for one in literals)
+
+
+def _touches_approved(node: Any) -> bool:
+    path = context_path(node)
+    if path is not None:
+        return path in {(), _APPROVED_PATH}
+    if isinstance(node, pst.HasAttr) and context_path(node.base) == ():
+        return node.attrs[0] == APPROVED
+    return any(_touches_approved(child) for child in children(node))
+
+
+# ---- nothing may fail, nothing may be misspelled --------------------------------------------------------------------
+
+
+def _failing_parts(node: Any) -> Iterator[str]:
+    if isinstance(node, pst.BinaryOp | pst.UnaryOp) and node.op in _CAN_FAIL:
+        yield f"{node.op} can fail while it is evaluated, and a policy that fails is skipped; derive the fact instead"
+    if isinstance(node, pst.GetAttr) and context_path(node) is None and not _safe_attribute(node):
+        yield f"the attribute {node.attr} is read of an entity that may not be there"
+    for child in children(node):
+        yield from _failing_parts(child)
+
+
+def _safe_attribute(node: pst.GetAttr) -> bool:
+    return isinstance(node.base, pst.Record) or (isinstance(node.base, pst.Var) and node.attr in _PRINCIPAL)
+
+
+def _contexts(policy: Policy, tools: Mapping[str, CatalogTool]) -> list[RecordOf]:
+    covered = [context_type(tool) for name, tool in tools.items() if policy.covers(name, action_groups(tool))]
+    return covered or [context_type(None)]
+
+
+def _unknown_names(node: Any, contexts: list[RecordOf]) -> Iterator[str]:
+    if isinstance(node, pst.HasAttr):
+        base = context_path(node.base)
+        if base is not None and not any(_exists(context, (*base, *node.attrs)) for context in contexts):
+            yield f"has asks for context.{'.'.join((*base, *node.attrs))}, which no tool it covers has"
+        elif isinstance(node.base, pst.Var) and base is None and node.attrs[0] not in _PRINCIPAL:
+            yield f"has asks for {node.base.name}.{node.attrs[0]}, which does not exist"
+    for child in children(node):
+        yield from _unknown_names(child, contexts)
+
+
+def _exists(fact: Any, path: tuple[str, ...]) -> bool:
+    for name in path:
+        if not isinstance(fact, RecordOf) or name not in fact.fields:
+            return False
+        fact = fact.fields[name].type
+    return True
+
+
+# ---- critical tools -------------------------------------------------------------------------------------------------
+
+
+def _unguarded_critical_tools(
+    policies: tuple[Policy, ...], tools: Mapping[str, CatalogTool], classes: tuple[ApprovalClass, ...]
+) -> Iterator[Finding]:
+    """A critical tool is never allowed without an approval of somebody other than the requester.
+
+    Shown by syntax, for every tool of risk critical and for the group itself: one forbid over all of it has nothing but
+    such an approval as its way out, or every permit asks for one.
+    """
+    others = frozenset(one.name for one in classes if one.who != "requester")
+    critical = {name: action_groups(tool) for name, tool in tools.items() if tool.risk == "critical"}
+    critical["risk:critical"] = frozenset()
+    for name, groups in critical.items():
+        covering = [policy for policy in policies if policy.covers(name, groups)]
+        if any(_guards(policy, others) for policy in covering):
+            continue
+        for policy in covering:
+            if not policy.forbids and not any(_implies(clause, others) for clause in policy.tree.clauses):
+                subject = "tools of risk critical" if name == "risk:critical" else f"the critical tool {name}"
+                yield Finding(policy, f"could allow {subject} without an approval of somebody else")
+                break
+
+
+def _guards(policy: Policy, others: frozenset[str]) -> bool:
+    tree = policy.tree
+    unconditional = isinstance(tree.principal, pst.ScopeAny) and isinstance(tree.resource, pst.ScopeAny)
+    if not policy.forbids or not unconditional or not tree.clauses:
+        return False
+    return all(isinstance(clause, pst.Unless) and _needs(clause.expr, others) for clause in tree.clauses)
+
+
+def _implies(clause: pst.Clause, others: frozenset[str]) -> bool:
+    return isinstance(clause, pst.When) and _needs(clause.expr, others)
+
+
+def _needs(node: Any, others: frozenset[str]) -> bool:
+    """Says whether a condition can be true only with an approval of somebody else."""
+    if isinstance(node, pst.BinaryOp) and node.op in {"and", "or"}:
+        sides = (_needs(node.left, others), _needs(node.right, others))
+        return any(sides) if node.op == "and" else all(sides)
+    named = approval_classes(node)
+    if named is None:
+        return False
+    return named <= others if node.op == "contains_any" else bool(named & others)

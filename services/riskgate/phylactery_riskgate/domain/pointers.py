@@ -1,0 +1,33 @@
+"""JSON Pointers (RFC 6901) into arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+MAX_POINTER = 256
+
+
+def escape(token: str | int) -> str:
+    """Escapes one reference token."""
+    return str(token).replace("~", "~0").replace("/", "~1")
+
+
+def pointer(tokens: Iterable[str | int]) -> str:
+    """Writes a pointer to the place the tokens lead to."""
+    return "".join(f"/{escape(token)}" for token in tokens)
+
+
+def parse(text: str) -> tuple[str, ...]:
+    """Reads a pointer.
+
+    Raises:
+        ValueError: it is neither empty nor begins with "/", or has a "~" that escapes nothing.
+    """
+    if not text:
+        return ()
+    if not text.startswith("/"):
+        raise ValueError("a JSON Pointer begins with /")
+    tokens = text[1:].split("/")
+    if any(piece[:1] not in {"0", "1"} for token in tokens for piece in token.split("~")[1:]):
+        raise ValueError("in a JSON Pointer ~ is written ~0")
+    return tuple(token.replace("~1", "/").replace("~0", "~") for token in tokens)

@@ -1,0 +1,170 @@
+"""Cedar policies as the bundle holds them, and the slice of them that concerns one action."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+import cedarpy
+from cedarpy import pst
+
+from phylactery_riskgate.domain.documents import BundleError
+from phylactery_riskgate.domain.fact_types import Mentions
+from phylactery_riskgate.domain.facts import APPROVED, CLASS
+
+_POLICY_ID = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+_MAX_TITLE = 200
+_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|//[^\n]*|;|\s+|[^\s";/]+|/', re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """One policy: its own id (from @id), what people read about it, where it stands and its syntax tree."""
+
+    id: str
+    title: str
+    title_es: str
+    file: str
+    line: int
+    tree: pst.Template
+
+    @property
+    def forbids(self) -> bool:
+        """Says whether it is a forbid."""
+        return self.tree.effect == "forbid"
+
+    def covers(self, action: str, groups: frozenset[str]) -> bool:
+        """Says whether its scope reaches an action that is in these groups."""
+        scope = self.tree.action
+        if isinstance(scope, pst.ScopeAny):
+            return True
+        if isinstance(scope, pst.ActionEq):
+            return bool(scope.entity.id == action)
+        return any(entity.id == action or entity.id in groups for entity in scope.entities)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySlice:
+    """The policies that concern one action, ready to be asked.
+
+    ``classes`` are the approval classes they name, ``final`` the forbids no approval can lift.
+    """
+
+    handle: cedarpy.PolicySet
+    policies: dict[str, Policy]
+    mentions: Mentions
+    classes: frozenset[str]
+    final: frozenset[str]
+
+
+def parse_policies(file: str, text: str) -> tuple[Policy, ...]:
+    """Reads one .cedar file, each statement for itself so that every error knows its line.
+
+    Raises:
+        BundleError: a statement is no policy, is a template, or lacks @id or @title.
+    """
+    return tuple(_parse(file, line, statement) for line, statement in _statements(file, text))
+
+
+def _statements(file: str, text: str) -> Iterator[tuple[int, str]]:
+    """Cuts the text behind every ";" outside strings and comments; the line is that of the first word."""
+    line = 1
+    first = 0
+    pieces: list[str] = []
+    for match in _TOKEN.finditer(text):
+        token = match.group()
+        pieces.append(token)
+        if not first and not token.isspace() and not token.startswith("//"):
+            first = line
+        line += token.count("\n")
+        if token == ";":
+            yield first, "".join(pieces)
+            first = 0
+            pieces = []
+    if first:
+        raise BundleError(file, first, "a policy ends with ;")
+
+
+def _parse(file: str, line: int, statement: str) -> Policy:
+    try:
+        parsed = cedarpy.policies_to_pst(statement)
+    except ValueError as error:
+        raise BundleError(file, line, f"is no Cedar policy: {error}") from error
+    if parsed.templates or len(parsed.static_policies) != 1:
+        raise BundleError(file, line, "a statement is one policy without slots")
+    tree = next(iter(parsed.static_policies.values()))
+    policy_id = tree.annotations.get("id", "")
+    title = tree.annotations.get("title", "")
+    if _POLICY_ID.fullmatch(policy_id) is None:
+        raise BundleError(file, line, 'a policy has an @id("…") of letters, digits, _ . and -')
+    if not 0 < len(title) <= _MAX_TITLE:
+        raise BundleError(file, line, f'the policy {policy_id} has an @title("…") of at most {_MAX_TITLE} characters')
+    title_es = tree.annotations.get("title_es", "") or title
+    return Policy(policy_id, title, title_es[:_MAX_TITLE], file, line, replace(tree, id=policy_id))
+
+
+def policy_handle(policies: Iterable[Policy]) -> cedarpy.PolicySet:
+    """Builds the set Cedar evaluates, in which a policy's id is its @id."""
+    static = {policy.id: policy.tree for policy in policies}
+    return cedarpy.PolicySet.from_pst(
+        pst.PolicySet(templates=pst.FrozenMap(), static_policies=pst.FrozenMap(static), template_links=())
+    )
+
+
+def slice_for(policies: Iterable[Policy], action: str, groups: frozenset[str]) -> PolicySlice:
+    """Picks the policies that concern an action and what they look at."""
+    picked = {policy.id: policy for policy in policies if policy.covers(action, groups)}
+    mentions = Mentions()
+    classes: set[str] = set()
+    final: set[str] = set()
+    for policy in picked.values():
+        named = set()
+        for path, whole in mentioned(policy.tree.clauses):
+            mentions.add(path, whole=whole)
+            named.add(path[:1])
+        classes |= {uid.id for uid in pst.entity_uids(policy.tree.clauses) if str(uid.type) == CLASS}
+        if policy.forbids and not named & {(), (APPROVED,)}:
+            final.add(policy.id)
+    return PolicySlice(policy_handle(picked.values()), picked, mentions, frozenset(classes), frozenset(final))
+
+
+def mentioned(node: Any) -> Iterator[tuple[tuple[str, ...], bool]]:
+    """Finds every path below ``context`` a tree looks at, and whether at its whole value or only whether it is there.
+
+    Bare ``context`` is the empty path.
+    """
+    path = context_path(node)
+    if path is not None:
+        yield path, True
+        return
+    if isinstance(node, pst.HasAttr):
+        base = context_path(node.base)
+        if base is not None:
+            yield (*base, *node.attrs), False
+            return
+    for child in children(node):
+        yield from mentioned(child)
+
+
+def context_path(node: Any) -> tuple[str, ...] | None:
+    """Answers the attributes of ``context.a.b``, or None where the node is something else."""
+    attributes: list[str] = []
+    while isinstance(node, pst.GetAttr):
+        attributes.append(node.attr)
+        node = node.base
+    return tuple(reversed(attributes)) if isinstance(node, pst.Var) and node.name == "context" else None
+
+
+def children(node: Any) -> Iterator[Any]:
+    """Answers the nodes right below a node of a syntax tree."""
+    if isinstance(node, tuple):
+        yield from node
+    elif isinstance(node, dict):
+        yield from node.values()
+    elif is_dataclass(node):
+        for part in fields(node):
+            value = getattr(node, part.name)
+            if isinstance(value, tuple | dict) or is_dataclass(value):
+                yield value
