@@ -1,0 +1,1 @@
+"""The other services behind the agent's ports."""

@@ -1,0 +1,36 @@
+"""The two channels of an agent, and the handles made from them."""
+
+from __future__ import annotations
+
+from grpc import aio
+
+from phylactery_agent.adapters.memory import MemoryConnection, OutputsAdapter, TranscriptAdapter
+from phylactery_agent.adapters.riskgate import RiskGateAdapter, RiskGateConnection
+from phylactery_agent.ports import Gate, Outputs
+from phylactery_agent.runtime.model import Owner
+from phylactery_agent.runtime.services import Transcript
+
+
+class GrpcServices:
+    """runtime.services.Services over gRPC."""
+
+    def __init__(self, riskgate: aio.Channel, memory: aio.Channel) -> None:
+        self._channels = (riskgate, memory)
+        self._riskgate, self._memory = RiskGateConnection(riskgate), MemoryConnection(memory)
+
+    def gate(self, owner: Owner) -> Gate:
+        """Answers RiskGate on behalf of the user."""
+        return RiskGateAdapter(self._riskgate, owner)
+
+    def outputs(self, owner: Owner) -> Outputs:
+        """Answers memory's outputs on behalf of the user."""
+        return OutputsAdapter(self._memory, owner)
+
+    def transcript(self, owner: Owner) -> Transcript:
+        """Answers memory's transcript on behalf of the user."""
+        return TranscriptAdapter(self._memory, owner)
+
+    async def close(self) -> None:
+        """Closes both channels."""
+        for channel in self._channels:
+            await channel.close()

@@ -1,0 +1,61 @@
+"""A failed call as the ports name it: the other service is away, or it said no."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import grpc
+from google.protobuf.message import DecodeError
+from google.rpc import error_details_pb2
+from grpc import aio
+from grpc_status import rpc_status
+
+_PREFIX = "ERROR_REASON_"
+
+_REFUSALS = frozenset(
+    {
+        grpc.StatusCode.INVALID_ARGUMENT,
+        grpc.StatusCode.FAILED_PRECONDITION,
+        grpc.StatusCode.PERMISSION_DENIED,
+        grpc.StatusCode.NOT_FOUND,
+        grpc.StatusCode.ALREADY_EXISTS,
+        grpc.StatusCode.RESOURCE_EXHAUSTED,
+        grpc.StatusCode.OUT_OF_RANGE,
+        grpc.StatusCode.DATA_LOSS,
+    }
+)
+
+
+class Refusal(NamedTuple):
+    """A no of the other service, in its own words."""
+
+    reason: str
+    message: str
+    metadata: Mapping[str, str]
+
+
+def refusal_of(error: aio.AioRpcError) -> Refusal | None:
+    """Answers the refusal a failed call is.
+
+    None means that nobody can say what happened: every other code, and a refusal without ErrorInfo, which is the
+    transport's and not the service's.
+    """
+    if error.code() not in _REFUSALS:
+        return None
+    info = _error_info(error)
+    if info is None:
+        return None
+    return Refusal(info.reason.removeprefix(_PREFIX), error.details() or "", dict(info.metadata))
+
+
+def _error_info(error: aio.AioRpcError) -> error_details_pb2.ErrorInfo | None:
+    try:
+        status = rpc_status.from_call(error)
+    except (ValueError, DecodeError):
+        return None
+    for detail in status.details if status is not None else ():
+        info = error_details_pb2.ErrorInfo()
+        if detail.Unpack(info):
+            return info
+    return None

@@ -1,0 +1,124 @@
+"""Memory over gRPC: the graph's Outputs and the runtime's Transcript, for one end user each."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from grpc import aio
+from phylactery.memory.v1 import memory_pb2, memory_pb2_grpc, output_pb2, output_pb2_grpc
+from phylactery_chassis.channel import call_metadata
+from phylactery_chassis.identity import Principal
+from phylactery_chassis.timestamps import from_timestamp, to_timestamp
+
+from phylactery_agent.adapters.errors import refusal_of
+from phylactery_agent.ports import MemoryRefusedError, MemoryUnavailableError, OutputRange, StoredOutput
+from phylactery_agent.runtime.model import Owner
+from phylactery_agent.runtime.services import TranscriptMessage, TranscriptPage
+
+T = TypeVar("T")
+_CHUNK_BYTES = 512 * 1024
+
+
+class MemoryConnection:
+    """The stubs over one channel."""
+
+    def __init__(self, channel: aio.Channel) -> None:
+        self.outputs = output_pb2_grpc.OutputServiceStub(channel)
+        self.messages = memory_pb2_grpc.MemoryServiceStub(channel)
+
+
+async def _answered(call: Awaitable[T]) -> T:
+    try:
+        return await call
+    except aio.AioRpcError as error:
+        refusal = refusal_of(error)
+        if refusal is None:
+            raise MemoryUnavailableError(f"memory did not answer ({error.code().name})") from error
+        raise MemoryRefusedError(refusal.reason, refusal.message) from error
+
+
+def _metadata(owner: Owner) -> aio.Metadata:
+    return aio.Metadata(*call_metadata(Principal(owner.user_id, owner.tenant, frozenset())))
+
+
+class OutputsAdapter:
+    """ports.Outputs for one end user."""
+
+    def __init__(self, connection: MemoryConnection, owner: Owner) -> None:
+        self._stub, self._metadata = connection.outputs, _metadata(owner)
+
+    async def store_output(
+        self, text: str, *, thread_id: str, run_id: str, tool_call_id: str, tool_name: str
+    ) -> StoredOutput:
+        """Keeps an output; idempotent by tool_call_id and text."""
+        spec = output_pb2.OutputSpec(thread_id=thread_id, run_id=run_id, tool_call_id=tool_call_id, tool_name=tool_name)
+        answer = await _answered(self._stub.StoreOutput(_parts(spec, text), metadata=self._metadata))
+        return StoredOutput(
+            evicted=answer.output.evicted,
+            pointer=answer.output.pointer,
+            placeholder=answer.placeholder,
+            size_chars=answer.output.size_chars,
+            sha256=answer.output.sha256,
+            rehydration_allowed=answer.output.rehydration_allowed,
+            preview_head=answer.preview_head,
+            preview_tail=answer.preview_tail,
+        )
+
+    async def read_output(self, pointer: str, *, offset: int, limit: int) -> OutputRange:
+        """Reads a range of characters of one of the user's outputs."""
+        request = output_pb2.ReadOutputRequest(pointer=pointer, offset=offset, limit=limit)
+        answer = await _answered(self._stub.ReadOutput(request, metadata=self._metadata))
+        return OutputRange(answer.text, answer.offset, answer.next_offset, answer.total_chars)
+
+
+async def _parts(spec: output_pb2.OutputSpec, text: str) -> AsyncIterator[output_pb2.StoreOutputRequest]:
+    yield output_pb2.StoreOutputRequest(spec=spec)
+    data = text.encode("utf-8", "replace")
+    for start in range(0, len(data), _CHUNK_BYTES):
+        yield output_pb2.StoreOutputRequest(chunk=data[start : start + _CHUNK_BYTES])
+
+
+class TranscriptAdapter:
+    """runtime.services.Transcript for one end user."""
+
+    def __init__(self, connection: MemoryConnection, owner: Owner) -> None:
+        self._stub, self._metadata = connection.messages, _metadata(owner)
+
+    async def append(self, thread_id: str, run_id: str, messages: Sequence[Mapping[str, Any]]) -> None:
+        """Adds messages with id, role, text and create_us; ones that are there already are skipped."""
+        request = memory_pb2.AppendMessagesRequest(
+            thread_id=thread_id,
+            messages=[
+                memory_pb2.Message(
+                    message_id=message["id"],
+                    role=memory_pb2.Role.Value(f"ROLE_{message['role'].upper()}"),
+                    content=message["text"],
+                    run_id=run_id,
+                    create_time=to_timestamp(message["create_us"]),
+                )
+                for message in messages
+            ],
+        )
+        await _answered(self._stub.AppendMessages(request, metadata=self._metadata))
+
+    async def page(
+        self, thread_id: str, *, page_size: int, page_token: str = "", max_characters: int = 0
+    ) -> TranscriptPage:
+        """Answers one page, newest first; a thread nobody wrote to is empty."""
+        request = memory_pb2.ListMessagesRequest(
+            thread_id=thread_id, page_size=page_size, page_token=page_token, max_characters=max_characters
+        )
+        answer = await _answered(self._stub.ListMessages(request, metadata=self._metadata))
+        return TranscriptPage([_message(message) for message in answer.messages], answer.next_page_token)
+
+
+def _message(message: memory_pb2.Message) -> TranscriptMessage:
+    return TranscriptMessage(
+        id=message.message_id,
+        role=memory_pb2.Role.Name(message.role).removeprefix("ROLE_").lower(),
+        text=message.content,
+        run_id=message.run_id,
+        created_us=from_timestamp(message.create_time),
+        sequence=message.sequence,
+    )

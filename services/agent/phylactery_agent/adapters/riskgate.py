@@ -1,0 +1,202 @@
+"""RiskGate over gRPC, as the graph's Gate: a delegate that names its end user on every call."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Awaitable, Mapping
+from typing import Any, Literal, TypeVar, cast
+
+from grpc import aio
+from phylactery.riskgate.v1 import (
+    approval_pb2,
+    approval_pb2_grpc,
+    key_pb2,
+    key_pb2_grpc,
+    riskgate_pb2,
+    riskgate_pb2_grpc,
+    types_pb2,
+)
+from phylactery_chassis.channel import call_metadata
+from phylactery_chassis.identity import Principal
+from phylactery_chassis.timestamps import from_timestamp
+
+from phylactery_agent.adapters.errors import refusal_of
+from phylactery_agent.ports import (
+    ApprovalInfo,
+    BoundCall,
+    GateArgument,
+    GateDecision,
+    GateReason,
+    GateRefusedError,
+    GateUnavailableError,
+    ProposedCall,
+    Redeemed,
+)
+from phylactery_agent.runtime.model import Owner
+
+T = TypeVar("T")
+_KEYS_SECONDS = 60.0
+"""How long keys are believed: a revoked one stops verifying within that time."""
+_DECISIONS = {
+    types_pb2.DECISION_ALLOW: "ALLOW",
+    types_pb2.DECISION_AUTH_REQUIRED: "AUTH_REQUIRED",
+    types_pb2.DECISION_BLOCKED: "BLOCKED",
+}
+
+
+class RiskGateConnection:
+    """The stubs over one channel, and the public keys everybody shares."""
+
+    def __init__(self, channel: aio.Channel) -> None:
+        self.decisions = riskgate_pb2_grpc.RiskGateServiceStub(channel)
+        self.approvals = approval_pb2_grpc.ApprovalServiceStub(channel)
+        self._keys = key_pb2_grpc.KeyServiceStub(channel)
+        self._known: tuple[str, Mapping[str, Mapping[str, str]]] | None = None
+        self._known_until = 0.0
+
+    async def keys(self, metadata: aio.Metadata, *, fresh: bool) -> tuple[str, Mapping[str, Mapping[str, str]]]:
+        """Answers issuer and keys by kid, revoked ones left out, from the cache unless fresh."""
+        now = time.monotonic()
+        if self._known is None or fresh or now > self._known_until:
+            answer = await answered(self._keys.ListKeys(key_pb2.ListKeysRequest(), metadata=metadata))
+            usable = {key.kid: json.loads(key.jwk) for key in answer.keys if key.state != key_pb2.KEY_STATE_REVOKED}
+            self._known, self._known_until = (answer.issuer, usable), now + _KEYS_SECONDS
+        return self._known
+
+
+async def answered(call: Awaitable[T]) -> T:
+    """Awaits a call. Raises GateUnavailableError or GateRefusedError."""
+    try:
+        return await call
+    except aio.AioRpcError as error:
+        refusal = refusal_of(error)
+        if refusal is None:
+            raise GateUnavailableError(f"RiskGate did not answer ({error.code().name})") from error
+        raise GateRefusedError(refusal.reason, refusal.message, refusal.metadata) from error
+
+
+class RiskGateAdapter:
+    """ports.Gate for one end user. Evaluate, too, may refuse: CALL_CONFLICT, TOO_MANY_PENDING, INVALID_REQUEST."""
+
+    def __init__(self, connection: RiskGateConnection, owner: Owner) -> None:
+        self._connection = connection
+        self._metadata = aio.Metadata(*call_metadata(Principal(owner.user_id, owner.tenant, frozenset())))
+
+    async def evaluate(
+        self, call: ProposedCall, *, thread_id: str, run_id: str, plan_step: str, approval_id: str = ""
+    ) -> GateDecision:
+        """Asks for a decision; idempotent by run, tool_call_id and arguments."""
+        request = riskgate_pb2.EvaluateRequest(
+            call=_call(call), thread_id=thread_id, run_id=run_id, plan_step=plan_step, approval_id=approval_id
+        )
+        answer = await answered(self._connection.decisions.Evaluate(request, metadata=self._metadata))
+        decision = _DECISIONS.get(answer.decision)
+        if decision is None:
+            raise GateUnavailableError("RiskGate answered a decision this agent does not know")
+        return GateDecision(
+            decision_id=answer.decision_id,
+            decision=cast('Literal["ALLOW", "AUTH_REQUIRED", "BLOCKED"]', decision),
+            reasons=tuple(GateReason(r.code, r.message, r.message_es, r.path, r.policy_id) for r in answer.reasons),
+            policy_ids=tuple(answer.policy_ids),
+            risk=_risk(answer.risk),
+            bound=_bound(answer.bound_call) if answer.HasField("bound_call") else None,
+            permit=answer.permit,
+            approval=_approval(answer.approval) if answer.HasField("approval") else None,
+        )
+
+    async def redeem(
+        self, permit: str, call: ProposedCall, *, execution_id: str, thread_id: str, run_id: str
+    ) -> Redeemed:
+        """Consumes the permit. Raises GateRefusedError."""
+        request = riskgate_pb2.RedeemRequest(
+            permit=permit, call=_call(call), execution_id=execution_id, thread_id=thread_id, run_id=run_id
+        )
+        answer = await answered(self._connection.decisions.Redeem(request, metadata=self._metadata))
+        return Redeemed(answer.receipt, _bound(answer.bound_call), answer.repeated_redeem)
+
+    async def report_outcome(
+        self,
+        execution_id: str,
+        *,
+        outcome: Literal["SUCCEEDED", "FAILED", "IN_DOUBT"],
+        result_hash: str,
+        result_size: int,
+        error_code: str,
+    ) -> None:
+        """Records how the execution ended; idempotent. Raises GateRefusedError."""
+        request = riskgate_pb2.ReportOutcomeRequest(
+            execution_id=execution_id,
+            outcome=riskgate_pb2.Outcome.Value(f"OUTCOME_{outcome}"),
+            result_hash=result_hash,
+            result_size=result_size,
+            error_code=error_code,
+        )
+        await answered(self._connection.decisions.ReportOutcome(request, metadata=self._metadata))
+
+    async def get_approval(self, approval_id: str) -> ApprovalInfo:
+        """Answers the approval. Raises GateRefusedError with APPROVAL_NOT_FOUND."""
+        request = approval_pb2.GetApprovalRequest(approval_id=approval_id)
+        return _approval((await self._answer(self._connection.approvals.GetApproval, request)).approval)
+
+    async def approve(self, approval_id: str, *, args_hash: str, code: str, thread_id: str) -> ApprovalInfo:
+        """Passes a person's yes on. Raises GateRefusedError."""
+        request = approval_pb2.ApproveRequest(
+            approval_id=approval_id, args_hash=args_hash, code=code, thread_id=thread_id
+        )
+        return _approval((await self._answer(self._connection.approvals.Approve, request)).approval)
+
+    async def reject(self, approval_id: str, *, reason: str, thread_id: str) -> ApprovalInfo:
+        """Passes a person's no on. Raises GateRefusedError."""
+        request = approval_pb2.RejectRequest(approval_id=approval_id, reason=reason, thread_id=thread_id)
+        return _approval((await self._answer(self._connection.approvals.Reject, request)).approval)
+
+    async def public_keys(self, *, fresh: bool = False) -> Mapping[str, Mapping[str, str]]:
+        """Answers the public keys receipts verify with, JWK by kid; fresh asks again instead of the cache."""
+        return (await self._connection.keys(self._metadata, fresh=fresh))[1]
+
+    async def issuer(self) -> str:
+        """Answers the iss every receipt must carry."""
+        return (await self._connection.keys(self._metadata, fresh=False))[0]
+
+    async def _answer(self, method: Any, request: Any) -> Any:
+        return await answered(method(request, metadata=self._metadata))
+
+
+def _call(call: ProposedCall) -> types_pb2.ToolCall:
+    return types_pb2.ToolCall(
+        tool=call.tool,
+        tool_call_id=call.tool_call_id,
+        arguments_json=call.canonical_args,
+        raw_args_hash=call.args_hash,
+        tool_schema_hash=call.schema_hash,
+    )
+
+
+def _bound(call: types_pb2.BoundCall) -> BoundCall:
+    return BoundCall(call.tool, call.tool_version, call.arguments_json, call.args_hash)
+
+
+def _risk(risk: types_pb2.RiskLevel.ValueType) -> str:
+    if risk == types_pb2.RISK_LEVEL_UNSPECIFIED:
+        return ""
+    return types_pb2.RiskLevel.Name(risk).removeprefix("RISK_LEVEL_").lower()
+
+
+def _approval(approval: types_pb2.Approval) -> ApprovalInfo:
+    return ApprovalInfo(
+        id=approval.id,
+        state=types_pb2.ApprovalState.Name(approval.state).removeprefix("APPROVAL_STATE_"),
+        approval_class=approval.approval_class,
+        tool=approval.tool,
+        risk=_risk(approval.risk),
+        args_hash=approval.args_hash,
+        thread_id=approval.thread_id,
+        run_id=approval.run_id,
+        tool_call_id=approval.tool_call_id,
+        expire_us=from_timestamp(approval.expire_time),
+        closed_reason=approval.closed_reason,
+        attempts_left=approval.attempts_left,
+        code=approval.code,
+        arguments=tuple(GateArgument(view.path, view.display, view.control) for view in approval.arguments),
+    )

@@ -1,0 +1,74 @@
+"""LangGraph's own store, in a file of its own, with a serializer that loads plain data and nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiosqlite
+import ormsgpack
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+from phylactery_agent.runtime.model import Owner
+
+CHECKPOINT_FILE = "checkpoints.db"
+
+
+class NotPlainError(ValueError):
+    """A checkpoint holds, or would hold, something other than plain data."""
+
+
+_OPTIONS = ormsgpack.OPT_NON_STR_KEYS | ormsgpack.OPT_REPLACE_SURROGATES
+
+
+def _refuse(_code: int, _data: bytes) -> Any:
+    raise NotPlainError("a checkpoint holds an object; only plain data is loaded")
+
+
+def _plain(value: Any) -> str:
+    """Answers what stands for the one object LangGraph itself writes, a node's exception: its type, not its text."""
+    if isinstance(value, BaseException):
+        return type(value).__name__
+    raise NotPlainError(f"the graph's state holds a {type(value).__name__}; only plain data is stored")
+
+
+class PlainSerializer:
+    """MessagePack of plain data. LangGraph's default would import and call what a stored blob names."""
+
+    def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
+        """Answers the bytes. Raises NotPlainError."""
+        try:
+            return "msgpack", ormsgpack.packb(obj, default=_plain, option=_OPTIONS)
+        except ormsgpack.MsgpackEncodeError as error:
+            raise NotPlainError(f"the graph's state cannot be stored: {error}") from error
+
+    def loads_typed(self, data: tuple[str, bytes]) -> Any:
+        """Answers the data. Raises NotPlainError for any other form, pickle and JSON constructors included."""
+        kind, blob = data
+        if kind != "msgpack":
+            raise NotPlainError(f"a checkpoint has the form '{kind}'; only msgpack of plain data is loaded")
+        try:
+            return ormsgpack.unpackb(blob, ext_hook=_refuse, option=ormsgpack.OPT_NON_STR_KEYS)
+        except ormsgpack.MsgpackDecodeError as error:
+            raise NotPlainError("a checkpoint is damaged") from error
+
+
+@asynccontextmanager
+async def open_checkpoints(folder: Path) -> AsyncIterator[AsyncSqliteSaver]:
+    """Opens <folder>/checkpoints.db, durable at every commit, and closes it after the block."""
+    async with aiosqlite.connect(folder / CHECKPOINT_FILE) as connection:
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=5000", "secure_delete=ON"):
+            await connection.execute(f"PRAGMA {pragma}")
+        saver = AsyncSqliteSaver(connection, serde=PlainSerializer())
+        await saver.setup()
+        yield saver
+
+
+def graph_thread_id(owner: Owner, thread_id: str) -> str:
+    """Answers LangGraph's thread id: no choice of names of one user can meet another's."""
+    name = json.dumps([owner.tenant, owner.user_id, thread_id], separators=(",", ":"))
+    return hashlib.sha256(name.encode()).hexdigest()

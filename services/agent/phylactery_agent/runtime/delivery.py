@@ -1,0 +1,88 @@
+"""Delivers the outbox: each thread's parcels for one destination in order, again and again until they are taken."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from phylactery_chassis.crashpoints import reach
+from phylactery_chassis.errors import Unavailable
+from phylactery_chassis.logs import get_logger
+
+from phylactery_agent.ports import GateRefusedError, GateUnavailableError, MemoryRefusedError, MemoryUnavailableError
+from phylactery_agent.runtime.outbox import OutboxKind, OutboxStore, Parcel
+from phylactery_agent.runtime.services import Services
+
+_log = get_logger("outbox")
+
+_LATER = (GateUnavailableError, MemoryUnavailableError, Unavailable)
+
+
+class Delivery:
+    """Delivers on demand (flush) and in the background (run)."""
+
+    def __init__(self, store: OutboxStore, services: Services, *, retry_seconds: float) -> None:
+        self._store, self._services, self._retry_seconds = store, services, retry_seconds
+        self._lanes: dict[tuple[OutboxKind, str], asyncio.Lock] = {}
+        self._news = asyncio.Event()
+
+    def wake(self) -> None:
+        """Says that something new waits."""
+        self._news.set()
+
+    async def flush(self, kind: OutboxKind, thread_id: str) -> None:
+        """Delivers all that waits for one thread and destination, in order.
+
+        Raises GateUnavailableError or MemoryUnavailableError; what was delivered until then stays delivered.
+        """
+        lane = self._lanes.setdefault((kind, thread_id), asyncio.Lock())
+        try:
+            async with lane:
+                while parcels := await self._store.waiting(kind, thread_id):
+                    for parcel in parcels:
+                        await self._deliver(parcel)
+        finally:
+            if not lane.locked():
+                self._lanes.pop((kind, thread_id), None)
+
+    async def flush_all(self) -> bool:
+        """Tries every lane once; answers whether nothing waits any more. A lane that fails does not hold up others."""
+        complete = True
+        for kind, thread_id in await self._store.lanes():
+            try:
+                await self.flush(kind, thread_id)
+            except _LATER as error:
+                complete = False
+                _log.info("delivery waits", kind=kind, error=type(error).__name__)
+        return complete
+
+    async def run(self) -> None:
+        """Delivers whenever there is news, and retries what was not taken, until cancelled."""
+        while True:
+            self._news.clear()
+            try:
+                complete = await self.flush_all()
+            except Unavailable:
+                complete = False
+            try:
+                await asyncio.wait_for(self._news.wait(), None if complete else self._retry_seconds)
+            except TimeoutError:
+                continue
+
+    async def _deliver(self, parcel: Parcel) -> None:
+        refusal = ""
+        try:
+            if parcel.kind == "outcome":
+                await self._report(parcel)
+                reach("agent.11")
+            else:
+                transcript = self._services.transcript(parcel.owner)
+                await transcript.append(parcel.thread_id, parcel.run_id, parcel.payload["messages"])
+        except (GateRefusedError, MemoryRefusedError) as error:
+            refusal = error.reason
+            _log.error("delivery refused for good", kind=parcel.kind, run_id=parcel.run_id, reason=error.reason)
+        await self._store.settle(parcel.outbox_id, refusal=refusal)
+
+    async def _report(self, parcel: Parcel) -> None:
+        report: dict[str, Any] = dict(parcel.payload)
+        await self._services.gate(parcel.owner).report_outcome(report.pop("execution_id"), **report)

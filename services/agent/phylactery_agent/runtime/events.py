@@ -1,0 +1,122 @@
+"""The outward log: one gap-free sequence per thread, every event stored before it is sent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from phylactery_chassis.clock import Clock
+from phylactery_chassis.database import Database
+from sqlalchemy.engine import Connection, Row
+
+from phylactery_agent.runtime.lease import require_lease
+from phylactery_agent.runtime.model import Lease, StoredEvent
+from phylactery_agent.runtime.schema import EVENTS, THREADS
+from phylactery_agent.runtime.signals import ThreadNews
+
+_PAGE = 200
+_NEVER_STORED = frozenset({"code", "arguments"})
+"""Fields of approval_required that are fetched when the event is sent, and are in no store."""
+
+
+def append_event(
+    connection: Connection, lease: Lease, kind: str, payload: Mapping[str, Any], *, once: str, now_us: int
+) -> int:
+    """Stores an event and answers its sequence; one that is already there (run, turn, once) keeps its own."""
+    there = connection.execute(
+        sa.select(EVENTS.c.sequence).where(
+            EVENTS.c.run_id == lease.run_id, EVENTS.c.turn_id == lease.turn_id, EVENTS.c.once == once
+        )
+    ).scalar_one_or_none()
+    if there is not None:
+        return int(there)
+    connection.execute(
+        sa.update(THREADS)
+        .where(THREADS.c.thread_id == lease.thread_id)
+        .values(last_sequence=THREADS.c.last_sequence + 1, updated_us=now_us)
+    )
+    sequence = connection.execute(
+        sa.select(THREADS.c.last_sequence).where(THREADS.c.thread_id == lease.thread_id)
+    ).scalar_one()
+    kept = {name: value for name, value in payload.items() if name not in _NEVER_STORED}
+    connection.execute(
+        sa.insert(EVENTS).values(
+            thread_id=lease.thread_id,
+            sequence=sequence,
+            run_id=lease.run_id,
+            turn_id=lease.turn_id,
+            once=once,
+            kind=kind,
+            payload=json.dumps(kept if kind == "approval_required" else dict(payload)),
+            created_us=now_us,
+        )
+    )
+    return int(sequence)
+
+
+class ThreadEvents:
+    """ports.Events for one turn, under its lease."""
+
+    def __init__(self, database: Database, clock: Clock, news: ThreadNews, lease: Lease) -> None:
+        self._database, self._clock, self._news, self._lease = database, clock, news, lease
+
+    async def emit(self, kind: str, payload: Mapping[str, Any], *, key: str) -> None:
+        """Stores the event once, then wakes who listens. Raises LeaseLostError."""
+        lease, clock = self._lease, self._clock
+
+        def work(connection: Connection) -> None:
+            now = clock.now_us()
+            require_lease(connection, lease, now)
+            append_event(connection, lease, kind, payload, once=key, now_us=now)
+
+        await self._database.write(work)
+        self._news.tell(lease.thread_id)
+
+
+class EventLog:
+    """Reads what was stored."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def of_turn(self, turn_id: str, *, after: int = 0) -> Sequence[StoredEvent]:
+        """Answers a turn's events past a sequence, in order, a bounded page of them."""
+
+        def work(connection: Connection) -> Sequence[StoredEvent]:
+            rows = connection.execute(
+                sa.select(EVENTS)
+                .where(EVENTS.c.turn_id == turn_id, EVENTS.c.sequence > after)
+                .order_by(EVENTS.c.sequence)
+                .limit(_PAGE)
+            )
+            return [_event(row) for row in rows]
+
+        return await self._database.read(work)
+
+    async def newest(self, run_id: str, kind: str) -> StoredEvent | None:
+        """Answers a run's newest event of a kind."""
+
+        def work(connection: Connection) -> StoredEvent | None:
+            row = connection.execute(
+                sa.select(EVENTS)
+                .where(EVENTS.c.run_id == run_id, EVENTS.c.kind == kind)
+                .order_by(EVENTS.c.sequence.desc())
+                .limit(1)
+            ).one_or_none()
+            return None if row is None else _event(row)
+
+        return await self._database.read(work)
+
+
+def _event(row: Row[Any]) -> StoredEvent:
+    return StoredEvent(
+        thread_id=row.thread_id,
+        run_id=row.run_id,
+        turn_id=row.turn_id,
+        sequence=row.sequence,
+        kind=row.kind,
+        payload=json.loads(row.payload),
+        created_us=row.created_us,
+    )

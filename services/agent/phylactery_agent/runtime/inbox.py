@@ -1,0 +1,246 @@
+"""The inbox: what came in, once, in each thread's order. Its commit is the moment a message cannot be lost any more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from phylactery_chassis.clock import Clock
+from phylactery_chassis.database import Database
+from phylactery_chassis.errors import AlreadyExists, NotFound, ResourceExhausted
+from phylactery_chassis.ids import new_id
+from sqlalchemy.engine import Connection, Row
+
+from phylactery_agent.runtime.model import APPROVALS_SOURCE, Incoming, Owner, StoredRun, StoredTurn
+from phylactery_agent.runtime.schema import ACTIVE, INBOX, RUNS, THREADS, to_bytes, to_text
+
+MAX_QUEUED = 100
+GRAPH = "secured"
+
+
+def thread_not_found(thread_id: str) -> NotFound:
+    """Answers the error for a thread that is missing, or somebody else's: the two look the same."""
+    return NotFound("THREAD_NOT_FOUND", f"there is no thread '{thread_id}' of yours", metadata={"thread_id": thread_id})
+
+
+class InboxStore:
+    """Takes messages in and finds them again."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database, self._clock = database, clock
+
+    async def accept(self, incoming: Incoming) -> StoredTurn:
+        """Commits a message, or answers the one that came with this id before.
+
+        Raises AlreadyExists REQUEST_CONFLICT (another body), NotFound THREAD_NOT_FOUND (somebody else's thread),
+        ResourceExhausted TOO_MANY_QUEUED.
+        """
+        clock = self._clock
+        return await self._database.write(lambda connection: _accept(connection, incoming, clock.now_us()))
+
+    async def note_approval_decided(self, run: StoredRun, state: str) -> StoredTurn | None:
+        """Commits that a suspended run's approval left PENDING at RiskGate; None when the run moved on meanwhile.
+
+        The id holds the run's fence, so each return into the run is noted once, and a later one can be noted again.
+        """
+        clock = self._clock
+
+        def work(connection: Connection) -> StoredTurn | None:
+            now = clock.now_us()
+            current = connection.execute(
+                sa.select(RUNS.c.status, RUNS.c.approval_id, RUNS.c.fence).where(RUNS.c.run_id == run.run_id)
+            ).one_or_none()
+            if current is None or tuple(current) != ("suspended", run.approval_id, run.fence):
+                return None
+            message_id = f"{run.approval_id}:{state}:{run.fence}"
+            if _find(connection, run.owner.tenant, APPROVALS_SOURCE, message_id) is not None:
+                return None
+            turn_id = new_id("tu")
+            incoming = Incoming(
+                owner=run.owner,
+                message_id=message_id,
+                thread_id=run.thread_id,
+                body_hash="",
+                text="",
+                language=run.language,
+                turn_id=turn_id,
+            )
+            _insert(connection, incoming, now, source=APPROVALS_SOURCE, approval_id=run.approval_id, run_id=run.run_id)
+            return _get(connection, turn_id)
+
+        return await self._database.write(work)
+
+    async def get(self, turn_id: str) -> StoredTurn:
+        """Answers a turn that exists."""
+        return await self._database.read(lambda connection: _get(connection, turn_id))
+
+    async def threads_with_work(self) -> Sequence[str]:
+        """Answers every thread in which something waits to be handled."""
+
+        def work(connection: Connection) -> Sequence[str]:
+            query = sa.select(INBOX.c.thread_id).where(INBOX.c.state == "waiting").distinct()
+            return list(connection.execute(query).scalars())
+
+        return await self._database.read(work)
+
+
+def _accept(connection: Connection, incoming: Incoming, now: int) -> StoredTurn:
+    owner = incoming.owner
+    there = _find(connection, owner.tenant, owner.user_id, incoming.message_id)
+    if there is not None:
+        if there.body_hash != incoming.body_hash:
+            raise AlreadyExists(
+                "REQUEST_CONFLICT",
+                f"request_id '{incoming.message_id}' came with another body before; use a new one",
+                metadata={"request_id": incoming.message_id},
+            )
+        return turn_of(there)
+    _open_thread(connection, incoming, now)
+    waiting = connection.execute(
+        sa.select(sa.func.count()).where(INBOX.c.thread_id == incoming.thread_id, INBOX.c.state == "waiting")
+    ).scalar_one()
+    if waiting >= MAX_QUEUED:
+        raise ResourceExhausted(
+            "TOO_MANY_QUEUED",
+            f"{MAX_QUEUED} messages wait in this thread already; wait for their answers",
+            metadata={"limit": str(MAX_QUEUED)},
+        )
+    run_id = "" if waiting or _active_run(connection, incoming.thread_id) else insert_run(connection, incoming, now)
+    _insert(connection, incoming, now, source=owner.user_id, approval_id="", run_id=run_id)
+    return _get(connection, incoming.turn_id)
+
+
+def _open_thread(connection: Connection, incoming: Incoming, now: int) -> None:
+    owner = incoming.owner
+    thread = connection.execute(sa.select(THREADS).where(THREADS.c.thread_id == incoming.thread_id)).one_or_none()
+    if thread is None:
+        connection.execute(
+            sa.insert(THREADS).values(
+                thread_id=incoming.thread_id,
+                tenant=owner.tenant,
+                user_id=owner.user_id,
+                last_sequence=0,
+                last_position=0,
+                created_us=now,
+                updated_us=now,
+            )
+        )
+    elif (thread.tenant, thread.user_id) != (owner.tenant, owner.user_id):
+        raise thread_not_found(incoming.thread_id)
+
+
+def _active_run(connection: Connection, thread_id: str) -> bool:
+    query = sa.select(RUNS.c.run_id).where(RUNS.c.thread_id == thread_id, RUNS.c.status.in_(ACTIVE))
+    return connection.execute(query).first() is not None
+
+
+def insert_run(connection: Connection, opening: Incoming | StoredTurn, now: int) -> str:
+    """Writes the queued run a message opens, and answers its id."""
+    run_id = new_id("run")
+    connection.execute(
+        sa.insert(RUNS).values(
+            run_id=run_id,
+            thread_id=opening.thread_id,
+            tenant=opening.owner.tenant,
+            user_id=opening.owner.user_id,
+            graph=GRAPH,
+            language=opening.language,
+            status="queued",
+            reason="",
+            approval_id="",
+            turn_id=opening.turn_id,
+            trace_id="",
+            steps="[]",
+            fence=0,
+            attempt=0,
+            lease_owner="",
+            lease_until_us=0,
+            created_us=now,
+            updated_us=now,
+        )
+    )
+    return run_id
+
+
+def _insert(
+    connection: Connection, incoming: Incoming, now: int, *, source: str, approval_id: str, run_id: str
+) -> None:
+    connection.execute(
+        sa.update(THREADS)
+        .where(THREADS.c.thread_id == incoming.thread_id)
+        .values(last_position=THREADS.c.last_position + 1, updated_us=now)
+    )
+    position = connection.execute(
+        sa.select(THREADS.c.last_position).where(THREADS.c.thread_id == incoming.thread_id)
+    ).scalar_one()
+    connection.execute(
+        sa.insert(INBOX).values(
+            turn_id=incoming.turn_id,
+            tenant=incoming.owner.tenant,
+            source=source,
+            message_id=incoming.message_id,
+            body_hash=incoming.body_hash,
+            user_id=incoming.owner.user_id,
+            thread_id=incoming.thread_id,
+            position=position,
+            state="waiting",
+            kind="approval_decided" if source == APPROVALS_SOURCE else "message",
+            text=to_bytes(incoming.text),
+            language=incoming.language,
+            sealed_code=incoming.sealed_code,
+            level=incoming.level,
+            credential_hash=incoming.credential_hash,
+            traceparent=incoming.traceparent,
+            run_id=run_id,
+            resumed=False,
+            created_us=now,
+            handled_us=0,
+            run_status="",
+            run_reason="",
+            approval_id=approval_id,
+            reply_id="",
+            reply_text=b"",
+            last_sequence=0,
+        )
+    )
+
+
+def _find(connection: Connection, tenant: str, source: str, message_id: str) -> Row[Any] | None:
+    return connection.execute(
+        sa.select(INBOX).where(INBOX.c.tenant == tenant, INBOX.c.source == source, INBOX.c.message_id == message_id)
+    ).one_or_none()
+
+
+def _get(connection: Connection, turn_id: str) -> StoredTurn:
+    return turn_of(connection.execute(sa.select(INBOX).where(INBOX.c.turn_id == turn_id)).one())
+
+
+def turn_of(row: Row[Any]) -> StoredTurn:
+    """Answers an inbox row as a value."""
+    return StoredTurn(
+        turn_id=row.turn_id,
+        owner=Owner(row.tenant, row.user_id),
+        source=row.source,
+        body_hash=row.body_hash,
+        thread_id=row.thread_id,
+        position=row.position,
+        handled=row.state == "handled",
+        kind=row.kind,
+        text=to_text(row.text),
+        language=row.language,
+        level=row.level,
+        credential_hash=row.credential_hash,
+        traceparent=row.traceparent,
+        run_id=row.run_id,
+        resumed=row.resumed,
+        created_us=row.created_us,
+        handled_us=row.handled_us,
+        run_status=row.run_status,
+        run_reason=row.run_reason,
+        approval_id=row.approval_id,
+        reply_id=row.reply_id,
+        reply_text=to_text(row.reply_text),
+        last_sequence=row.last_sequence,
+        sealed_code=row.sealed_code,
+    )

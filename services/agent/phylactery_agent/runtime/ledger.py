@@ -1,0 +1,211 @@
+"""The ledger of effects: what was proposed, started, finished, or cannot be known. Rows outlive every process."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar
+
+import sqlalchemy as sa
+from phylactery_chassis.clock import Clock
+from phylactery_chassis.database import Database
+from sqlalchemy.engine import Connection, Row
+
+from phylactery_agent.ports import BoundCall, LedgerRow, ProposedCall
+from phylactery_agent.runtime.lease import require_lease
+from phylactery_agent.runtime.model import Lease
+from phylactery_agent.runtime.outbox import queue_outcome
+from phylactery_agent.runtime.schema import TOOL_CALLS, to_bytes, to_text
+
+T = TypeVar("T")
+_MAX_WORD = 64
+
+
+class IllegalTransitionError(RuntimeError):
+    """The ledger was asked for a step its row does not allow: a fault of ours, and nothing was written."""
+
+
+class SqlLedger:
+    """ports.Ledger of one run under its lease: every write proves the lease in its own transaction."""
+
+    def __init__(self, database: Database, clock: Clock, lease: Lease) -> None:
+        self._database, self._clock, self._lease = database, clock, lease
+
+    async def find(self, tool_call_id: str) -> LedgerRow | None:
+        """Answers the row of this proposal, if there is one."""
+        lease = self._lease
+
+        def work(connection: Connection) -> LedgerRow | None:
+            row = _select(connection, lease.run_id, tool_call_id)
+            return None if row is None else _ledger_row(row)
+
+        return await self._database.read(work)
+
+    async def propose(self, call: ProposedCall, *, plan_step: str) -> None:
+        """Writes the proposal; the same one again changes nothing."""
+        lease = self._lease
+
+        def work(connection: Connection, now: int) -> None:
+            if _select(connection, lease.run_id, call.tool_call_id) is not None:
+                return
+            newest = connection.execute(
+                sa.select(sa.func.coalesce(sa.func.max(TOOL_CALLS.c.ordinal), 0)).where(
+                    TOOL_CALLS.c.run_id == lease.run_id
+                )
+            ).scalar_one()
+            connection.execute(
+                sa.insert(TOOL_CALLS).values(
+                    run_id=lease.run_id,
+                    tool_call_id=call.tool_call_id,
+                    ordinal=newest + 1,
+                    tool=call.tool,
+                    plan_step=plan_step,
+                    state="proposed",
+                    execution_id="",
+                    effect_key="",
+                    args_hash=call.args_hash,
+                    status="",
+                    error_code="",
+                    output=None,
+                    size_chars=0,
+                    pointer="",
+                    fence=lease.fence,
+                    created_us=now,
+                    updated_us=now,
+                )
+            )
+
+        await self._write(work)
+
+    async def deny(self, tool_call_id: str, *, error_code: str) -> None:
+        """Writes that it was blocked, rejected or expired."""
+        await self._move(tool_call_id, "denied", ("proposed", "denied"), error_code=error_code[:_MAX_WORD])
+
+    async def start(self, tool_call_id: str, *, execution_id: str, effect_key: str, bound: BoundCall) -> None:
+        """Commits that the effect is about to be redeemed and run; a started row keeps its own execution_id."""
+        await self._move(
+            tool_call_id,
+            "started",
+            ("proposed",),
+            again=lambda row: row.state == "started" and row.execution_id == execution_id,
+            execution_id=execution_id,
+            effect_key=effect_key,
+            args_hash=bound.args_hash,
+        )
+
+    async def finish(
+        self, tool_call_id: str, *, status: Literal["success", "error"], output: str, error_code: str
+    ) -> None:
+        """Commits the result, and queues the report to RiskGate in the same transaction."""
+        await self._move(
+            tool_call_id,
+            "finished",
+            ("started",),
+            again=lambda row: row.state == "finished",
+            outcome="SUCCEEDED" if status == "success" else "FAILED",
+            status=status,
+            output=to_bytes(output),
+            size_chars=len(output),
+            error_code=error_code[:_MAX_WORD],
+        )
+
+    async def doubt(self, tool_call_id: str, *, error_code: str) -> None:
+        """Commits that nobody can say whether the effect happened, and queues that report."""
+        await self._move(
+            tool_call_id,
+            "in_doubt",
+            ("started",),
+            again=lambda row: row.state == "in_doubt",
+            outcome="IN_DOUBT",
+            error_code=error_code[:_MAX_WORD],
+        )
+
+    async def evicted(self, tool_call_id: str, *, pointer: str, size_chars: int) -> None:
+        """Notes that memory keeps the output now, and drops the ledger's own copy."""
+        await self._move(
+            tool_call_id,
+            "finished",
+            ("finished",),
+            status="evicted",
+            output=None,
+            pointer=pointer,
+            size_chars=size_chars,
+        )
+
+    async def check_fence(self) -> None:
+        """Raises LeaseLostError unless this process still holds the run."""
+
+        def work(_connection: Connection, _now: int) -> None:
+            """Does nothing more: the check stands before every write."""
+
+        await self._write(work)
+
+    async def _move(
+        self,
+        tool_call_id: str,
+        to: str,
+        allowed: tuple[str, ...],
+        *,
+        again: Callable[[Row[Any]], bool] = lambda _row: False,
+        outcome: str = "",
+        **values: Any,
+    ) -> None:
+        lease = self._lease
+
+        def work(connection: Connection, now: int) -> None:
+            row = _select(connection, lease.run_id, tool_call_id)
+            if row is not None and again(row):
+                return
+            if row is None or row.state not in allowed:
+                state = "missing" if row is None else row.state
+                raise IllegalTransitionError(f"tool call {tool_call_id} is {state}; it cannot become {to}")
+            connection.execute(
+                sa.update(TOOL_CALLS)
+                .where(TOOL_CALLS.c.run_id == lease.run_id, TOOL_CALLS.c.tool_call_id == tool_call_id)
+                .values(state=to, fence=lease.fence, updated_us=now, **values)
+            )
+            if outcome:
+                queue_outcome(connection, lease, _report(row.execution_id, outcome, values), now_us=now)
+
+        await self._write(work)
+
+    async def _write(self, work: Callable[[Connection, int], T]) -> T:
+        lease, clock = self._lease, self._clock
+
+        def guarded(connection: Connection) -> T:
+            now = clock.now_us()
+            require_lease(connection, lease, now)
+            return work(connection, now)
+
+        return await self._database.write(guarded)
+
+
+def _report(execution_id: str, outcome: str, values: dict[str, Any]) -> dict[str, Any]:
+    output = values.get("output")
+    return {
+        "execution_id": execution_id,
+        "outcome": outcome,
+        "result_hash": "" if output is None else "sha256:" + hashlib.sha256(output).hexdigest(),
+        "result_size": values.get("size_chars", 0),
+        "error_code": values.get("error_code", ""),
+    }
+
+
+def _select(connection: Connection, run_id: str, tool_call_id: str) -> Row[Any] | None:
+    return connection.execute(
+        sa.select(TOOL_CALLS).where(TOOL_CALLS.c.run_id == run_id, TOOL_CALLS.c.tool_call_id == tool_call_id)
+    ).one_or_none()
+
+
+def _ledger_row(row: Row[Any]) -> LedgerRow:
+    return LedgerRow(
+        tool_call_id=row.tool_call_id,
+        tool=row.tool,
+        state=row.state,
+        execution_id=row.execution_id,
+        effect_key=row.effect_key,
+        args_hash=row.args_hash,
+        status=row.status,
+        error_code=row.error_code,
+        output=None if row.output is None else to_text(row.output),
+    )

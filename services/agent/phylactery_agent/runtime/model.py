@@ -1,0 +1,156 @@
+"""What the runtime's stores hand out: rows as values, without SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from phylactery_agent.ports import LedgerState
+
+RunStatus = Literal["queued", "running", "suspended", "done", "failed"]
+TurnKind = Literal["message", "approval_decided"]
+
+APPROVALS_SOURCE = "riskgate/approvals"
+"""The inbox source of approvals decided at RiskGate; no subject can hold a slash."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose a thread is: every query of a caller goes through one."""
+
+    tenant: str
+    user_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A checked message on its way into the inbox; body_hash is over the words as they came, codes included."""
+
+    owner: Owner
+    message_id: str
+    thread_id: str
+    body_hash: str
+    text: str
+    language: str
+    turn_id: str
+    sealed_code: bytes | None = field(default=None, repr=False)
+    level: str = "user"
+    credential_hash: str = field(default="", repr=False)
+    traceparent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTurn:
+    """One inbox row: a message, or an approval decided elsewhere, and the answer once it was handled."""
+
+    turn_id: str
+    owner: Owner
+    source: str
+    body_hash: str
+    thread_id: str
+    position: int
+    handled: bool
+    kind: TurnKind
+    text: str
+    language: str
+    level: str
+    credential_hash: str = field(repr=False)
+    traceparent: str
+    run_id: str
+    resumed: bool
+    created_us: int
+    handled_us: int
+    run_status: RunStatus | Literal[""]
+    run_reason: str
+    approval_id: str
+    reply_id: str
+    reply_text: str
+    last_sequence: int
+    sealed_code: bytes | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """One run as its row says."""
+
+    run_id: str
+    thread_id: str
+    owner: Owner
+    graph: str
+    language: str
+    status: RunStatus
+    reason: str
+    approval_id: str
+    turn_id: str
+    trace_id: str
+    steps: tuple[Mapping[str, Any], ...]
+    fence: int
+    created_us: int
+    updated_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredThread:
+    """One thread."""
+
+    thread_id: str
+    owner: Owner
+    last_sequence: int
+    created_us: int
+    updated_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """One event of a thread's outward log."""
+
+    thread_id: str
+    run_id: str
+    turn_id: str
+    sequence: int
+    kind: str
+    payload: Mapping[str, Any]
+    created_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredToolCall:
+    """One row of the ledger as GetRun shows it: no output, no arguments."""
+
+    tool_call_id: str
+    tool: str
+    state: LedgerState
+    execution_id: str
+    args_hash: str
+    status: str
+    size_chars: int
+    pointer: str
+    error_code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The authority to execute one run: valid while the row's owner and fence are these and its time is not over."""
+
+    run_id: str
+    turn_id: str
+    thread_id: str
+    owner: Owner
+    holder: str
+    fence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a turn ends: written in one transaction."""
+
+    status: RunStatus
+    reason: str
+    reply_id: str
+    reply_text: str
+    approval_id: str = ""
+    steps: tuple[Mapping[str, Any], ...] | None = None
+    """The plan after the turn; None keeps what the row holds."""
+    leave_run_as_it_was: bool = False
+    """Keeps the run's reason and approval: the turn ends, but a suspended run stands where it stood."""

@@ -1,0 +1,120 @@
+"""The outbox: what other services must be told, committed with what made it so, delivered in order, at least once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import sqlalchemy as sa
+from phylactery_chassis.clock import Clock
+from phylactery_chassis.database import Database
+from sqlalchemy.engine import Connection
+
+from phylactery_agent.runtime.model import Lease, Owner
+from phylactery_agent.runtime.schema import OUTBOX
+
+OutboxKind = Literal["transcript", "outcome"]
+
+_PAGE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """One thing to deliver."""
+
+    outbox_id: int
+    kind: OutboxKind
+    thread_id: str
+    run_id: str
+    owner: Owner
+    payload: Mapping[str, Any] = field(repr=False)
+
+
+def queue_outcome(connection: Connection, lease: Lease, report: Mapping[str, Any], *, now_us: int) -> None:
+    """Queues a report for RiskGate, once per execution and outcome."""
+    _queue(connection, lease, "outcome", f"{report['execution_id']}:{report['outcome']}", report, now_us=now_us)
+
+
+def queue_transcript(
+    connection: Connection, lease: Lease, messages: Sequence[Mapping[str, Any]], *, now_us: int
+) -> None:
+    """Queues a turn's messages for memory's transcript; each has id, role, text and create_us."""
+    _queue(connection, lease, "transcript", lease.turn_id, {"messages": list(messages)}, now_us=now_us)
+
+
+def _queue(
+    connection: Connection, lease: Lease, kind: OutboxKind, once: str, payload: Mapping[str, Any], *, now_us: int
+) -> None:
+    connection.execute(
+        sa.insert(OUTBOX).values(
+            kind=kind,
+            once=f"{kind}:{once}",
+            thread_id=lease.thread_id,
+            run_id=lease.run_id,
+            tenant=lease.owner.tenant,
+            user_id=lease.owner.user_id,
+            payload=json.dumps(payload),
+            state="waiting",
+            refusal="",
+            created_us=now_us,
+            settled_us=0,
+        )
+    )
+
+
+class OutboxStore:
+    """Reads what waits and writes what became of it."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database, self._clock = database, clock
+
+    async def waiting(self, kind: OutboxKind, thread_id: str) -> Sequence[Parcel]:
+        """Answers what waits for one thread and destination, oldest first, a bounded page of it."""
+
+        def work(connection: Connection) -> Sequence[Parcel]:
+            rows = connection.execute(
+                sa.select(OUTBOX)
+                .where(OUTBOX.c.state == "waiting", OUTBOX.c.kind == kind, OUTBOX.c.thread_id == thread_id)
+                .order_by(OUTBOX.c.outbox_id)
+                .limit(_PAGE)
+            )
+            return [
+                Parcel(
+                    outbox_id=row.outbox_id,
+                    kind=row.kind,
+                    thread_id=row.thread_id,
+                    run_id=row.run_id,
+                    owner=Owner(row.tenant, row.user_id),
+                    payload=json.loads(row.payload),
+                )
+                for row in rows
+            ]
+
+        return await self._database.read(work)
+
+    async def lanes(self) -> Sequence[tuple[OutboxKind, str]]:
+        """Answers every destination and thread for which something waits."""
+
+        def work(connection: Connection) -> Sequence[tuple[OutboxKind, str]]:
+            rows = connection.execute(
+                sa.select(OUTBOX.c.kind, OUTBOX.c.thread_id).where(OUTBOX.c.state == "waiting").distinct()
+            )
+            return [(row.kind, row.thread_id) for row in rows]
+
+        return await self._database.read(work)
+
+    async def settle(self, outbox_id: int, *, refusal: str = "") -> None:
+        """Writes that it was delivered, which drops its payload, or refused for good, which keeps it for a person."""
+        clock = self._clock
+        values = {"state": "refused", "refusal": refusal[:64]} if refusal else {"state": "delivered", "payload": "{}"}
+
+        def work(connection: Connection) -> None:
+            connection.execute(
+                sa.update(OUTBOX)
+                .where(OUTBOX.c.outbox_id == outbox_id, OUTBOX.c.state == "waiting")
+                .values(settled_us=clock.now_us(), **values)
+            )
+
+        await self._database.write(work)

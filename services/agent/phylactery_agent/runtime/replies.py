@@ -1,0 +1,47 @@
+"""What the runtime itself says when a turn cannot be served; everything else a person reads is the graph's."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from phylactery_agent.ports import Language
+
+MEMORY_UNAVAILABLE: Final = "MEMORY_UNAVAILABLE"
+GATE_UNAVAILABLE: Final = "GATE_UNAVAILABLE"
+STEP_LIMIT: Final = "STEP_LIMIT"
+TOO_MANY_ATTEMPTS: Final = "TOO_MANY_ATTEMPTS"
+INTERNAL_ERROR: Final = "INTERNAL_ERROR"
+
+_TEXTS: Final[dict[str, dict[Language, str]]] = {
+    MEMORY_UNAVAILABLE: {
+        "es": "Ahora mismo no puedo leer la conversación: el servicio de memoria no responde. "
+        "No se ha ejecutado nada y no se ha perdido nada. Inténtalo de nuevo en un momento.",
+        "en": "I cannot read the conversation right now: the memory service does not answer. "
+        "Nothing was run and nothing is lost. Please try again in a moment.",
+    },
+    GATE_UNAVAILABLE: {
+        "es": "RiskGate no responde, así que no se puede ejecutar ninguna herramienta. "
+        "Inténtalo de nuevo en un momento.",
+        "en": "RiskGate does not answer, so no tool may run. Please try again in a moment.",
+    },
+    STEP_LIMIT: {
+        "es": "He parado: la tarea necesitaba más pasos de los permitidos en un turno.",
+        "en": "I stopped: the task needed more steps than one turn allows.",
+    },
+    TOO_MANY_ATTEMPTS: {
+        "es": "He parado: este mensaje se interrumpió demasiadas veces mientras se atendía. "
+        "Revisa el registro de la ejecución antes de repetirlo.",
+        "en": "I stopped: this message was interrupted too often while it was served. "
+        "Look at the run's record before you repeat it.",
+    },
+    INTERNAL_ERROR: {
+        "es": "Algo ha fallado por nuestra parte y la tarea se ha detenido. "
+        "Revisa el registro de la ejecución antes de repetirla.",
+        "en": "Something failed on our side and the task was stopped. Look at the run's record before you repeat it.",
+    },
+}
+
+
+def apology(reason: str, language: Language) -> str:
+    """Answers the sentence for one of the reasons above."""
+    return _TEXTS[reason][language]

@@ -1,0 +1,107 @@
+"""The runner: each thread's turns strictly in order, different threads side by side, bounded."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import sqlite3
+
+from phylactery_chassis.errors import Unavailable
+from phylactery_chassis.logs import get_logger
+
+from phylactery_agent.ports import LeaseLostError
+from phylactery_agent.runtime.inbox import InboxStore
+from phylactery_agent.runtime.runs import RunStore
+from phylactery_agent.runtime.turns import ServeTurn
+
+_log = get_logger("runner")
+
+_INTERRUPTED = (LeaseLostError, Unavailable, sqlite3.Error)
+
+
+class Runner:
+    """Serves whatever the inbox holds, for as long as the process lives."""
+
+    def __init__(
+        self,
+        inbox: InboxStore,
+        runs: RunStore,
+        serve: ServeTurn,
+        *,
+        holder: str,
+        max_concurrent: int,
+        retry_seconds: float,
+    ) -> None:
+        self._inbox, self._runs, self._serve = inbox, runs, serve
+        self._holder, self._retry_seconds = holder, retry_seconds
+        self._slots = asyncio.Semaphore(max_concurrent)
+        self._working: dict[str, asyncio.Task[None]] = {}
+        self._dirty: set[str] = set()
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._context = contextvars.copy_context()
+        """The context of who made the runner: a caller's deadline, identity and span must not leak into a turn."""
+        self._stopped = False
+
+    async def start(self) -> None:
+        """Takes over what a dead predecessor left: its leases are free, its turns go on."""
+        freed = await self._runs.release_all()
+        threads = await self._inbox.threads_with_work()
+        if freed or threads:
+            _log.info("recovering", runs=freed, threads=len(threads))
+        for thread_id in threads:
+            self.wake(thread_id)
+
+    def wake(self, thread_id: str) -> None:
+        """Says that the thread has work."""
+        if self._stopped:
+            return
+        self._dirty.add(thread_id)
+        if thread_id not in self._working:
+            self._working[thread_id] = asyncio.get_running_loop().create_task(
+                self._drain(thread_id), context=self._context.copy()
+            )
+
+    async def stop(self) -> None:
+        """Stops at once; turns that were being served go on at the next start, exactly where they stand."""
+        self._stopped = True
+        for timer in self._timers.values():
+            timer.cancel()
+        tasks = list(self._working.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def idle(self) -> None:
+        """Waits until no thread is being served."""
+        while self._working:
+            await asyncio.gather(*self._working.values(), return_exceptions=True)
+
+    async def _drain(self, thread_id: str) -> None:
+        try:
+            while thread_id in self._dirty:
+                self._dirty.discard(thread_id)
+                while await self._serve_next(thread_id):
+                    pass
+        except _INTERRUPTED as error:
+            _log.warning("thread waits", thread_id=thread_id, error=type(error).__name__)
+            self._later(thread_id)
+        finally:
+            self._working.pop(thread_id, None)
+
+    async def _serve_next(self, thread_id: str) -> bool:
+        async with self._slots:
+            claim = await self._runs.claim_next(thread_id, self._holder)
+            if claim is None:
+                return False
+            await self._serve(claim)
+            return True
+
+    def _later(self, thread_id: str) -> None:
+        """Tries the thread again after a pause: the store, or whoever holds the run, may need one."""
+        loop = asyncio.get_running_loop()
+        earlier = self._timers.pop(thread_id, None)
+        if earlier is not None:
+            earlier.cancel()
+        self._timers[thread_id] = loop.call_later(
+            self._retry_seconds, self.wake, thread_id, context=self._context.copy()
+        )

@@ -1,0 +1,277 @@
+"""Runs: claimed under a lease with a growing fence, one at a time per thread, and ended in one transaction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from phylactery_chassis.clock import Clock
+from phylactery_chassis.database import Database
+from phylactery_chassis.errors import NotFound
+from sqlalchemy.engine import Connection, Row
+
+from phylactery_agent.ports import LeaseLostError
+from phylactery_agent.runtime.events import append_event
+from phylactery_agent.runtime.inbox import insert_run, turn_of
+from phylactery_agent.runtime.lease import lease_until, require_lease
+from phylactery_agent.runtime.model import Ending, Lease, Owner, StoredRun, StoredToolCall, StoredTurn
+from phylactery_agent.runtime.outbox import queue_transcript
+from phylactery_agent.runtime.schema import ACTIVE, INBOX, RUNS, TOOL_CALLS, to_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A turn to serve and the authority to do it; attempt counts the claims of this turn."""
+
+    turn: StoredTurn
+    run: StoredRun
+    lease: Lease
+    attempt: int
+
+
+class RunStore:
+    """Claims, ends and shows runs."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database, self._clock = database, clock
+
+    async def claim_next(self, thread_id: str, holder: str) -> Claim | None:
+        """Claims the thread's oldest unhandled turn; None when there is none.
+
+        Raises LeaseLostError while another process serves the thread.
+        """
+        clock = self._clock
+        return await self._database.write(lambda connection: _claim(connection, thread_id, holder, clock.now_us()))
+
+    async def end_turn(self, lease: Lease, turn: StoredTurn, ending: Ending) -> None:
+        """Ends a turn in one transaction: the run, the reply, its events, the transcript rows, the inbox row.
+
+        The sealed code goes with it. Raises LeaseLostError.
+        """
+        clock = self._clock
+        await self._database.write(lambda connection: _end(connection, lease, turn, ending, clock.now_us()))
+
+    async def set_trace(self, lease: Lease, *, trace_id: str, language: str) -> None:
+        """Notes the turn's trace and the thread's language. Raises LeaseLostError."""
+        clock = self._clock
+
+        def work(connection: Connection) -> None:
+            require_lease(connection, lease, clock.now_us())
+            connection.execute(
+                sa.update(RUNS).where(RUNS.c.run_id == lease.run_id).values(trace_id=trace_id, language=language)
+            )
+
+        await self._database.write(work)
+
+    async def release_all(self) -> int:
+        """Frees every lease: the folder's lock proves that whoever held them is dead. Answers how many there were."""
+
+        def work(connection: Connection) -> int:
+            freed = connection.execute(
+                sa.update(RUNS).where(RUNS.c.lease_owner != "").values(lease_owner="", lease_until_us=0)
+            )
+            return freed.rowcount
+
+        return await self._database.write(work)
+
+    async def get(self, owner: Owner, run_id: str) -> StoredRun:
+        """Answers one of the owner's runs. Raises NotFound RUN_NOT_FOUND."""
+
+        def work(connection: Connection) -> StoredRun:
+            row = connection.execute(_of(owner).where(RUNS.c.run_id == run_id)).one_or_none()
+            if row is None:
+                raise NotFound("RUN_NOT_FOUND", f"there is no run '{run_id}' of yours", metadata={"run_id": run_id})
+            return _run(row)
+
+        return await self._database.read(work)
+
+    async def newest(self, owner: Owner, thread_id: str) -> StoredRun | None:
+        """Answers the newest run of one of the owner's threads."""
+
+        def work(connection: Connection) -> StoredRun | None:
+            query = _of(owner).where(RUNS.c.thread_id == thread_id)
+            active_first = sa.case((RUNS.c.status.in_(ACTIVE), 0), else_=1)
+            row = connection.execute(query.order_by(active_first, RUNS.c.created_us.desc()).limit(1)).one_or_none()
+            return None if row is None else _run(row)
+
+        return await self._database.read(work)
+
+    async def tool_calls(self, run_id: str) -> Sequence[StoredToolCall]:
+        """Answers the ledger of a run, oldest first."""
+
+        def work(connection: Connection) -> Sequence[StoredToolCall]:
+            query = sa.select(TOOL_CALLS).where(TOOL_CALLS.c.run_id == run_id).order_by(TOOL_CALLS.c.ordinal)
+            return [_tool_call(row) for row in connection.execute(query)]
+
+        return await self._database.read(work)
+
+    async def awaiting_approval(self) -> Sequence[StoredRun]:
+        """Answers every run that is suspended on an approval."""
+
+        def work(connection: Connection) -> Sequence[StoredRun]:
+            query = sa.select(RUNS).where(RUNS.c.status == "suspended", RUNS.c.approval_id != "")
+            return [_run(row) for row in connection.execute(query.order_by(RUNS.c.updated_us))]
+
+        return await self._database.read(work)
+
+
+def _of(owner: Owner) -> sa.Select[Any]:
+    return sa.select(RUNS).where(RUNS.c.tenant == owner.tenant, RUNS.c.user_id == owner.user_id)
+
+
+def _claim(connection: Connection, thread_id: str, holder: str, now: int) -> Claim | None:
+    while True:
+        waiting = connection.execute(
+            sa.select(INBOX)
+            .where(INBOX.c.thread_id == thread_id, INBOX.c.state == "waiting")
+            .order_by(INBOX.c.position)
+            .limit(1)
+        ).one_or_none()
+        if waiting is None:
+            return None
+        turn = turn_of(waiting)
+        active = connection.execute(
+            sa.select(RUNS).where(RUNS.c.thread_id == thread_id, RUNS.c.status.in_(ACTIVE)).with_for_update()
+        ).one_or_none()
+        if turn.kind == "approval_decided" and not _still_awaits(turn, active):
+            _set_aside(connection, turn.turn_id, now)
+            continue
+        if active is None:
+            insert_run(connection, turn, now)
+            continue
+        if active.status == "running" and active.lease_owner not in ("", holder) and active.lease_until_us > now:
+            raise LeaseLostError(f"run {active.run_id} is held by another process")
+        return _take(connection, turn, active, holder, now)
+
+
+def _still_awaits(turn: StoredTurn, active: Row[Any] | None) -> bool:
+    """Says whether the run still stands where the decision found it, or is already being served for it."""
+    if active is None or active.run_id != turn.run_id:
+        return False
+    if active.status == "running":
+        return bool(active.turn_id == turn.turn_id)
+    return bool(active.status == "suspended" and active.approval_id == turn.approval_id)
+
+
+def _set_aside(connection: Connection, turn_id: str, now: int) -> None:
+    connection.execute(
+        sa.update(INBOX)
+        .where(INBOX.c.turn_id == turn_id)
+        .values(state="handled", run_reason="NOTHING_AWAITED", handled_us=now)
+    )
+
+
+def _take(connection: Connection, turn: StoredTurn, active: Row[Any], holder: str, now: int) -> Claim:
+    again = active.status == "running"
+    attempt = active.attempt + 1 if again else 1
+    resumed = turn.resumed if again else active.status == "suspended"
+    connection.execute(
+        sa.update(RUNS)
+        .where(RUNS.c.run_id == active.run_id)
+        .values(
+            status="running",
+            turn_id=turn.turn_id,
+            fence=active.fence + 1,
+            attempt=attempt,
+            lease_owner=holder,
+            lease_until_us=lease_until(now),
+            updated_us=now,
+        )
+    )
+    connection.execute(
+        sa.update(INBOX).where(INBOX.c.turn_id == turn.turn_id).values(run_id=active.run_id, resumed=resumed)
+    )
+    lease = Lease(
+        run_id=active.run_id,
+        turn_id=turn.turn_id,
+        thread_id=turn.thread_id,
+        owner=turn.owner,
+        holder=holder,
+        fence=active.fence + 1,
+    )
+    run = _run(connection.execute(sa.select(RUNS).where(RUNS.c.run_id == active.run_id)).one())
+    stored = turn_of(connection.execute(sa.select(INBOX).where(INBOX.c.turn_id == turn.turn_id)).one())
+    return Claim(stored, run, lease, attempt)
+
+
+def _end(connection: Connection, lease: Lease, turn: StoredTurn, ending: Ending, now: int) -> None:
+    require_lease(connection, lease, now)
+    if ending.reply_text:
+        message = {"message_id": ending.reply_id, "text": ending.reply_text}
+        append_event(connection, lease, "message", message, once=f"message:{ending.reply_id}", now_us=now)
+    finished = {"status": f"RUN_STATUS_{ending.status.upper()}", "reason": ending.reason}
+    sequence = append_event(connection, lease, "run_finished", finished, once="run_finished", now_us=now)
+    values: dict[str, Any] = {
+        "status": ending.status,
+        "lease_owner": "",
+        "lease_until_us": 0,
+        "updated_us": now,
+    }
+    if not ending.leave_run_as_it_was:
+        values |= {"reason": ending.reason, "approval_id": ending.approval_id}
+    if ending.steps is not None:
+        values["steps"] = json.dumps([dict(step) for step in ending.steps])
+    connection.execute(sa.update(RUNS).where(RUNS.c.run_id == lease.run_id).values(**values))
+    connection.execute(
+        sa.update(INBOX)
+        .where(INBOX.c.turn_id == lease.turn_id)
+        .values(
+            state="handled",
+            sealed_code=None,
+            handled_us=now,
+            run_status=ending.status,
+            run_reason=ending.reason,
+            approval_id=ending.approval_id,
+            reply_id=ending.reply_id,
+            reply_text=to_bytes(ending.reply_text),
+            last_sequence=sequence,
+        )
+    )
+    messages = list(_transcript(turn, ending, now))
+    if messages:
+        queue_transcript(connection, lease, messages, now_us=now)
+
+
+def _transcript(turn: StoredTurn, ending: Ending, now: int) -> Sequence[Mapping[str, Any]]:
+    said = {"id": f"{turn.turn_id}.user", "role": "user", "text": turn.text, "create_us": turn.created_us}
+    answered = {"id": ending.reply_id, "role": "assistant", "text": ending.reply_text, "create_us": now}
+    return [
+        *([said] if turn.kind == "message" else []),
+        *([answered] if ending.reply_text else []),
+    ]
+
+
+def _run(row: Row[Any]) -> StoredRun:
+    return StoredRun(
+        run_id=row.run_id,
+        thread_id=row.thread_id,
+        owner=Owner(row.tenant, row.user_id),
+        graph=row.graph,
+        language=row.language,
+        status=row.status,
+        reason=row.reason,
+        approval_id=row.approval_id,
+        turn_id=row.turn_id,
+        trace_id=row.trace_id,
+        steps=tuple(json.loads(row.steps)),
+        fence=row.fence,
+        created_us=row.created_us,
+        updated_us=row.updated_us,
+    )
+
+
+def _tool_call(row: Row[Any]) -> StoredToolCall:
+    return StoredToolCall(
+        tool_call_id=row.tool_call_id,
+        tool=row.tool,
+        state=row.state,
+        execution_id=row.execution_id,
+        args_hash=row.args_hash,
+        status=row.status,
+        size_chars=row.size_chars,
+        pointer=row.pointer,
+        error_code=row.error_code,
+    )

@@ -1,0 +1,155 @@
+"""The agent's tables. Times are microseconds since the epoch; texts a person or a tool wrote are UTF-8 bytes.
+
+Bytes, because PostgreSQL's text cannot hold NUL and both may.
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+METADATA = sa.MetaData()
+
+ACTIVE = ("queued", "running", "suspended")
+"""The statuses of a run that still owns its thread: at most one run of a thread is in one of them."""
+
+_NAME = sa.String(128)
+_WORD = sa.String(64)
+_HASH = sa.String(71)
+
+THREADS = sa.Table(
+    "agent_threads",
+    METADATA,
+    sa.Column("thread_id", _NAME, primary_key=True),
+    sa.Column("tenant", _NAME, nullable=False),
+    sa.Column("user_id", _NAME, nullable=False),
+    sa.Column("last_sequence", sa.BigInteger, nullable=False),
+    sa.Column("last_position", sa.BigInteger, nullable=False),
+    sa.Column("created_us", sa.BigInteger, nullable=False),
+    sa.Column("updated_us", sa.BigInteger, nullable=False),
+)
+
+RUNS = sa.Table(
+    "agent_runs",
+    METADATA,
+    sa.Column("run_id", _NAME, primary_key=True),
+    sa.Column("thread_id", _NAME, nullable=False),
+    sa.Column("tenant", _NAME, nullable=False),
+    sa.Column("user_id", _NAME, nullable=False),
+    sa.Column("graph", _WORD, nullable=False),
+    sa.Column("language", sa.String(2), nullable=False),
+    sa.Column("status", _WORD, nullable=False),
+    sa.Column("reason", _WORD, nullable=False),
+    sa.Column("approval_id", _NAME, nullable=False),
+    sa.Column("turn_id", _NAME, nullable=False),
+    sa.Column("trace_id", sa.String(32), nullable=False),
+    sa.Column("steps", sa.Text, nullable=False),
+    sa.Column("fence", sa.BigInteger, nullable=False),
+    sa.Column("attempt", sa.BigInteger, nullable=False),
+    sa.Column("lease_owner", _NAME, nullable=False),
+    sa.Column("lease_until_us", sa.BigInteger, nullable=False),
+    sa.Column("created_us", sa.BigInteger, nullable=False),
+    sa.Column("updated_us", sa.BigInteger, nullable=False),
+)
+_active = RUNS.c.status.in_(ACTIVE)
+sa.Index("agent_runs_one_active", RUNS.c.thread_id, unique=True, sqlite_where=_active, postgresql_where=_active)
+sa.Index("agent_runs_by_thread", RUNS.c.thread_id, RUNS.c.created_us)
+sa.Index("agent_runs_by_status", RUNS.c.status)
+
+INBOX = sa.Table(
+    "agent_inbox",
+    METADATA,
+    sa.Column("turn_id", _NAME, primary_key=True),
+    sa.Column("tenant", _NAME, nullable=False),
+    sa.Column("source", _NAME, nullable=False),
+    sa.Column("message_id", sa.String(256), nullable=False),
+    sa.Column("body_hash", _HASH, nullable=False),
+    sa.Column("user_id", _NAME, nullable=False),
+    sa.Column("thread_id", _NAME, nullable=False),
+    sa.Column("position", sa.BigInteger, nullable=False),
+    sa.Column("state", _WORD, nullable=False),
+    sa.Column("kind", _WORD, nullable=False),
+    sa.Column("text", sa.LargeBinary, nullable=False),
+    sa.Column("language", sa.String(2), nullable=False),
+    sa.Column("sealed_code", sa.LargeBinary, nullable=True),
+    sa.Column("level", _WORD, nullable=False),
+    sa.Column("credential_hash", _HASH, nullable=False),
+    sa.Column("traceparent", _WORD, nullable=False),
+    sa.Column("run_id", _NAME, nullable=False),
+    sa.Column("resumed", sa.Boolean, nullable=False),
+    sa.Column("created_us", sa.BigInteger, nullable=False),
+    sa.Column("handled_us", sa.BigInteger, nullable=False),
+    sa.Column("run_status", _WORD, nullable=False),
+    sa.Column("run_reason", _WORD, nullable=False),
+    sa.Column("approval_id", _NAME, nullable=False),
+    sa.Column("reply_id", _NAME, nullable=False),
+    sa.Column("reply_text", sa.LargeBinary, nullable=False),
+    sa.Column("last_sequence", sa.BigInteger, nullable=False),
+    sa.UniqueConstraint("tenant", "source", "message_id", name="agent_inbox_once"),
+    sa.UniqueConstraint("thread_id", "position", name="agent_inbox_order"),
+)
+sa.Index("agent_inbox_waiting", INBOX.c.state, INBOX.c.thread_id)
+
+EVENTS = sa.Table(
+    "agent_events",
+    METADATA,
+    sa.Column("thread_id", _NAME, primary_key=True),
+    sa.Column("sequence", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("run_id", _NAME, nullable=False),
+    sa.Column("turn_id", _NAME, nullable=False),
+    sa.Column("once", sa.String(256), nullable=False),
+    sa.Column("kind", _WORD, nullable=False),
+    sa.Column("payload", sa.Text, nullable=False),
+    sa.Column("created_us", sa.BigInteger, nullable=False),
+    sa.UniqueConstraint("run_id", "turn_id", "once", name="agent_events_once"),
+)
+sa.Index("agent_events_by_turn", EVENTS.c.turn_id, EVENTS.c.sequence)
+
+TOOL_CALLS = sa.Table(
+    "agent_tool_calls",
+    METADATA,
+    sa.Column("run_id", _NAME, primary_key=True),
+    sa.Column("tool_call_id", _NAME, primary_key=True),
+    sa.Column("ordinal", sa.BigInteger, nullable=False),
+    sa.Column("tool", _NAME, nullable=False),
+    sa.Column("plan_step", _NAME, nullable=False),
+    sa.Column("state", _WORD, nullable=False),
+    sa.Column("execution_id", _NAME, nullable=False),
+    sa.Column("effect_key", _NAME, nullable=False),
+    sa.Column("args_hash", _HASH, nullable=False),
+    sa.Column("status", _WORD, nullable=False),
+    sa.Column("error_code", _WORD, nullable=False),
+    sa.Column("output", sa.LargeBinary, nullable=True),
+    sa.Column("size_chars", sa.BigInteger, nullable=False),
+    sa.Column("pointer", _NAME, nullable=False),
+    sa.Column("fence", sa.BigInteger, nullable=False),
+    sa.Column("created_us", sa.BigInteger, nullable=False),
+    sa.Column("updated_us", sa.BigInteger, nullable=False),
+)
+
+OUTBOX = sa.Table(
+    "agent_outbox",
+    METADATA,
+    sa.Column("outbox_id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=True),
+    sa.Column("kind", _WORD, nullable=False),
+    sa.Column("once", sa.String(256), nullable=False, unique=True),
+    sa.Column("thread_id", _NAME, nullable=False),
+    sa.Column("run_id", _NAME, nullable=False),
+    sa.Column("tenant", _NAME, nullable=False),
+    sa.Column("user_id", _NAME, nullable=False),
+    sa.Column("payload", sa.Text, nullable=False),
+    sa.Column("state", _WORD, nullable=False),
+    sa.Column("refusal", _WORD, nullable=False),
+    sa.Column("created_us", sa.BigInteger, nullable=False),
+    sa.Column("settled_us", sa.BigInteger, nullable=False),
+)
+sa.Index("agent_outbox_waiting", OUTBOX.c.state, OUTBOX.c.kind, OUTBOX.c.thread_id)
+
+
+def to_bytes(text: str) -> bytes:
+    """Answers a text as the tables keep it; lone surrogates, which UTF-8 has no form for, survive."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def to_text(data: bytes) -> str:
+    """Answers the text of a stored value."""
+    return data.decode("utf-8", "surrogatepass")

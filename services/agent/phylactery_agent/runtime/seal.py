@@ -1,0 +1,82 @@
+"""Sealing what may not be readable in any store: AES-256-GCM under a key file that only the owner can read."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+from pathlib import Path
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+_KEY_BYTES = 32
+_NONCE_BYTES = 12
+KEY_FILE = "seal.key"
+
+
+class SealError(RuntimeError):
+    """The key file is unusable, or a sealed value was altered or sealed under another key."""
+
+
+class Sealer:
+    """Seals the codes of waiting approval replies, and hashes message bodies so that a hash tells nothing of them."""
+
+    def __init__(self, secret: bytes) -> None:
+        """Takes 32 secret bytes; two keys are derived from them (HKDF, RFC 5869)."""
+        self._aead = AESGCM(_derive(secret, b"phylactery agent: sealed codes"))
+        self._mac_key = _derive(secret, b"phylactery agent: body hashes")
+
+    @classmethod
+    def from_folder(cls, folder: Path) -> Sealer:
+        """Reads <folder>/seal.key, or creates it with mode 0600. Raises SealError."""
+        path = folder / KEY_FILE
+        if not path.exists():
+            _create(path)
+        if path.stat().st_mode & 0o077:
+            raise SealError(f"{path} can be read by others; run: chmod 600 {path}")
+        secret = path.read_bytes()
+        if len(secret) != _KEY_BYTES:
+            raise SealError(f"{path} is no key file of ours: it must hold exactly {_KEY_BYTES} bytes")
+        return cls(secret)
+
+    def seal(self, text: str, *, turn_id: str) -> bytes:
+        """Answers the text sealed to its turn."""
+        nonce = secrets.token_bytes(_NONCE_BYTES)
+        return nonce + self._aead.encrypt(nonce, text.encode(), turn_id.encode())
+
+    def open(self, sealed: bytes, *, turn_id: str) -> str:
+        """Answers the text. Raises SealError."""
+        try:
+            return self._aead.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], turn_id.encode()).decode()
+        except InvalidTag:
+            raise SealError(f"the code of turn {turn_id} cannot be unsealed; was {KEY_FILE} replaced?") from None
+
+    def body_hash(self, body: bytes) -> str:
+        """Answers a keyed hash: a plain one of a short code could be searched."""
+        return "sha256:" + hmac.new(self._mac_key, body, hashlib.sha256).hexdigest()
+
+
+def _derive(secret: bytes, purpose: bytes) -> bytes:
+    return HKDF(algorithm=SHA256(), length=_KEY_BYTES, salt=None, info=purpose).derive(secret)
+
+
+def _create(path: Path) -> None:
+    """Writes a new key beside its place and moves it there whole, so that a crash leaves no half key."""
+    draft = path.with_name(path.name + ".new")
+    draft.unlink(missing_ok=True)
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        os.write(descriptor, secrets.token_bytes(_KEY_BYTES))
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    draft.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,60 @@
+"""The other services as the runtime reaches them: one handle per end user, so that no call can forget for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from phylactery_agent.ports import Gate, Outputs
+from phylactery_agent.runtime.model import Owner
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptMessage:
+    """One message of memory's transcript; role is user, assistant or tool."""
+
+    id: str
+    role: str
+    text: str
+    run_id: str
+    created_us: int
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptPage:
+    """One page, newest first."""
+
+    messages: Sequence[TranscriptMessage]
+    next_page_token: str
+
+
+class Transcript(Protocol):
+    """Memory's transcript of one user's threads. Raises MemoryUnavailableError and MemoryRefusedError."""
+
+    async def append(self, thread_id: str, run_id: str, messages: Sequence[Mapping[str, Any]]) -> None:
+        """Adds messages with id, role, text and create_us; ones that are there already are skipped."""
+        ...
+
+    async def page(
+        self, thread_id: str, *, page_size: int, page_token: str = "", max_characters: int = 0
+    ) -> TranscriptPage:
+        """Answers one page, newest first; a thread nobody wrote to is empty."""
+        ...
+
+
+class Services(Protocol):
+    """Makes the handles."""
+
+    def gate(self, owner: Owner) -> Gate:
+        """Answers RiskGate on behalf of the user."""
+        ...
+
+    def outputs(self, owner: Owner) -> Outputs:
+        """Answers memory's outputs on behalf of the user."""
+        ...
+
+    def transcript(self, owner: Owner) -> Transcript:
+        """Answers memory's transcript on behalf of the user."""
+        ...

@@ -1,0 +1,32 @@
+"""Wake-ups inside the process: who waits for news of a thread hears of it, and then reads the database."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class ThreadNews:
+    """Tells listeners that something of a thread was committed. It carries no data, so missing one loses nothing."""
+
+    def __init__(self) -> None:
+        self._listeners: dict[str, set[asyncio.Event]] = {}
+
+    def tell(self, thread_id: str) -> None:
+        """Wakes everybody who listens to the thread."""
+        for listener in self._listeners.get(thread_id, ()):
+            listener.set()
+
+    @contextmanager
+    def listen(self, thread_id: str) -> Iterator[asyncio.Event]:
+        """Listens for the block; clear the event before reading what it announces."""
+        event = asyncio.Event()
+        listeners = self._listeners.setdefault(thread_id, set())
+        listeners.add(event)
+        try:
+            yield event
+        finally:
+            listeners.discard(event)
+            if not listeners:
+                self._listeners.pop(thread_id, None)

@@ -1,0 +1,273 @@
+"""Serving one claimed turn: hydrate, invoke the graph exactly where it stands, and say how the turn ends."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar, get_args
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.errors import GraphRecursionError
+from phylactery_chassis import semconv, telemetry
+from phylactery_chassis.clock import Clock
+from phylactery_chassis.database import Database
+from phylactery_chassis.errors import Unavailable
+from phylactery_chassis.ids import new_id
+from phylactery_chassis.logs import get_logger
+
+from phylactery_agent.graph.state import new_run_input, reentry_input
+from phylactery_agent.ports import (
+    GateUnavailableError,
+    Language,
+    LeaseLostError,
+    MemoryRefusedError,
+    MemoryUnavailableError,
+    Turn,
+    TurnContext,
+)
+from phylactery_agent.runtime import replies
+from phylactery_agent.runtime.checkpoints import graph_thread_id
+from phylactery_agent.runtime.delivery import Delivery
+from phylactery_agent.runtime.events import ThreadEvents
+from phylactery_agent.runtime.lease import HEARTBEAT_SECONDS, Leases
+from phylactery_agent.runtime.ledger import SqlLedger
+from phylactery_agent.runtime.model import Ending, Lease
+from phylactery_agent.runtime.reporting import ReportingGate
+from phylactery_agent.runtime.runs import Claim, RunStore
+from phylactery_agent.runtime.seal import Sealer
+from phylactery_agent.runtime.services import Services
+from phylactery_agent.runtime.signals import ThreadNews
+from phylactery_agent.static.intents import classify
+
+T = TypeVar("T")
+
+MAX_ATTEMPTS = 10
+"""How often one turn is claimed before it is given up: a message that kills the process must not do so forever."""
+_RECURSION_LIMIT = 200
+"""A backstop far above the graph's own budget of supersteps; LangGraph's default of 10007 is none."""
+_WINDOW_MESSAGES = 40
+_WINDOW_CHARACTERS = 40_000
+
+_log = get_logger("turns")
+
+
+@dataclass(frozen=True, slots=True)
+class TurnTools:
+    """What serving a turn needs, made once per process."""
+
+    database: Database
+    clock: Clock
+    runs: RunStore
+    leases: Leases
+    services: Services
+    delivery: Delivery
+    news: ThreadNews
+    sealer: Sealer
+    graph: Any
+    """The compiled secured graph."""
+    executor: Any
+    evict_over_chars: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """What was understood of a message."""
+
+    language: Language
+    intent: str
+    pathway: str
+
+
+class TurnServer:
+    """Serves claimed turns."""
+
+    def __init__(self, tools: TurnTools, *, heartbeat_seconds: float = HEARTBEAT_SECONDS) -> None:
+        self._t = tools
+        self._heartbeat_seconds = heartbeat_seconds
+
+    async def serve(self, claim: Claim) -> None:
+        """Serves a turn to its end.
+
+        Raises LeaseLostError or Unavailable when it could not be ended: then nothing more is written, and the turn
+        waits for whoever claims it next.
+        """
+        parent = telemetry.extract({"traceparent": claim.turn.traceparent}) if claim.turn.traceparent else None
+        with telemetry.span(
+            f"{semconv.INVOKE_AGENT} {claim.run.graph}",
+            parent=parent,
+            attributes={
+                semconv.GEN_AI_OPERATION: semconv.INVOKE_AGENT,
+                semconv.GEN_AI_AGENT: claim.run.graph,
+                semconv.GEN_AI_CONVERSATION: claim.lease.thread_id,
+                semconv.RUN_ID: claim.lease.run_id,
+            },
+        ) as span:
+            ending = await self._under_lease(claim.lease, self._execute(claim))
+            span.set_attribute("phylactery.finish_reason", ending.reason)
+            await self._t.runs.end_turn(claim.lease, claim.turn, ending)
+        self._t.news.tell(claim.lease.thread_id)
+        self._t.delivery.wake()
+
+    async def _under_lease(self, lease: Lease, work: Coroutine[Any, Any, T]) -> T:
+        """Runs work while the lease is renewed beside it; a lost lease stops it at once."""
+        working = asyncio.create_task(work)
+        beating = asyncio.create_task(self._beat(lease))
+        try:
+            await asyncio.wait({working, beating}, return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                beating.result()  # raises why the lease could not be renewed
+            return await working
+        finally:
+            for task in (working, beating):
+                task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.gather(working, beating, return_exceptions=True)
+
+    async def _beat(self, lease: Lease) -> None:
+        while True:
+            await asyncio.sleep(self._heartbeat_seconds)
+            await self._t.leases.renew(lease)
+
+    async def _execute(self, claim: Claim) -> Ending:
+        heard = _listen(claim)
+        await self._t.runs.set_trace(claim.lease, trace_id=telemetry.current_trace_id(), language=heard.language)
+        events = ThreadEvents(self._t.database, self._t.clock, self._t.news, claim.lease)
+        started = {"resumed": claim.turn.resumed, "graph": claim.run.graph}
+        await events.emit("run_started", started, key="run_started")
+        if claim.attempt > MAX_ATTEMPTS:
+            return _sorry(claim, replies.TOO_MANY_ATTEMPTS, heard.language)
+        try:
+            return _ending(claim, await self._invoke(claim, heard, events))
+        except (LeaseLostError, Unavailable, sqlite3.Error) as error:
+            _log.warning("turn interrupted", run_id=claim.lease.run_id, error=type(error).__name__)
+            raise
+        except _HydrationFailedError:
+            ending = _sorry(claim, replies.MEMORY_UNAVAILABLE, heard.language)
+        except MemoryUnavailableError:
+            ending = _sorry(claim, replies.MEMORY_UNAVAILABLE, heard.language, in_graph=True)
+        except GateUnavailableError:
+            ending = _sorry(claim, replies.GATE_UNAVAILABLE, heard.language, in_graph=True)
+        except GraphRecursionError:
+            ending = _sorry(claim, replies.STEP_LIMIT, heard.language, in_graph=True)
+        except Exception as error:  # noqa: BLE001 - a fault of ours ends the turn with an answer; its text may hold a value
+            _log.error("turn failed", run_id=claim.lease.run_id, error=type(error).__name__, error_id=new_id("err"))
+            ending = _sorry(claim, replies.INTERNAL_ERROR, heard.language, in_graph=True)
+        return ending
+
+    async def _invoke(self, claim: Claim, heard: _Heard, events: ThreadEvents) -> Mapping[str, Any]:
+        """Answers the state after the turn. A turn the checkpoint has taken in already goes on where it stopped."""
+        graph, lease = self._t.graph, claim.lease
+        config: RunnableConfig = {
+            "configurable": {"thread_id": graph_thread_id(lease.owner, lease.thread_id)},
+            "recursion_limit": _RECURSION_LIMIT,
+        }
+        snapshot = await graph.aget_state(config)
+        taken_in = snapshot.values.get("turn_id") == lease.turn_id
+        if taken_in and not snapshot.next:
+            return dict(snapshot.values)
+        given: dict[str, Any] | None = None
+        if not taken_in:
+            turn = self._turn(claim, heard, await self._hydrate(claim))
+            given = reentry_input(turn) if claim.turn.resumed else new_run_input(turn)
+        state = await graph.ainvoke(given, config, context=self._context(claim, heard, events), durability="sync")
+        return dict(state)
+
+    async def _hydrate(self, claim: Claim) -> Sequence[Mapping[str, str]]:
+        """Answers the conversation window, oldest first, with every earlier turn of the thread in it."""
+        lease = claim.lease
+        try:
+            await self._t.delivery.flush("transcript", lease.thread_id)
+            page = await self._t.services.transcript(lease.owner).page(
+                lease.thread_id, page_size=_WINDOW_MESSAGES, max_characters=_WINDOW_CHARACTERS
+            )
+        except (MemoryUnavailableError, MemoryRefusedError) as error:
+            raise _HydrationFailedError from error
+        return [{"id": m.id, "role": m.role, "content": m.text} for m in reversed(page.messages)]
+
+    def _turn(self, claim: Claim, heard: _Heard, window: Sequence[Mapping[str, str]]) -> Turn:
+        lease = claim.lease
+        return Turn(
+            turn_id=lease.turn_id,
+            run_id=lease.run_id,
+            thread_id=lease.thread_id,
+            user_id=lease.owner.user_id,
+            tenant=lease.owner.tenant,
+            text=claim.turn.text,
+            language=heard.language,
+            intent=heard.intent,
+            pathway=heard.pathway,
+            window=window,
+            permissions_level=claim.turn.level,
+            session_token_hash=claim.turn.credential_hash,
+        )
+
+    def _context(self, claim: Claim, heard: _Heard, events: ThreadEvents) -> TurnContext:
+        lease, sealed = claim.lease, claim.turn.sealed_code
+        return TurnContext(
+            gate=ReportingGate(self._t.services.gate(lease.owner), self._t.delivery, lease.thread_id),
+            outputs=self._t.services.outputs(lease.owner),
+            ledger=SqlLedger(self._t.database, self._t.clock, lease),
+            events=events,
+            executor=self._t.executor,
+            language=heard.language,
+            reply_code="" if sealed is None else self._t.sealer.open(sealed, turn_id=lease.turn_id),
+            evict_over_chars=self._t.evict_over_chars,
+        )
+
+
+class _HydrationFailedError(Exception):
+    """The window could not be read, so the graph was not entered."""
+
+
+def _listen(claim: Claim) -> _Heard:
+    """Answers language, intent and pathway: the client's language first, then the message's own."""
+    asked = _language(claim.turn.language)
+    if claim.turn.kind == "approval_decided":
+        return _Heard(asked or _language(claim.run.language) or "es", "approval_decided", "standby")
+    intent = classify(claim.turn.text)
+    return _Heard(asked or intent.language, intent.intent, intent.pathway)
+
+
+def _language(name: str) -> Language | None:
+    return next((language for language in get_args(Language) if language == name), None)
+
+
+def _sorry(claim: Claim, reason: str, language: Language, *, in_graph: bool = False) -> Ending:
+    """Answers the ending of a turn the graph could not end.
+
+    A suspended run whose state was not touched stays suspended as it was; anything else has failed.
+    """
+    stays = claim.turn.resumed and not in_graph and reason == replies.MEMORY_UNAVAILABLE
+    return Ending(
+        status="suspended" if stays else "failed",
+        reason=reason,
+        reply_id=f"{claim.lease.turn_id}.reply",
+        reply_text=replies.apology(reason, language),
+        approval_id=claim.run.approval_id if stays else "",
+        leave_run_as_it_was=stays,
+    )
+
+
+def _ending(claim: Claim, state: Mapping[str, Any]) -> Ending:
+    """Answers how the graph says the turn ends."""
+    reply = state.get("reply") or {}
+    status = state["run_status"]
+    if status not in {"done", "suspended", "failed"}:
+        raise RuntimeError(f"the graph stopped in run_status '{status}'")
+    return Ending(
+        status=status,
+        reason=state["finish_reason"],
+        reply_id=reply.get("id", "") or f"{claim.lease.turn_id}.reply",
+        reply_text=reply.get("text", ""),
+        approval_id=(state.get("approval_id") or "") if status == "suspended" else "",
+        steps=tuple(
+            {name: step[name] for name in ("description", "status", "tries")} | {"step_id": key}
+            for key, step in state["steps"].items()
+        ),
+    )
+
+
+ServeTurn = Callable[[Claim], Awaitable[None]]

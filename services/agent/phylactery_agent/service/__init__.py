@@ -1,0 +1,1 @@
+"""The agent's edge: what comes in over gRPC, checked, recorded and answered."""

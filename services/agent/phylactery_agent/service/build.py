@@ -1,0 +1,176 @@
+"""Puts the agent together."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass, replace
+
+from phylactery.agent.v1 import chat_pb2, chat_pb2_grpc, run_pb2, run_pb2_grpc
+from phylactery_chassis.channel import open_channel
+from phylactery_chassis.clock import Clock, SystemClock
+from phylactery_chassis.database import Database
+from phylactery_chassis.ids import new_id
+from phylactery_chassis.migrations import SchemaError
+from phylactery_chassis.server import Registration, Service, StartError
+
+from phylactery_agent.adapters.connections import GrpcServices
+from phylactery_agent.executor import Executor, ToolSettings
+from phylactery_agent.graph.builder import build_secured
+from phylactery_agent.runtime.approvals import ApprovalWatcher
+from phylactery_agent.runtime.checkpoints import open_checkpoints
+from phylactery_agent.runtime.delivery import Delivery
+from phylactery_agent.runtime.events import EventLog
+from phylactery_agent.runtime.folder_lock import FolderLock, FolderTakenError
+from phylactery_agent.runtime.inbox import InboxStore
+from phylactery_agent.runtime.lease import Leases
+from phylactery_agent.runtime.outbox import OutboxStore
+from phylactery_agent.runtime.runner import Runner
+from phylactery_agent.runtime.runs import RunStore
+from phylactery_agent.runtime.seal import Sealer, SealError
+from phylactery_agent.runtime.signals import ThreadNews
+from phylactery_agent.runtime.threads import ThreadStore
+from phylactery_agent.runtime.turns import TurnServer, TurnTools
+from phylactery_agent.service.chat import ChatEdge, EdgeTools
+from phylactery_agent.service.servicers import ChatServicer, RunServicer
+from phylactery_agent.settings import AgentSettings
+from phylactery_agent.tools.registry import ToolRegistrationError
+
+PACKAGE = "phylactery_agent"
+_CHAT = chat_pb2.DESCRIPTOR.services_by_name["ChatService"].full_name
+_RUN = run_pb2.DESCRIPTOR.services_by_name["RunService"].full_name
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """A whole agent: what is served, and the parts a test reaches into."""
+
+    service: Service
+    database: Database
+    runner: Runner
+    watcher: ApprovalWatcher
+    delivery: Delivery
+    edge: ChatEdge
+
+
+async def build(settings: AgentSettings) -> Service:
+    """Builds an agent and answers what is served. Raises StartError."""
+    return (await build_agent(settings)).service
+
+
+async def build_agent(settings: AgentSettings, clock: Clock | None = None) -> Agent:
+    """Builds an agent on its data folder.
+
+    Raises StartError when the folder is taken, a key is unusable or a tool module is none.
+    """
+    settings.prepare()
+    async with contextlib.AsyncExitStack() as stack:
+        agent = await _assemble(settings, clock or SystemClock(), stack)
+        closing = stack.pop_all()
+    closing.push_async_callback(agent.runner.stop)
+    service = replace(
+        agent.service,
+        on_start=[agent.runner.start, lambda: _start_background(agent, settings, closing)],
+        on_stop=[closing.aclose],
+    )
+    return replace(agent, service=service)
+
+
+async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.AsyncExitStack) -> Agent:
+    try:
+        stack.callback(FolderLock(settings.data_dir).release)
+        sealer = Sealer.from_folder(settings.data_dir)
+        services = _connect(settings)
+        stack.push_async_callback(services.close)
+        executor = Executor(
+            ToolSettings(
+                sandbox=settings.sandbox,
+                journal=settings.data_dir / "journal",
+                plugins=tuple(settings.tool_modules),
+            )
+        )
+    except (FolderTakenError, SealError, ToolRegistrationError, ImportError, ValueError) as error:
+        raise StartError(str(error)) from error
+    database = Database(settings.url)
+    stack.callback(database.close)
+    try:
+        await asyncio.to_thread(database.migrate, PACKAGE, apply=database.dialect == "sqlite")
+    except SchemaError as error:
+        raise StartError(str(error)) from None
+    saver = await stack.enter_async_context(open_checkpoints(settings.data_dir))
+    inbox, runs, news = InboxStore(database, clock), RunStore(database, clock), ThreadNews()
+    delivery = Delivery(OutboxStore(database, clock), services, retry_seconds=settings.retry_seconds)
+    turns = TurnServer(
+        TurnTools(
+            database=database,
+            clock=clock,
+            runs=runs,
+            leases=Leases(database, clock),
+            services=services,
+            delivery=delivery,
+            news=news,
+            sealer=sealer,
+            graph=build_secured(saver),
+            executor=executor,
+            evict_over_chars=settings.evict_over_chars,
+        )
+    )
+    runner = Runner(
+        inbox,
+        runs,
+        turns.serve,
+        holder=new_id("agent"),
+        max_concurrent=settings.max_concurrent_turns,
+        retry_seconds=settings.retry_seconds,
+    )
+    edge = ChatEdge(
+        EdgeTools(
+            inbox=inbox,
+            runs=runs,
+            threads=ThreadStore(database),
+            log=EventLog(database),
+            news=news,
+            delivery=delivery,
+            services=services,
+            sealer=sealer,
+            wake=runner.wake,
+        )
+    )
+    return Agent(
+        service=Service("agent", _registrations(edge), healthy=database.probe),
+        database=database,
+        runner=runner,
+        watcher=ApprovalWatcher(runs, inbox, services, runner.wake, interval_seconds=settings.approval_poll_seconds),
+        delivery=delivery,
+        edge=edge,
+    )
+
+
+def _connect(settings: AgentSettings) -> GrpcServices:
+    """Opens the channels; a service that is away is noticed by the first call, not here."""
+    return GrpcServices(
+        open_channel(settings.riskgate_target, token=settings.token_for_riskgate(), timeout=settings.call_seconds),
+        open_channel(settings.memory_target, token=settings.token_for_memory(), timeout=settings.call_seconds),
+    )
+
+
+def _registrations(edge: ChatEdge) -> list[Registration]:
+    return [
+        Registration(_CHAT, lambda server: chat_pb2_grpc.add_ChatServiceServicer_to_server(ChatServicer(edge), server)),
+        Registration(_RUN, lambda server: run_pb2_grpc.add_RunServiceServicer_to_server(RunServicer(edge), server)),
+    ]
+
+
+async def _start_background(agent: Agent, settings: AgentSettings, closing: contextlib.AsyncExitStack) -> None:
+    """Starts delivery and, unless switched off, the approval watcher; both end before anything they use does."""
+    jobs = [agent.delivery.run()]
+    if settings.approval_poll_seconds:
+        jobs.append(agent.watcher.run())
+    for job in jobs:
+        closing.push_async_callback(_cancel, asyncio.create_task(job))
+
+
+async def _cancel(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task

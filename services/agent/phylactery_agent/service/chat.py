@@ -1,0 +1,202 @@
+"""The chat edge: takes what a person says, records it before anything else, and answers from what was recorded."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass, replace
+
+from phylactery_chassis import telemetry
+from phylactery_chassis.errors import InvalidArgument, Unavailable, Violation
+from phylactery_chassis.identity import Principal, Role
+from phylactery_chassis.ids import new_id
+
+from phylactery_agent.ports import (
+    ApprovalInfo,
+    GateRefusedError,
+    GateUnavailableError,
+    MemoryRefusedError,
+    MemoryUnavailableError,
+)
+from phylactery_agent.runtime.delivery import Delivery
+from phylactery_agent.runtime.events import EventLog
+from phylactery_agent.runtime.inbox import InboxStore
+from phylactery_agent.runtime.masking import mask
+from phylactery_agent.runtime.model import Incoming, Owner, StoredEvent, StoredRun, StoredTurn
+from phylactery_agent.runtime.runs import RunStore
+from phylactery_agent.runtime.seal import Sealer
+from phylactery_agent.runtime.services import Services, TranscriptPage
+from phylactery_agent.runtime.signals import ThreadNews
+from phylactery_agent.runtime.threads import ThreadStore
+from phylactery_agent.service.requests import DEFAULT_PAGE, MessageRequest, TranscriptRequest
+from phylactery_agent.service.views import Answer, PendingApproval, Said, ShownEvent, ShownRun, ShownThread
+
+_APPROVAL = "approval_required"
+_FINISHED = "run_finished"
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeTools:
+    """What the edge works with."""
+
+    inbox: InboxStore
+    runs: RunStore
+    threads: ThreadStore
+    log: EventLog
+    news: ThreadNews
+    delivery: Delivery
+    services: Services
+    sealer: Sealer
+    wake: Callable[[str], None]
+
+
+class ChatEdge:
+    """Serves ChatService and RunService, without gRPC."""
+
+    def __init__(self, tools: EdgeTools) -> None:
+        self._t = tools
+        self._accepting: set[asyncio.Task[StoredTurn]] = set()
+
+    async def send(self, principal: Principal, request: MessageRequest) -> Answer:
+        """Takes a message and answers its turn. A caller that goes away stops nothing."""
+        turn = await self._ended(await self._accept(principal, request))
+        run = await self._t.runs.get(turn.owner, turn.run_id)
+        then = replace(
+            run,
+            status=turn.run_status or run.status,
+            reason=turn.run_reason,
+            approval_id=turn.approval_id,
+            updated_us=turn.handled_us,
+        )
+        return Answer(
+            run=ShownRun(then, await self._t.runs.tool_calls(run.run_id)),
+            reply=Said(turn.reply_id, turn.reply_text, turn.run_id, turn.handled_us),
+            pending=await self._pending(run) if turn.approval_id == run.approval_id else None,
+            last_sequence=turn.last_sequence,
+        )
+
+    async def stream(self, principal: Principal, request: MessageRequest) -> AsyncGenerator[ShownEvent]:
+        """Takes a message and yields its turn's events from the first, as they are committed, to run_finished."""
+        turn = await self._accept(principal, request)
+        sequence = 0
+        with self._t.news.listen(turn.thread_id) as news:
+            while True:
+                news.clear()
+                events = await self._t.log.of_turn(turn.turn_id, after=sequence)
+                for event in events:
+                    sequence = event.sequence
+                    yield await self._shown(turn.owner, event)
+                    if event.kind == _FINISHED:
+                        return
+                if not events:
+                    await news.wait()
+
+    async def thread(self, principal: Principal, thread_id: str) -> ShownThread:
+        """Answers where a thread stands. Raises NotFound THREAD_NOT_FOUND."""
+        owner = _owner(principal)
+        thread = await self._t.threads.get(owner, thread_id)
+        run = await self._t.runs.newest(owner, thread_id)
+        if run is None:
+            return ShownThread(thread, None, None)
+        shown = ShownRun(run, await self._t.runs.tool_calls(run.run_id))
+        return ShownThread(thread, shown, await self._pending(run))
+
+    async def run(self, principal: Principal, run_id: str) -> ShownRun:
+        """Answers a run and its ledger. Raises NotFound RUN_NOT_FOUND."""
+        run = await self._t.runs.get(_owner(principal), run_id)
+        return ShownRun(run, await self._t.runs.tool_calls(run_id))
+
+    async def messages(self, principal: Principal, request: TranscriptRequest) -> TranscriptPage:
+        """Answers a page of the transcript. Raises NotFound, InvalidArgument, Unavailable MEMORY_UNAVAILABLE."""
+        owner = _owner(principal)
+        await self._t.threads.get(owner, request.thread_id)
+        try:
+            await self._t.delivery.flush("transcript", request.thread_id)
+            return await self._t.services.transcript(owner).page(
+                request.thread_id, page_size=request.page_size or DEFAULT_PAGE, page_token=request.page_token
+            )
+        except MemoryUnavailableError:
+            raise Unavailable(
+                "MEMORY_UNAVAILABLE",
+                "the memory service does not answer; try again in a moment",
+                metadata={"service": "memory"},
+            ) from None
+        except MemoryRefusedError as error:
+            raise InvalidArgument(
+                "INVALID_REQUEST",
+                "the memory service does not take this page_token; start again without it",
+                violations=[Violation("page_token", error.reason)],
+            ) from None
+
+    async def _accept(self, principal: Principal, request: MessageRequest) -> StoredTurn:
+        """Commits the message and wakes its thread, whether or not the caller is still there."""
+        task = asyncio.create_task(self._commit(principal, request))
+        self._accepting.add(task)
+        task.add_done_callback(self._accepting.discard)
+        return await asyncio.shield(task)
+
+    async def _commit(self, principal: Principal, request: MessageRequest) -> StoredTurn:
+        owner, turn_id = _owner(principal), new_id("tu")
+        masked = mask(request.text)
+        body = json.dumps([request.thread_id, request.text, request.language])
+        turn = await self._t.inbox.accept(
+            Incoming(
+                owner=owner,
+                message_id=request.request_id,
+                thread_id=request.thread_id or new_id("th"),
+                body_hash=self._t.sealer.body_hash(body.encode()),
+                text=masked.text,
+                language=request.language,
+                turn_id=turn_id,
+                sealed_code=self._t.sealer.seal(masked.code, turn_id=turn_id) if masked.code else None,
+                level=principal.level,
+                credential_hash=principal.credential_hash,
+                traceparent=telemetry.inject().get("traceparent", ""),
+            )
+        )
+        if not turn.handled:
+            self._t.wake(turn.thread_id)
+        return turn
+
+    async def _ended(self, turn: StoredTurn) -> StoredTurn:
+        """Waits until the turn has ended, and answers it as it was recorded."""
+        with self._t.news.listen(turn.thread_id) as news:
+            while not turn.handled:
+                news.clear()
+                turn = await self._t.inbox.get(turn.turn_id)
+                if not turn.handled:
+                    await news.wait()
+        return turn
+
+    async def _shown(self, owner: Owner, event: StoredEvent) -> ShownEvent:
+        if event.kind != _APPROVAL:
+            return ShownEvent(event)
+        state, live = await self._live(owner, event.payload.get("approval_id", ""))
+        return ShownEvent(event, live if state == "PENDING" else None)
+
+    async def _pending(self, run: StoredRun) -> PendingApproval | None:
+        """Answers what a run waits for; None once RiskGate says that it is answered."""
+        if run.status != "suspended" or not run.approval_id:
+            return None
+        stored = await self._t.log.newest(run.run_id, _APPROVAL)
+        state, live = await self._live(run.owner, run.approval_id)
+        if stored is None or state not in ("PENDING", ""):
+            return None
+        return PendingApproval(stored.payload, live)
+
+    async def _live(self, owner: Owner, approval_id: str) -> tuple[str, ApprovalInfo | None]:
+        """Answers the approval's state and view; state is empty when RiskGate cannot be asked."""
+        try:
+            info = await self._t.services.gate(owner).get_approval(approval_id)
+        except GateUnavailableError:
+            return "", None
+        except GateRefusedError as error:
+            return error.reason, None
+        return info.state, info
+
+
+def _owner(principal: Principal) -> Owner:
+    """Answers whose data a caller reaches. Raises PermissionDenied without the role caller."""
+    principal.require(Role.CALLER)
+    return Owner(principal.tenant, principal.subject)

@@ -1,0 +1,123 @@
+"""Views to protobuf."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from google.protobuf import json_format
+from phylactery.agent.v1 import chat_pb2, event_pb2, run_pb2
+from phylactery_chassis.timestamps import to_timestamp
+
+from phylactery_agent.ports import ApprovalInfo
+from phylactery_agent.runtime.services import TranscriptMessage
+from phylactery_agent.service.views import Answer, PendingApproval, ShownEvent, ShownRun, ShownThread
+
+
+def event_message(shown: ShownEvent) -> event_pb2.Event:
+    """Answers an event as it is sent."""
+    stored = shown.event
+    message = event_pb2.Event(
+        thread_id=stored.thread_id,
+        run_id=stored.run_id,
+        sequence=stored.sequence,
+        create_time=to_timestamp(stored.created_us),
+    )
+    json_format.ParseDict({stored.kind: dict(stored.payload)}, message, ignore_unknown_fields=True)
+    if shown.live is not None:
+        _fill(message.approval_required, shown.live)
+    return message
+
+
+def approval_message(pending: PendingApproval) -> event_pb2.ApprovalRequired:
+    """Answers what waits for a person."""
+    message = event_pb2.ApprovalRequired()
+    json_format.ParseDict(dict(pending.stored), message, ignore_unknown_fields=True)
+    if pending.live is not None:
+        _fill(message, pending.live)
+    return message
+
+
+def _fill(message: event_pb2.ApprovalRequired, live: ApprovalInfo) -> None:
+    message.code = live.code
+    for argument in live.arguments:
+        message.arguments.add(path=argument.path, display=argument.display, control=argument.control)
+
+
+def run_message(shown: ShownRun) -> run_pb2.Run:
+    """Answers a run with its steps and its ledger."""
+    run = shown.run
+    return run_pb2.Run(
+        id=run.run_id,
+        thread_id=run.thread_id,
+        graph=run.graph,
+        status=event_pb2.RunStatus.Value(f"RUN_STATUS_{run.status.upper()}"),
+        reason=run.reason,
+        create_time=to_timestamp(run.created_us),
+        update_time=to_timestamp(run.updated_us),
+        approval_id=run.approval_id if run.status == "suspended" else "",
+        tool_calls=[
+            run_pb2.ToolCallRecord(
+                tool_call_id=call.tool_call_id,
+                tool=call.tool,
+                state=call.state,
+                execution_id=call.execution_id,
+                args_hash=call.args_hash,
+                status=call.status,
+                size_chars=call.size_chars,
+                pointer=call.pointer,
+                error_code=call.error_code,
+            )
+            for call in shown.tool_calls
+        ],
+        steps=[event_pb2.Step(**_step(step)) for step in run.steps],
+        trace_id=run.trace_id,
+    )
+
+
+def _step(step: Any) -> dict[str, Any]:
+    return {name: step[name] for name in ("step_id", "description", "status", "tries")}
+
+
+def answer_message(answer: Answer) -> chat_pb2.SendMessageResponse:
+    """Answers the answer of a turn."""
+    response = chat_pb2.SendMessageResponse(
+        run=run_message(answer.run),
+        reply=chat_pb2.Message(
+            id=answer.reply.id,
+            role="assistant",
+            text=answer.reply.text,
+            create_time=to_timestamp(answer.reply.created_us),
+            run_id=answer.reply.run_id,
+        ),
+        last_sequence=answer.last_sequence,
+    )
+    if answer.pending is not None:
+        response.pending_approval.CopyFrom(approval_message(answer.pending))
+    return response
+
+
+def thread_message(shown: ShownThread) -> chat_pb2.Thread:
+    """Answers a thread."""
+    thread = chat_pb2.Thread(
+        id=shown.thread.thread_id,
+        create_time=to_timestamp(shown.thread.created_us),
+        update_time=to_timestamp(shown.thread.updated_us),
+        last_sequence=shown.thread.last_sequence,
+    )
+    if shown.run is not None:
+        thread.last_run.CopyFrom(run_message(shown.run))
+    if shown.pending is not None:
+        thread.pending_approval.CopyFrom(approval_message(shown.pending))
+    return thread
+
+
+def transcript_message(message: TranscriptMessage) -> chat_pb2.Message:
+    """Answers one message of the transcript."""
+    return chat_pb2.Message(
+        id=message.id,
+        role=message.role,
+        text=message.text,
+        create_time=to_timestamp(message.created_us),
+        run_id=message.run_id,
+        sequence=message.sequence,
+    )

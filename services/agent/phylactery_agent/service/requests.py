@@ -1,0 +1,40 @@
+"""Requests as the edge accepts them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from phylactery_chassis.edge import EdgeModel, Identifier, LongIdentifier, OptionalIdentifier
+from pydantic import Field, StringConstraints
+
+MAX_TEXT = 20_000
+DEFAULT_PAGE = 50
+
+
+class MessageRequest(EdgeModel):
+    """SendMessage and StreamMessage."""
+
+    request_id: LongIdentifier
+    thread_id: OptionalIdentifier
+    text: Annotated[str, StringConstraints(min_length=1, max_length=MAX_TEXT)]
+    language: Literal["", "es", "en"]
+
+
+class ThreadRequest(EdgeModel):
+    """GetThread."""
+
+    thread_id: Identifier
+
+
+class TranscriptRequest(EdgeModel):
+    """ListMessages."""
+
+    thread_id: Identifier
+    page_size: Annotated[int, Field(ge=0, le=500)]
+    page_token: Annotated[str, StringConstraints(max_length=1_000)]
+
+
+class RunRequest(EdgeModel):
+    """GetRun."""
+
+    run_id: Identifier

@@ -1,0 +1,83 @@
+"""The gRPC servicers: decode, call the edge, encode."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+from grpc import aio
+from phylactery.agent.v1 import chat_pb2, chat_pb2_grpc, run_pb2, run_pb2_grpc
+from phylactery_chassis.edge import parse
+from phylactery_chassis.identity import current_principal
+
+from phylactery_agent.service import encode
+from phylactery_agent.service.chat import ChatEdge
+from phylactery_agent.service.requests import MessageRequest, RunRequest, ThreadRequest, TranscriptRequest
+
+Context = aio.ServicerContext[Any, Any]
+
+
+class ChatServicer(chat_pb2_grpc.ChatServiceServicer):
+    """phylactery.agent.v1.ChatService."""
+
+    def __init__(self, edge: ChatEdge) -> None:
+        self._edge = edge
+
+    async def SendMessage(
+        self, request: chat_pb2.SendMessageRequest, _context: Context
+    ) -> chat_pb2.SendMessageResponse:
+        """Takes a message and answers its turn."""
+        return encode.answer_message(await self._edge.send(current_principal(), _message(request)))
+
+    async def StreamMessage(
+        self, request: chat_pb2.StreamMessageRequest, _context: Context
+    ) -> AsyncIterator[chat_pb2.StreamMessageResponse]:
+        """Takes a message and streams its turn's events."""
+        async with aclosing(self._edge.stream(current_principal(), _message(request))) as events:
+            async for shown in events:
+                yield chat_pb2.StreamMessageResponse(event=encode.event_message(shown))
+
+    async def GetThread(self, request: chat_pb2.GetThreadRequest, _context: Context) -> chat_pb2.GetThreadResponse:
+        """Answers where a thread stands."""
+        asked = parse(ThreadRequest, {"thread_id": request.thread_id})
+        shown = await self._edge.thread(current_principal(), asked.thread_id)
+        return chat_pb2.GetThreadResponse(thread=encode.thread_message(shown))
+
+    async def ListMessages(
+        self, request: chat_pb2.ListMessagesRequest, _context: Context
+    ) -> chat_pb2.ListMessagesResponse:
+        """Answers a page of the transcript."""
+        asked = parse(
+            TranscriptRequest,
+            {"thread_id": request.thread_id, "page_size": request.page_size, "page_token": request.page_token},
+        )
+        page = await self._edge.messages(current_principal(), asked)
+        return chat_pb2.ListMessagesResponse(
+            messages=[encode.transcript_message(message) for message in page.messages],
+            next_page_token=page.next_page_token,
+        )
+
+
+class RunServicer(run_pb2_grpc.RunServiceServicer):
+    """phylactery.agent.v1.RunService."""
+
+    def __init__(self, edge: ChatEdge) -> None:
+        self._edge = edge
+
+    async def GetRun(self, request: run_pb2.GetRunRequest, _context: Context) -> run_pb2.GetRunResponse:
+        """Answers a run."""
+        asked = parse(RunRequest, {"run_id": request.run_id})
+        return run_pb2.GetRunResponse(run=encode.run_message(await self._edge.run(current_principal(), asked.run_id)))
+
+
+def _message(request: chat_pb2.SendMessageRequest | chat_pb2.StreamMessageRequest) -> MessageRequest:
+    return parse(
+        MessageRequest,
+        {
+            "request_id": request.request_id,
+            "thread_id": request.thread_id,
+            "text": request.text,
+            "language": request.language,
+        },
+    )

@@ -1,0 +1,51 @@
+"""What the agent can be told, as AGENT_… in the environment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+from phylactery_chassis.settings import ServiceSettings, read_secret
+from pydantic import Field, SecretStr
+from pydantic_settings import SettingsConfigDict
+
+
+class AgentSettings(ServiceSettings):
+    """Settings of the agent."""
+
+    model_config = SettingsConfigDict(env_prefix="AGENT_", extra="ignore")
+    service: ClassVar[str] = "agent"
+
+    port: int = Field(50051, ge=0, le=65_535, description="port to listen on; 0 takes a free one")
+    riskgate_target: str = Field("127.0.0.1:50052", description="address of RiskGate")
+    memory_target: str = Field("127.0.0.1:50053", description="address of the memory service")
+    riskgate_token: SecretStr = Field(
+        SecretStr(""), description="token for RiskGate, of an identity with role delegate"
+    )
+    riskgate_token_file: Path | None = Field(None, description="file with that token instead")
+    memory_token: SecretStr = Field(SecretStr(""), description="token for memory, of an identity with role delegate")
+    memory_token_file: Path | None = Field(None, description="file with that token instead")
+    call_seconds: float = Field(10.0, gt=0, le=120, description="bound of one call to another service")
+    sandbox_dir: Path | None = Field(None, description="the only folder file tools reach; empty is <data_dir>/sandbox")
+    tool_modules: list[str] = Field(default_factory=list, description="JSON list of modules that add tools")
+    evict_over_chars: int = Field(10_000, ge=1_000, description="longer outputs go to memory, a pointer stays")
+    max_concurrent_turns: int = Field(16, ge=1, le=1_000, description="turns served at once")
+    approval_poll_seconds: float = Field(1.0, ge=0, description="how often suspended runs ask RiskGate; 0 never asks")
+    retry_seconds: float = Field(
+        1.0, gt=0, le=60, description="pause before an interrupted turn or delivery is retried"
+    )
+
+    @property
+    def sandbox(self) -> Path:
+        """Answers the folder of the file tools."""
+        return self.sandbox_dir or self.data_dir / "sandbox"
+
+    def token_for_riskgate(self) -> str:
+        """Answers the token, from its file where one is named. Raises ValueError."""
+        return read_secret(self.riskgate_token_file, "AGENT_RISKGATE_TOKEN_FILE") or (
+            self.riskgate_token.get_secret_value()
+        )
+
+    def token_for_memory(self) -> str:
+        """Answers the token, from its file where one is named. Raises ValueError."""
+        return read_secret(self.memory_token_file, "AGENT_MEMORY_TOKEN_FILE") or self.memory_token.get_secret_value()

@@ -1,0 +1,196 @@
+"""The ledger, the outward log, leases and the outbox, on a real SQLite file."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+
+import pytest
+from phylactery_agent.ports import LeaseLostError
+from phylactery_agent.runtime.ledger import IllegalTransitionError
+from phylactery_agent.runtime.runs import Claim
+
+from tests.support.agent_stores import BOUND, Stores, call
+
+
+@pytest.fixture
+async def claim(stores: Stores) -> Claim:
+    """A running turn."""
+    await stores.accepted()
+    return await stores.claimed()
+
+
+async def test_an_effect_goes_from_proposed_to_finished_and_queues_its_report(stores: Stores, claim: Claim) -> None:
+    ledger = stores.ledger(claim.lease)
+    await ledger.propose(call(), plan_step="s1")
+    await ledger.start("c1", execution_id="ex_1", effect_key="k1", bound=BOUND)
+    await ledger.finish("c1", status="success", output="ñandú", error_code="")
+    row = await ledger.find("c1")
+    assert row is not None
+    assert (row.state, row.execution_id, row.effect_key, row.output) == ("finished", "ex_1", "k1", "ñandú")
+    [parcel] = await stores.outbox.waiting("outcome", "t1")
+    assert parcel.payload == {
+        "execution_id": "ex_1",
+        "outcome": "SUCCEEDED",
+        "result_hash": "sha256:" + hashlib.sha256("ñandú".encode()).hexdigest(),
+        "result_size": 5,
+        "error_code": "",
+    }
+
+
+async def test_the_same_step_again_changes_nothing(stores: Stores, claim: Claim) -> None:
+    ledger = stores.ledger(claim.lease)
+    for _ in range(2):
+        await ledger.propose(call(), plan_step="s1")
+    for _ in range(2):
+        await ledger.start("c1", execution_id="ex_1", effect_key="k1", bound=BOUND)
+    for output in ("first", "second"):
+        await ledger.finish("c1", status="success", output=output, error_code="")
+    row = await ledger.find("c1")
+    assert row is not None
+    assert row.output == "first"
+    assert len(await stores.outbox.waiting("outcome", "t1")) == 1
+
+
+async def test_a_second_execution_of_the_same_call_is_refused(stores: Stores, claim: Claim) -> None:
+    ledger = stores.ledger(claim.lease)
+    await ledger.propose(call(), plan_step="s1")
+    await ledger.start("c1", execution_id="ex_1", effect_key="k1", bound=BOUND)
+    with pytest.raises(IllegalTransitionError):
+        await ledger.start("c1", execution_id="ex_2", effect_key="k1", bound=BOUND)
+    row = await ledger.find("c1")
+    assert row is not None
+    assert row.execution_id == "ex_1"
+
+
+async def test_nothing_finishes_that_was_not_started(stores: Stores, claim: Claim) -> None:
+    ledger = stores.ledger(claim.lease)
+    await ledger.propose(call(), plan_step="s1")
+    for step in (
+        ledger.finish("c1", status="success", output="", error_code=""),
+        ledger.doubt("c1", error_code="X"),
+        ledger.finish("never-proposed", status="success", output="", error_code=""),
+    ):
+        with pytest.raises(IllegalTransitionError):
+            await step
+    assert await stores.outbox.waiting("outcome", "t1") == []
+
+
+async def test_a_denied_call_cannot_start(stores: Stores, claim: Claim) -> None:
+    ledger = stores.ledger(claim.lease)
+    await ledger.propose(call(), plan_step="s1")
+    await ledger.deny("c1", error_code="POLICY_FORBID")
+    with pytest.raises(IllegalTransitionError):
+        await ledger.start("c1", execution_id="ex_1", effect_key="k1", bound=BOUND)
+
+
+async def test_doubt_is_recorded_and_reported(stores: Stores, claim: Claim) -> None:
+    ledger = stores.ledger(claim.lease)
+    await ledger.propose(call(), plan_step="s1")
+    await ledger.start("c1", execution_id="ex_1", effect_key="k1", bound=BOUND)
+    await ledger.doubt("c1", error_code="CRASHED")
+    row = await ledger.find("c1")
+    assert row is not None
+    assert (row.state, row.error_code) == ("in_doubt", "CRASHED")
+    [parcel] = await stores.outbox.waiting("outcome", "t1")
+    assert parcel.payload["outcome"] == "IN_DOUBT"
+
+
+async def test_an_evicted_output_leaves_the_ledger(stores: Stores, claim: Claim) -> None:
+    ledger = stores.ledger(claim.lease)
+    await ledger.propose(call(), plan_step="s1")
+    await ledger.start("c1", execution_id="ex_1", effect_key="k1", bound=BOUND)
+    await ledger.finish("c1", status="success", output="x" * 12_000, error_code="")
+    await ledger.evicted("c1", pointer="out_1", size_chars=12_000)
+    row = await ledger.find("c1")
+    assert row is not None
+    assert (row.output, row.status) == (None, "evicted")
+    [shown] = await stores.runs.tool_calls(claim.lease.run_id)
+    assert (shown.pointer, shown.size_chars) == ("out_1", 12_000)
+
+
+async def test_every_write_of_a_stale_holder_is_refused(stores: Stores, claim: Claim) -> None:
+    ledger = stores.ledger(claim.lease)
+    await ledger.propose(call(), plan_step="s1")
+    await ledger.start("c1", execution_id="ex_1", effect_key="k1", bound=BOUND)
+    stores.clock.advance(31)
+    await stores.claimed(holder="other")
+    for step in (
+        ledger.propose(call("c2"), plan_step="s1"),
+        ledger.deny("c1", error_code="X"),
+        ledger.finish("c1", status="success", output="zombie", error_code=""),
+        ledger.doubt("c1", error_code="X"),
+        ledger.check_fence(),
+        stores.events(claim.lease).emit("message", {"text": "zombie"}, key="k"),
+        stores.leases.renew(claim.lease),
+    ):
+        with pytest.raises(LeaseLostError):
+            await step
+    row = await ledger.find("c1")
+    assert row is not None
+    assert row.state == "started"
+    assert stores.rows("agent_events") == []
+
+
+async def test_a_lease_that_ran_out_is_lost_even_when_nobody_took_it(stores: Stores, claim: Claim) -> None:
+    stores.clock.advance(29)
+    await stores.leases.renew(claim.lease)
+    stores.clock.advance(29)
+    await stores.leases.check(claim.lease)
+    stores.clock.advance(2)
+    with pytest.raises(LeaseLostError):
+        await stores.leases.renew(claim.lease)
+    with pytest.raises(LeaseLostError):
+        await stores.ledger(claim.lease).check_fence()
+
+
+async def test_sequences_have_no_gaps_and_a_key_counts_once(stores: Stores, claim: Claim) -> None:
+    events = stores.events(claim.lease)
+    keys = ["a", "b", "a", "c", "b", "d"]
+    await asyncio.gather(*(events.emit("step", {"step_id": key}, key=key) for key in keys))
+    stored = await stores.log.of_turn(claim.lease.turn_id)
+    assert [event.sequence for event in stored] == [1, 2, 3, 4]
+    assert {event.payload["step_id"] for event in stored} == {"a", "b", "c", "d"}
+
+
+async def test_sequences_go_on_across_turns_and_stay_the_threads_own(stores: Stores) -> None:
+    for thread_id in ("t1", "t2"):
+        for number in (1, 2):
+            turn = await stores.accepted(f"{thread_id}-request-{number}", thread_id=thread_id)
+            claim = await stores.claimed(thread_id)
+            await stores.events(claim.lease).emit("step", {"step_id": "s"}, key="s")
+            await stores.end(claim)
+            assert [e.sequence for e in await stores.log.of_turn(turn.turn_id)] == [
+                3 * number - 2,
+                3 * number - 1,
+                3 * number,
+            ]
+
+
+async def test_the_code_and_the_arguments_of_an_approval_are_never_stored(stores: Stores, claim: Claim) -> None:
+    payload = {"approval_id": "ap_1", "tool": "write_file", "code": "S3CRET-CODE", "arguments": [{"display": "/etc"}]}
+    await stores.events(claim.lease).emit("approval_required", payload, key="ap")
+    [event] = await stores.log.of_turn(claim.lease.turn_id)
+    assert event.payload == {"approval_id": "ap_1", "tool": "write_file"}
+
+
+async def test_whoever_listens_to_a_thread_hears_of_its_events(stores: Stores, claim: Claim) -> None:
+    with stores.news.listen("t1") as mine, stores.news.listen("t2") as others:
+        await stores.events(claim.lease).emit("step", {"step_id": "s"}, key="s")
+        assert mine.is_set()
+        assert not others.is_set()
+
+
+async def test_a_delivered_parcel_is_gone_and_a_refused_one_keeps_its_content(stores: Stores, claim: Claim) -> None:
+    await stores.end(claim)
+    await stores.accepted("request-2")
+    await stores.end(await stores.claimed())
+    first, second = await stores.outbox.waiting("transcript", "t1")
+    await stores.outbox.settle(first.outbox_id)
+    await stores.outbox.settle(second.outbox_id, refusal="MESSAGE_CONFLICT")
+    assert await stores.outbox.waiting("transcript", "t1") == []
+    assert await stores.outbox.lanes() == []
+    delivered, refused = stores.rows("agent_outbox", "state, refusal, payload")
+    assert tuple(delivered) == ("delivered", "", "{}")
+    assert refused.refusal == "MESSAGE_CONFLICT"
+    assert "listo" in refused.payload

@@ -1,0 +1,135 @@
+"""Codes: masked before anything is stored, sealed while they wait. Checkpoints: plain data and nothing else."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import ormsgpack
+import pytest
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from phylactery_agent.runtime.checkpoints import NotPlainError, PlainSerializer, graph_thread_id
+from phylactery_agent.runtime.folder_lock import FolderLock, FolderTakenError
+from phylactery_agent.runtime.masking import MASK, mask
+from phylactery_agent.runtime.model import Owner
+from phylactery_agent.runtime.seal import KEY_FILE, Sealer, SealError
+from phylactery_agent.static.grammar import parse_reply
+
+
+@pytest.mark.parametrize("verb", ["APROBAR", "APPROVE"])
+def test_a_strict_reply_keeps_its_form_and_loses_its_code(verb: str) -> None:
+    masked = mask(f"  {verb}  ap_abcdef   K7Q2-M9XD \n")
+    assert masked.text == f"{verb} ap_abcdef {MASK}"
+    assert masked.code == "K7Q2-M9XD"
+    reply = parse_reply(masked.text)
+    assert reply is not None
+    assert (reply.verb, reply.approval_id) == ("approve", "ap_abcdef")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "aprobar ap_abcdef K7Q2M9XD",
+        "Sí, APROBAR ap_abcdef K7Q2M9XD por favor",
+        "approve: ap_abcdef, K7Q2M9XD",
+        "APROBAR\u00a0ap_abcdef\u00a0K7Q2M9XD",
+        "APROBAR ap_abcdef K7Q2M9XD extra",
+    ],
+)
+def test_a_reply_that_misses_the_grammar_is_none_but_its_code_is_not_kept(text: str) -> None:
+    masked = mask(text)
+    assert masked.code == ""
+    assert "K7Q2M9XD" not in masked.text
+
+
+@pytest.mark.parametrize("text", ["hola", "RECHAZAR ap_abcdef", "approve the important changes", "APROBAR ap_abcdef"])
+def test_any_other_text_stays_as_it_is(text: str) -> None:
+    assert mask(text).text == text
+    assert mask(text).code == ""
+
+
+def test_a_code_is_unsealed_only_for_its_own_turn_and_key(tmp_path: Path) -> None:
+    sealer = Sealer.from_folder(tmp_path)
+    sealed = sealer.seal("K7Q2M9XD", turn_id="tu_1")
+    assert b"K7Q2M9XD" not in sealed
+    assert Sealer.from_folder(tmp_path).open(sealed, turn_id="tu_1") == "K7Q2M9XD"
+    with pytest.raises(SealError):
+        sealer.open(sealed, turn_id="tu_2")
+    with pytest.raises(SealError):
+        Sealer(b"\x01" * 32).open(sealed, turn_id="tu_1")
+    with pytest.raises(SealError):
+        sealer.open(sealed[:-1] + bytes([sealed[-1] ^ 1]), turn_id="tu_1")
+
+
+def test_the_key_file_is_for_its_owner_alone(tmp_path: Path) -> None:
+    Sealer.from_folder(tmp_path)
+    path = tmp_path / KEY_FILE
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.chmod(0o640)
+    with pytest.raises(SealError, match="can be read by others"):
+        Sealer.from_folder(tmp_path)
+
+
+def test_a_cut_key_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / KEY_FILE
+    path.write_bytes(b"short")
+    path.chmod(0o600)
+    with pytest.raises(SealError, match="exactly 32 bytes"):
+        Sealer.from_folder(tmp_path)
+
+
+def test_a_body_hash_depends_on_the_key(tmp_path: Path) -> None:
+    assert Sealer(b"\x01" * 32).body_hash(b"x") != Sealer(b"\x02" * 32).body_hash(b"x")
+    assert Sealer(b"\x01" * 32).body_hash(b"x") == Sealer(b"\x01" * 32).body_hash(b"x")
+
+
+def test_one_folder_has_one_agent(tmp_path: Path) -> None:
+    first = FolderLock(tmp_path)
+    with pytest.raises(FolderTakenError, match="another agent"):
+        FolderLock(tmp_path)
+    first.release()
+    FolderLock(tmp_path).release()
+
+
+class _Hostile:
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (pytest.fail, ("a checkpoint executed code",))
+
+
+@pytest.mark.parametrize(
+    "blob",
+    [
+        ("pickle", pickle.dumps(_Hostile())),
+        ("json", b'{"lc": 2, "type": "constructor", "id": ["subprocess", "Popen"], "args": [["true"]]}'),
+        ("msgpack", ormsgpack.packb(ormsgpack.Ext(0, ormsgpack.packb(["subprocess", "Popen", ["true"]])))),
+        JsonPlusSerializer().dumps_typed(Path("/tmp")),
+        JsonPlusSerializer().dumps_typed({1, 2}),
+        ("msgpack", b"\xc1"),
+    ],
+    ids=["pickle", "json-constructor", "msgpack-constructor", "path", "set", "damaged"],
+)
+def test_a_checkpoint_that_is_not_plain_data_is_refused(blob: tuple[str, bytes]) -> None:
+    with pytest.raises(NotPlainError):
+        PlainSerializer().loads_typed(blob)
+
+
+@pytest.mark.parametrize("value", [{"p": Path("/tmp")}, {1, 2}, object()])
+def test_a_state_that_is_not_plain_data_is_not_stored(value: Any) -> None:
+    with pytest.raises(NotPlainError):
+        PlainSerializer().dumps_typed(value)
+
+
+def test_plain_data_comes_back_and_an_exception_leaves_its_type_alone() -> None:
+    serializer = PlainSerializer()
+    value = {"a": [1, 2.5, None, True, "ñ", b"\x00"], "b": {"c": {}}, 3: "three"}
+    assert serializer.loads_typed(serializer.dumps_typed(value)) == value
+    assert serializer.loads_typed(serializer.dumps_typed(ValueError("the code is K7Q2M9XD"))) == "ValueError"
+
+
+def test_no_two_owners_share_a_graph_thread() -> None:
+    ids = {
+        graph_thread_id(Owner(*owner), thread)
+        for owner, thread in [(("a", "b"), "c"), (("a", "b:c"), ""), (("a:b", "c"), ""), (("a", "c"), "b")]
+    }
+    assert len(ids) == 4

@@ -1,0 +1,93 @@
+"""The agent's stores over a real SQLite file, for tests that need no graph and no other service."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from phylactery_agent.ports import BoundCall, ProposedCall
+from phylactery_agent.runtime.events import EventLog, ThreadEvents
+from phylactery_agent.runtime.inbox import InboxStore
+from phylactery_agent.runtime.lease import Leases
+from phylactery_agent.runtime.ledger import SqlLedger
+from phylactery_agent.runtime.model import Ending, Incoming, Lease, Owner, StoredTurn
+from phylactery_agent.runtime.outbox import OutboxStore
+from phylactery_agent.runtime.runs import Claim, RunStore
+from phylactery_agent.runtime.signals import ThreadNews
+from phylactery_agent.runtime.threads import ThreadStore
+from phylactery_chassis.clock import FakeClock
+from phylactery_chassis.database import Database
+from phylactery_chassis.ids import new_id
+
+ANA = Owner("acme", "ana")
+BEN = Owner("acme", "ben")
+
+
+def sha(text: str) -> str:
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def incoming(message_id: str = "request-1", text: str = "hola", owner: Owner = ANA, **changes: Any) -> Incoming:
+    fields: dict[str, Any] = {
+        "owner": owner,
+        "message_id": message_id,
+        "thread_id": "t1",
+        "body_hash": sha(text),
+        "text": text,
+        "language": "es",
+        "turn_id": new_id("tu"),
+        **changes,
+    }
+    return Incoming(**fields)
+
+
+def call(tool_call_id: str = "c1", tool: str = "write_file") -> ProposedCall:
+    return ProposedCall(tool, tool_call_id, {"path": "a"}, '{"path":"a"}', sha('{"path":"a"}'))
+
+
+BOUND = BoundCall("write_file", "v1", '{"path":"a"}', sha('{"path":"a"}'))
+
+
+class Stores:
+    """Every store over one database, with a clock a test moves."""
+
+    def __init__(self, database: Database) -> None:
+        self.database, self.clock, self.news = database, FakeClock(), ThreadNews()
+        self.inbox, self.runs = InboxStore(database, self.clock), RunStore(database, self.clock)
+        self.leases, self.outbox = Leases(database, self.clock), OutboxStore(database, self.clock)
+        self.log, self.threads = EventLog(database), ThreadStore(database)
+
+    def events(self, lease: Lease) -> ThreadEvents:
+        return ThreadEvents(self.database, self.clock, self.news, lease)
+
+    def ledger(self, lease: Lease) -> SqlLedger:
+        return SqlLedger(self.database, self.clock, lease)
+
+    async def accepted(self, message_id: str = "request-1", text: str = "hola", **changes: Any) -> StoredTurn:
+        return await self.inbox.accept(incoming(message_id, text, **changes))
+
+    async def claimed(self, thread_id: str = "t1", holder: str = "me") -> Claim:
+        claim = await self.runs.claim_next(thread_id, holder)
+        assert claim is not None
+        return claim
+
+    async def end(self, claim: Claim, status: str = "done", **changes: Any) -> None:
+        fields: dict[str, Any] = {"reason": "ANSWERED", "reply_id": f"{claim.lease.turn_id}.r", "reply_text": "listo"}
+        await self.runs.end_turn(claim.lease, claim.turn, Ending(status=status, **{**fields, **changes}))
+
+    def rows(self, table: str, columns: str = "*") -> list[Any]:
+        return self.database.read_sync(lambda c: list(c.execute(sa.text(f"SELECT {columns} FROM {table}"))))
+
+
+@contextmanager
+def open_stores(folder: Path) -> Iterator[Stores]:
+    database = Database(f"sqlite:///{folder / 'agent.db'}")
+    try:
+        database.migrate("phylactery_agent")
+        yield Stores(database)
+    finally:
+        database.close()
