@@ -1,0 +1,1 @@
+"""The secured graph: state, nodes and the builder that joins them."""

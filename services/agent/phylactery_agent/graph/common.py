@@ -1,0 +1,189 @@
+"""What several nodes share: ids, events, and how a proposal or a step becomes state."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import rfc8785
+
+from phylactery_agent.graph.state import (
+    AUDIT_TRAIL_LENGTH,
+    WINDOW_MESSAGES,
+    AgentState,
+    ApprovalState,
+    ChatMessage,
+    ProposedTool,
+    StepState,
+    ToolResult,
+)
+from phylactery_agent.ports import GateDecision, GateRefusedError, GateUnavailableError, ProposedCall, TurnContext
+
+EFFECT_IN_DOUBT: Final = "EFFECT_IN_DOUBT"
+GATE_UNAVAILABLE: Final = "GATE_UNAVAILABLE"
+AWAITING_APPROVAL: Final = "AWAITING_APPROVAL"
+AWAITING_USER_INPUT: Final = "AWAITING_USER_INPUT"
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+APPROVAL_CLEARED: Final[dict[str, Any]] = {
+    "awaiting_approval": False,
+    "approval_id": None,
+    "approval_hash": None,
+    "approval_state": None,
+    "proposed_tool": None,
+}
+"""The update after which nothing waits and nothing is proposed."""
+
+
+def stable_id(prefix: str, *parts: str) -> str:
+    """Answers an id of 128 bits that is the same whenever the parts are, so a node that runs again names it again."""
+    digest = hashlib.sha256("\x1f".join(parts).encode()).digest()[:16]
+    return f"{prefix}_{base64.b32encode(digest).decode().rstrip('=').lower()}"
+
+
+def sha256_text(text: str) -> str:
+    """Answers "sha256:" and 64 hex digits over the UTF-8 text."""
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def canonical(args: dict[str, Any]) -> str:
+    """Answers the RFC 8785 form. Raises rfc8785.CanonicalizationError where there is none."""
+    return rfc8785.dumps(args).decode()
+
+
+def fingerprint(tool: str, args: dict[str, Any]) -> str:
+    """Answers what tells two calls apart, whatever step they stand in."""
+    return sha256_text(f"{tool}\x1f{canonical(args)}")
+
+
+def effect_key(tenant: str, run_id: str, step_id: str, tool: str, arguments_json: str) -> str:
+    """Answers the effect's idempotency key (design/agent.md): what the action is, not how often it was tried."""
+    parts = f"{tenant}\x1f{run_id}\x1f{step_id}\x1f{tool}\x1f{arguments_json}"
+    return "ek_" + hashlib.sha256(parts.encode()).hexdigest()
+
+
+def proposal(state: AgentState) -> ProposedTool:
+    """Answers the proposal. Raises RuntimeError where there is none: a fault of ours."""
+    tool = state["proposed_tool"]
+    if tool is None:
+        raise RuntimeError("no tool call is proposed")
+    return tool
+
+
+def proposed_call(tool: ProposedTool) -> ProposedCall:
+    """Answers the proposal as RiskGate is asked about it.
+
+    The canonical text is computed again from the arguments, and the recorded hash goes beside it: if one of them was
+    altered on the way, RiskGate sees that they differ, blocks and keeps a record of it (seed 000).
+    """
+    return ProposedCall(
+        tool=tool["name"],
+        tool_call_id=tool["tool_call_id"],
+        args=tool["args"],
+        canonical_args=canonical(tool["args"]),
+        args_hash=tool["args_hash"],
+        schema_hash=tool["schema_hash"],
+    )
+
+
+def tool_result(tool: ProposedTool, *, output: str = "", error_code: str = "", **metadata: Any) -> ToolResult:
+    """Answers a result that nothing was evicted from; an error_code makes it an error."""
+    return ToolResult(
+        tool_name=tool["name"],
+        tool_call_id=tool["tool_call_id"],
+        output=output,
+        status="error" if error_code else "success",
+        evicted=False,
+        pointer=None,
+        size_chars=len(output),
+        rehydration_allowed=False,
+        metadata={"error_code": error_code, **metadata},
+    )
+
+
+def blocked_result(tool: ProposedTool, code: str, reasons: list[str]) -> ToolResult:
+    """Answers the result of a call that was not allowed to run."""
+    return tool_result(tool, error_code=code, blocked=True, reasons=reasons)
+
+
+def with_step(state: AgentState, step: StepState) -> dict[str, StepState]:
+    """Answers the steps with one replaced."""
+    return {**state["steps"], step["id"]: step}
+
+
+def with_message(messages: list[ChatMessage], message: ChatMessage) -> list[ChatMessage]:
+    """Answers the bounded window with one message more; the same id again changes nothing."""
+    if any(known["id"] == message["id"] for known in messages):
+        return messages
+    return [*messages, message][-WINDOW_MESSAGES:]
+
+
+def with_audit(trail: list[str], decision_id: str) -> list[str]:
+    """Answers the bounded list of RiskGate's decision ids."""
+    return trail if not decision_id or decision_id in trail else [*trail, decision_id][-AUDIT_TRAIL_LENGTH:]
+
+
+def approval_update(decision: GateDecision) -> dict[str, Any]:
+    """Answers the update that makes the run wait for an approval: no code and no argument value is in it."""
+    approval = decision.approval
+    if approval is None:
+        raise RuntimeError("AUTH_REQUIRED came without an approval")
+    return {
+        "awaiting_approval": True,
+        "approval_id": approval.id,
+        "approval_hash": approval.args_hash,
+        "approval_state": ApprovalState(
+            state=approval.state,
+            approval_class=approval.approval_class,
+            tool=approval.tool,
+            risk=approval.risk,
+            expire_us=approval.expire_us,
+        ),
+    }
+
+
+def rfc3339(microseconds: int) -> str:
+    """Answers a time as protobuf's JSON form writes it."""
+    return (_EPOCH + timedelta(microseconds=microseconds)).isoformat().replace("+00:00", "Z")
+
+
+async def emit_step(context: TurnContext, step: StepState) -> None:
+    """Tells that a step stands somewhere else now."""
+    await context.events.emit(
+        "step",
+        {
+            "step_id": step["id"],
+            "description": step["description"],
+            "status": step["status"],
+            "tries": step["tries"],
+        },
+        key=f"step:{step['id']}:{step['status']}:{step['tries']}",
+    )
+
+
+async def emit_decision(context: TurnContext, tool: ProposedTool, decision: GateDecision, *, key: str) -> None:
+    """Tells RiskGate's decision."""
+    await context.events.emit(
+        "risk_decision",
+        {
+            "tool": tool["name"],
+            "tool_call_id": tool["tool_call_id"],
+            "decision": decision.decision,
+            "reasons": [reason.text(context.language) for reason in decision.reasons],
+            "decision_id": decision.decision_id,
+            "policy_ids": list(decision.policy_ids),
+        },
+        key=key,
+    )
+
+
+async def approval_standing(context: TurnContext, approval_id: str) -> str:
+    """Answers the state of an approval by name: UNKNOWN where there is none for this user, UNASKED without RiskGate."""
+    try:
+        return (await context.gate.get_approval(approval_id)).state
+    except GateRefusedError:
+        return "UNKNOWN"
+    except GateUnavailableError:
+        return "UNASKED"

@@ -1,0 +1,126 @@
+"""ApprovalHandler: passes a person's answer on, or looks up one given elsewhere, and acts on the approval's state.
+
+RiskGate checks the seven factors. A yes leads to Tools, which evaluates again with the approval (effects.md, 6);
+everything unclear keeps the approval and the run waiting.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from langgraph.runtime import Runtime
+from langgraph.types import Command
+
+from phylactery_agent.graph.common import (
+    APPROVAL_CLEARED,
+    AWAITING_APPROVAL,
+    GATE_UNAVAILABLE,
+    approval_standing,
+    proposal,
+)
+from phylactery_agent.graph.state import AgentState
+from phylactery_agent.ports import GateRefusedError, GateUnavailableError, TurnContext
+from phylactery_agent.static.grammar import ApprovalReply, parse_reply
+from phylactery_agent.texts import error_text, say
+
+Outcome = Command[Literal["Tools", "Supervisor", "Finalizer"]]
+_DIRECTIVES = {"REJECTED": "rejected", "EXPIRED": "expired", "CANCELLED": "cancelled"}
+
+
+async def approval_handler(
+    state: AgentState, runtime: Runtime[TurnContext]
+) -> Command[Literal["Tools", "Supervisor", "Finalizer"]]:
+    """Answers the approval that waits, if it is the one that was named."""
+    context = runtime.context
+    reply = parse_reply(state["incoming"]["text"])
+    waiting = str(state["approval_id"])
+    if reply is not None and reply.approval_id != waiting:
+        return await _wrong_id(state, context, reply.approval_id)
+    try:
+        return await _by_state(state, context, await _answer(state, context, reply))
+    except GateUnavailableError:
+        note = say("gate_unavailable_waiting", state["language"], approval_id=waiting)
+        return _keep_waiting(state, note, reason=GATE_UNAVAILABLE)
+    except GateRefusedError as error:
+        return await _refused(state, context, error)
+
+
+async def _answer(state: AgentState, context: TurnContext, reply: ApprovalReply | None) -> str:
+    """Answers the approval's state after the answer; "" where a yes came without its code and none is in yet."""
+    waiting, thread_id = str(state["approval_id"]), state["thread_id"]
+    if reply is not None and reply.verb == "reject":
+        return (await context.gate.reject(waiting, reason="", thread_id=thread_id)).state
+    if reply is not None and context.reply_code:
+        args_hash = str(state["approval_hash"])
+        answered = await context.gate.approve(
+            waiting, args_hash=args_hash, code=context.reply_code, thread_id=thread_id
+        )
+        return answered.state
+    current = (await context.gate.get_approval(waiting)).state
+    # The code lives only as long as its turn; after a crash the yes may have been taken, or it has to come again.
+    return "" if reply is not None and current == "PENDING" else current
+
+
+async def _by_state(state: AgentState, context: TurnContext, approval: str) -> Outcome:
+    if approval in {"APPROVED", "REDEEMED"}:
+        # REDEEMED: an earlier attempt of this very call got that far. Its ledger row tells Tools what is left to do.
+        known = state["approval_state"]
+        return Command(
+            goto="Tools",
+            update={
+                "awaiting_approval": False,
+                "approval_state": None if known is None else {**known, "state": "APPROVED"},
+            },
+        )
+    if approval in _DIRECTIVES:
+        return await _close(state, context, _DIRECTIVES[approval])
+    language, waiting = state["language"], state["approval_id"]
+    known = state["approval_state"]
+    tool = "" if known is None else known["tool"]
+    note = say("still_pending", language, approval_id=waiting, tool=tool) if approval else say("code_missing", language)
+    return _keep_waiting(state, note)
+
+
+async def _refused(state: AgentState, context: TurnContext, error: GateRefusedError) -> Outcome:
+    if error.reason == "CODE_MISMATCH" and error.metadata.get("attempts_left", "0") != "0":
+        left, waiting = error.metadata["attempts_left"], state["approval_id"]
+        return _keep_waiting(state, say("code_wrong", state["language"], left=left, approval_id=waiting))
+    if error.reason == "APPROVAL_NOT_PENDING":
+        return await _by_state(state, context, error.metadata.get("state", "CANCELLED"))
+    if error.reason == "APPROVAL_EXPIRED":
+        return await _close(state, context, "expired")
+    if error.reason in {"CODE_MISMATCH", "APPROVAL_NOT_FOUND"}:
+        return await _close(state, context, "cancelled")
+    why = error_text(error.reason, state["language"])
+    note = say("approval_refused", state["language"], why=why, approval_id=state["approval_id"])
+    return _keep_waiting(state, note)
+
+
+async def _wrong_id(state: AgentState, context: TurnContext, given: str) -> Outcome:
+    language = state["language"]
+    why = say(f"state_{await approval_standing(context, given)}", language)
+    note = say("approval_wrong_id", language, given=given, why=why, approval_id=state["approval_id"])
+    return _keep_waiting(state, note)
+
+
+async def _close(state: AgentState, context: TurnContext, directive: str) -> Outcome:
+    """Clears proposal, approval and flags, and tells Supervisor."""
+    tool = proposal(state)
+    row = await context.ledger.find(tool["tool_call_id"])
+    if row is None or row.state in {"proposed", "denied"}:
+        await context.ledger.deny(tool["tool_call_id"], error_code=directive.upper())
+    elif row.state == "started":
+        # Started, but the gate was away before it could redeem: a closed approval was never redeemed, nothing ran.
+        await context.ledger.finish(tool["tool_call_id"], status="error", output="", error_code=directive.upper())
+    note = say(directive, state["language"], tool=tool["name"], approval_id=state["approval_id"])
+    return Command(
+        goto="Supervisor",
+        update={**APPROVAL_CLEARED, "directive": directive, "notes": [*state["notes"], note]},
+    )
+
+
+def _keep_waiting(state: AgentState, note: str, *, reason: str = AWAITING_APPROVAL) -> Outcome:
+    return Command(
+        goto="Finalizer",
+        update={"run_status": "suspended", "finish_reason": reason, "notes": [*state["notes"], note]},
+    )

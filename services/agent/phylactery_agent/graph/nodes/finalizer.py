@@ -1,0 +1,41 @@
+"""Finalizer: says in one message what the turn came to, and ends it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from langgraph.runtime import Runtime
+from langgraph.types import Command
+
+from phylactery_agent.graph.common import stable_id, with_message
+from phylactery_agent.graph.state import AgentState, ChatMessage, Reply
+from phylactery_agent.ports import TurnContext
+from phylactery_agent.static.intents import talk_kind
+from phylactery_agent.texts import say, tool_list
+from phylactery_agent.tools.registry import TOOL_REGISTRY
+
+
+async def finalizer(state: AgentState, runtime: Runtime[TurnContext]) -> Command[Literal["__end__"]]:
+    """Writes the reply under an id that depends on run and turn alone, so that it is said once."""
+    running = state["run_status"] == "running"
+    text = "\n\n".join(state["notes"]) if state["notes"] else _talk(state)
+    reply = Reply(id=stable_id("msg", state["run_id"], state["turn_id"]), text=text)
+    await runtime.context.events.emit("message", {"message_id": reply["id"], "text": text}, key="message")
+    return Command(
+        goto="__end__",
+        update={
+            "reply": reply,
+            "messages": with_message(state["messages"], ChatMessage(id=reply["id"], role="assistant", content=text)),
+            "notes": [],
+            "directive": "",
+            "run_status": "done" if running else state["run_status"],
+            "finish_reason": "ANSWERED" if running else state["finish_reason"],
+        },
+    )
+
+
+def _talk(state: AgentState) -> str:
+    """Answers small talk; with help, what the agent can do."""
+    language = state["language"]
+    kind = talk_kind(state["incoming"]["text"]) or "help"
+    return say(kind, language, tools=tool_list(TOOL_REGISTRY.values(), language))

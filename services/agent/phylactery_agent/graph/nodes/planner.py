@@ -1,0 +1,83 @@
+"""Planner: turns a request into steps by the static rules, and finds another reading for a step that failed."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from langgraph.runtime import Runtime
+from langgraph.types import Command
+
+from phylactery_agent.graph.common import emit_step, fingerprint
+from phylactery_agent.graph.state import MAX_TRIES, AgentState, PlannedStep, StepState
+from phylactery_agent.ports import TurnContext
+from phylactery_agent.static.rules import PlannedCall, read_request
+from phylactery_agent.texts import say, tool_list
+from phylactery_agent.tools.registry import TOOL_REGISTRY
+
+
+async def planner(state: AgentState, runtime: Runtime[TurnContext]) -> Command[Literal["Supervisor"]]:
+    """Plans, and hands the plan to Supervisor, who owns it."""
+    update = _replan(state) if state["directive"] == "replan" else _plan(state)
+    for planned in update.get("plan", []):
+        step = update["steps"][planned["id"]]
+        if step["status"] == "pending":
+            await emit_step(runtime.context, step)
+    return Command(goto="Supervisor", update={"agent_mode": "planning", **update})
+
+
+def _plan(state: AgentState) -> dict[str, Any]:
+    request = state["incoming"]["text"]
+    reading = read_request(request)
+    if not reading.clauses:
+        language = state["language"]
+        note = say("unknown", language, clause=reading.unknown, tools=tool_list(TOOL_REGISTRY.values(), language))
+        return {"plan": [], "steps": {}, "directive": "unknown", "notes": [*state["notes"], note]}
+    first = state["budgets"]["step_numbers"] + 1
+    plan: list[PlannedStep] = []
+    steps: dict[str, StepState] = {}
+    for clause, readings in enumerate(reading.clauses):
+        planned, step = _step(f"s{first + clause}", readings[0], clause)
+        plan.append(planned)
+        steps[step["id"]] = step
+    budgets = {**state["budgets"], "replans": 0, "step_numbers": first + len(plan) - 1}
+    return {
+        "request": request,
+        "plan": plan,
+        "steps": steps,
+        "current_step": None,
+        "tried": [],
+        "directive": "",
+        "budgets": budgets,
+    }
+
+
+def _replan(state: AgentState) -> dict[str, Any]:
+    """Replaces the failed step by the next reading of its clause that was not tried yet."""
+    failed = next(step for step in state["plan"] if state["steps"][step["id"]]["status"] == "failed")
+    clauses = read_request(state["request"]).clauses
+    readings = clauses[failed["clause"]] if failed["clause"] < len(clauses) else ()
+    other = next((call for call in readings if fingerprint(call.tool, call.args) not in state["tried"]), None)
+    if other is None:
+        return {"directive": "no_alternative"}
+    number = state["budgets"]["step_numbers"] + 1
+    planned, step = _step(f"s{number}", other, failed["clause"])
+    return {
+        "plan": [planned if known["id"] == failed["id"] else known for known in state["plan"]],
+        "steps": {**state["steps"], step["id"]: step},
+        "directive": "",
+        "budgets": {**state["budgets"], "step_numbers": number},
+    }
+
+
+def _step(step_id: str, call: PlannedCall, clause: int) -> tuple[PlannedStep, StepState]:
+    planned = PlannedStep(id=step_id, tool=call.tool, args=call.args, clause=clause)
+    step = StepState(
+        id=step_id,
+        description=call.text,
+        status="pending",
+        tries=0,
+        max_tries=MAX_TRIES,
+        result_pointer=None,
+        last_error=None,
+    )
+    return planned, step

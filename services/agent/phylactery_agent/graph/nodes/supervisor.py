@@ -1,0 +1,232 @@
+"""Supervisor: owns the plan. It delegates the next step, re-plans, asks, or ends the turn with a named reason."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, Literal
+
+from langgraph.runtime import Runtime
+from langgraph.types import Command
+
+from phylactery_agent.graph.common import (
+    AWAITING_APPROVAL,
+    AWAITING_USER_INPUT,
+    EFFECT_IN_DOUBT,
+    approval_standing,
+    emit_step,
+    with_step,
+)
+from phylactery_agent.graph.state import (
+    MAX_REPLANS,
+    MAX_SUPERSTEPS,
+    MAX_TOOL_CALLS,
+    AgentState,
+    StepState,
+    StepStatus,
+)
+from phylactery_agent.ports import TurnContext
+from phylactery_agent.static.grammar import parse_reply
+from phylactery_agent.static.intents import APPROVAL_DECIDED, is_continue
+from phylactery_agent.texts import error_text, say
+
+Outcome = Command[Literal["Planner", "Executor", "Finalizer"]]
+
+STEPS_OF_A_CALL: Final = 6
+"""Supersteps from here to the end of the turn with one call more: Executor, RiskGate, Tools, Interpreter, Supervisor,
+Finalizer. Where fewer are left, nothing new is begun."""
+_CLOSED: Final = {
+    "rejected": "APPROVAL_REJECTED",
+    "cancelled": "APPROVAL_CANCELLED",
+    "expired": "APPROVAL_EXPIRED",
+}
+
+
+async def supervisor(
+    state: AgentState, runtime: Runtime[TurnContext]
+) -> Command[Literal["Planner", "Executor", "Finalizer"]]:
+    """Acts on what it is told, otherwise goes on with the plan."""
+    directive = state["directive"]
+    if directive in _CLOSED:
+        return await _closed(state, runtime.context, _CLOSED[directive])
+    return await _ACTIONS.get(directive, _go_on)(state, runtime.context)
+
+
+async def _go_on(state: AgentState, context: TurnContext) -> Outcome:
+    """Takes the plan one step further."""
+    steps = [state["steps"][planned["id"]] for planned in state["plan"]]
+    stop = _stopped(state, steps)
+    if stop is not None:
+        return stop
+    step = _first(steps, "running") or _first(steps, "pending")
+    if step is None:
+        nothing = [] if steps or state["notes"] else [say("nothing_to_do", state["language"])]
+        return _end(state, "done", "ANSWERED", nothing)
+    spent = _spent(state)
+    if spent is not None:
+        return spent
+    running = StepState(**{**step, "status": "running"})
+    await emit_step(context, running)
+    return Command(
+        goto="Executor",
+        update={
+            "current_step": step["id"],
+            "steps": with_step(state, running),
+            "directive": "",
+            "awaiting_user_input": False,
+        },
+    )
+
+
+def _stopped(state: AgentState, steps: list[StepState]) -> Outcome | None:
+    """Answers how a plan with a blocked or failed step ends; None where it goes on."""
+    if _first(steps, "blocked") is not None:
+        return _end(state, "done", "BLOCKED", _not_done(state))
+    failed = _first(steps, "failed")
+    if failed is None:
+        return None
+    if failed["last_error"] == EFFECT_IN_DOUBT:
+        return _end(state, "failed", EFFECT_IN_DOUBT, _not_done(state))
+    return _replan_or_ask(state)
+
+
+def _spent(state: AgentState) -> Outcome | None:
+    """Answers how the turn ends where one call more would pass a budget; None where there is room."""
+    budgets, language = state["budgets"], state["language"]
+    if budgets["tool_calls"] >= MAX_TOOL_CALLS:
+        limit = say("tool_limit", language, limit=MAX_TOOL_CALLS)
+        return _end(state, "failed", "TOOL_CALL_LIMIT", [*_not_done(state), limit])
+    if budgets["supersteps"] + 1 + STEPS_OF_A_CALL > MAX_SUPERSTEPS:
+        limit = say("step_limit", language, limit=MAX_SUPERSTEPS)
+        return _ask(state, [*_not_done(state), limit], reason="STEP_LIMIT")
+    return None
+
+
+def _replan_or_ask(state: AgentState) -> Outcome:
+    budgets = state["budgets"]
+    enough = budgets["supersteps"] + 2 + STEPS_OF_A_CALL <= MAX_SUPERSTEPS
+    if budgets["replans"] >= MAX_REPLANS or not enough:
+        return _ask_after_failure(state)
+    return Command(
+        goto="Planner",
+        update={"directive": "replan", "budgets": {**budgets, "replans": budgets["replans"] + 1}},
+    )
+
+
+def _ask_after_failure(state: AgentState) -> Outcome:
+    """Tells what was done, what failed and why, and asks."""
+    language = state["language"]
+    notes = [
+        say(
+            "step_failed",
+            language,
+            step=step["description"],
+            tries=step["tries"],
+            error=error_text(step["last_error"] or "", language),
+        )
+        for planned in state["plan"]
+        if (step := state["steps"][planned["id"]])["status"] == "failed"
+    ]
+    return _ask(state, [*notes, *_not_done(state), say("ask_help", language)])
+
+
+async def _closed(state: AgentState, context: TurnContext, reason: str) -> Outcome:
+    """Ends after an approval that did not come: its step is blocked, and what may depend on it is not begun."""
+    steps = state["steps"]
+    current = state["current_step"]
+    if current is not None and current in steps:
+        blocked = StepState(**{**steps[current], "status": "blocked", "last_error": reason})
+        await emit_step(context, blocked)
+        steps = with_step(state, blocked)
+    return _end(state, "done", reason, _not_done(state), steps=steps)
+
+
+async def _user_input(state: AgentState, context: TurnContext) -> Outcome:
+    """Takes the answer to what was asked: go on, something else to do, or just talk."""
+    text = state["incoming"]["text"]
+    if state["intent"] == APPROVAL_DECIDED:
+        return _ask(state, [say("nothing_waits_at_all", state["language"])])
+    if parse_reply(text) is not None:
+        return await _explain_reply(state, context)
+    steps = [state["steps"][planned["id"]] for planned in state["plan"]]
+    if is_continue(text) and _first(steps, "pending") and not _first(steps, "failed"):
+        return await _go_on(state, context)
+    answered = {"awaiting_user_input": False, "directive": ""}
+    if state["intent"] == "conversation":
+        return Command(goto="Finalizer", update={**answered, "plan": [], "steps": {}, "current_step": None})
+    return Command(goto="Planner", update={**answered, "plan": [], "steps": {}, "current_step": None})
+
+
+async def _waiting(state: AgentState, _context: TurnContext) -> Outcome:
+    approval = state["approval_state"]
+    note = say(
+        "approval_waiting",
+        state["language"],
+        approval_id=state["approval_id"],
+        tool=approval["tool"] if approval else "",
+    )
+    return _end(state, "suspended", AWAITING_APPROVAL, [note])
+
+
+async def _explain_reply(state: AgentState, context: TurnContext) -> Outcome:
+    """Says why a strict reply is refused while nothing waits. It reads at RiskGate and changes nothing there."""
+    reply = parse_reply(state["incoming"]["text"])
+    given = "" if reply is None else reply.approval_id
+    why = await approval_standing(context, given)
+    note = say("nothing_waits", state["language"], given=given, why=say(f"state_{why}", state["language"]))
+    if state["awaiting_user_input"]:
+        return _ask(state, [note])
+    return _end(state, "done", "NOTHING_WAITS", [note])
+
+
+def _first(steps: list[StepState], status: StepStatus) -> StepState | None:
+    return next((step for step in steps if step["status"] == status), None)
+
+
+def _not_done(state: AgentState) -> list[str]:
+    left = [
+        state["steps"][planned["id"]]["description"]
+        for planned in state["plan"]
+        if state["steps"][planned["id"]]["status"] == "pending"
+    ]
+    return [say("not_done", state["language"], steps="; ".join(left))] if left else []
+
+
+def _ask(state: AgentState, notes: list[str], *, reason: str = AWAITING_USER_INPUT) -> Outcome:
+    return _end(state, "suspended", reason, notes, awaiting_user_input=True)
+
+
+def _end(
+    state: AgentState,
+    status: Literal["done", "suspended", "failed"],
+    reason: str,
+    notes: list[str],
+    **update: Any,
+) -> Outcome:
+    return Command(
+        goto="Finalizer",
+        update={
+            "run_status": status,
+            "finish_reason": reason,
+            "notes": [*state["notes"], *notes],
+            "directive": "",
+            "awaiting_user_input": False,
+            **update,
+        },
+    )
+
+
+async def _unknown(state: AgentState, _context: TurnContext) -> Outcome:
+    return _ask(state, [])
+
+
+async def _no_alternative(state: AgentState, _context: TurnContext) -> Outcome:
+    return _ask_after_failure(state)
+
+
+_ACTIONS: Final[Mapping[str, Callable[[AgentState, TurnContext], Awaitable[Outcome]]]] = {
+    "approval_waiting": _waiting,
+    "approval_reply": _explain_reply,
+    "user_input": _user_input,
+    "unknown": _unknown,
+    "no_alternative": _no_alternative,
+}

@@ -1,0 +1,218 @@
+"""The secured graph's state: everything a run needs to go on in another process, as plain JSON values.
+
+The merged table of design/agent.md (seeds 000 and 001). No LangChain object, no permit and no code is ever in it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal, TypedDict
+
+from phylactery_agent.ports import Language, Turn
+
+MAX_TRIES: Final = 3
+MAX_REPLANS: Final = 2
+MAX_SUPERSTEPS: Final = 25
+MAX_TOOL_CALLS: Final = 12
+WINDOW_MESSAGES: Final = 20
+AUDIT_TRAIL_LENGTH: Final = 50
+
+StepStatus = Literal["pending", "running", "done", "failed", "blocked"]
+RunStatus = Literal["running", "done", "suspended", "failed"]
+AgentMode = Literal["consulting", "planning", "execution"]
+
+
+class ChatMessage(TypedDict):
+    """One message of the window."""
+
+    id: str
+    role: str
+    content: str
+
+
+class PlannedStep(TypedDict):
+    """One step of the plan: which tool it calls with what, and which part of the request it serves."""
+
+    id: str
+    tool: str
+    args: dict[str, Any]
+    clause: int
+
+
+class StepState(TypedDict):
+    """How far one step came."""
+
+    id: str
+    description: str
+    status: StepStatus
+    tries: int
+    max_tries: int
+    result_pointer: str | None
+    last_error: str | None
+
+
+class ProposedTool(TypedDict):
+    """The proposal on its way to RiskGate: raw arguments, their RFC 8785 form and its hash."""
+
+    name: str
+    args: dict[str, Any]
+    canonical_args: str
+    args_hash: str
+    tool_call_id: str
+    step_id: str
+    schema_hash: str
+
+
+class ToolResult(TypedDict):
+    """How a tool call ended; size_chars is the original's, whatever became of the text."""
+
+    tool_name: str
+    tool_call_id: str
+    output: str
+    status: Literal["success", "error", "evicted"]
+    evicted: bool
+    pointer: str | None
+    size_chars: int
+    rehydration_allowed: bool
+    metadata: dict[str, Any]
+
+
+class ApprovalState(TypedDict):
+    """The approval the run waits for, without code and without argument values."""
+
+    state: str
+    approval_class: str
+    tool: str
+    risk: str
+    expire_us: int
+
+
+class SecurityContext(TypedDict):
+    """Who asks and with which narrowed means."""
+
+    permissions_level: str
+    allowed_tools: list[str]
+    session_token_hash: str
+    is_sanitized: bool
+
+
+class Budgets(TypedDict):
+    """What was used: supersteps in this turn; tool calls, re-plans and step numbers in the run."""
+
+    supersteps: int
+    tool_calls: int
+    replans: int
+    step_numbers: int
+
+
+class Incoming(TypedDict):
+    """The message that woke the graph; the text is empty when an approval was decided elsewhere."""
+
+    id: str
+    text: str
+
+
+class Reply(TypedDict):
+    """What the agent says at the end of the turn."""
+
+    id: str
+    text: str
+
+
+class AgentState(TypedDict):
+    """The whole state of a thread in the secured graph."""
+
+    thread_id: str
+    user_id: str
+    tenant: str
+    run_id: str
+    turn_id: str
+    language: Language
+    agent_mode: AgentMode
+    intent: str
+    pathway: str
+    messages: list[ChatMessage]
+    incoming: Incoming
+    request: str
+    plan: list[PlannedStep]
+    current_step: str | None
+    steps: dict[str, StepState]
+    tried: list[str]
+    proposed_tool: ProposedTool | None
+    queued_tools: list[ProposedTool]
+    last_tool_result: ToolResult | None
+    awaiting_approval: bool
+    approval_id: str | None
+    approval_hash: str | None
+    approval_state: ApprovalState | None
+    awaiting_user_input: bool
+    directive: str
+    notes: list[str]
+    security_context: SecurityContext
+    do_not_store: bool
+    audit_trail: list[str]
+    budgets: Budgets
+    run_status: RunStatus
+    finish_reason: str
+    reply: Reply | None
+
+
+def new_run_input(turn: Turn) -> dict[str, Any]:
+    """Answers the graph's input for a new run: every field of the run before is reset."""
+    fresh = AgentState(
+        thread_id=turn.thread_id,
+        user_id=turn.user_id,
+        tenant=turn.tenant,
+        run_id=turn.run_id,
+        turn_id=turn.turn_id,
+        language=turn.language,
+        agent_mode="consulting",
+        intent=turn.intent,
+        pathway=turn.pathway,
+        messages=[
+            ChatMessage(id=str(message["id"]), role=str(message["role"]), content=str(message["content"]))
+            for message in turn.window
+        ][-WINDOW_MESSAGES:],
+        incoming=Incoming(id=turn.turn_id, text=turn.text),
+        request="",
+        plan=[],
+        current_step=None,
+        steps={},
+        tried=[],
+        proposed_tool=None,
+        queued_tools=[],
+        last_tool_result=None,
+        awaiting_approval=False,
+        approval_id=None,
+        approval_hash=None,
+        approval_state=None,
+        awaiting_user_input=False,
+        directive="",
+        notes=[],
+        security_context=SecurityContext(
+            permissions_level=turn.permissions_level,
+            allowed_tools=list(turn.allowed_tools),
+            session_token_hash=turn.session_token_hash,
+            is_sanitized=False,
+        ),
+        do_not_store=False,
+        audit_trail=[],
+        budgets=Budgets(supersteps=0, tool_calls=0, replans=0, step_numbers=0),
+        run_status="running",
+        finish_reason="",
+        reply=None,
+    )
+    return dict(fresh)
+
+
+def reentry_input(turn: Turn) -> dict[str, Any]:
+    """Answers the graph's input when a suspended run goes on: the new message and nothing else of the run."""
+    return {
+        "turn_id": turn.turn_id,
+        "language": turn.language,
+        "intent": turn.intent,
+        "pathway": turn.pathway,
+        "incoming": Incoming(id=turn.turn_id, text=turn.text),
+        "run_status": "running",
+        "finish_reason": "",
+        "reply": None,
+    }

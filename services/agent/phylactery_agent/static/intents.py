@@ -1,0 +1,79 @@
+"""What a message is: language, intent and pathway, once, at the edge. Router dispatches on it and never asks again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from phylactery_agent.ports import Language
+from phylactery_agent.static.expressions import Expression, expression
+from phylactery_agent.static.grammar import parse_reply
+from phylactery_agent.static.language import detect_language
+from phylactery_agent.static.rules import read_request
+
+IntentName = Literal["conversation", "task", "approval_reply"]
+TalkKind = Literal["greeting", "thanks", "farewell", "help", "empty"]
+APPROVAL_DECIDED: Final = "approval_decided"
+"""The intent of a turn that no person's words opened: the approval was decided at RiskGate, or its time is over."""
+
+_HELP: Final = (
+    r"ayuda|help|(?:qu[eé]|what)\s+(?:puedes|sabes|can\s+you)\s*(?:hacer|do)?|what\s+do\s+you\s+do"
+    r"|(?:qui[eé]n\s+eres|who\s+are\s+you)(?:\s+t[uú])?"
+)
+_THANKS: Final = (
+    r"(?:muchas\s+|mil\s+)?gracias(?:\s+.{0,40})?"
+    r"|thanks?(?:\s+you)?(?:\s+(?:so|very)\s+much|\s+a\s+lot)?(?:\s+.{0,40})?"
+    r"|ok|okay|vale|perfecto|perfect|great|genial|de\s+acuerdo"
+)
+_FAREWELL: Final = r"adi[oó]s|hasta\s+(?:luego|ma[nñ]ana|pronto)|chao|bye(?:\s+bye)?|goodbye|see\s+you(?:\s+later)?"
+_GREETING: Final = (
+    r"(?:hola|buenas|buenos\s+d[ií]as|buenas\s+(?:tardes|noches)|hello|hi|hey|good\s+(?:morning|afternoon|evening))"
+    r"(?:[\s,]+(?:hola|buenas|there|qu[eé]\s+tal|c[oó]mo\s+est[aá]s|how\s+are\s+you|a\s+todos|agente|agent))*"
+    r"|(?:qu[eé]\s+tal|c[oó]mo\s+est[aá]s|how\s+are\s+you)"
+)
+
+
+def _whole(words: str) -> Expression:
+    return expression(r"(?i)^[¿¡\s]*(?:" + words + r")[\s.!?…]*$")
+
+
+_TALK: Final[tuple[tuple[TalkKind, Expression], ...]] = (
+    ("help", _whole(_HELP)),
+    ("thanks", _whole(_THANKS)),
+    ("farewell", _whole(_FAREWELL)),
+    ("greeting", _whole(_GREETING)),
+)
+_CONTINUE = expression(
+    r"(?i)^[\s¡]*(?:contin[uú]a|continuar|sigue|seguir|adelante|s[ií]|continue|go\s+on|go\s+ahead|yes|proceed)[\s.!]*$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What a message is."""
+
+    language: Language
+    intent: IntentName
+    pathway: str
+
+
+def classify(text: str, fallback: Language = "es") -> Intent:
+    """Answers language, intent and pathway of a message; fallback is the language where the words do not tell."""
+    language = detect_language(text, fallback)
+    if parse_reply(text) is not None:
+        return Intent(language, "approval_reply", "tool_intent")
+    if read_request(text).clauses or talk_kind(text) is None:
+        return Intent(language, "task", "tool_intent")
+    return Intent(language, "conversation", "text_fast_path")
+
+
+def talk_kind(text: str) -> TalkKind | None:
+    """Answers which kind of small talk a text is, None for anything else."""
+    if not text.strip():
+        return "empty"
+    return next((kind for kind, words in _TALK if words.match(text)), None)
+
+
+def is_continue(text: str) -> bool:
+    """Says whether a text asks to go on with what was begun."""
+    return _CONTINUE.match(text) is not None

@@ -1,0 +1,35 @@
+"""Which of the two languages a text is in, by its common words and its letters."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from phylactery_agent.ports import Language
+from phylactery_agent.static.expressions import expression
+
+_WORD = expression(r"\pL+")
+_SPANISH_LETTERS: Final = frozenset("ñ¿¡áéíóúü")
+_SPANISH_WORDS: Final = """
+el la los las un una de del en y o a al que qué con para por favor se me mi lo es está hola gracias adiós adios buenos
+buenas días dias tardes noches luego después despues lee leer léeme muestra muéstrame enseña abre escribe guarda graba
+añade agrega anexa repite eco di fichero archivo salida resultado contenido desde hasta puedes quién eres ayuda sigue
+continúa continua sí vale aprobar rechazar cómo como estás
+"""
+_ENGLISH_WORDS: Final = """
+the a an of in on and or to into that what with for please is are me my it hello hi hey thanks thank you bye goodbye
+good morning evening afternoon then after read show display open cat write save store append add echo repeat say file
+output contents content from until can could who help continue go yes approve reject how
+"""
+_SPANISH: Final = frozenset(_SPANISH_WORDS.split())
+_ENGLISH: Final = frozenset(_ENGLISH_WORDS.split())
+
+
+def detect_language(text: str, fallback: Language = "es") -> Language:
+    """Answers the language with more signs in the text; fallback where neither has more."""
+    lowered = text.lower()
+    words = [word.group() for word in _WORD.finditer(lowered)]
+    spanish = sum(word in _SPANISH for word in words) + sum(letter in _SPANISH_LETTERS for letter in lowered)
+    english = sum(word in _ENGLISH for word in words)
+    if spanish == english:
+        return fallback
+    return "es" if spanish > english else "en"

@@ -1,0 +1,168 @@
+"""From a request to tool calls, by the patterns the tools declare themselves.
+
+A request is cut into clauses at connectors outside quotes, where the next clause opens with a tool's verb. Every
+clause gives an ordered list of readings: the first is planned, the others serve when it failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from phylactery_agent.static.expressions import Expression, expression
+from phylactery_agent.tools.contract import Pattern, ToolSpec
+from phylactery_agent.tools.registry import TOOL_REGISTRY
+
+RULES_VERSION: Final = 1
+MAX_REQUEST_CHARS: Final = 20_000
+_QUOTES: Final = {'"': '"', "'": "'", "«": "»", "“": "”", "`": "`"}
+_STRONG = expression(
+    r"(?i)\s*(?:;|\n|,?\s+(?:y\s+)?(?:luego|despu[eé]s|a\s+continuaci[oó]n)\s|,?\s+(?:and\s+)?(?:then|afterwards)\s)\s*"
+)
+_WEAK = expression(r"(?i)\s*(?:,\s+|,?\s+(?:y|and)\s+(?:tambi[eé]n\s+|also\s+)?)")
+_LEADING = expression(
+    r"(?i)^(?:[¿¡\s]+|(?:por\s+favor|please|hola|hello|hi|hey),?\s+|(?:me\s+)?(?:puedes|podr[ií]as)\s+"
+    r"|(?:can|could|would)\s+you\s+|quiero\s+que\s+(?:me\s+)?|primero,?\s+|first,?\s+)+"
+)
+_TRAILING = expression(r"(?i)(?:,?\s+(?:por\s+favor|please))[.!?\s]*$")
+_END = ".!?,;:"
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCall:
+    """One reading of one clause."""
+
+    tool: str
+    args: dict[str, Any]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the rules made of a request: the readings per clause, or the clause nobody understands."""
+
+    clauses: tuple[tuple[PlannedCall, ...], ...]
+    unknown: str = ""
+
+
+def read_request(text: str) -> Reading:
+    """Answers the reading of a request; the first cut in which every clause is understood wins."""
+    cleaned = _clean(text[:MAX_REQUEST_CHARS])
+    unknown = cleaned
+    for number, cut in enumerate((_cut(cleaned, weak=True), _cut(cleaned, weak=False), [cleaned])):
+        readings = [tuple(_readings(_clean(clause))) for clause in cut]
+        if readings and all(readings):
+            return Reading(tuple(readings))
+        if number == 0:
+            unknown = next((clause for clause, found in zip(cut, readings, strict=True) if not found), cleaned)
+    return Reading((), unknown)
+
+
+def _clean(text: str) -> str:
+    stripped = _LEADING.sub("", text.strip())
+    return _TRAILING.sub("", stripped).strip()
+
+
+def _cut(text: str, *, weak: bool) -> list[str]:
+    """Cuts at connectors outside quotes; strong ones and, if asked, weak ones, where a tool's verb follows."""
+    masked = _without_quotes(text)
+    connectors = [_STRONG, _WEAK] if weak else [_STRONG]
+    spans = sorted((found.start(), found.end()) for connector in connectors for found in connector.finditer(masked))
+    verbs = _verbs(tuple(TOOL_REGISTRY))
+    pieces: list[str] = []
+    begin = 0
+    for start, end in spans:
+        if start <= begin or not verbs.match(_LEADING.sub("", text[end:])):
+            continue
+        pieces.append(text[begin:start])
+        begin = end
+    return [*pieces, text[begin:]]
+
+
+@lru_cache(maxsize=8)
+def _verbs(names: tuple[str, ...]) -> Expression:
+    alternatives = [verb for name in names for verb in TOOL_REGISTRY[name].verbs]
+    return expression(r"(?i)^(?:" + "|".join(alternatives) + r")(?:\s|:)")
+
+
+def _without_quotes(text: str) -> str:
+    """Answers a text of the same length in which quoted parts are underscores; an unclosed quote quotes nothing."""
+    out: list[str] = []
+    index = 0
+    while index < len(text):
+        # An apostrophe inside a word (don't) opens no quote.
+        opens = text[index] in _QUOTES and not (index and text[index - 1].isalnum())
+        close = text.find(_QUOTES[text[index]], index + 1) if opens else -1
+        if close > index:
+            out.append("_" * (close + 1 - index))
+            index = close + 1
+        else:
+            out.append(text[index])
+            index += 1
+    return "".join(out)
+
+
+def _readings(clause: str) -> list[PlannedCall]:
+    """Answers what a clause can mean, best first: without the sentence's end mark, then as typed.
+
+    Only reads have a second reading: nobody asked to write to a file whose name was guessed.
+    """
+    found: list[PlannedCall] = []
+    for variant in dict.fromkeys((clause.rstrip(_END), clause)):
+        call = next((call for spec in TOOL_REGISTRY.values() for call in _calls(spec, variant, clause)), None)
+        if call is None or any(call.args == known.args for known in found):
+            continue
+        if not found or TOOL_REGISTRY[call.tool].contract.effect == "read":
+            found.append(call)
+    return found
+
+
+def _calls(spec: ToolSpec, variant: str, clause: str) -> Iterator[PlannedCall]:
+    for pattern in spec.patterns:
+        # Free text keeps its own end mark: "echo hello!" says "hello!".
+        text = clause if _ends_free(pattern) else variant
+        found = _compiled(pattern.expression).match(text)
+        args = None if found is None else _arguments(spec, pattern, found.groupdict())
+        if args is not None:
+            yield PlannedCall(spec.name, args, text)
+
+
+def _ends_free(pattern: Pattern) -> bool:
+    return pattern.expression.endswith(".+)")
+
+
+@lru_cache(maxsize=256)
+def _compiled(pattern: str) -> Expression:
+    return expression(r"(?is)^(?:" + pattern + r")$")
+
+
+def _arguments(spec: ToolSpec, pattern: Pattern, groups: dict[str, str | None]) -> dict[str, Any] | None:
+    """Answers the arguments, None where they do not fit the tool."""
+    properties = spec.schema["properties"]
+    args: dict[str, Any] = dict(pattern.fixed)
+    for name, raw in groups.items():
+        if raw is None or name == "until":
+            continue
+        args[name] = int(raw) if properties[name]["type"] == "integer" else _unquote(raw)
+    until = groups.get("until")
+    if until is not None:
+        args.setdefault("offset", 0)
+        args["limit"] = int(until) - args["offset"]
+    if isinstance(args.get("path"), str):
+        args["path"] = args["path"].removeprefix("./")
+    try:
+        spec.args_model.model_validate(args)
+    except ValidationError:
+        return None
+    return args
+
+
+def _unquote(raw: str) -> str:
+    text = raw.strip()
+    if len(text) > 1 and _QUOTES.get(text[0]) == text[-1] and text[-1] not in text[1:-1]:
+        return text[1:-1]
+    return text

@@ -1,0 +1,207 @@
+"""What the agent says, in Spanish and English. Every key exists in both; a test checks it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from phylactery_agent.ports import Language
+from phylactery_agent.tools.contract import ToolSpec
+
+TEXTS: Final[Mapping[str, Mapping[Language, str]]] = {
+    "greeting": {"es": "¡Hola! ¿En qué te ayudo?", "en": "Hello! How can I help?"},
+    "thanks": {"es": "De nada.", "en": "You're welcome."},
+    "farewell": {"es": "¡Hasta luego!", "en": "Goodbye!"},
+    "empty": {"es": "No me ha llegado ningún texto.", "en": "No text reached me."},
+    "help": {"es": "Puedo hacer esto:\n{tools}", "en": "I can do this:\n{tools}"},
+    "unknown": {
+        "es": "No he entendido «{clause}». ¿Me lo dices de otra forma? Puedo hacer esto:\n{tools}",
+        "en": "I did not understand “{clause}”. Could you put it another way? I can do this:\n{tools}",
+    },
+    "result": {"es": "{label}\n{output}", "en": "{label}\n{output}"},
+    "result_kept": {
+        "es": "(El resultado ya lo guarda la memoria.)",
+        "en": "(Memory keeps the result already.)",
+    },
+    "evicted": {
+        "es": "{label}\n{placeholder}\nEmpieza así:\n{head}\n…\nTermina así:\n{tail}\n"
+        "Para leer un tramo: lee la salida {pointer} desde 0 hasta 4000",
+        "en": "{label}\n{placeholder}\nIt starts:\n{head}\n…\nIt ends:\n{tail}\n"
+        "To read a range: read output {pointer} from 0 to 4000",
+    },
+    "step_blocked": {
+        "es": "No he ejecutado {tool}: {reasons}",
+        "en": "I did not run {tool}: {reasons}",
+    },
+    "step_failed": {
+        "es": "No he podido completar «{step}» tras {tries} intento(s): {error}",
+        "en": "I could not complete “{step}” after {tries} attempt(s): {error}",
+    },
+    "ask_help": {
+        "es": "¿Qué prefieres que haga? Puedes darme otra instrucción.",
+        "en": "What would you like me to do? You can give me another instruction.",
+    },
+    "not_done": {"es": "Queda sin hacer: {steps}", "en": "Not done: {steps}"},
+    "approval_required": {
+        "es": "Necesito tu aprobación para {tool} (riesgo {risk}). Responde «APROBAR {approval_id} <código>» o"
+        " «RECHAZAR {approval_id}».",
+        "en": "I need your approval for {tool} (risk {risk}). Answer “APPROVE {approval_id} <code>” or"
+        " “REJECT {approval_id}”.",
+    },
+    "approval_required_other": {
+        "es": "{tool} (riesgo {risk}) necesita la aprobación {approval_id} de otra persona (clase {approval_class}),"
+        " que se responde en RiskGate. Puedes anularla con «RECHAZAR {approval_id}».",
+        "en": "{tool} (risk {risk}) needs approval {approval_id} by another person (class {approval_class}), answered"
+        " at RiskGate. You can withdraw it with “REJECT {approval_id}”.",
+    },
+    "approval_waiting": {
+        "es": "Sigue pendiente la aprobación {approval_id} de {tool}; no he hecho nada más. Respóndela primero:"
+        " «APROBAR {approval_id} <código>» o «RECHAZAR {approval_id}».",
+        "en": "Approval {approval_id} for {tool} is still waiting; I did nothing else. Answer it first:"
+        " “APPROVE {approval_id} <code>” or “REJECT {approval_id}”.",
+    },
+    "still_pending": {
+        "es": "La aprobación {approval_id} de {tool} sigue pendiente.",
+        "en": "Approval {approval_id} for {tool} is still pending.",
+    },
+    "code_missing": {
+        "es": "Se ha perdido el código de tu respuesta. Envíala otra vez, por favor.",
+        "en": "The code of your answer got lost. Please send it again.",
+    },
+    "code_wrong": {
+        "es": "El código no es correcto. Te queda(n) {left} intento(s); la aprobación {approval_id} sigue pendiente.",
+        "en": "The code is wrong. {left} attempt(s) left; approval {approval_id} is still waiting.",
+    },
+    "approval_wrong_id": {
+        "es": "{given} no es la aprobación que espera ({why}). La que espera es {approval_id}.",
+        "en": "{given} is not the approval that waits ({why}). The one that waits is {approval_id}.",
+    },
+    "approval_refused": {
+        "es": "RiskGate no acepta la respuesta: {why}. La aprobación {approval_id} sigue pendiente.",
+        "en": "RiskGate does not take the answer: {why}. Approval {approval_id} is still waiting.",
+    },
+    "nothing_waits": {
+        "es": "No hay ninguna aprobación en espera en esta conversación: {given} {why}.",
+        "en": "No approval waits in this conversation: {given} {why}.",
+    },
+    "nothing_waits_at_all": {
+        "es": "No hay ninguna aprobación en espera en esta conversación.",
+        "en": "No approval waits in this conversation.",
+    },
+    "rejected": {
+        "es": "Cancelado: {tool} no se ha ejecutado porque se rechazó la aprobación {approval_id}.",
+        "en": "Cancelled: {tool} did not run because approval {approval_id} was rejected.",
+    },
+    "cancelled": {
+        "es": "Cancelado: la aprobación {approval_id} se ha cerrado y {tool} no se ha ejecutado.",
+        "en": "Cancelled: approval {approval_id} was closed and {tool} did not run.",
+    },
+    "expired": {
+        "es": "La aprobación {approval_id} ha caducado y {tool} no se ha ejecutado. Pídemelo otra vez si hace falta.",
+        "en": "Approval {approval_id} expired and {tool} did not run. Ask me again if you still need it.",
+    },
+    "gate_unavailable": {
+        "es": "RiskGate no responde, así que no he ejecutado nada. Inténtalo de nuevo dentro de un momento.",
+        "en": "RiskGate does not answer, so I ran nothing. Try again in a moment.",
+    },
+    "gate_unavailable_waiting": {
+        "es": "RiskGate no responde, así que no he ejecutado nada. La aprobación {approval_id} sigue en pie; responde"
+        " otra vez dentro de un momento.",
+        "en": "RiskGate does not answer, so I ran nothing. Approval {approval_id} still stands; answer again in a"
+        " moment.",
+    },
+    "effect_in_doubt": {
+        "es": "No puedo saber si {tool} llegó a hacer su efecto: el proceso se interrumpió en mitad. No lo repito;"
+        " tiene que comprobarlo una persona.",
+        "en": "I cannot tell whether {tool} took effect: the process was interrupted halfway. I do not repeat it; a"
+        " person has to check.",
+    },
+    "step_limit": {
+        "es": "He llegado al límite de pasos de un turno ({limit}). Escribe «continúa» para seguir.",
+        "en": "I reached the limit of steps in one turn ({limit}). Say “continue” to go on.",
+    },
+    "tool_limit": {
+        "es": "He llegado al límite de llamadas a herramientas de una ejecución ({limit}).",
+        "en": "I reached the limit of tool calls in one run ({limit}).",
+    },
+    "nothing_to_do": {"es": "No queda nada por hacer.", "en": "There is nothing left to do."},
+    "state_PENDING": {"es": "está pendiente en otro lugar", "en": "is waiting elsewhere"},
+    "state_APPROVED": {"es": "ya está aprobada", "en": "is approved already"},
+    "state_REDEEMED": {"es": "ya se usó una vez", "en": "was already used once"},
+    "state_REJECTED": {"es": "fue rechazada", "en": "was rejected"},
+    "state_EXPIRED": {"es": "ha caducado", "en": "has expired"},
+    "state_CANCELLED": {"es": "fue anulada", "en": "was cancelled"},
+    "state_UNKNOWN": {"es": "no existe para ti", "en": "does not exist for you"},
+    "state_UNASKED": {"es": "no se puede consultar ahora", "en": "cannot be looked up now"},
+    "risk_low": {"es": "bajo", "en": "low"},
+    "risk_medium": {"es": "medio", "en": "medium"},
+    "risk_high": {"es": "alto", "en": "high"},
+    "risk_critical": {"es": "crítico", "en": "critical"},
+}
+
+ERRORS: Final[Mapping[str, Mapping[Language, str]]] = {
+    "NOT_FOUND": {"es": "no existe ese fichero o carpeta", "en": "there is no such file or folder"},
+    "NOT_A_FILE": {"es": "la ruta no es un fichero", "en": "the path is not a file"},
+    "NOT_UTF8": {"es": "no es texto UTF-8", "en": "it is not UTF-8 text"},
+    "FILE_TOO_LARGE": {"es": "el fichero es demasiado grande", "en": "the file is too large"},
+    "PATH_INVALID": {"es": "la ruta no es válida", "en": "the path is not valid"},
+    "PATH_OUTSIDE_SANDBOX": {
+        "es": "la ruta sale de la carpeta de trabajo",
+        "en": "the path leaves the working folder",
+    },
+    "ACCESS_DENIED": {"es": "el sistema niega el acceso", "en": "the system denies access"},
+    "IO_ERROR": {"es": "el disco ha dado un error", "en": "the disk reported an error"},
+    "TIMEOUT": {"es": "ha tardado demasiado", "en": "it took too long"},
+    "TOOL_FAILED": {"es": "la herramienta ha fallado", "en": "the tool failed"},
+    "EFFECT_UNKNOWN": {
+        "es": "el fichero cambió tras una escritura sin terminar",
+        "en": "the file changed after an unfinished write",
+    },
+    "MEMORY_UNAVAILABLE": {"es": "la memoria no responde", "en": "the memory service does not answer"},
+    "OUTPUT_NOT_FOUND": {"es": "no existe esa salida", "en": "there is no such output"},
+    "RANGE_PAST_END": {"es": "el tramo empieza pasado el final", "en": "the range starts past the end"},
+    "TOO_MANY_PENDING": {
+        "es": "ya hay demasiadas aprobaciones en espera; responde antes esas",
+        "en": "too many approvals wait already; answer those first",
+    },
+    "APPROVAL_EXPIRED": {"es": "la aprobación ha caducado", "en": "the approval has expired"},
+    "APPROVAL_NOT_PENDING": {"es": "la aprobación ya no vale", "en": "the approval no longer holds"},
+    "UNKNOWN_TOOL": {"es": "no conozco esa herramienta", "en": "I do not know that tool"},
+    "INVALID_ARGUMENTS": {"es": "los argumentos no encajan", "en": "the arguments do not fit"},
+    "TOOL_NOT_ALLOWED": {
+        "es": "tu sesión no puede usar esta herramienta",
+        "en": "your session may not use this tool",
+    },
+    "RECEIPT_REFUSED": {
+        "es": "el recibo de RiskGate no corresponde a esta llamada",
+        "en": "RiskGate's receipt is not for this call",
+    },
+    "APPROVAL_ARGS_MISMATCH": {
+        "es": "lo aprobado y lo que se iba a ejecutar no coinciden",
+        "en": "what was approved is not what was about to run",
+    },
+    "ALREADY_REDEEMED": {"es": "el permiso ya se usó", "en": "the permit was already used"},
+    "POLICY_CHANGED": {"es": "las políticas han cambiado", "en": "the policies changed"},
+    "NOT_ELIGIBLE": {
+        "es": "la tiene que responder otra persona en RiskGate",
+        "en": "another person has to answer it at RiskGate",
+    },
+    "ARGS_MISMATCH": {"es": "los argumentos no son los mostrados", "en": "the arguments are not the ones shown"},
+    "THREAD_MISMATCH": {"es": "es de otra conversación", "en": "it belongs to another conversation"},
+}
+
+
+def say(key: str, language: Language, **params: object) -> str:
+    """Answers a text. Raises KeyError for an unknown key: a fault of ours that tests find."""
+    return TEXTS[key][language].format(**params).strip()
+
+
+def error_text(code: str, language: Language) -> str:
+    """Answers what a stable error code means, the code itself where no sentence is known."""
+    known = ERRORS.get(code)
+    return code if known is None else known[language]
+
+
+def tool_list(specs: Iterable[ToolSpec], language: Language) -> str:
+    """Answers one line per tool: what it does and how to ask for it."""
+    return "\n".join(f"- {spec.descriptions[language]}" for spec in specs)

@@ -1,0 +1,83 @@
+"""The journal of file effects: durable notes, outside the sandbox, that say what a write was about to do.
+
+A note is durable before the rename that is the effect, so whoever comes after a crash can tell whether it happened.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class JournalNote:
+    """One write: where, the SHA-256 of the file before ("" where there was none) and after, and whether it is done."""
+
+    path: str
+    before: str
+    after: str
+    done: bool
+
+
+class EffectJournal:
+    """Notes by effect key, one file each, in a folder of mode 0700."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._folder = folder
+
+    @staticmethod
+    def name_of(effect_key: str) -> str:
+        """Answers the file name that stands for a key."""
+        return hashlib.sha256(effect_key.encode()).hexdigest()
+
+    def read(self, effect_key: str) -> JournalNote | None:
+        """Answers the note of a key, None where nothing was about to happen."""
+        try:
+            raw = (self._folder / self.name_of(effect_key)).read_bytes()
+        except FileNotFoundError:
+            return None
+        return JournalNote(**json.loads(raw))
+
+    def write(self, effect_key: str, note: JournalNote) -> None:
+        """Makes the note durable, replacing the one before in one step."""
+        target = self._folder / self.name_of(effect_key)
+        draft = target.with_suffix(".tmp")
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(json.dumps(asdict(note)).encode())
+            file.flush()
+            os.fsync(descriptor)
+        draft.replace(target)
+        self._sync()
+
+    def remove(self, effect_key: str) -> None:
+        """Durably forgets a note, where there is one."""
+        try:
+            (self._folder / self.name_of(effect_key)).unlink()
+        except FileNotFoundError:
+            return
+        self._sync()
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Holds the one write lock of this journal, across threads and processes."""
+        descriptor = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _sync(self) -> None:
+        descriptor = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,120 @@
+"""A folder nobody gets out of: every component of a path is opened from the one before and never followed.
+
+The same walk as openat2's RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS, in portable calls.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from phylactery_agent.tools.contract import ToolFailedError
+
+MAX_PATH_CHARS: Final = 400
+MAX_COMPONENT_BYTES: Final = 255
+RESERVED_PREFIX: Final = ".phylactery-"
+_FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# O_NONBLOCK: opening a FIFO must not wait for a writer; on a regular file it changes nothing.
+_READ_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def split_path(path: str) -> tuple[str, ...]:
+    """Answers the components of a relative path.
+
+    Raises:
+        ToolFailedError: PATH_INVALID for an empty, too long or unprintable path, PATH_OUTSIDE_SANDBOX for an absolute
+            one or one with "..". "." and empty components are refused too: a policy that looks at the text of the
+            path must see the same file the tool opens.
+    """
+    if not path or len(path) > MAX_PATH_CHARS:
+        raise ToolFailedError("PATH_INVALID", f"a path has 1 to {MAX_PATH_CHARS} characters")
+    if any(ord(character) < ord(" ") or character == "\x7f" for character in path):
+        raise ToolFailedError("PATH_INVALID", "a path holds no control characters")
+    if path.startswith(("/", "~")):
+        raise ToolFailedError("PATH_OUTSIDE_SANDBOX", "the path is absolute")
+    parts = tuple(path.split("/"))
+    if ".." in parts:
+        raise ToolFailedError("PATH_OUTSIDE_SANDBOX", "the path leaves the folder")
+    for part in parts:
+        try:
+            size = len(part.encode())
+        except UnicodeEncodeError as error:
+            raise ToolFailedError("PATH_INVALID", "the path is not valid Unicode") from error
+        if part in {"", "."} or size > MAX_COMPONENT_BYTES or part.startswith(RESERVED_PREFIX):
+            raise ToolFailedError("PATH_INVALID", "a part of the path is empty, '.', too long or reserved")
+    return parts
+
+
+class Sandbox:
+    """One folder. max_file_bytes bounds every file read or written."""
+
+    def __init__(self, root: Path, max_file_bytes: int) -> None:
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._root = root
+        self.max_file_bytes = max_file_bytes
+
+    @contextmanager
+    def parent(self, path: str) -> Iterator[tuple[int, str]]:
+        """Opens the folder a path's last component is in; answers its descriptor and that component.
+
+        Raises:
+            ToolFailedError: as split_path; NOT_FOUND for a missing folder, PATH_OUTSIDE_SANDBOX for a symlink.
+        """
+        *folders, name = split_path(path)
+        descriptor = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            for folder in folders:
+                try:
+                    inner = os.open(folder, _FOLDER_FLAGS, dir_fd=descriptor)
+                except OSError as error:
+                    raise _failed(error, descriptor, folder) from error
+                os.close(descriptor)
+                descriptor = inner
+            yield descriptor, name
+        finally:
+            os.close(descriptor)
+
+    def read_bytes(self, folder: int, name: str) -> bytes | None:
+        """Answers a regular file's bytes, None where there is none.
+
+        Raises:
+            ToolFailedError: PATH_OUTSIDE_SANDBOX for a symlink, NOT_A_FILE, FILE_TOO_LARGE, ACCESS_DENIED.
+        """
+        try:
+            descriptor = os.open(name, _READ_FLAGS, dir_fd=folder)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise _failed(error, folder, name) from error
+        with os.fdopen(descriptor, "rb") as file:
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
+                raise ToolFailedError("NOT_A_FILE", "the path is not a regular file")
+            data = b"" if found.st_size > self.max_file_bytes else file.read(self.max_file_bytes + 1)
+        if found.st_size > self.max_file_bytes or len(data) > self.max_file_bytes:
+            raise ToolFailedError("FILE_TOO_LARGE", f"the file is larger than {self.max_file_bytes} bytes")
+        return data
+
+
+def _failed(error: OSError, folder: int, name: str) -> ToolFailedError:
+    if error.errno == errno.ENOENT:
+        return ToolFailedError("NOT_FOUND", "there is no such file or folder")
+    if error.errno in {errno.ELOOP, errno.ENOTDIR} and _is_link(folder, name):
+        return ToolFailedError("PATH_OUTSIDE_SANDBOX", "the path goes through a symbolic link")
+    if error.errno in {errno.ENOTDIR, errno.EISDIR, errno.ENXIO}:
+        return ToolFailedError("NOT_A_FILE", "a part of the path is not what it would have to be")
+    if error.errno in {errno.EACCES, errno.EPERM}:
+        return ToolFailedError("ACCESS_DENIED", "the system denies access to the file")
+    return ToolFailedError("IO_ERROR", f"the system says {errno.errorcode.get(error.errno or 0, 'EIO')}")
+
+
+def _is_link(folder: int, name: str) -> bool:
+    try:
+        return stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+    except OSError:
+        return False

@@ -1,0 +1,30 @@
+"""echo and read_output: the tools that touch no file."""
+
+from __future__ import annotations
+
+from phylactery_agent.ports import MemoryRefusedError, MemoryUnavailableError
+from phylactery_agent.tools.contract import Invocation, ToolFailedError
+from phylactery_agent.tools.specs import EchoArguments, ReadOutputArguments
+
+
+async def echo(invocation: Invocation) -> str:
+    """Answers the text it was given."""
+    args = EchoArguments.model_validate(invocation.args.model_dump())
+    return args.text
+
+
+async def read_output(invocation: Invocation) -> str:
+    """Answers a range of one of the user's stored outputs, under a line that says which range of how much.
+
+    Raises:
+        ToolFailedError: memory refuses it (its own reason) or does not answer (MEMORY_UNAVAILABLE).
+    """
+    args = ReadOutputArguments.model_validate(invocation.args.model_dump())
+    try:
+        found = await invocation.outputs.read_output(args.pointer, offset=args.offset, limit=args.limit)
+    except MemoryRefusedError as error:
+        raise ToolFailedError(error.reason, error.message) from error
+    except MemoryUnavailableError as error:
+        raise ToolFailedError("MEMORY_UNAVAILABLE", "the memory service does not answer") from error
+    end = found.offset + len(found.text)
+    return f"[{found.offset}-{end} / {found.total_chars}]\n{found.text}"

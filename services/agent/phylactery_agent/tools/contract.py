@@ -1,0 +1,124 @@
+"""The words a tool is written in: its specification, its contract, and how an implementation is called and fails.
+
+Nothing here can run a tool. Implementations live in tools.builtin and in plug-in modules, which the executor alone
+imports.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import rfc8785
+from pydantic import BaseModel
+
+from phylactery_agent.ports import Language, Outputs
+
+Risk = Literal["low", "medium", "high", "critical"]
+Effect = Literal["read", "write", "irreversible"]
+Idempotency = Literal["read_only", "idempotent_by_key", "reconcilable", "unsafe"]
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """What may be relied on when a tool is run: its risk, its effect, its time in seconds, and how it is repeated."""
+
+    risk: Risk
+    effect: Effect
+    idempotency: Idempotency
+    timeout_seconds: float = 10.0
+    retries: int = 0
+    """Extra attempts inside one execution; used only where read_only or idempotent_by_key."""
+    controls: tuple[str, ...] = ()
+    """JSON Pointers of the arguments that decide where the effect goes."""
+    evictable: bool = True
+    """False for a tool whose result must never be evicted again, as read_output."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One way to ask for a tool in static mode: an RE2 expression over a whole clause.
+
+    A named group is the argument of that name; ``until`` is the exclusive end that belongs to ``offset``.
+    """
+
+    language: Language
+    expression: str
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """What a person may say, and the arguments it stands for. Tests hold every example against the patterns."""
+
+    language: Language
+    text: str
+    args: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """One tool as everybody may know it; the function that runs it is not reachable from here."""
+
+    name: str
+    descriptions: Mapping[Language, str]
+    schema: Mapping[str, Any]
+    args_model: type[BaseModel]
+    contract: Contract
+    verbs: tuple[str, ...]
+    """RE2 alternatives that open a clause for this tool."""
+    patterns: tuple[Pattern, ...]
+    examples: tuple[Example, ...]
+    labels: Mapping[Language, str]
+    """What a reply says above the result; str.format fields are arguments."""
+    quotes_output: bool = True
+    """Whether a reply quotes the output."""
+
+    @property
+    def schema_hash(self) -> str:
+        """The SHA-256 over the RFC 8785 form of the schema, as RiskGate's catalog computes it."""
+        return "sha256:" + hashlib.sha256(rfc8785.dumps(_plain(self.schema))).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value
+
+
+class ToolFailedError(Exception):
+    """A tool's own no: nothing happened outside. Holds a stable code and a sentence without secrets."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code
+        self.message = message
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """What an implementation gets: checked arguments, the effect's key, and the user's outputs."""
+
+    args: BaseModel
+    effect_key: str
+    outputs: Outputs
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciled:
+    """The other side's answer about an effect; output is set where it is done."""
+
+    state: Literal["done", "not_done", "unknown"]
+    output: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Implementation:
+    """The functions behind a tool. reconcile belongs to the reconcilable ones."""
+
+    run: Callable[[Invocation], Awaitable[str]]
+    reconcile: Callable[[Invocation], Awaitable[Reconciled]] | None = None
