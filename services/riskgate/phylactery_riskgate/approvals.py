@@ -73,7 +73,7 @@ def advance(state: ApprovalState, event: ApprovalEvent) -> ApprovalState:
 
 
 class Factor(StrEnum):
-    """The seven factors of a person's answer, by the names the audit log and ErrorInfo use."""
+    """What is checked, by the names the audit log and ErrorInfo use: the seven factors of a person's answer first."""
 
     ID = "id"
     USER = "user"
@@ -82,6 +82,7 @@ class Factor(StrEnum):
     THREAD = "thread"
     ARGUMENT_HASH = "argument_hash"
     SIGNATURE = "signature"
+    TOOL_VERSION = "tool_version"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +152,41 @@ def failed_factors(approval: Approval, answer: Answer, *, code_matches: bool, no
     """
     checks = {
         Factor.USER: eligible(approval, answer),
-        Factor.EXPIRY: now_us < approval.expire_us and approval.state is not ApprovalState.EXPIRED,
+        Factor.EXPIRY: approval.state is not ApprovalState.EXPIRED and not approval.due(now_us),
         Factor.ONE_TIME: approval.state in (ApprovalState.PENDING, ApprovalState.EXPIRED),
         Factor.THREAD: not approval.by_requester or answer.thread_id == approval.thread_id,
         Factor.ARGUMENT_HASH: answer.args_hash == approval.args_hash,
         Factor.SIGNATURE: not approval.by_requester or code_matches,
+    }
+    return tuple(factor for factor, holds in checks.items() if not holds)
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A call that an approval is to count for; ``args_hash`` is empty where the call cannot be bound any more."""
+
+    subject: str
+    thread_id: str
+    run_id: str
+    tool_call_id: str
+    tool: str
+    args_hash: str
+    same_version: bool
+
+
+def unusable_factors(approval: Approval, use: Use, now_us: int) -> tuple[Factor, ...]:
+    """Answers every factor that keeps an approval from counting for a call; the code was checked when it was given.
+
+    A PENDING approval fails none of its own: nobody has said anything yet.
+    """
+    checks = {
+        Factor.USER: use.subject == approval.requester,
+        Factor.ID: (use.run_id, use.tool_call_id, use.tool) == (approval.run_id, approval.tool_call_id, approval.tool),
+        Factor.EXPIRY: approval.state is not ApprovalState.EXPIRED and not approval.due(now_us),
+        Factor.ONE_TIME: approval.state in (ApprovalState.PENDING, ApprovalState.APPROVED, ApprovalState.EXPIRED),
+        Factor.THREAD: use.thread_id == approval.thread_id,
+        Factor.ARGUMENT_HASH: use.args_hash == approval.args_hash,
+        Factor.TOOL_VERSION: use.same_version,
     }
     return tuple(factor for factor, holds in checks.items() if not holds)
 
@@ -209,6 +240,7 @@ _REFUSALS = {
     Factor.EXPIRY: ("APPROVAL_EXPIRED", "the approval's time is over; propose the call again"),
     Factor.THREAD: ("THREAD_MISMATCH", "the approval belongs to another conversation; answer there"),
     Factor.ARGUMENT_HASH: ("ARGS_MISMATCH", "the approval is for other arguments; look at it again"),
+    Factor.TOOL_VERSION: ("ARGS_MISMATCH", "the tool's contract has changed since; propose the call again"),
 }
 
 

@@ -36,7 +36,6 @@ class DecisionRecord:
     tool_call_id: str
     counted_approval_id: str
     thread_id: str
-    plan_step: str
     fingerprint: str
     decision: Decision
     reasons: tuple[Reason, ...]
@@ -64,7 +63,6 @@ def insert_decision(connection: Connection, record: DecisionRecord) -> None:
             tool_call_id=record.tool_call_id,
             counted_approval_id=record.counted_approval_id,
             thread_id=record.thread_id,
-            plan_step=record.plan_step.encode(),
             fingerprint=record.fingerprint,
             decision=str(record.decision),
             reasons=to_json([[r.code, r.message, r.message_es, r.path, r.policy_id] for r in record.reasons]),
@@ -117,7 +115,6 @@ def renew_permit(connection: Connection, tenant: str, decision_id: str, permit_i
 def _record(row: Row[tuple[object, ...]]) -> DecisionRecord:
     values = row._asdict()
     values["decision"] = Decision(values["decision"])
-    values["plan_step"] = values["plan_step"].decode()
     values["reasons"] = tuple(Reason(*parts) for parts in from_json(values["reasons"]))
     values["policy_ids"] = tuple(from_json(values["policy_ids"]))
     return DecisionRecord(**values)

@@ -21,7 +21,6 @@ decisions = sa.Table(
     sa.Column("tool_call_id", _NAME, nullable=False),
     sa.Column("counted_approval_id", _NAME, nullable=False),
     sa.Column("thread_id", _NAME, nullable=False),
-    sa.Column("plan_step", sa.LargeBinary, nullable=False),
     sa.Column("fingerprint", _HASH, nullable=False),
     sa.Column("decision", sa.String(16), nullable=False),
     sa.Column("reasons", sa.LargeBinary, nullable=False),

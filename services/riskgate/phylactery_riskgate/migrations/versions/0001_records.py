@@ -62,7 +62,6 @@ def upgrade() -> None:
         sa.Column("tool_call_id", sa.String(128), nullable=False),
         sa.Column("counted_approval_id", sa.String(128), nullable=False),
         sa.Column("thread_id", sa.String(128), nullable=False),
-        sa.Column("plan_step", sa.LargeBinary, nullable=False),
         sa.Column("fingerprint", sa.String(80), nullable=False),
         sa.Column("decision", sa.String(16), nullable=False),
         sa.Column("reasons", sa.LargeBinary, nullable=False),

@@ -1,0 +1,243 @@
+"""What people see of approvals, and what they answer (design/effects.md, 4). An answer is a state, never a permit."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+
+from phylactery_chassis.crashpoints import reach
+from phylactery_chassis.identity import Principal, Role
+from phylactery_chassis.paging import decode_token, encode_token
+from sqlalchemy.engine import Connection
+
+from phylactery_riskgate.approvals import (
+    MAX_ATTEMPTS,
+    Answer,
+    Approval,
+    ApprovalEvent,
+    ApprovalState,
+    ClosedReason,
+    Factor,
+    advance,
+    eligible,
+    failed_factors,
+    refusal,
+    require_chat_fields,
+)
+from phylactery_riskgate.audit import Kind
+from phylactery_riskgate.codes import same_code
+from phylactery_riskgate.core import WORDS, ApprovalSeen, Core, Refused, about
+from phylactery_riskgate.evaluation import approval_not_found
+from phylactery_riskgate.requests import DEFAULT_PAGE, ApproveInput, ListInput, RejectInput
+from phylactery_riskgate.store import approvals as rows
+
+
+class Answers:
+    """The use cases; see the module."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def get(self, who: Principal, approval_id: str) -> ApprovalSeen:
+        """Answers one approval as the caller may see it. Raises NotFound APPROVAL_NOT_FOUND."""
+        now_us = self._core.clock.now_us()
+
+        def look(connection: Connection) -> ApprovalSeen | None:
+            approval = rows.find_approval(connection, who.tenant, approval_id)
+            if approval is None or not _visible(approval, who):
+                raise approval_not_found(approval_id)
+            return None if approval.due(now_us) else self._core.seen(connection, approval, who)
+
+        found = await self._core.database.read(look)
+        if found is not None:
+            return found
+        return await self._core.write(lambda connection: self._expired(connection, who, approval_id, now_us))
+
+    async def list_page(self, who: Principal, asked: ListInput) -> tuple[list[ApprovalSeen], str]:
+        """Answers one page of approvals, newest first, and the token of the next page, empty where there is none.
+
+        Raises InvalidArgument INVALID_REQUEST for a foreign page token.
+        """
+        position = decode_token(asked.page_token, int, str) if asked.page_token else None
+        before = None if position is None else (int(position[0]), str(position[1]))
+        size = asked.page_size or DEFAULT_PAGE
+        await self._expire_due(who)
+
+        def look(connection: Connection) -> list[ApprovalSeen]:
+            found = rows.list_approvals(
+                connection,
+                who.tenant,
+                requester="" if _sees_all(who) else who.subject,
+                state=asked.state,
+                thread_id=asked.thread_id,
+                before=before,
+                limit=size + 1,
+            )
+            return [self._core.seen(connection, approval, who, listed=True) for approval in found]
+
+        seen = await self._core.database.read(look)
+        if len(seen) <= size:
+            return seen, ""
+        last = seen[size - 1].approval
+        return seen[:size], encode_token(last.create_us, last.id)
+
+    async def approve(self, who: Principal, asked: ApproveInput) -> ApprovalSeen:
+        """Takes a person's yes and answers the new state.
+
+        Raises NotFound, PermissionDenied NOT_ELIGIBLE, FailedPrecondition with the first failed factor, InvalidArgument
+        where a "self" approval is answered without code or thread, Unavailable STORE_UNAVAILABLE.
+        """
+        answer = Answer(who.subject, not who.delegated, _sees_all(who), asked.args_hash, asked.thread_id, asked.code)
+        now_us = self._core.clock.now_us()
+        seen = await self._core.write(
+            lambda connection: self._approve(connection, who, asked.approval_id, answer, now_us)
+        )
+        reach("riskgate.4")
+        return seen
+
+    async def reject(self, who: Principal, asked: RejectInput) -> ApprovalSeen:
+        """Takes a person's no and answers the new state. Raises as approve does."""
+        now_us = self._core.clock.now_us()
+        seen = await self._core.write(lambda connection: self._reject(connection, who, asked, now_us))
+        reach("riskgate.4")
+        return seen
+
+    def _approve(
+        self, connection: Connection, who: Principal, approval_id: str, answer: Answer, now_us: int
+    ) -> ApprovalSeen | Refused:
+        found = self._find(connection, who, approval_id, now_us)
+        if isinstance(found, Refused):
+            return found
+        if eligible(found, answer):
+            require_chat_fields(found, answer)
+        approval = self._core.current(connection, found, who, now_us)
+        matches = approval.by_requester and same_code(self._core.code_of(approval), answer.code)
+        if answer.subject in approval.voters and _same_answer(approval, answer, code_matches=matches):
+            return self._core.seen(connection, approval, who)
+        failed = failed_factors(approval, answer, code_matches=matches, now_us=now_us)
+        if failed:
+            return self._refuse(connection, who, approval, failed, now_us)
+        rows.add_vote(connection, who.tenant, approval.id, who.subject, now_us)
+        approval = replace(approval, voters=(*approval.voters, who.subject))
+        if len(approval.voters) >= approval.approvers:
+            approval = replace(
+                approval,
+                state=advance(approval.state, ApprovalEvent.APPROVE),
+                decide_us=now_us,
+                decided_by=who.subject,
+            )
+            rows.save_approval(connection, approval)
+        body = about(approval) | {"answer": "approve", "votes": len(approval.voters), "needed": approval.approvers}
+        self._core.note(connection, Kind.APPROVAL_ANSWERED, who, now_us, body)
+        return self._core.seen(connection, approval, who)
+
+    def _reject(
+        self, connection: Connection, who: Principal, asked: RejectInput, now_us: int
+    ) -> ApprovalSeen | Refused:
+        found = self._find(connection, who, asked.approval_id, now_us)
+        if isinstance(found, Refused):
+            return found
+        approval = self._core.current(connection, found, who, now_us)
+        if approval.state is ApprovalState.REJECTED and approval.decided_by == who.subject:
+            return self._core.seen(connection, approval, who)
+        failed = _reject_factors(approval, who, asked.thread_id)
+        if failed:
+            return self._refuse(connection, who, approval, failed, now_us)
+        approval = replace(
+            approval,
+            state=advance(approval.state, ApprovalEvent.REJECT),
+            decide_us=now_us,
+            decided_by=who.subject,
+            closed_reason=str(ClosedReason.REJECTED_BY_USER),
+        )
+        rows.save_approval(connection, approval)
+        body = about(approval) | {"answer": "reject"}
+        words = {WORDS: asked.reason} if asked.reason else {}
+        self._core.note(connection, Kind.APPROVAL_ANSWERED, who, now_us, body, values=words)
+        return self._core.seen(connection, approval, who)
+
+    def _find(self, connection: Connection, who: Principal, approval_id: str, now_us: int) -> Approval | Refused:
+        """Answers the approval; somebody who may not even see it is told that there is none, and is recorded."""
+        approval = rows.find_approval(connection, who.tenant, approval_id, lock=True)
+        if approval is not None and _visible(approval, who):
+            return approval
+        factor = Factor.ID if approval is None else Factor.USER
+        body = {"approval_id": approval_id, "failed": [str(factor)]}
+        self._core.note(connection, Kind.APPROVAL_REFUSED, who, now_us, body)
+        return Refused(approval_not_found(approval_id))
+
+    def _refuse(
+        self,
+        connection: Connection,
+        who: Principal,
+        approval: Approval,
+        failed: tuple[Factor, ...],
+        now_us: int,
+    ) -> Refused:
+        """Records a refused answer. A wrong code of an eligible person counts; the fifth closes the approval."""
+        closed = False
+        if (
+            approval.state is ApprovalState.PENDING
+            and Factor.SIGNATURE in failed
+            and not {Factor.USER, Factor.EXPIRY} & set(failed)
+        ):
+            approval = replace(approval, attempts=approval.attempts + 1)
+            closed = approval.attempts >= MAX_ATTEMPTS
+            if closed:
+                approval = replace(
+                    approval,
+                    state=advance(approval.state, ApprovalEvent.CANCEL),
+                    closed_reason=str(ClosedReason.TOO_MANY_ATTEMPTS),
+                )
+            rows.save_approval(connection, approval)
+        body = about(approval) | {"failed": [str(factor) for factor in failed], "attempts": approval.attempts}
+        self._core.note(connection, Kind.APPROVAL_REFUSED, who, now_us, body)
+        if closed:
+            self._core.note(connection, Kind.APPROVAL_CLOSED, who, now_us, about(approval))
+        return Refused(refusal(approval, failed[0]))
+
+    def _expired(self, connection: Connection, who: Principal, approval_id: str, now_us: int) -> ApprovalSeen:
+        approval = rows.find_approval(connection, who.tenant, approval_id, lock=True)
+        if approval is None:
+            raise approval_not_found(approval_id)
+        return self._core.seen(connection, self._core.current(connection, approval, who, now_us), who)
+
+    async def _expire_due(self, who: Principal) -> None:
+        """Records what time has ended, so that a list and its filter say the same."""
+        now_us = self._core.clock.now_us()
+        while due := await self._core.database.read(lambda connection: rows.find_due(connection, who.tenant, now_us)):
+            await self._core.database.write(functools.partial(self._expire, who=who, due=due, now_us=now_us))
+
+    def _expire(self, connection: Connection, who: Principal, due: list[str], now_us: int) -> None:
+        for approval_id in due:
+            approval = rows.find_approval(connection, who.tenant, approval_id, lock=True)
+            if approval is not None:
+                self._core.current(connection, approval, who, now_us)
+
+
+def _sees_all(who: Principal) -> bool:
+    """Says whether the caller is an approver who speaks for themselves."""
+    return Role.APPROVER in who.roles and not who.delegated
+
+
+def _visible(approval: Approval, who: Principal) -> bool:
+    return approval.requester == who.subject or _sees_all(who)
+
+
+def _same_answer(approval: Approval, answer: Answer, *, code_matches: bool) -> bool:
+    """Says whether this is the yes that was given before: it is answered with the same state."""
+    if approval.state not in (ApprovalState.PENDING, ApprovalState.APPROVED):
+        return False
+    in_chat = not approval.by_requester or (code_matches and answer.thread_id == approval.thread_id)
+    return in_chat and answer.args_hash == approval.args_hash
+
+
+def _reject_factors(approval: Approval, who: Principal, thread_id: str) -> tuple[Factor, ...]:
+    """Answers what keeps this person from saying no. A delegate answers what its user alone may answer."""
+    checks = {
+        Factor.USER: approval.by_requester or not who.delegated,
+        Factor.EXPIRY: approval.state is not ApprovalState.EXPIRED,
+        Factor.ONE_TIME: approval.state in (ApprovalState.PENDING, ApprovalState.EXPIRED),
+        Factor.THREAD: thread_id in ("", approval.thread_id),
+    }
+    return tuple(factor for factor, holds in checks.items() if not holds)

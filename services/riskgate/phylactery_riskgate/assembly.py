@@ -1,0 +1,104 @@
+"""Puts RiskGate together for a server: bundle, keys, database, servicers, and the task that signs heads in time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+from phylactery.riskgate.v1 import (
+    approval_pb2,
+    approval_pb2_grpc,
+    key_pb2,
+    key_pb2_grpc,
+    riskgate_pb2,
+    riskgate_pb2_grpc,
+)
+from phylactery_chassis.clock import Clock, SystemClock
+from phylactery_chassis.database import Database
+from phylactery_chassis.errors import Unavailable
+from phylactery_chassis.logs import get_logger
+from phylactery_chassis.migrations import SchemaError
+from phylactery_chassis.server import Registration, Service, StartError
+
+from phylactery_riskgate.audit import LogError
+from phylactery_riskgate.domain.bundle import BundleError, load_bundle
+from phylactery_riskgate.domain.engine import DecisionEngine
+from phylactery_riskgate.keys import KeysError, load_keys
+from phylactery_riskgate.service import RiskGate
+from phylactery_riskgate.servicers import ApprovalServicer, KeyServicer, RiskGateServicer
+from phylactery_riskgate.settings import RiskGateSettings
+
+PACKAGE = "phylactery_riskgate"
+
+_log = get_logger("riskgate")
+
+
+async def build(settings: RiskGateSettings, *, clock: Clock | None = None) -> Service:
+    """Answers the service ready to be served.
+
+    Raises StartError where bundle, keys, schema or log cannot be used; the message says which and what to do.
+    """
+    settings.prepare()
+    try:
+        engine = DecisionEngine(load_bundle(settings.bundle))
+        keys = load_keys(settings.keys_dir)
+    except (BundleError, KeysError) as error:
+        raise StartError(str(error)) from None
+    database = Database(settings.url)
+    try:
+        await asyncio.to_thread(database.migrate, PACKAGE, apply=database.dialect == "sqlite")
+        riskgate = RiskGate(database, engine, keys, settings, clock or SystemClock())
+        await riskgate.open()
+    except (SchemaError, LogError, Unavailable) as error:
+        await asyncio.to_thread(database.close)
+        raise StartError(str(error)) from None
+    return assemble(riskgate, database, settings)
+
+
+def assemble(riskgate: RiskGate, database: Database, settings: RiskGateSettings) -> Service:
+    """Answers the service over a RiskGate that is open."""
+    decisions, answers, keys = RiskGateServicer(riskgate), ApprovalServicer(riskgate), KeyServicer(riskgate)
+    signing: list[asyncio.Task[None]] = []
+
+    async def begin() -> None:
+        signing.append(asyncio.create_task(_sign_in_time(riskgate, settings.checkpoint_seconds)))
+
+    async def end() -> None:
+        for task in signing:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        with contextlib.suppress(Unavailable):  # what is not signed now is signed at the next start
+            await riskgate.sign_head()
+        await asyncio.to_thread(database.close)
+
+    return Service(
+        name=settings.service,
+        registrations=[
+            Registration(
+                riskgate_pb2.DESCRIPTOR.services_by_name["RiskGateService"].full_name,
+                lambda server: riskgate_pb2_grpc.add_RiskGateServiceServicer_to_server(decisions, server),
+            ),
+            Registration(
+                approval_pb2.DESCRIPTOR.services_by_name["ApprovalService"].full_name,
+                lambda server: approval_pb2_grpc.add_ApprovalServiceServicer_to_server(answers, server),
+            ),
+            Registration(
+                key_pb2.DESCRIPTOR.services_by_name["KeyService"].full_name,
+                lambda server: key_pb2_grpc.add_KeyServiceServicer_to_server(keys, server),
+            ),
+        ],
+        healthy=database.probe,
+        on_start=[begin],
+        on_stop=[end],
+    )
+
+
+async def _sign_in_time(riskgate: RiskGate, seconds: float) -> None:
+    """Signs the head again and again, so that no entry stays uncovered for long."""
+    while True:
+        await asyncio.sleep(seconds)
+        try:
+            await riskgate.sign_head()
+        except Unavailable:
+            _log.warning("the audit head was not signed; the next try is in time", seconds=seconds)

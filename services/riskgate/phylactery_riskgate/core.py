@@ -1,0 +1,206 @@
+"""What the use cases share: database, decision, keys, log, clock, and the steps all of them take."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import rfc8785
+from phylactery_chassis.clock import Clock
+from phylactery_chassis.database import Database, Work
+from phylactery_chassis.errors import DomainError
+from phylactery_chassis.identity import Principal
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import IntegrityError
+
+from phylactery_riskgate.approvals import Approval, ApprovalEvent, ApprovalState, ClosedReason, advance
+from phylactery_riskgate.audit import AuditLog, Entry, Kind, pointer_of
+from phylactery_riskgate.codes import approval_code
+from phylactery_riskgate.domain.engine import DecisionEngine
+from phylactery_riskgate.domain.model import ArgumentView, BoundCall, Caller, RawCall, Verdict
+from phylactery_riskgate.domain.view import argument_views
+from phylactery_riskgate.keys import KeyRing
+from phylactery_riskgate.requests import CallInput
+from phylactery_riskgate.store import approvals as approval_rows
+from phylactery_riskgate.store.decisions import CallKey, DecisionRecord, find_decision
+
+T = TypeVar("T")
+
+ARGUMENTS, PLAN_STEP, WORDS = "/arguments", "/plan_step", "/reason"
+"""Where the values of a record stand: each a JSON Pointer, or the beginning of one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A refusal that was recorded: the work returns it, so that the record is kept, and then it is raised."""
+
+    error: DomainError
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalSeen:
+    """An approval as one person may see it; code is empty unless it is theirs to type."""
+
+    approval: Approval
+    arguments: tuple[ArgumentView, ...]
+    code: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """One RiskGate. Everything it is made of is set at start."""
+
+    database: Database
+    engine: DecisionEngine
+    keys: KeyRing
+    audit: AuditLog
+    clock: Clock
+    issuer: str
+    permit_ttl_seconds: int
+
+    async def write(self, work: Work[T | Refused]) -> T:
+        """Runs work, durably, and raises what it refused.
+
+        Another process may have written the same row first; then work runs once more and finds it.
+        """
+        try:
+            result = await self.database.write(work)
+        except IntegrityError:
+            result = await self.database.write(work)
+        if isinstance(result, Refused):
+            raise result.error
+        return result
+
+    def bound_of(self, connection: Connection, record: DecisionRecord) -> BoundCall | None:
+        """Answers the bound call of a decision, None where binding failed or the values were erased."""
+        values = self.audit.values(connection, record.tenant, record.audit_index)
+        if not record.args_hash or values is None:
+            return None
+        names = (pointer for pointer in values if pointer.startswith(ARGUMENTS + "/"))
+        arguments = {_name_of(pointer): values[pointer] for pointer in names}
+        text = rfc8785.dumps(arguments)
+        if hash_of(text) != record.args_hash:
+            return None
+        return BoundCall(record.tool, record.tool_version, arguments, text.decode(), record.args_hash)
+
+    def plan_step_of(self, connection: Connection, record: DecisionRecord) -> str:
+        """Answers the plan step a decision was asked for."""
+        values = self.audit.values(connection, record.tenant, record.audit_index) or {}
+        return str(values.get(PLAN_STEP, ""))
+
+    def seen(
+        self, connection: Connection, approval: Approval, viewer: Principal, *, listed: bool = False
+    ) -> ApprovalSeen:
+        """Answers an approval as this person may see it. A code is never in a list."""
+        record = find_decision(connection, approval.tenant, approval.decision_id)
+        bound = None if record is None else self.bound_of(connection, record)
+        tool = self.engine.bundle.tools.get(approval.tool)
+        arguments = () if bound is None or tool is None else argument_views(bound, tool)
+        mine = viewer.subject == approval.requester and approval.by_requester
+        show_code = mine and not listed and approval.state is ApprovalState.PENDING
+        return ApprovalSeen(approval, arguments, self.code_of(approval) if show_code else "")
+
+    def code_of(self, approval: Approval) -> str:
+        """Computes the code that answers an approval."""
+        return approval_code(
+            self.keys.code_key,
+            approval_id=approval.id,
+            args_hash=approval.args_hash,
+            tenant=approval.tenant,
+            thread_id=approval.thread_id,
+            requester=approval.requester,
+            expire_us=approval.expire_us,
+        )
+
+    def current(self, connection: Connection, approval: Approval, who: Principal, now_us: int) -> Approval:
+        """Answers the approval as time has left it; one whose time is over is recorded as EXPIRED first."""
+        if not approval.due(now_us):
+            return approval
+        expired = replace(
+            approval, state=advance(approval.state, ApprovalEvent.EXPIRE), closed_reason=str(ClosedReason.EXPIRED)
+        )
+        approval_rows.save_approval(connection, expired)
+        self.note(connection, Kind.APPROVAL_CLOSED, who, now_us, about(expired))
+        return expired
+
+    def note(
+        self,
+        connection: Connection,
+        kind: Kind,
+        who: Principal,
+        now_us: int,
+        body: Mapping[str, Any],
+        *,
+        values: Mapping[str, Any] | None = None,
+    ) -> int:
+        """Appends a record to the audit log and answers its place."""
+        return self.audit.append(connection, Entry(kind, now_us, who, body, values or {}))
+
+
+def about(approval: Approval) -> dict[str, Any]:
+    """Answers what a record says about an approval."""
+    return {
+        "approval_id": approval.id,
+        "approval_class": approval.approval_class,
+        "state": str(approval.state),
+        "closed_reason": approval.closed_reason,
+        "requester": approval.requester,
+        "thread_id": approval.thread_id,
+        "run_id": approval.run_id,
+        "tool_call_id": approval.tool_call_id,
+        "tool": approval.tool,
+        "args_hash": approval.args_hash,
+    }
+
+
+def caller_of(principal: Principal) -> Caller:
+    """Answers the caller the decision knows; a delegate's word about a level does not count."""
+    return Caller(
+        principal.subject, principal.tenant, principal.level, principal.groups, direct=not principal.delegated
+    )
+
+
+def raw_call(call: CallInput) -> RawCall:
+    """Answers the call as the decision takes it."""
+    return RawCall(
+        tool=call.tool,
+        tool_call_id=call.tool_call_id,
+        arguments_json=call.arguments_json,
+        arguments_struct=call.arguments_struct,
+        raw_args_hash=call.raw_args_hash,
+        tool_schema_hash=call.tool_schema_hash,
+    )
+
+
+def key_of(principal: Principal, run_id: str, tool_call_id: str) -> CallKey:
+    """Answers the place of a call."""
+    return CallKey(principal.tenant, principal.subject, run_id, tool_call_id)
+
+
+def fingerprint(call: RawCall, verdict: Verdict) -> str:
+    """Answers what makes two proposals at one place the same: tool and raw arguments.
+
+    Arguments without a canonical form are told apart by their bytes. A claimed hash that does not fit is a difference
+    of its own: it must not find the answer that the right one got.
+    """
+    raw = verdict.raw_args_hash or hash_of((call.arguments_json or "").encode("utf-8", "surrogatepass"))
+    honest = call.raw_args_hash in ("", raw)
+    return hash_of(rfc8785.dumps([call.tool, raw, honest]))
+
+
+def argument_values(bound: BoundCall | None) -> dict[str, Any]:
+    """Answers the bound arguments as the values of a record."""
+    if bound is None:
+        return {}
+    return {ARGUMENTS + pointer_of(name): value for name, value in bound.arguments.items()}
+
+
+def hash_of(data: bytes) -> str:
+    """Answers a hash as every contract writes it."""
+    return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+def _name_of(pointer: str) -> str:
+    return pointer.removeprefix(ARGUMENTS + "/").replace("~1", "/").replace("~0", "~")

@@ -1,0 +1,332 @@
+"""Evaluate: decide, record, then answer (design/effects.md, 2 and 6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from phylactery_chassis import semconv
+from phylactery_chassis.clock import MICROSECONDS
+from phylactery_chassis.crashpoints import reach
+from phylactery_chassis.errors import AlreadyExists, NotFound, ResourceExhausted
+from phylactery_chassis.identity import Principal, Role
+from phylactery_chassis.ids import new_id
+from phylactery_chassis.telemetry import span
+from sqlalchemy.engine import Connection
+
+from phylactery_riskgate.approvals import Approval, ApprovalState, Factor, Use, refusal, unusable_factors
+from phylactery_riskgate.audit import Kind
+from phylactery_riskgate.core import (
+    PLAN_STEP,
+    ApprovalSeen,
+    Core,
+    Refused,
+    about,
+    argument_values,
+    caller_of,
+    fingerprint,
+    key_of,
+    raw_call,
+)
+from phylactery_riskgate.domain.model import BoundCall, CallSite, Decision, Verdict
+from phylactery_riskgate.permits import TokenType, sign
+from phylactery_riskgate.requests import EvaluateInput
+from phylactery_riskgate.store import approvals as approval_rows
+from phylactery_riskgate.store import decisions as decision_rows
+from phylactery_riskgate.store.decisions import DecisionRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """A recorded decision and what comes with it; permit is empty without ALLOW."""
+
+    record: DecisionRecord
+    bound: BoundCall | None
+    approval: ApprovalSeen | None
+    permit: str
+    permit_expire_us: int
+    replayed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """What one transaction made durable: everything of the answer but the permit."""
+
+    record: DecisionRecord
+    bound: BoundCall | None
+    approval: ApprovalSeen | None
+    replayed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """One Evaluate: who asks what, what the decision says, and when."""
+
+    who: Principal
+    asked: EvaluateInput
+    verdict: Verdict
+    fingerprint: str
+    now_us: int
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """Answers what every record about it says."""
+        return {
+            "thread_id": self.asked.thread_id,
+            "run_id": self.asked.run_id,
+            "tool_call_id": self.asked.call.tool_call_id,
+            "tool": self.asked.call.tool,
+        }
+
+
+class Evaluation:
+    """The use case; see the module."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def evaluate(self, who: Principal, asked: EvaluateInput) -> Evaluated:
+        """Answers the decision about one call.
+
+        Raises AlreadyExists CALL_CONFLICT, NotFound APPROVAL_NOT_FOUND, ResourceExhausted TOO_MANY_PENDING,
+        Unavailable STORE_UNAVAILABLE, and FailedPrecondition where the approval does not count for the call.
+        """
+        who.require(Role.CALLER)
+        approved: frozenset[str] = frozenset()
+        if asked.approval_id:
+            approval = await self._core.database.read(
+                lambda connection: approval_rows.find_approval(connection, who.tenant, asked.approval_id)
+            )
+            if approval is not None and approval.requester == who.subject:
+                approved = frozenset({approval.approval_class})
+        question = self._decide(who, asked, approved)
+        work = self._with_approval if asked.approval_id else self._without_approval
+        stored = await self._core.write(lambda connection: work(connection, question))
+        reach("riskgate.2")
+        return self._answer(stored)
+
+    def _decide(self, who: Principal, asked: EvaluateInput, approved: frozenset[str]) -> _Question:
+        call = raw_call(asked.call)
+        site = CallSite(asked.thread_id, asked.run_id, asked.plan_step)
+        with span("decide", attributes={semconv.GEN_AI_TOOL: call.tool}) as opened:
+            verdict = self._core.engine.decide(call, caller_of(who), site, approved=approved)
+            opened.set_attribute(semconv.DECISION, str(verdict.decision))
+        return _Question(who, asked, verdict, fingerprint(call, verdict), self._core.clock.now_us())
+
+    def _without_approval(self, connection: Connection, question: _Question) -> _Stored | Refused:
+        key = key_of(question.who, question.asked.run_id, question.asked.call.tool_call_id)
+        record = decision_rows.find_call(connection, key, "")
+        if record is None:
+            return self._record(connection, question)
+        return self._replay(connection, question, record)
+
+    def _with_approval(self, connection: Connection, question: _Question) -> _Stored | Refused:
+        """Counts a real approval, if every factor of it holds for this call."""
+        who, asked, now_us = question.who, question.asked, question.now_us
+        approval = approval_rows.find_approval(connection, who.tenant, asked.approval_id, lock=True)
+        if approval is None or approval.requester != who.subject:
+            factor = Factor.ID if approval is None else Factor.USER
+            self._note_refused(connection, question, (factor,), {"approval_id": asked.approval_id})
+            return Refused(approval_not_found(asked.approval_id))
+        approval = self._core.current(connection, approval, who, now_us)
+        origin = decision_rows.find_decision(connection, who.tenant, approval.decision_id)
+        failed = unusable_factors(approval, _use(question, origin), now_us)
+        key = key_of(who, asked.run_id, asked.call.tool_call_id)
+        record = decision_rows.find_call(connection, key, asked.approval_id)
+        used_here = record is not None and approval.state is ApprovalState.REDEEMED
+        failed = tuple(factor for factor in failed if not (used_here and factor is Factor.ONE_TIME))
+        if failed:
+            self._note_refused(connection, question, failed, about(approval))
+            return Refused(refusal(approval, failed[0]))
+        if approval.state is ApprovalState.APPROVED and record is None:
+            return self._record(connection, question)
+        # while nobody has answered, the answer is still the one that asked for the approval
+        earlier = origin if approval.state is ApprovalState.PENDING else record
+        assert earlier is not None, "an approval is made together with its decision"
+        return self._replay(connection, question, earlier)
+
+    def _replay(self, connection: Connection, question: _Question, record: DecisionRecord) -> _Stored:
+        """Answers what was recorded; a permit whose time is over is replaced."""
+        who, now_us = question.who, question.now_us
+        if record.fingerprint != question.fingerprint or record.thread_id != question.asked.thread_id:
+            raise AlreadyExists(
+                "CALL_CONFLICT",
+                f"tool_call_id '{record.tool_call_id}' of this run was asked with another call; give this one its own",
+                metadata={"tool_call_id": record.tool_call_id},
+            )
+        if record.decision is Decision.ALLOW and now_us >= self._permit_end(record):
+            record = replace(record, permit_id=new_id("pm"), permit_us=now_us)
+            decision_rows.renew_permit(connection, who.tenant, record.id, record.permit_id, now_us)
+        bound = self._core.bound_of(connection, record) or _same(question.verdict.bound, record)
+        approval = record.approval_id and approval_rows.find_approval(
+            connection, who.tenant, record.approval_id, lock=True
+        )
+        if not approval:
+            return _Stored(record, bound, None, replayed=True)
+        approval = self._core.current(connection, approval, who, now_us)
+        return _Stored(record, bound, self._core.seen(connection, approval, who), replayed=True)
+
+    def _record(self, connection: Connection, question: _Question) -> _Stored:
+        """Makes the decision durable, with its approval where it asks for one."""
+        who, asked, verdict, now_us = question.who, question.asked, question.verdict, question.now_us
+        bound = verdict.bound
+        approval = self._new_approval(connection, question) if verdict.decision is Decision.AUTH_REQUIRED else None
+        allowed = verdict.decision is Decision.ALLOW
+        record = DecisionRecord(
+            id=approval.decision_id if approval else new_id("de"),
+            tenant=who.tenant,
+            subject=who.subject,
+            run_id=asked.run_id,
+            tool_call_id=asked.call.tool_call_id,
+            counted_approval_id=asked.approval_id,
+            thread_id=asked.thread_id,
+            fingerprint=question.fingerprint,
+            decision=verdict.decision,
+            reasons=verdict.reasons,
+            tool=asked.call.tool,
+            tool_version=bound.tool_version if bound else "",
+            args_hash=bound.args_hash if bound else "",
+            policy_ids=verdict.policy_ids,
+            bundle_revision=verdict.bundle_revision,
+            risk=verdict.risk or "",
+            approval_id=approval.id if approval else "",
+            permit_id=new_id("pm") if allowed else "",
+            permit_us=now_us if allowed else 0,
+            create_us=now_us,
+            audit_index=0,
+        )
+        values = argument_values(bound) | ({PLAN_STEP: asked.plan_step} if asked.plan_step else {})
+        body = question.place | _decision_body(record, verdict)
+        index = self._core.note(connection, Kind.DECISION, who, now_us, body, values=values)
+        record = replace(record, audit_index=index)
+        decision_rows.insert_decision(connection, record)
+        if approval is None:
+            return _Stored(record, bound, None, replayed=False)
+        approval_rows.insert_approval(connection, approval)
+        return _Stored(record, bound, self._core.seen(connection, approval, who), replayed=False)
+
+    def _new_approval(self, connection: Connection, question: _Question) -> Approval:
+        """Makes the approval a decision asks for. Raises ResourceExhausted TOO_MANY_PENDING."""
+        who, asked, verdict, bundle = question.who, question.asked, question.verdict, self._core.engine.bundle
+        assert verdict.bound is not None, "only a bound call can ask for an approval"
+        wanted = next(known for known in bundle.classes if known.name == verdict.approval_class)
+        for per, limit, whose in (
+            ("thread", bundle.max_pending_per_thread, {"thread_id": asked.thread_id}),
+            ("user", bundle.max_pending_per_user, {"requester": who.subject}),
+        ):
+            if approval_rows.count_pending(connection, who.tenant, question.now_us, **whose) >= limit:
+                raise ResourceExhausted(
+                    "TOO_MANY_PENDING",
+                    f"{limit} approvals of this {per} wait already; answer those first",
+                    metadata={"limit": str(limit), "per": per},
+                )
+        return Approval(
+            id=new_id("ap"),
+            tenant=who.tenant,
+            state=ApprovalState.PENDING,
+            approval_class=wanted.name,
+            who=wanted.who,
+            approvers=wanted.approvers,
+            tool=verdict.bound.tool,
+            risk=verdict.risk or "",
+            args_hash=verdict.bound.args_hash,
+            thread_id=asked.thread_id,
+            run_id=asked.run_id,
+            tool_call_id=asked.call.tool_call_id,
+            requester=who.subject,
+            create_us=question.now_us,
+            expire_us=question.now_us + bundle.approval_ttl_seconds * MICROSECONDS,
+            decision_id=new_id("de"),
+            policy_ids=verdict.policy_ids,
+        )
+
+    def _note_refused(
+        self, connection: Connection, question: _Question, failed: tuple[Factor, ...], body: dict[str, Any]
+    ) -> None:
+        told = body | question.place | {"failed": [str(factor) for factor in failed]}
+        self._core.note(connection, Kind.EVALUATE_REFUSED, question.who, question.now_us, told)
+
+    def _answer(self, stored: _Stored) -> Evaluated:
+        """Signs the permit, now that what it says is durable."""
+        record, permit, end = stored.record, "", 0
+        if record.decision is Decision.ALLOW and stored.bound is not None:
+            end = self._permit_end(record)
+            permit = sign(self._permit_claims(record), TokenType.PERMIT, self._core.keys.kid, self._core.keys.signer)
+        return Evaluated(record, stored.bound, stored.approval, permit, end, stored.replayed)
+
+    def _permit_end(self, record: DecisionRecord) -> int:
+        return (record.permit_us // MICROSECONDS + self._core.permit_ttl_seconds) * MICROSECONDS
+
+    def _permit_claims(self, record: DecisionRecord) -> dict[str, Any]:
+        issued = record.permit_us // MICROSECONDS
+        return {
+            "iss": self._core.issuer,
+            "aud": self._core.issuer,
+            "jti": record.permit_id,
+            "iat": issued,
+            "nbf": issued,
+            "exp": issued + self._core.permit_ttl_seconds,
+            "sub": record.subject,
+            "tenant": record.tenant,
+            "thread": record.thread_id,
+            "run": record.run_id,
+            "tool_call_id": record.tool_call_id,
+            "tool": record.tool,
+            "tool_version": record.tool_version,
+            "args_hash": record.args_hash,
+            "decision_id": record.id,
+            "approval_id": record.counted_approval_id,
+            "bundle_revision": record.bundle_revision,
+        }
+
+
+def approval_not_found(approval_id: str) -> NotFound:
+    """Answers the one reason for an approval that does not exist, is another tenant's, or is not the caller's."""
+    return NotFound(
+        "APPROVAL_NOT_FOUND",
+        f"there is no approval '{approval_id}' for this identity",
+        metadata={"approval_id": approval_id},
+    )
+
+
+def _use(question: _Question, origin: DecisionRecord | None) -> Use:
+    bound, asked = question.verdict.bound, question.asked
+    return Use(
+        subject=question.who.subject,
+        thread_id=asked.thread_id,
+        run_id=asked.run_id,
+        tool_call_id=asked.call.tool_call_id,
+        tool=asked.call.tool,
+        args_hash=bound.args_hash if bound else "",
+        same_version=bound is None or (origin is not None and origin.tool_version == bound.tool_version),
+    )
+
+
+def _same(bound: BoundCall | None, record: DecisionRecord) -> BoundCall | None:
+    """Answers the call as bound now, where that is what was recorded."""
+    if bound is None or (bound.args_hash, bound.tool_version) != (record.args_hash, record.tool_version):
+        return None
+    return bound
+
+
+def _decision_body(record: DecisionRecord, verdict: Verdict) -> dict[str, Any]:
+    return {
+        "decision_id": record.id,
+        "decision": str(record.decision),
+        "reasons": [
+            {"code": reason.code, "message": reason.message, "path": reason.path, "policy_id": reason.policy_id}
+            for reason in verdict.reasons
+        ],
+        "policy_ids": list(verdict.policy_ids),
+        "bundle_revision": verdict.bundle_revision,
+        "bundle_hash": verdict.bundle_hash,
+        "risk": record.risk,
+        "facts": verdict.facts,
+        "raw_args_hash": verdict.raw_args_hash,
+        "tool_version": record.tool_version,
+        "args_hash": record.args_hash,
+        "approval_class": verdict.approval_class or "",
+        "approval_id": record.approval_id,
+        "counted_approval_id": record.counted_approval_id,
+        "permit_id": record.permit_id,
+    }

@@ -1,0 +1,330 @@
+"""Redeem and ReportOutcome: a permit becomes at most one effect, and how it ended (design/effects.md, 8 and 11)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from phylactery_chassis.clock import MICROSECONDS
+from phylactery_chassis.crashpoints import reach
+from phylactery_chassis.errors import DomainError, FailedPrecondition, NotFound
+from phylactery_chassis.identity import Principal, Role
+from phylactery_chassis.ids import new_id
+from sqlalchemy.engine import Connection
+
+from phylactery_riskgate.approvals import Approval, ApprovalEvent, ApprovalState, advance, not_pending
+from phylactery_riskgate.audit import Kind
+from phylactery_riskgate.core import Core, Refused, caller_of, fingerprint, key_of, raw_call
+from phylactery_riskgate.domain.model import BoundCall, CallSite, Decision, Verdict
+from phylactery_riskgate.permits import Claims, TokenError, TokenType, check_times, sign, verify
+from phylactery_riskgate.requests import OutcomeInput, RedeemInput
+from phylactery_riskgate.store import approvals as approval_rows
+from phylactery_riskgate.store import redemptions as rows
+from phylactery_riskgate.store.decisions import DecisionRecord, find_decision
+from phylactery_riskgate.store.redemptions import OutcomeReport, Redemption
+
+RECEIPT_AUDIENCE = "executor"
+IN_DOUBT = "IN_DOUBT"
+
+
+@dataclass(frozen=True, slots=True)
+class Redeemed:
+    """A consumed permit: the receipt, the call to run, and whether this execution had it before."""
+
+    receipt: str
+    bound: BoundCall
+    redeem_us: int
+    repeated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    redemption: Redemption
+    bound: BoundCall
+    repeated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """One Redeem: the permit's claims, the decision it came from, and the decision of today."""
+
+    who: Principal
+    asked: RedeemInput
+    claims: Claims
+    decision: DecisionRecord
+    verdict: Verdict
+    fingerprint: str
+    now_us: int
+
+
+class _RefusalError(Exception):
+    """A check failed: what is recorded, and what the caller is told."""
+
+    def __init__(self, factor: str, error: DomainError) -> None:
+        super().__init__(factor)
+        self.factor = factor
+        self.error = error
+
+
+def _refuse(reason: str, factor: str, message: str, **metadata: str) -> _RefusalError:
+    return _RefusalError(factor, FailedPrecondition(reason, message, metadata={"factor": factor, **metadata}))
+
+
+class Redemptions:
+    """The use cases; see the module."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def redeem(self, who: Principal, asked: RedeemInput) -> Redeemed:
+        """Consumes a permit for one execution, and signs the receipt once that is durable.
+
+        The same execution gets the same receipt again, even after the permit's end. Every refusal is recorded with the
+        factor that failed. Raises FailedPrecondition, and Unavailable STORE_UNAVAILABLE.
+        """
+        who.require(Role.CALLER)
+        try:
+            claims = self._verified(who, asked)
+            attempt = await self._prepare(who, asked, claims)
+        except _RefusalError as refused:
+            error = refused
+            await self._core.write(lambda connection: self._refused(connection, who, asked, error))
+            raise refused.error from None
+        stored = await self._core.write(lambda connection: self._consume(connection, attempt))
+        reach("riskgate.8")
+        receipt = sign(stored.redemption.receipt_claims, TokenType.RECEIPT, self._core.keys.kid, self._core.keys.signer)
+        return Redeemed(receipt, stored.bound, stored.redemption.redeem_us, stored.repeated)
+
+    async def report_outcome(self, who: Principal, report: OutcomeInput) -> int:
+        """Records how an execution ended and answers the record's place in the audit log.
+
+        Raises NotFound EXECUTION_NOT_FOUND and FailedPrecondition OUTCOME_CONFLICT.
+        """
+        who.require(Role.CALLER)
+        now_us = self._core.clock.now_us()
+        return await self._core.write(lambda connection: self._report(connection, who, report, now_us))
+
+    async def without_outcome(self, tenant: str, *, older_than_seconds: int, limit: int = 100) -> list[Redemption]:
+        """Answers redeemed calls of a tenant whose outcome is still missing after so many seconds, oldest first."""
+        before_us = self._core.clock.now_us() - older_than_seconds * MICROSECONDS
+        return await self._core.database.read(
+            lambda connection: rows.without_outcome(connection, tenant, before_us=before_us, limit=limit)
+        )
+
+    def _verified(self, who: Principal, asked: RedeemInput) -> Claims:
+        """Answers the claims of a genuine permit for exactly this caller and place."""
+        try:
+            claims = verify(asked.permit, TokenType.PERMIT, self._core.keys.verifying)
+            expected = {
+                "iss": ("PERMIT_INVALID", "issuer", self._core.issuer),
+                "aud": ("PERMIT_INVALID", "audience", self._core.issuer),
+                "tenant": ("PERMIT_INVALID", "tenant", who.tenant),
+                "sub": ("PERMIT_INVALID", "user", who.subject),
+                "thread": ("THREAD_MISMATCH", "thread", asked.thread_id),
+                "run": ("PERMIT_INVALID", "run", asked.run_id),
+                "tool_call_id": ("PERMIT_INVALID", "tool_call_id", asked.call.tool_call_id),
+                "tool": ("PERMIT_INVALID", "tool", asked.call.tool),
+            }
+            for claim, (reason, factor, value) in expected.items():
+                if claims.text(claim) != value:
+                    raise _refuse(reason, factor, f"the permit is for another {factor}")
+        except TokenError as error:
+            raise _refuse("PERMIT_INVALID", error.factor, f"the permit cannot be used: {error.message}") from None
+        return claims
+
+    async def _prepare(self, who: Principal, asked: RedeemInput, claims: Claims) -> _Attempt:
+        """Decides about the call again, with the real approval's class where the permit came from one."""
+        found = await self._core.database.read(lambda connection: self._origin(connection, who, claims))
+        if found is None:
+            raise _refuse("PERMIT_INVALID", "id", "the permit belongs to no decision that is known here")
+        decision, plan_step, approval = found
+        approved = frozenset({approval.approval_class}) if approval else frozenset[str]()
+        call, site = raw_call(asked.call), CallSite(asked.thread_id, asked.run_id, plan_step)
+        verdict = self._core.engine.decide(call, caller_of(who), site, approved=approved)
+        return _Attempt(who, asked, claims, decision, verdict, fingerprint(call, verdict), self._core.clock.now_us())
+
+    def _origin(
+        self, connection: Connection, who: Principal, claims: Claims
+    ) -> tuple[DecisionRecord, str, Approval | None] | None:
+        decision = find_decision(connection, who.tenant, claims.text("decision_id"))
+        if decision is None or decision.decision is not Decision.ALLOW:
+            return None
+        counted = decision.counted_approval_id
+        approval = approval_rows.find_approval(connection, who.tenant, counted) if counted else None
+        return decision, self._core.plan_step_of(connection, decision), approval
+
+    def _consume(self, connection: Connection, attempt: _Attempt) -> _Stored | Refused:
+        try:
+            repeated = self._repeated(connection, attempt)
+            if repeated is not None:
+                return repeated
+            self._check_time(attempt)
+            bound = _checked_call(attempt)
+            approval = self._checked_approval(connection, attempt)
+            _check_policy(attempt.verdict)
+        except _RefusalError as refused:
+            return self._refused(connection, attempt.who, attempt.asked, refused)
+        return self._redeem(connection, attempt, bound, approval)
+
+    def _repeated(self, connection: Connection, attempt: _Attempt) -> _Stored | None:
+        """Answers the redemption this execution has already; raises a refusal where another has it."""
+        who, asked = attempt.who, attempt.asked
+        execution = rows.find_execution(connection, who.tenant, who.subject, asked.execution_id)
+        holder = rows.find_redemption(connection, key_of(who, asked.run_id, asked.call.tool_call_id))
+        if holder is None and execution is None:
+            return None
+        if holder is None or execution != holder:
+            raise _refuse(
+                "ALREADY_REDEEMED",
+                "one_time",
+                "another execution has this call, or this execution has another call; it will not run twice",
+            )
+        origin = find_decision(connection, who.tenant, holder.decision_id)
+        if origin is None or origin.fingerprint != attempt.fingerprint:
+            raise _refuse("ARGS_MISMATCH", "argument_hash", "this execution redeemed the call with other arguments")
+        bound = self._core.bound_of(connection, origin) or attempt.verdict.bound
+        if bound is None or bound.args_hash != origin.args_hash:
+            raise _refuse("ARGS_MISMATCH", "argument_hash", "the call that was redeemed cannot be bound again")
+        return _Stored(holder, bound, repeated=True)
+
+    def _check_time(self, attempt: _Attempt) -> None:
+        try:
+            check_times(attempt.claims, attempt.now_us)
+        except TokenError as error:
+            raise _refuse("PERMIT_EXPIRED", error.factor, f"{error.message}; ask Evaluate again") from None
+
+    def _checked_approval(self, connection: Connection, attempt: _Attempt) -> Approval | None:
+        """Answers the approval the permit rests on, if it still stands."""
+        counted = attempt.decision.counted_approval_id
+        if not counted:
+            return None
+        found = approval_rows.find_approval(connection, attempt.who.tenant, counted, lock=True)
+        if found is None:
+            raise _refuse("PERMIT_INVALID", "id", "the permit's approval is not known here")
+        approval = self._core.current(connection, found, attempt.who, attempt.now_us)
+        if approval.state is ApprovalState.REDEEMED:
+            raise _refuse("ALREADY_REDEEMED", "one_time", "the permit's approval is used")
+        if approval.state is ApprovalState.EXPIRED:
+            raise _refuse("APPROVAL_EXPIRED", "expiry", "the approval's time is over; propose the call again")
+        if approval.state is not ApprovalState.APPROVED:
+            raise _RefusalError("one_time", not_pending(approval))
+        return approval
+
+    def _redeem(
+        self, connection: Connection, attempt: _Attempt, bound: BoundCall, approval: Approval | None
+    ) -> _Stored:
+        who, asked, decision, now_us = attempt.who, attempt.asked, attempt.decision, attempt.now_us
+        if approval is not None:
+            approval = replace(approval, state=advance(approval.state, ApprovalEvent.REDEEM))
+            approval_rows.save_approval(connection, approval)
+        receipt = {
+            "iss": self._core.issuer,
+            "aud": RECEIPT_AUDIENCE,
+            "jti": new_id("rc"),
+            "iat": now_us // MICROSECONDS,
+            "sub": who.subject,
+            "tenant": who.tenant,
+            "thread": asked.thread_id,
+            "run": asked.run_id,
+            "tool_call_id": asked.call.tool_call_id,
+            "tool": bound.tool,
+            "tool_version": bound.tool_version,
+            "args_hash": bound.args_hash,
+            "execution_id": asked.execution_id,
+            "decision_id": decision.id,
+            "approval_id": decision.counted_approval_id,
+            "bundle_revision": attempt.verdict.bundle_revision,
+        }
+        body = _place(asked) | {
+            "decision_id": decision.id,
+            "approval_id": decision.counted_approval_id,
+            "permit_id": attempt.claims.text("jti"),
+            "receipt_id": receipt["jti"],
+            "tool_version": bound.tool_version,
+            "args_hash": bound.args_hash,
+            "policy_ids": list(attempt.verdict.policy_ids),
+            "bundle_revision": attempt.verdict.bundle_revision,
+            "bundle_hash": attempt.verdict.bundle_hash,
+        }
+        index = self._core.note(connection, Kind.REDEEMED, who, now_us, body)
+        redemption = Redemption(
+            who.tenant,
+            who.subject,
+            asked.run_id,
+            asked.call.tool_call_id,
+            asked.execution_id,
+            decision.id,
+            receipt,
+            now_us,
+            index,
+        )
+        rows.insert_redemption(connection, redemption)
+        return _Stored(redemption, bound, repeated=False)
+
+    def _refused(self, connection: Connection, who: Principal, asked: RedeemInput, refused: _RefusalError) -> Refused:
+        body = _place(asked) | {"failed": [refused.factor], "reason": refused.error.reason}
+        self._core.note(connection, Kind.REDEEM_REFUSED, who, self._core.clock.now_us(), body)
+        return Refused(refused.error)
+
+    def _report(self, connection: Connection, who: Principal, asked: OutcomeInput, now_us: int) -> int:
+        redemption = rows.find_execution(connection, who.tenant, who.subject, asked.execution_id, lock=True)
+        if redemption is None:
+            raise NotFound(
+                "EXECUTION_NOT_FOUND",
+                f"no call was redeemed as '{asked.execution_id}' by this identity",
+                metadata={"execution_id": asked.execution_id},
+            )
+        report = OutcomeReport(asked.outcome, asked.result_hash, asked.result_size, asked.error_code)
+        known = rows.outcome_reports(connection, who.tenant, who.subject, asked.execution_id)
+        for earlier, index in known:
+            if earlier == report:
+                return index
+        if known and known[-1][0].outcome != IN_DOUBT:
+            raise FailedPrecondition(
+                "OUTCOME_CONFLICT",
+                f"the execution was reported {known[-1][0].outcome} already",
+                metadata={"outcome": known[-1][0].outcome},
+            )
+        body = {
+            "execution_id": redemption.execution_id,
+            "decision_id": redemption.decision_id,
+            "run_id": redemption.run_id,
+            "tool_call_id": redemption.tool_call_id,
+            "outcome": report.outcome,
+            "result_hash": report.result_hash,
+            "result_size": report.result_size,
+            "error_code": report.error_code,
+        }
+        index = self._core.note(connection, Kind.OUTCOME, who, now_us, body)
+        rows.insert_outcome(connection, redemption, len(known), report, now_us=now_us, audit_index=index)
+        return index
+
+
+def _checked_call(attempt: _Attempt) -> BoundCall:
+    """Answers the call as bound now, if it is the one that was permitted."""
+    bound = attempt.verdict.bound
+    if bound is None or bound.args_hash != attempt.claims.text("args_hash"):
+        raise _refuse("ARGS_MISMATCH", "argument_hash", "the permit is for other arguments; nothing was redeemed")
+    if bound.tool_version != attempt.claims.text("tool_version"):
+        raise _refuse("PERMIT_INVALID", "tool_version", "the tool's contract has changed; propose the call again")
+    return bound
+
+
+def _check_policy(verdict: Verdict) -> None:
+    if verdict.decision is not Decision.ALLOW:
+        raise _refuse(
+            "POLICY_CHANGED",
+            "policy",
+            "the current policy does not allow the call any more",
+            decision=str(verdict.decision),
+        )
+
+
+def _place(asked: RedeemInput) -> dict[str, Any]:
+    return {
+        "thread_id": asked.thread_id,
+        "run_id": asked.run_id,
+        "tool_call_id": asked.call.tool_call_id,
+        "tool": asked.call.tool,
+        "execution_id": asked.execution_id,
+    }

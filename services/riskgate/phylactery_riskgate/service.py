@@ -1,0 +1,97 @@
+"""The application: everything RiskGate does, without a word of gRPC."""
+
+from __future__ import annotations
+
+from phylactery_chassis.clock import Clock
+from phylactery_chassis.database import Database
+from phylactery_chassis.identity import Principal
+
+from phylactery_riskgate.answers import Answers
+from phylactery_riskgate.audit import AuditLog
+from phylactery_riskgate.core import ApprovalSeen, Core
+from phylactery_riskgate.domain.engine import DecisionEngine
+from phylactery_riskgate.evaluation import Evaluated, Evaluation
+from phylactery_riskgate.keys import KeyRing, PublicKey
+from phylactery_riskgate.redemption import Redeemed, Redemptions
+from phylactery_riskgate.requests import (
+    ApproveInput,
+    EvaluateInput,
+    ListInput,
+    OutcomeInput,
+    RedeemInput,
+    RejectInput,
+)
+from phylactery_riskgate.sealing import Vault
+from phylactery_riskgate.settings import RiskGateSettings
+from phylactery_riskgate.store.redemptions import Redemption
+
+
+class RiskGate:
+    """One RiskGate over one database. Each method says what it raises where it is implemented."""
+
+    def __init__(
+        self, database: Database, engine: DecisionEngine, keys: KeyRing, settings: RiskGateSettings, clock: Clock
+    ) -> None:
+        """Puts the parts together; open() comes before the first call."""
+        self._audit = AuditLog(
+            settings.issuer,
+            vault=Vault(keys.data_key),
+            data_key_id=keys.data_key_id,
+            signer=keys.signer,
+            sign_every=settings.checkpoint_every,
+        )
+        self._core = Core(database, engine, keys, self._audit, clock, settings.issuer, settings.permit_ttl_seconds)
+        self._evaluation = Evaluation(self._core)
+        self._redemptions = Redemptions(self._core)
+        self._answers = Answers(self._core)
+
+    async def open(self) -> None:
+        """Opens the audit log. Raises audit.LogError when keys and database do not belong together."""
+        await self._core.database.write(self._audit.open)
+
+    @property
+    def issuer(self) -> str:
+        """Answers the name permits and receipts carry."""
+        return self._core.issuer
+
+    @property
+    def public_keys(self) -> tuple[PublicKey, ...]:
+        """Answers every public key, the active one first."""
+        return self._core.keys.public
+
+    async def evaluate(self, who: Principal, asked: EvaluateInput) -> Evaluated:
+        """Decides about one call: see evaluation."""
+        return await self._evaluation.evaluate(who, asked)
+
+    async def redeem(self, who: Principal, asked: RedeemInput) -> Redeemed:
+        """Consumes a permit: see redemption."""
+        return await self._redemptions.redeem(who, asked)
+
+    async def report_outcome(self, who: Principal, asked: OutcomeInput) -> int:
+        """Records an outcome and answers its place in the audit log: see redemption."""
+        return await self._redemptions.report_outcome(who, asked)
+
+    async def without_outcome(self, tenant: str, *, older_than_seconds: int) -> list[Redemption]:
+        """Answers redeemed calls nobody has reported on: see redemption."""
+        return await self._redemptions.without_outcome(tenant, older_than_seconds=older_than_seconds)
+
+    async def approve(self, who: Principal, asked: ApproveInput) -> ApprovalSeen:
+        """Takes a yes: see answers."""
+        return await self._answers.approve(who, asked)
+
+    async def reject(self, who: Principal, asked: RejectInput) -> ApprovalSeen:
+        """Takes a no: see answers."""
+        return await self._answers.reject(who, asked)
+
+    async def get_approval(self, who: Principal, approval_id: str) -> ApprovalSeen:
+        """Answers one approval: see answers."""
+        return await self._answers.get(who, approval_id)
+
+    async def list_approvals(self, who: Principal, asked: ListInput) -> tuple[list[ApprovalSeen], str]:
+        """Answers a page of approvals and the next page's token: see answers."""
+        return await self._answers.list_page(who, asked)
+
+    async def sign_head(self) -> bool:
+        """Signs the audit log's head if it has grown; says whether it did."""
+        now_us = self._core.clock.now_us()
+        return await self._core.database.write(lambda connection: self._audit.sign_head(connection, now_us))

@@ -1,0 +1,35 @@
+"""Settings of RiskGate, from RISKGATE_… variables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+from phylactery_chassis.settings import ServiceSettings
+from pydantic import Field
+from pydantic_settings import SettingsConfigDict
+
+from phylactery_riskgate.domain.bundle import default_bundle_folder
+
+
+class RiskGateSettings(ServiceSettings):
+    """What RiskGate can be told."""
+
+    model_config = SettingsConfigDict(env_prefix="RISKGATE_")
+    service: ClassVar[str] = "riskgate"
+
+    port: int = Field(50_052, ge=0, le=65_535, description="port to listen on; 0 takes a free one")
+    bundle: Path = Field(default_factory=default_bundle_folder, description="folder of the policy bundle")
+    issuer: str = Field(
+        "riskgate",
+        pattern=r"^[A-Za-z0-9_.:-]{1,128}$",
+        description="name in permits and receipts, and of the audit log",
+    )
+    permit_ttl_seconds: int = Field(60, ge=1, le=3_600, description="how long a permit can be redeemed")
+    checkpoint_every: int = Field(64, ge=1, le=100_000, description="audit entries after which a head is signed")
+    checkpoint_seconds: float = Field(60.0, gt=0, description="time after which a head is signed, if entries came")
+
+    @property
+    def keys_dir(self) -> Path:
+        """Answers where the keys lie."""
+        return self.data_dir / "keys"
