@@ -1,0 +1,135 @@
+"""The connection every client stands on: deadlines, identity, trace context, retries, typed errors."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+
+import grpc
+from grpc import aio
+
+from phylactery_client.errors import error_of
+
+try:
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+except ImportError:  # tracing is the caller's choice; without OpenTelemetry there is no context to pass on
+    _propagator = None
+else:
+    _propagator = TraceContextTextMapPropagator()
+
+DEFAULT_TIMEOUT: Final = 30.0
+MAX_ATTEMPTS: Final = 4
+FIRST_BACKOFF: Final = 0.05
+_MAX_RECEIVED_BYTES = 16 * 1024 * 1024
+_AUTHORIZATION, _SUBJECT, _TENANT = "authorization", "x-phylactery-subject", "x-phylactery-tenant"
+_STORE_OUTPUT = {"service": "phylactery.memory.v1.OutputService", "method": "StoreOutput"}
+"""Its stream may be too long for gRPC to send again, so MemoryClient does that itself."""
+_SERVICE_CONFIG = json.dumps(
+    {
+        "methodConfig": [
+            {
+                "name": [{}],
+                "retryPolicy": {
+                    "maxAttempts": MAX_ATTEMPTS,
+                    "initialBackoff": f"{FIRST_BACKOFF}s",
+                    "maxBackoff": "1s",
+                    "backoffMultiplier": 2,
+                    "retryableStatusCodes": ["UNAVAILABLE"],
+                },
+            },
+            {"name": [_STORE_OUTPUT]},
+        ]
+    }
+)
+
+Response = TypeVar("Response")
+
+
+def new_request_id() -> str:
+    """Answers an id that makes one call idempotent: 128 random bits."""
+    return f"req_{secrets.token_hex(16)}"
+
+
+class ServiceClient:
+    """A connection to one service. Make it inside a running event loop, and close it: it is a context manager.
+
+    target is host:port. token is a bearer token, empty for none. subject and tenant name the end user a delegate speaks
+    for, empty for none. timeout in seconds bounds each call that does not bring its own. credentials makes the
+    connection TLS; without them it is plain text, fit for loopback and private networks.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        *,
+        token: str = "",
+        subject: str = "",
+        tenant: str = "",
+        timeout: float = DEFAULT_TIMEOUT,
+        credentials: grpc.ChannelCredentials | None = None,
+    ) -> None:
+        named = ((_AUTHORIZATION, f"Bearer {token}" if token else ""), (_SUBJECT, subject), (_TENANT, tenant))
+        self._identity = [(key, value) for key, value in named if value]
+        self._timeout = timeout
+        options: Sequence[tuple[str, Any]] = [
+            ("grpc.service_config", _SERVICE_CONFIG),
+            ("grpc.enable_retries", 1),
+            ("grpc.max_receive_message_length", _MAX_RECEIVED_BYTES),
+            ("grpc.keepalive_time_ms", 30_000),
+            ("grpc.initial_reconnect_backoff_ms", 100),
+            ("grpc.max_reconnect_backoff_ms", 2_000),
+        ]
+        self._channel = (
+            aio.insecure_channel(target, options=options)
+            if credentials is None
+            else aio.secure_channel(target, credentials, options=options)
+        )
+
+    async def __aenter__(self) -> Self:
+        """Answers the client."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Closes the connection."""
+        await self.close()
+
+    async def close(self) -> None:
+        """Closes the connection; calls that run end at once."""
+        await self._channel.close()
+
+    async def _call(self, method: Callable[..., Awaitable[Response]], request: Any, timeout: float | None) -> Response:
+        """Answers the response. Raises the PhylacteryError of its code."""
+        try:
+            return await method(request, timeout=self._seconds(timeout), metadata=self._metadata())
+        except aio.AioRpcError as failure:
+            raise error_of(failure) from None
+
+    async def _stream(
+        self, method: Callable[..., aio.UnaryStreamCall[Any, Response]], request: Any, timeout: float | None
+    ) -> AsyncGenerator[Response]:
+        """Answers the responses as they come. Raises the PhylacteryError of its code; hangs up when left early."""
+        call = method(request, timeout=self._seconds(timeout), metadata=self._metadata())
+        try:
+            async for response in call:
+                yield response
+        except aio.AioRpcError as failure:
+            raise error_of(failure) from None
+        finally:
+            call.cancel()
+
+    def _seconds(self, timeout: float | None) -> float:
+        return self._timeout if timeout is None else timeout
+
+    def _metadata(self) -> aio.Metadata:
+        metadata = aio.Metadata(*self._identity)
+        if _propagator is not None:
+            carrier: dict[str, str] = {}
+            _propagator.inject(carrier)
+            for key, value in carrier.items():
+                metadata.add(key, value)
+        return metadata

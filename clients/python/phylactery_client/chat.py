@@ -1,0 +1,86 @@
+"""The client of the agent: talk, follow, look."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from datetime import UTC
+from typing import Any
+
+from phylactery.agent.v1 import chat_pb2, chat_pb2_grpc, event_pb2, run_pb2, run_pb2_grpc
+
+from phylactery_client.channel import ServiceClient, new_request_id
+from phylactery_client.decode import decode
+from phylactery_client.results import ChatPage, Event, Run, Thread, Turn
+
+
+class PhylacteryClient(ServiceClient):
+    """Calls the agent. Every method raises the PhylacteryError of its code; timeout is in seconds."""
+
+    def __init__(self, target: str, **options: Any) -> None:
+        """Takes what ServiceClient takes."""
+        super().__init__(target, **options)
+        self._chat = chat_pb2_grpc.ChatServiceStub(self._channel)
+        self._runs = run_pb2_grpc.RunServiceStub(self._channel)
+
+    async def send_message(
+        self,
+        text: str,
+        *,
+        thread_id: str = "",
+        language: str = "",
+        request_id: str | None = None,
+        timeout: float | None = None,
+    ) -> Turn:
+        """Gives a message to a thread (empty opens one) and answers the turn.
+
+        The same request_id with the same body answers the same turn again; without one each call is a new message.
+        """
+        request = chat_pb2.SendMessageRequest(
+            request_id=request_id or new_request_id(), thread_id=thread_id, text=text, language=language
+        )
+        return decode(Turn, await self._call(self._chat.SendMessage, request, timeout))
+
+    async def stream_message(
+        self,
+        text: str,
+        *,
+        thread_id: str = "",
+        language: str = "",
+        request_id: str | None = None,
+        timeout: float | None = None,
+    ) -> AsyncGenerator[Event]:
+        """Does the same and answers every event of the turn as it happens; timeout bounds the whole stream.
+
+        A stream that broke off is read again, from its first event, with the same request_id. Leaving it early hangs up
+        and stops nothing; use contextlib.aclosing to hang up at once.
+        """
+        request = chat_pb2.StreamMessageRequest(
+            request_id=request_id or new_request_id(), thread_id=thread_id, text=text, language=language
+        )
+        async with aclosing(self._stream(self._chat.StreamMessage, request, timeout)) as responses:
+            async for response in responses:
+                yield event_of(response.event)
+
+    async def get_thread(self, thread_id: str, *, timeout: float | None = None) -> Thread:
+        """Answers where a thread stands."""
+        request = chat_pb2.GetThreadRequest(thread_id=thread_id)
+        return decode(Thread, (await self._call(self._chat.GetThread, request, timeout)).thread)
+
+    async def list_messages(
+        self, thread_id: str, *, page_size: int = 0, page_token: str = "", timeout: float | None = None
+    ) -> ChatPage:
+        """Answers a page of the transcript, newest first; page_size 0 means 50."""
+        request = chat_pb2.ListMessagesRequest(thread_id=thread_id, page_size=page_size, page_token=page_token)
+        return decode(ChatPage, await self._call(self._chat.ListMessages, request, timeout))
+
+    async def get_run(self, run_id: str, *, timeout: float | None = None) -> Run:
+        """Answers where a run stands and what its tool calls came to."""
+        request = run_pb2.GetRunRequest(run_id=run_id)
+        return decode(Run, (await self._call(self._runs.GetRun, request, timeout)).run)
+
+
+def event_of(raw: event_pb2.Event) -> Event:
+    """Answers an event of the wire as a result."""
+    create_time = raw.create_time.ToDatetime(tzinfo=UTC) if raw.HasField("create_time") else None
+    return Event(raw.thread_id, raw.run_id, raw.sequence, create_time, raw.WhichOneof("kind") or "", raw)

@@ -1,0 +1,79 @@
+"""Turns protobuf messages into result dataclasses: a result's fields have the names of the contract's fields."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import is_dataclass
+from datetime import UTC
+from typing import Any, TypeVar, get_args, get_type_hints
+
+from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
+from google.protobuf.message import Message
+
+T = TypeVar("T")
+
+_TIMESTAMP = "google.protobuf.Timestamp"
+_known_hints: dict[type, Mapping[str, Any]] = {}
+"""Resolving annotations is slow, and they never change."""
+
+
+def decode(result: type[T], message: Message) -> T:
+    """Answers the result dataclass of a message.
+
+    A Timestamp becomes an aware datetime, a repeated field a tuple, an unset message None, an enum value its word
+    without the enum's prefix (a number this client does not know stays a number, as text).
+    """
+    fields: Mapping[str, Any] = message.DESCRIPTOR.fields_by_name
+    return result(**{name: _field(hint, message, fields[name]) for name, hint in _hints(result).items()})
+
+
+def _hints(result: type) -> Mapping[str, Any]:
+    if result not in _known_hints:
+        _known_hints[result] = get_type_hints(result)
+    return _known_hints[result]
+
+
+def _field(hint: Any, message: Message, field: FieldDescriptor) -> Any:
+    value = getattr(message, field.name)
+    if field.is_repeated:
+        return tuple(_single(hint, item, field) for item in value)
+    if field.message_type is not None and not message.HasField(field.name):
+        return None
+    return _single(hint, value, field)
+
+
+def _single(hint: Any, value: Any, field: FieldDescriptor) -> Any:
+    if field.enum_type is not None:
+        return enum_word(field.enum_type, value)
+    if field.message_type is None:
+        return value
+    if field.message_type.full_name == _TIMESTAMP:
+        return value.ToDatetime(tzinfo=UTC)
+    return decode(_dataclass_in(hint), value)
+
+
+def enum_word(enum: EnumDescriptor, number: int) -> str:
+    """Answers for example 'DONE' for RUN_STATUS_DONE."""
+    known = enum.values_by_number.get(number)
+    return str(number) if known is None else known.name.removeprefix(enum_prefix(enum))
+
+
+def enum_number(enum: EnumDescriptor, word: str) -> int:
+    """Answers the value of a word, 0 for the empty one. Raises ValueError with the words there are."""
+    prefix = enum_prefix(enum)
+    value = enum.values_by_name.get(prefix + (word or "UNSPECIFIED"))
+    if value is None:
+        words = ", ".join(name.removeprefix(prefix) for name in enum.values_by_name)
+        raise ValueError(f"'{word}' is no {enum.name}; known: {words}")
+    return int(value.number)
+
+
+def enum_prefix(enum: EnumDescriptor) -> str:
+    """Answers for example 'RUN_STATUS_' for RunStatus."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", enum.name).upper() + "_"
+
+
+def _dataclass_in(hint: Any) -> type:
+    candidates = [hint, *get_args(hint)]
+    return next(kind for kind in candidates if isinstance(kind, type) and is_dataclass(kind))

@@ -1,0 +1,311 @@
+"""What calls answer. Fields mean what the contract's fields of the same name mean; times are aware, in UTC.
+
+Codes, permits and receipts stay out of repr(), so that a logged result does not leak them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from phylactery.agent.v1 import event_pb2
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of the plan; status is pending, running, done, failed or blocked."""
+
+    step_id: str
+    description: str
+    status: str
+    tries: int
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallRecord:
+    """One row of the ledger of effects; state is proposed, denied, started, finished or in_doubt."""
+
+    tool_call_id: str
+    tool: str
+    state: str
+    execution_id: str
+    args_hash: str
+    status: str
+    size_chars: int
+    pointer: str
+    error_code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One execution of a graph; status is QUEUED, RUNNING, SUSPENDED, DONE or FAILED."""
+
+    id: str
+    thread_id: str
+    graph: str
+    status: str
+    reason: str
+    create_time: datetime | None
+    update_time: datetime | None
+    approval_id: str
+    tool_calls: tuple[ToolCallRecord, ...]
+    steps: tuple[Step, ...]
+    trace_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    """One thing said in a thread; role is user, assistant or tool."""
+
+    id: str
+    role: str
+    text: str
+    create_time: datetime | None
+    run_id: str
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalArgument:
+    """One bound argument, safe to print."""
+
+    path: str
+    display: str
+    control: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PendingApproval:
+    """What a thread waits for a person to answer."""
+
+    approval_id: str
+    tool: str
+    risk: str
+    approval_class: str
+    arguments: tuple[ApprovalArgument, ...]
+    expire_time: datetime | None
+    code: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The answer to one message."""
+
+    run: Run | None
+    reply: ChatMessage | None
+    pending_approval: PendingApproval | None
+    last_sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """Where a conversation stands."""
+
+    id: str
+    create_time: datetime | None
+    update_time: datetime | None
+    last_sequence: int
+    last_run: Run | None
+    pending_approval: PendingApproval | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChatPage:
+    """One page of a thread's transcript, newest first."""
+
+    messages: tuple[ChatMessage, ...]
+    next_page_token: str
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One fact of a thread; kind names what happened, for example risk_decision, and raw is the whole event."""
+
+    thread_id: str
+    run_id: str
+    sequence: int
+    create_time: datetime | None
+    kind: str
+    raw: event_pb2.Event = field(repr=False)
+
+    @property
+    def detail(self) -> Any:
+        """Answers the message of the event's kind, None for a kind this client does not know."""
+        return getattr(self.raw, self.kind) if self.kind else None
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One thing that led to a decision."""
+
+    code: str
+    message: str
+    message_es: str
+    path: str
+    policy_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class BoundCall:
+    """The call after schema validation and defaults; arguments_json is exactly what may run."""
+
+    tool: str
+    tool_version: str
+    arguments_json: str
+    args_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentView:
+    """One bound argument as an approver sees it."""
+
+    path: str
+    display: str
+    control: bool
+    sensitive: bool
+    altered: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """The record that waits for a person; state is PENDING, APPROVED, REDEEMED, REJECTED, EXPIRED or CANCELLED."""
+
+    id: str
+    state: str
+    approval_class: str
+    tool: str
+    risk: str
+    args_hash: str
+    arguments: tuple[ArgumentView, ...]
+    thread_id: str
+    run_id: str
+    tool_call_id: str
+    requester: str
+    create_time: datetime | None
+    expire_time: datetime | None
+    decide_time: datetime | None
+    decided_by: str
+    closed_reason: str
+    attempts_left: int
+    code: str = field(repr=False)
+    decision_id: str
+    policy_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalPage:
+    """One page of approvals, newest first."""
+
+    approvals: tuple[Approval, ...]
+    next_page_token: str
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """RiskGate's answer to one proposal; decision is ALLOW, AUTH_REQUIRED or BLOCKED."""
+
+    decision_id: str
+    decision: str
+    reasons: tuple[Reason, ...]
+    bound_call: BoundCall | None
+    permit: str = field(repr=False)
+    permit_expire_time: datetime | None
+    approval: Approval | None
+    policy_ids: tuple[str, ...]
+    bundle_revision: int
+    risk: str
+    audit_index: int
+    replayed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Redemption:
+    """What an executor obeys: the signed receipt and the call to run."""
+
+    receipt: str = field(repr=False)
+    bound_call: BoundCall | None
+    redeem_time: datetime | None
+    repeated_redeem: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One public key; state is ACTIVE, RETIRING or REVOKED."""
+
+    kid: str
+    jwk: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The keys permits and receipts verify with, and the iss they carry."""
+
+    keys: tuple[Key, ...]
+    issuer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What is known about one output; its sizes are the original's."""
+
+    pointer: str
+    thread_id: str
+    run_id: str
+    tool_call_id: str
+    tool_name: str
+    size_chars: int
+    size_bytes: int
+    sha256: str
+    evicted: bool
+    rehydration_allowed: bool
+    create_time: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredOutput:
+    """What became of an output; placeholder stands in a context instead, and is empty where it was not evicted."""
+
+    output: Output
+    placeholder: str
+    preview_head: str
+    preview_tail: str
+
+
+@dataclass(frozen=True, slots=True)
+class OutputRange:
+    """A range of characters; next_offset equals total_chars at the end."""
+
+    text: str
+    offset: int
+    next_offset: int
+    total_chars: int
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """Where a thread stands after messages were added."""
+
+    last_sequence: int
+    appended: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """One message of the window; role is USER, ASSISTANT or TOOL."""
+
+    message_id: str
+    role: str
+    content: str
+    run_id: str
+    create_time: datetime | None
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """One page of the window, newest first."""
+
+    messages: tuple[StoredMessage, ...]
+    next_page_token: str

@@ -1,0 +1,150 @@
+"""The client of RiskGate: ask, redeem, report, answer approvals."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from phylactery.riskgate.v1 import (
+    approval_pb2,
+    approval_pb2_grpc,
+    key_pb2,
+    key_pb2_grpc,
+    riskgate_pb2,
+    riskgate_pb2_grpc,
+    types_pb2,
+)
+
+from phylactery_client.channel import ServiceClient
+from phylactery_client.decode import decode, enum_number
+from phylactery_client.results import Approval, ApprovalPage, Evaluation, Keys, Redemption
+
+_STATES = types_pb2.DESCRIPTOR.enum_types_by_name["ApprovalState"]
+_OUTCOMES = riskgate_pb2.DESCRIPTOR.enum_types_by_name["Outcome"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A proposed call; arguments_json is one JSON object as text. The hashes are checks, empty skips them."""
+
+    tool: str
+    tool_call_id: str
+    arguments_json: str = field(default="{}", repr=False)
+    raw_args_hash: str = ""
+    tool_schema_hash: str = ""
+
+    @classmethod
+    def of(cls, tool: str, arguments: Mapping[str, Any], *, tool_call_id: str) -> Self:
+        """Answers the call with arguments given as Python values. Raises ValueError or TypeError."""
+        return cls(tool, tool_call_id, json.dumps(dict(arguments), allow_nan=False))
+
+    def message(self) -> types_pb2.ToolCall:
+        """Answers the call as the contract's message."""
+        return types_pb2.ToolCall(
+            tool=self.tool,
+            tool_call_id=self.tool_call_id,
+            arguments_json=self.arguments_json,
+            raw_args_hash=self.raw_args_hash,
+            tool_schema_hash=self.tool_schema_hash,
+        )
+
+
+class RiskGateClient(ServiceClient):
+    """Calls RiskGate. Every method raises the PhylacteryError of its code; timeout is in seconds."""
+
+    def __init__(self, target: str, **options: Any) -> None:
+        """Takes what ServiceClient takes."""
+        super().__init__(target, **options)
+        self._gate = riskgate_pb2_grpc.RiskGateServiceStub(self._channel)
+        self._approvals = approval_pb2_grpc.ApprovalServiceStub(self._channel)
+        self._keys = key_pb2_grpc.KeyServiceStub(self._channel)
+
+    async def evaluate(
+        self,
+        call: ToolCall,
+        *,
+        thread_id: str,
+        run_id: str,
+        plan_step: str = "",
+        approval_id: str = "",
+        timeout: float | None = None,
+    ) -> Evaluation:
+        """Answers RiskGate's decision about a call, counting the approval where one is named."""
+        request = riskgate_pb2.EvaluateRequest(
+            call=call.message(), thread_id=thread_id, run_id=run_id, plan_step=plan_step, approval_id=approval_id
+        )
+        return decode(Evaluation, await self._call(self._gate.Evaluate, request, timeout))
+
+    async def redeem(
+        self,
+        permit: str,
+        call: ToolCall,
+        *,
+        execution_id: str,
+        thread_id: str,
+        run_id: str,
+        timeout: float | None = None,
+    ) -> Redemption:
+        """Consumes a permit for one execution; execution_id is fresh, and kept when the same execution asks again."""
+        request = riskgate_pb2.RedeemRequest(
+            permit=permit, call=call.message(), execution_id=execution_id, thread_id=thread_id, run_id=run_id
+        )
+        return decode(Redemption, await self._call(self._gate.Redeem, request, timeout))
+
+    async def report_outcome(
+        self,
+        execution_id: str,
+        *,
+        outcome: str,
+        result_hash: str = "",
+        result_size: int = 0,
+        error_code: str = "",
+        timeout: float | None = None,
+    ) -> int:
+        """Records how an execution ended: SUCCEEDED, FAILED or IN_DOUBT. Answers its place in the audit log."""
+        request = riskgate_pb2.ReportOutcomeRequest(
+            execution_id=execution_id, result_hash=result_hash, result_size=result_size, error_code=error_code
+        )
+        request.outcome = riskgate_pb2.Outcome.ValueType(enum_number(_OUTCOMES, outcome))
+        return (await self._call(self._gate.ReportOutcome, request, timeout)).audit_index
+
+    async def get_approval(self, approval_id: str, *, timeout: float | None = None) -> Approval:
+        """Answers one approval as the caller may see it."""
+        request = approval_pb2.GetApprovalRequest(approval_id=approval_id)
+        return decode(Approval, (await self._call(self._approvals.GetApproval, request, timeout)).approval)
+
+    async def list_approvals(
+        self,
+        *,
+        state: str = "",
+        thread_id: str = "",
+        page_size: int = 0,
+        page_token: str = "",
+        timeout: float | None = None,
+    ) -> ApprovalPage:
+        """Answers a page of approvals, newest first; state is a word such as PENDING, empty for all."""
+        request = approval_pb2.ListApprovalsRequest(thread_id=thread_id, page_size=page_size, page_token=page_token)
+        request.state = types_pb2.ApprovalState.ValueType(enum_number(_STATES, state))
+        return decode(ApprovalPage, await self._call(self._approvals.ListApprovals, request, timeout))
+
+    async def approve(
+        self, approval_id: str, *, args_hash: str, code: str = "", thread_id: str = "", timeout: float | None = None
+    ) -> Approval:
+        """Says yes to what args_hash names, and answers the approval's new state."""
+        request = approval_pb2.ApproveRequest(
+            approval_id=approval_id, args_hash=args_hash, code=code, thread_id=thread_id
+        )
+        return decode(Approval, (await self._call(self._approvals.Approve, request, timeout)).approval)
+
+    async def reject(
+        self, approval_id: str, *, reason: str = "", thread_id: str = "", timeout: float | None = None
+    ) -> Approval:
+        """Says no, and answers the approval's new state."""
+        request = approval_pb2.RejectRequest(approval_id=approval_id, reason=reason, thread_id=thread_id)
+        return decode(Approval, (await self._call(self._approvals.Reject, request, timeout)).approval)
+
+    async def list_keys(self, *, timeout: float | None = None) -> Keys:
+        """Answers the public keys RiskGate signs with, the active one first."""
+        return decode(Keys, await self._call(self._keys.ListKeys, key_pb2.ListKeysRequest(), timeout))
