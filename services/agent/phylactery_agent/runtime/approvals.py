@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from phylactery_chassis.crashpoints import reach
 from phylactery_chassis.errors import Unavailable
 from phylactery_chassis.logs import get_logger
 
@@ -61,6 +62,7 @@ class ApprovalWatcher:
         turn = await self._inbox.note_approval_decided(run, state)
         if turn is None:
             return False
+        reach("agent.5")
         _log.info("approval decided elsewhere", run_id=run.run_id, approval_id=run.approval_id, state=state)
         self._wake(run.thread_id)
         return True

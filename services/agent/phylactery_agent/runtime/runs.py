@@ -89,12 +89,12 @@ class RunStore:
         return await self._database.read(work)
 
     async def newest(self, owner: Owner, thread_id: str) -> StoredRun | None:
-        """Answers the newest run of one of the owner's threads."""
+        """Answers the run of the newest turn that has one, in one of the owner's threads; no clock is asked."""
 
         def work(connection: Connection) -> StoredRun | None:
-            query = _of(owner).where(RUNS.c.thread_id == thread_id)
-            active_first = sa.case((RUNS.c.status.in_(ACTIVE), 0), else_=1)
-            row = connection.execute(query.order_by(active_first, RUNS.c.created_us.desc()).limit(1)).one_or_none()
+            turns = sa.select(INBOX.c.run_id).where(INBOX.c.thread_id == thread_id, INBOX.c.run_id != "")
+            newest = turns.order_by(INBOX.c.position.desc()).limit(1).scalar_subquery()
+            row = connection.execute(_of(owner).where(RUNS.c.run_id == newest)).one_or_none()
             return None if row is None else _run(row)
 
         return await self._database.read(work)
@@ -160,7 +160,7 @@ def _set_aside(connection: Connection, turn_id: str, now: int) -> None:
     connection.execute(
         sa.update(INBOX)
         .where(INBOX.c.turn_id == turn_id)
-        .values(state="handled", run_reason="NOTHING_AWAITED", handled_us=now)
+        .values(state="handled", run_id="", run_reason="NOTHING_AWAITED", handled_us=now)
     )
 
 
@@ -201,7 +201,7 @@ def _end(connection: Connection, lease: Lease, turn: StoredTurn, ending: Ending,
     require_lease(connection, lease, now)
     if ending.reply_text:
         message = {"message_id": ending.reply_id, "text": ending.reply_text}
-        append_event(connection, lease, "message", message, once=f"message:{ending.reply_id}", now_us=now)
+        append_event(connection, lease, "message", message, once="message", now_us=now)
     finished = {"status": f"RUN_STATUS_{ending.status.upper()}", "reason": ending.reason}
     sequence = append_event(connection, lease, "run_finished", finished, once="run_finished", now_us=now)
     values: dict[str, Any] = {

@@ -7,7 +7,7 @@ import contextlib
 import sqlite3
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar, cast, get_args
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphRecursionError
@@ -18,7 +18,9 @@ from phylactery_chassis.errors import Unavailable
 from phylactery_chassis.ids import new_id
 from phylactery_chassis.logs import get_logger
 
-from phylactery_agent.graph.state import new_run_input, reentry_input
+from phylactery_agent.executor import Executor
+from phylactery_agent.graph.builder import SecuredGraph
+from phylactery_agent.graph.state import AgentState, new_run_input, reentry_input
 from phylactery_agent.ports import (
     GateUnavailableError,
     Language,
@@ -46,8 +48,6 @@ T = TypeVar("T")
 
 MAX_ATTEMPTS = 10
 """How often one turn is claimed before it is given up: a message that kills the process must not do so forever."""
-_RECURSION_LIMIT = 200
-"""A backstop far above the graph's own budget of supersteps; LangGraph's default of 10007 is none."""
 _WINDOW_MESSAGES = 40
 _WINDOW_CHARACTERS = 40_000
 
@@ -66,9 +66,8 @@ class TurnTools:
     delivery: Delivery
     news: ThreadNews
     sealer: Sealer
-    graph: Any
-    """The compiled secured graph."""
-    executor: Any
+    graph: SecuredGraph
+    executor: Executor
     evict_over_chars: int
 
 
@@ -160,10 +159,7 @@ class TurnServer:
     async def _invoke(self, claim: Claim, heard: _Heard, events: ThreadEvents) -> Mapping[str, Any]:
         """Answers the state after the turn. A turn the checkpoint has taken in already goes on where it stopped."""
         graph, lease = self._t.graph, claim.lease
-        config: RunnableConfig = {
-            "configurable": {"thread_id": graph_thread_id(lease.owner, lease.thread_id)},
-            "recursion_limit": _RECURSION_LIMIT,
-        }
+        config: RunnableConfig = {"configurable": {"thread_id": graph_thread_id(lease.owner, lease.thread_id)}}
         snapshot = await graph.aget_state(config)
         taken_in = snapshot.values.get("turn_id") == lease.turn_id
         if taken_in and not snapshot.next:
@@ -172,7 +168,8 @@ class TurnServer:
         if not taken_in:
             turn = self._turn(claim, heard, await self._hydrate(claim))
             given = reentry_input(turn) if claim.turn.resumed else new_run_input(turn)
-        state = await graph.ainvoke(given, config, context=self._context(claim, heard, events), durability="sync")
+        entered = cast("AgentState | None", given)  # LangGraph takes any part of the state
+        state = await graph.ainvoke(entered, config, context=self._context(claim, heard, events), durability="sync")
         return dict(state)
 
     async def _hydrate(self, claim: Claim) -> Sequence[Mapping[str, str]]:
@@ -227,7 +224,7 @@ def _listen(claim: Claim) -> _Heard:
     asked = _language(claim.turn.language)
     if claim.turn.kind == "approval_decided":
         return _Heard(asked or _language(claim.run.language) or "es", "approval_decided", "standby")
-    intent = classify(claim.turn.text)
+    intent = classify(claim.turn.text, _language(claim.run.language) or "es")
     return _Heard(asked or intent.language, intent.intent, intent.pathway)
 
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, replace
 
 from phylactery_chassis import telemetry
+from phylactery_chassis.crashpoints import reach
 from phylactery_chassis.errors import InvalidArgument, Unavailable, Violation
 from phylactery_chassis.identity import Principal, Role
 from phylactery_chassis.ids import new_id
@@ -155,6 +156,7 @@ class ChatEdge:
                 traceparent=telemetry.inject().get("traceparent", ""),
             )
         )
+        reach("agent.5")
         if not turn.handled:
             self._t.wake(turn.thread_id)
         return turn

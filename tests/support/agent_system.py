@@ -1,0 +1,219 @@
+"""The three real services in one process on free ports, each over its own SQLite file, with one clock for all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import grpc
+from google.rpc import error_details_pb2
+from grpc import aio
+from grpc_status import rpc_status
+from phylactery.agent.v1 import chat_pb2, chat_pb2_grpc, event_pb2, run_pb2, run_pb2_grpc
+from phylactery.riskgate.v1 import approval_pb2, approval_pb2_grpc
+from phylactery_agent.service.build import Agent, build_agent
+from phylactery_agent.settings import AgentSettings
+from phylactery_chassis.clock import FakeClock
+from phylactery_chassis.ids import new_id
+from phylactery_chassis.server import RunningServer, start
+from phylactery_memory.service import build as build_memory
+from phylactery_memory.settings import MemorySettings
+from phylactery_riskgate.assembly import build as build_riskgate
+from phylactery_riskgate.settings import RiskGateSettings
+
+SUSPENDED = event_pb2.RUN_STATUS_SUSPENDED
+DONE = event_pb2.RUN_STATUS_DONE
+FAILED = event_pb2.RUN_STATUS_FAILED
+
+
+@dataclass
+class Refused:
+    """A failed call, decoded."""
+
+    code: grpc.StatusCode
+    reason: str
+    metadata: dict[str, str]
+    fields: list[str]
+
+
+def refused(error: aio.AioRpcError) -> Refused:
+    """Decodes a failed call."""
+    info, bad = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest()
+    status = rpc_status.from_call(error)
+    for detail in status.details if status else ():
+        detail.Unpack(info)
+        detail.Unpack(bad)
+    return Refused(
+        error.code(),
+        info.reason.removeprefix("ERROR_REASON_"),
+        dict(info.metadata),
+        [violation.field for violation in bad.field_violations],
+    )
+
+
+class Person:
+    """Somebody who chats."""
+
+    def __init__(self, system: System, subject: str, tenant: str = "acme") -> None:
+        self._system = system
+        self.metadata = (("x-phylactery-subject", subject), ("x-phylactery-tenant", tenant))
+
+    @property
+    def chat(self) -> chat_pb2_grpc.ChatServiceStub:
+        return chat_pb2_grpc.ChatServiceStub(self._system.agent_channel)
+
+    async def say(
+        self, text: str, thread_id: str = "t1", *, request_id: str = "", **fields: str
+    ) -> chat_pb2.SendMessageResponse:
+        request = chat_pb2.SendMessageRequest(
+            request_id=request_id or new_id("request"), thread_id=thread_id, text=text, **fields
+        )
+        return await self.chat.SendMessage(request, metadata=self.metadata, timeout=30)
+
+    async def stream(self, text: str, thread_id: str = "t1", *, request_id: str = "") -> list[event_pb2.Event]:
+        request = chat_pb2.StreamMessageRequest(
+            request_id=request_id or new_id("request"), thread_id=thread_id, text=text
+        )
+        call = self.chat.StreamMessage(request, metadata=self.metadata, timeout=30)
+        return [response.event async for response in call]
+
+    async def thread(self, thread_id: str = "t1") -> chat_pb2.Thread:
+        request = chat_pb2.GetThreadRequest(thread_id=thread_id)
+        return (await self.chat.GetThread(request, metadata=self.metadata, timeout=30)).thread
+
+    async def transcript(self, thread_id: str = "t1") -> list[tuple[str, str]]:
+        request = chat_pb2.ListMessagesRequest(thread_id=thread_id)
+        answer = await self.chat.ListMessages(request, metadata=self.metadata, timeout=30)
+        return [(message.role, message.text) for message in reversed(answer.messages)]
+
+    async def run(self, run_id: str) -> run_pb2.Run:
+        stub = run_pb2_grpc.RunServiceStub(self._system.agent_channel)
+        return (await stub.GetRun(run_pb2.GetRunRequest(run_id=run_id), metadata=self.metadata, timeout=30)).run
+
+    @property
+    def approvals(self) -> approval_pb2_grpc.ApprovalServiceStub:
+        return approval_pb2_grpc.ApprovalServiceStub(self._system.riskgate_channel)
+
+    async def approve_at_riskgate(self, approval_id: str) -> None:
+        got = await self.approvals.GetApproval(
+            approval_pb2.GetApprovalRequest(approval_id=approval_id), metadata=self.metadata
+        )
+        await self.approvals.Approve(
+            approval_pb2.ApproveRequest(
+                approval_id=approval_id,
+                args_hash=got.approval.args_hash,
+                code=got.approval.code,
+                thread_id=got.approval.thread_id,
+            ),
+            metadata=self.metadata,
+        )
+
+    async def reject_at_riskgate(self, approval_id: str) -> None:
+        await self.approvals.Reject(approval_pb2.RejectRequest(approval_id=approval_id), metadata=self.metadata)
+
+
+@dataclass
+class System:
+    """The running services."""
+
+    folder: Path
+    clock: FakeClock = field(default_factory=FakeClock)
+    _ports: dict[str, int] = field(default_factory=dict)
+    _servers: dict[str, RunningServer] = field(default_factory=dict)
+    _channels: list[aio.Channel] = field(default_factory=list)
+    agent: Agent = field(init=False)
+    agent_channel: aio.Channel = field(init=False)
+    riskgate_channel: aio.Channel = field(init=False)
+
+    @property
+    def sandbox(self) -> Path:
+        return self.folder / "agent" / "sandbox"
+
+    def person(self, subject: str = "ana", tenant: str = "acme") -> Person:
+        return Person(self, subject, tenant)
+
+    async def start_riskgate(self) -> None:
+        settings = RiskGateSettings(
+            data_dir=self.folder / "riskgate", port=self._ports.get("riskgate", 0), drain_seconds=0
+        )
+        await self._serve("riskgate", await build_riskgate(settings, clock=self.clock), settings)
+        self.riskgate_channel = self._channel("riskgate")
+
+    async def start_memory(self) -> None:
+        settings = MemorySettings(data_dir=self.folder / "memory", port=self._ports.get("memory", 0), drain_seconds=0)
+        await self._serve("memory", await build_memory(settings, clock=self.clock), settings)
+
+    async def start_agent(self, **options: Any) -> None:
+        settings = AgentSettings(
+            **{
+                "data_dir": self.folder / "agent",
+                "port": 0,
+                "drain_seconds": 0,
+                "riskgate_target": f"127.0.0.1:{self._ports['riskgate']}",
+                "memory_target": f"127.0.0.1:{self._ports['memory']}",
+                "approval_poll_seconds": 0,
+                "retry_seconds": 0.05,
+                **options,
+            }
+        )
+        self.agent = await build_agent(settings, clock=self.clock)
+        await self._serve("agent", self.agent.service, settings)
+        self.agent_channel = self._channel("agent")
+
+    async def stop(self, name: str) -> None:
+        server = self._servers.pop(name, None)
+        if server is not None:
+            await server.stop()
+
+    async def restart_agent(self) -> None:
+        await self.stop("agent")
+        await self.start_agent()
+
+    async def close(self) -> None:
+        for channel in self._channels:
+            await channel.close()
+        for name in ("agent", "memory", "riskgate"):
+            await self.stop(name)
+
+    async def _serve(self, name: str, service: Any, settings: Any) -> None:
+        self._servers[name] = await start(service, settings)
+        self._ports[name] = self._servers[name].port
+
+    def _channel(self, name: str) -> aio.Channel:
+        channel = aio.insecure_channel(f"127.0.0.1:{self._ports[name]}", options=[("grpc.enable_retries", 0)])
+        self._channels.append(channel)
+        return channel
+
+    def everything_stored(self) -> bytes:
+        """Answers every byte under the agent's and memory's folders: what must not be there is in none of them."""
+        return b"".join(
+            path.read_bytes()
+            for name in ("agent", "memory")
+            for path in sorted((self.folder / name).rglob("*"))
+            if path.is_file()
+        )
+
+
+@asynccontextmanager
+async def open_system(folder: Path) -> AsyncIterator[System]:
+    """Starts all three, and stops them after the block."""
+    system = System(folder)
+    try:
+        await system.start_riskgate()
+        await system.start_memory()
+        await system.start_agent()
+        yield system
+    finally:
+        await system.close()
+
+
+def approval_of(response: chat_pb2.SendMessageResponse) -> tuple[str, str]:
+    """Answers id and code of what waits."""
+    pending = response.pending_approval
+    assert re.fullmatch(r"[A-Za-z0-9_-]{6,}", pending.approval_id)
+    assert re.fullmatch(r"[A-Za-z0-9_-]{6,}", pending.code)
+    return pending.approval_id, pending.code
