@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,6 +16,8 @@ from grpc import aio
 from grpc_status import rpc_status
 from phylactery.agent.v1 import chat_pb2, chat_pb2_grpc, event_pb2, run_pb2, run_pb2_grpc
 from phylactery.riskgate.v1 import approval_pb2, approval_pb2_grpc
+from phylactery_agent.ports import GateUnavailableError, MemoryUnavailableError
+from phylactery_agent.runtime.model import Owner
 from phylactery_agent.service.build import Agent, build_agent
 from phylactery_agent.settings import AgentSettings
 from phylactery_chassis.clock import FakeClock
@@ -163,6 +166,21 @@ class System:
         self.agent = await build_agent(settings, clock=self.clock)
         await self._serve("agent", self.agent.service, settings)
         self.agent_channel = self._channel("agent")
+
+    async def come_back(self, name: str) -> None:
+        """Starts a stopped service on its old port, and waits until the agent's channel has found it again."""
+        await (self.start_riskgate() if name == "riskgate" else self.start_memory())
+        owner = Owner("acme", "nobody")
+        while True:
+            try:
+                if name == "riskgate":
+                    await self.agent.services.gate(owner).public_keys(fresh=True)
+                else:
+                    await self.agent.services.transcript(owner).page("none", page_size=1)
+            except (GateUnavailableError, MemoryUnavailableError):
+                await asyncio.sleep(0.05)
+            else:
+                return
 
     async def stop(self, name: str) -> None:
         server = self._servers.pop(name, None)

@@ -13,11 +13,17 @@ from phylactery_chassis import crashpoints
 
 
 def main() -> None:
-    """Reads CRASH_SERVICE (agent, riskgate, memory) and CRASH_AT (for example agent.7), then runs the service."""
-    wanted = os.environ["CRASH_AT"]
+    """Reads CRASH_SERVICE (agent, riskgate, memory) and CRASH_AT, then runs the service.
+
+    CRASH_AT is a crash point, agent.7, or its n-th time, agent.5#2.
+    """
+    wanted, _, nth = os.environ["CRASH_AT"].partition("#")
+    left = int(nth or 1)
 
     def die(name: str) -> None:
-        if name == wanted:
+        nonlocal left
+        left -= name == wanted
+        if left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
     crashpoints.install(die)

@@ -23,8 +23,8 @@ _SERVICE_CONFIG = json.dumps(
             {
                 "name": [{}],
                 "retryPolicy": {
-                    "maxAttempts": 4,
-                    "initialBackoff": "0.05s",
+                    "maxAttempts": 5,
+                    "initialBackoff": "0.1s",
                     "maxBackoff": "1s",
                     "backoffMultiplier": 2,
                     "retryableStatusCodes": ["UNAVAILABLE"],
@@ -108,8 +108,10 @@ def open_channel(target: str, *, token: str = "", timeout: float = 10.0) -> aio.
             ("grpc.enable_retries", 1),
             ("grpc.max_receive_message_length", _MAX_MESSAGE),
             ("grpc.keepalive_time_ms", 30_000),
-            ("grpc.initial_reconnect_backoff_ms", 100),
-            ("grpc.max_reconnect_backoff_ms", 2_000),
+            # A service that comes back is found within the retries above, so the next turn works at once.
+            ("grpc.initial_reconnect_backoff_ms", 50),
+            ("grpc.min_reconnect_backoff_ms", 1_000),
+            ("grpc.max_reconnect_backoff_ms", 300),
         ],
         interceptors=interceptors,
     )

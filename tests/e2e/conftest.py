@@ -1,0 +1,46 @@
+"""The three real services as processes, and a person who talks to them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from phylactery_cli.supervisor import Stack
+
+from tests.support.stack import FREE_PORTS, Person
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def make_stack(tmp_path: Path) -> Iterator[Callable[..., Stack]]:
+    """Makes stacks over one data folder; every process is gone when the test ends."""
+    made: list[Stack] = []
+
+    def make(**env: dict[str, str]) -> Stack:
+        everywhere = {"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]}
+        extra = {name: {**everywhere, **env.get(name, {})} for name in FREE_PORTS}
+        extra["agent"].setdefault("AGENT_APPROVAL_POLL_SECONDS", "0.2")
+        made.append(Stack(tmp_path / "data", FREE_PORTS, extra_env=extra))
+        return made[-1]
+
+    yield make
+    for stack in made:
+        stack.stop()
+
+
+@pytest.fixture
+def stack(make_stack: Callable[..., Stack]) -> Stack:
+    """The three services, serving."""
+    made = make_stack()
+    made.start()
+    return made
+
+
+@pytest.fixture
+def ana(stack: Stack) -> Iterator[Person]:
+    """Ana, on the stack."""
+    with Person(stack, "ana") as person:
+        yield person

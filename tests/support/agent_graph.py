@@ -1,0 +1,231 @@
+"""The graph on in-memory ports: a ledger with the real one's transitions, memory, events, and a way to talk to it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from phylactery_agent.executor import Executor, ToolSettings
+from phylactery_agent.graph.builder import build_secured
+from phylactery_agent.graph.state import new_run_input, reentry_input
+from phylactery_agent.ports import (
+    BoundCall,
+    Language,
+    LeaseLostError,
+    LedgerRow,
+    MemoryRefusedError,
+    MemoryUnavailableError,
+    OutputRange,
+    ProposedCall,
+    StoredOutput,
+    Turn,
+    TurnContext,
+)
+from phylactery_agent.static.grammar import parse_reply
+from phylactery_agent.static.intents import classify
+from phylactery_chassis import crashpoints
+
+from tests.support.agent_gate import FakeGate
+
+COUNTER = "tests.support.agent_counter_tool"
+
+
+class Died(BaseException):
+    """Stands for the process dying: no code of ours catches it."""
+
+
+@contextmanager
+def dies_at(name: str, *, times: int = 1) -> Any:
+    """The process dies at a crash point, the first times it is reached."""
+    left = [times]
+
+    def hook(reached: str) -> None:
+        if reached == name and left[0]:
+            left[0] -= 1
+            raise Died(name)
+
+    crashpoints.install(hook)
+    try:
+        yield
+    finally:
+        crashpoints.install(None)
+    assert left[0] == 0, f"crash point {name} was never reached"
+
+
+@dataclass
+class FakeLedger:
+    rows: dict[str, LedgerRow] = field(default_factory=dict)
+    lost: bool = False
+    writes: list[tuple[str, str]] = field(default_factory=list)
+
+    def _move(self, tool_call_id: str, to: str, allowed: set[str], **values: Any) -> None:
+        if self.lost:
+            raise LeaseLostError
+        row = self.rows[tool_call_id]
+        assert row.state in allowed, f"{row.state} cannot become {to}"
+        self.writes.append((to, tool_call_id))
+        self.rows[tool_call_id] = replace(row, state=to, **values)
+
+    async def find(self, tool_call_id: str) -> LedgerRow | None:
+        return self.rows.get(tool_call_id)
+
+    async def propose(self, call: ProposedCall, *, plan_step: str) -> None:
+        self.rows.setdefault(call.tool_call_id, LedgerRow(call.tool_call_id, call.tool, "proposed"))
+
+    async def deny(self, tool_call_id: str, *, error_code: str) -> None:
+        self._move(tool_call_id, "denied", {"proposed", "denied"}, error_code=error_code)
+
+    async def start(self, tool_call_id: str, *, execution_id: str, effect_key: str, bound: BoundCall) -> None:
+        values = {"execution_id": execution_id, "effect_key": effect_key, "args_hash": bound.args_hash}
+        self._move(tool_call_id, "started", {"proposed"}, **values)
+
+    async def finish(
+        self, tool_call_id: str, *, status: Literal["success", "error"], output: str, error_code: str
+    ) -> None:
+        values = {"status": status, "output": output, "error_code": error_code}
+        self._move(tool_call_id, "finished", {"started"}, **values)
+
+    async def doubt(self, tool_call_id: str, *, error_code: str) -> None:
+        self._move(tool_call_id, "in_doubt", {"started"}, error_code=error_code)
+
+    async def evicted(self, tool_call_id: str, *, pointer: str, size_chars: int) -> None:
+        self._move(tool_call_id, "finished", {"finished"}, status="evicted", output=None)
+
+    async def check_fence(self) -> None:
+        if self.lost:
+            raise LeaseLostError
+
+
+@dataclass
+class FakeOutputs:
+    stored: dict[str, str] = field(default_factory=dict)
+    available: bool = True
+
+    async def store_output(
+        self, text: str, *, thread_id: str, run_id: str, tool_call_id: str, tool_name: str
+    ) -> StoredOutput:
+        if not self.available:
+            raise MemoryUnavailableError
+        pointer = f"out_{tool_call_id}"
+        self.stored[pointer] = text
+        return StoredOutput(
+            evicted=True,
+            pointer=pointer,
+            placeholder=f"[EVICTED size={len(text)}] See {pointer}",
+            size_chars=len(text),
+            sha256=hashlib.sha256(text.encode()).hexdigest(),
+            rehydration_allowed=len(text) < 50_000,
+            preview_head=text[:300],
+            preview_tail=text[-300:],
+        )
+
+    async def read_output(self, pointer: str, *, offset: int, limit: int) -> OutputRange:
+        if not self.available:
+            raise MemoryUnavailableError
+        if pointer not in self.stored:
+            raise MemoryRefusedError("OUTPUT_NOT_FOUND", "there is no such output")
+        text = self.stored[pointer]
+        part = text[offset : offset + limit]
+        return OutputRange(part, offset, offset + len(part), len(text))
+
+
+@dataclass
+class FakeEvents:
+    told: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    keys: set[tuple[str, str]] = field(default_factory=set)
+    turn_id: str = ""
+
+    async def emit(self, kind: str, payload: Mapping[str, Any], *, key: str) -> None:
+        if (self.turn_id, key) not in self.keys:
+            self.keys.add((self.turn_id, key))
+            self.told.append((kind, dict(payload)))
+
+    def kinds(self) -> list[str]:
+        return [kind for kind, _ in self.told]
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        return [payload for known, payload in self.told if known == kind]
+
+
+def strict_saver() -> InMemorySaver:
+    return InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=None))
+
+
+class Chat:
+    """One thread, spoken to as the runtime does: a new run, or the suspended one again."""
+
+    def __init__(self, folder: Path, saver: BaseCheckpointSaver[Any] | None = None) -> None:
+        self.sandbox = folder / "sandbox"
+        self.executor = Executor(ToolSettings(self.sandbox, folder / "journal", plugins=(COUNTER,)))
+        self.gate = FakeGate()
+        self.gate.policy.update(count="ALLOW", flaky="ALLOW")
+        self.ledger, self.outputs, self.events = FakeLedger(), FakeOutputs(), FakeEvents()
+        self.graph: Any = build_secured(saver or strict_saver())
+        self.config: Any = {"configurable": {"thread_id": "th_1"}}
+        self.turns = self.runs = 0
+        self.code = ""
+        self.language: Language | None = None
+        self.allowed_tools: tuple[str, ...] = ()
+        self.evict_over_chars = 10_000
+
+    async def values(self) -> dict[str, Any]:
+        return dict((await self.graph.aget_state(self.config)).values)
+
+    def _context(self, language: Language) -> TurnContext:
+        return TurnContext(
+            gate=self.gate,
+            outputs=self.outputs,
+            ledger=self.ledger,
+            events=self.events,
+            executor=self.executor,
+            language=language,
+            reply_code=self.code,
+            evict_over_chars=self.evict_over_chars,
+        )
+
+    async def say(self, text: str, *, code: str = "", intent: str = "") -> dict[str, Any]:
+        """Says something; a strict approval reply is masked and its code goes beside it, as the edge does."""
+        before = await self.values()
+        resumed = before.get("run_status") == "suspended"
+        self.turns += 1
+        self.runs += not resumed
+        heard = classify(text, before.get("language", "es"))
+        self.language = heard.language
+        reply = parse_reply(text)
+        self.code = code
+        if reply is not None and reply.verb == "approve":
+            self.code = self.code or text.rsplit(maxsplit=1)[-1]
+            text = f"{text.split(maxsplit=1)[0]} {reply.approval_id} ________"
+        self.events.turn_id = f"tn_{self.turns}"
+        turn = Turn(
+            turn_id=self.events.turn_id,
+            run_id=f"rn_{self.runs}",
+            thread_id="th_1",
+            user_id="ana",
+            tenant="acme",
+            text=text,
+            language=heard.language,
+            intent=intent or heard.intent,
+            pathway=heard.pathway,
+            allowed_tools=self.allowed_tools,
+        )
+        return await self._invoke(reentry_input(turn) if resumed else new_run_input(turn))
+
+    async def wake(self) -> dict[str, Any]:
+        """The approval was decided elsewhere: the run is entered with no words."""
+        return await self.say("", intent="approval_decided")
+
+    async def go_on(self) -> dict[str, Any]:
+        """The process came back after it died: the same turn goes on from its checkpoint."""
+        return await self._invoke(None)
+
+    async def _invoke(self, given: dict[str, Any] | None) -> dict[str, Any]:
+        context = self._context(self.language or "es")
+        return dict(await self.graph.ainvoke(given, self.config, context=context, durability="sync"))
