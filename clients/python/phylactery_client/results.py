@@ -1,6 +1,6 @@
 """What calls answer. Fields mean what the contract's fields of the same name mean; times are aware, in UTC.
 
-Codes, permits and receipts stay out of repr(), so that a logged result does not leak them.
+Codes, permits, receipts and argument values stay out of repr(), so that a logged result does not leak them.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class ApprovalArgument:
     """One bound argument, safe to print."""
 
     path: str
-    display: str
+    display: str = field(repr=False)
     control: bool
 
 
@@ -152,7 +152,7 @@ class BoundCall:
 
     tool: str
     tool_version: str
-    arguments_json: str
+    arguments_json: str = field(repr=False)
     args_hash: str
 
 
@@ -161,7 +161,7 @@ class ArgumentView:
     """One bound argument as an approver sees it."""
 
     path: str
-    display: str
+    display: str = field(repr=False)
     control: bool
     sensitive: bool
     altered: bool

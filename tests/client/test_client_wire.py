@@ -1,0 +1,234 @@
+"""What every call sends, how often, and what a failed one becomes."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import time
+
+import grpc
+import pytest
+from google.protobuf.any_pb2 import Any as AnyMessage
+from google.rpc import status_pb2
+from opentelemetry.sdk.trace import TracerProvider
+from phylactery.memory.v1 import output_pb2
+from phylactery_client import (
+    FieldViolation,
+    MemoryClient,
+    NewMessage,
+    PhylacteryClient,
+    PhylacteryError,
+    RiskGateClient,
+    ToolCall,
+    errors,
+)
+
+CALL = ToolCall("write_file", "c1", '{"path":"a"}')
+AT = {"thread_id": "t1", "run_id": "r1"}
+FROM = {**AT, "tool_call_id": "c1", "tool_name": "read_file"}
+
+
+async def drain(stream):
+    return [item async for item in stream]
+
+
+EVERY_CALL = {
+    "SendMessage": (PhylacteryClient, lambda c, **o: c.send_message("hola", **o)),
+    "StreamMessage": (PhylacteryClient, lambda c, **o: drain(c.stream_message("hola", **o))),
+    "GetThread": (PhylacteryClient, lambda c, **o: c.get_thread("t1", **o)),
+    "ListMessages": (PhylacteryClient, lambda c, **o: c.list_messages("t1", **o)),
+    "GetRun": (PhylacteryClient, lambda c, **o: c.get_run("r1", **o)),
+    "Evaluate": (RiskGateClient, lambda c, **o: c.evaluate(CALL, **AT, **o)),
+    "Redeem": (RiskGateClient, lambda c, **o: c.redeem("p", CALL, execution_id="e1234567", **AT, **o)),
+    "ReportOutcome": (RiskGateClient, lambda c, **o: c.report_outcome("e1234567", outcome="SUCCEEDED", **o)),
+    "GetApproval": (RiskGateClient, lambda c, **o: c.get_approval("ap_1", **o)),
+    "ListApprovals": (RiskGateClient, lambda c, **o: c.list_approvals(**o)),
+    "Approve": (RiskGateClient, lambda c, **o: c.approve("ap_1", args_hash="sha256:0", **o)),
+    "Reject": (RiskGateClient, lambda c, **o: c.reject("ap_1", **o)),
+    "ListKeys": (RiskGateClient, lambda c, **o: c.list_keys(**o)),
+    "StoreOutput": (MemoryClient, lambda c, **o: c.store_output("texto", **FROM, **o)),
+    "GetOutput": (MemoryClient, lambda c, **o: c.get_output("out_1", **o)),
+    "ReadOutput": (MemoryClient, lambda c, **o: c.read_output("out_1", **o)),
+    "AppendMessages": (MemoryClient, lambda c, **o: c.append_messages("t1", [NewMessage("m1", "USER", "hola")], **o)),
+}
+CALLS = pytest.mark.parametrize("name", EVERY_CALL)
+
+
+def prepare(wire, name) -> None:
+    """Gives the calls that need a set field in the answer one; a stream without answers ends at once."""
+    if name == "StreamMessage":
+        wire.answer(name, [])
+    if name == "StoreOutput":
+        wire.answer(name, output_pb2.StoreOutputResponse(output=output_pb2.Output()))
+
+
+@CALLS
+async def test_every_call_has_a_deadline_of_thirty_seconds_or_its_own(wire, connect, name):
+    prepare(wire, name)
+    kind, call = EVERY_CALL[name]
+    await call(connect(kind))
+    await call(connect(kind, timeout=300.0))
+    await call(connect(kind), timeout=7.0)
+    default, client, own = [received.seconds for received in wire.calls]
+    assert [received.name for received in wire.calls] == [name] * 3
+    assert 25 < default < 31.5  # the header rounds up
+    assert 290 < client < 305
+    assert 2 < own < 8
+
+
+@CALLS
+async def test_every_call_carries_the_identity_it_was_given_and_no_other(wire, connect, name):
+    prepare(wire, name)
+    kind, call = EVERY_CALL[name]
+    await call(connect(kind))
+    await call(connect(kind, token="secreto", subject="ana", tenant="acme"))
+    bare, named = [received.metadata for received in wire.calls]
+    headers = ("authorization", "x-phylactery-subject", "x-phylactery-tenant")
+    assert [bare.get(header) for header in headers] == [None, None, None]
+    assert [named.get(header) for header in headers] == ["Bearer secreto", "ana", "acme"]
+
+
+@CALLS
+async def test_every_call_carries_the_trace_it_is_made_in(wire, connect, name):
+    prepare(wire, name)
+    kind, call = EVERY_CALL[name]
+    client = connect(kind)
+    await call(client)
+    with TracerProvider().get_tracer("test").start_as_current_span("outer") as span:
+        await call(client)
+    outside, inside = [received.metadata.get("traceparent") for received in wire.calls]
+    own = span.get_span_context()
+    assert outside is None
+    assert inside == f"00-{own.trace_id:032x}-{own.span_id:016x}-{own.trace_flags:02x}"
+
+
+@CALLS
+async def test_every_call_is_made_again_while_the_service_is_unavailable_and_the_same(wire, connect, refusal, name):
+    prepare(wire, name)
+    kind, call = EVERY_CALL[name]
+    away = refusal(grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")
+    wire.answer_after(name, *([[away], [away]] if name == "StreamMessage" else [away, away]))
+    await call(connect(kind))
+    assert len(wire.calls) == 3
+    assert wire.calls[0].requests == wire.calls[1].requests == wire.calls[2].requests
+
+
+@CALLS
+async def test_a_service_that_stays_away_is_asked_four_times(wire, connect, refusal, name):
+    kind, call = EVERY_CALL[name]
+    away = refusal(grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")
+    wire.answer(name, [away] if name == "StreamMessage" else away)
+    with pytest.raises(errors.UnavailableError) as caught:
+        await call(connect(kind))
+    assert (caught.value.reason, len(wire.calls)) == ("STORE_UNAVAILABLE", 4)
+
+
+ONCE = {
+    grpc.StatusCode.INVALID_ARGUMENT: errors.InvalidRequestError,
+    grpc.StatusCode.UNAUTHENTICATED: errors.UnauthenticatedError,
+    grpc.StatusCode.PERMISSION_DENIED: errors.PermissionDeniedError,
+    grpc.StatusCode.NOT_FOUND: errors.NotFoundError,
+    grpc.StatusCode.ALREADY_EXISTS: errors.AlreadyExistsError,
+    grpc.StatusCode.FAILED_PRECONDITION: errors.FailedPreconditionError,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: errors.ResourceExhaustedError,
+    grpc.StatusCode.OUT_OF_RANGE: errors.OutOfRangeError,
+    grpc.StatusCode.ABORTED: errors.AbortedError,
+    grpc.StatusCode.DEADLINE_EXCEEDED: errors.DeadlineError,
+    grpc.StatusCode.CANCELLED: errors.CancelledByServerError,
+    grpc.StatusCode.DATA_LOSS: errors.DataLossError,
+    grpc.StatusCode.UNIMPLEMENTED: errors.UnimplementedError,
+    grpc.StatusCode.INTERNAL: errors.ServiceFaultError,
+    grpc.StatusCode.UNKNOWN: errors.ServiceFaultError,
+}
+
+
+@pytest.mark.parametrize("name", ["GetOutput", "StoreOutput", "StreamMessage"])
+@pytest.mark.parametrize("code", ONCE)
+async def test_every_other_code_is_its_own_error_after_one_call(wire, connect, refusal, name, code):
+    kind, call = EVERY_CALL[name]
+    scripted = refusal(code, "SOME_REASON", ("a", "b.0"), pointer="out_1")
+    wire.answer(name, [scripted] if name == "StreamMessage" else scripted)
+    with pytest.raises(PhylacteryError) as caught:
+        await call(connect(kind))
+    error = caught.value
+    assert type(error) is ONCE[code]
+    assert (error.code, error.reason, error.domain) == (code, "SOME_REASON", "memory.phylactery")
+    assert (error.message, error.metadata) == (f"it is {code.name}", {"pointer": "out_1"})
+    assert error.violations == (FieldViolation("a", "bad"), FieldViolation("b.0", "bad"))
+    assert str(error) == f"{code.name} (SOME_REASON): it is {code.name}"
+    assert len(wire.calls) == 1
+
+
+@pytest.mark.parametrize(
+    "details",
+    [
+        None,
+        b"\xff\xff not a status",
+        status_pb2.Status(code=3, message="another half").SerializeToString(),
+        status_pb2.Status(
+            code=5,
+            message="no",
+            details=[
+                AnyMessage(type_url="type.googleapis.com/google.rpc.ErrorInfo", value=b"\xff"),
+                AnyMessage(type_url="type.example.com/unknown.Thing", value=b"x"),
+            ],
+        ).SerializeToString(),
+    ],
+    ids=["none", "garbage", "contradiction", "broken parts"],
+)
+async def test_details_that_cannot_be_read_leave_the_code_and_the_message(wire, connect, bare, details):
+    wire.answer("GetOutput", bare(grpc.StatusCode.NOT_FOUND, details))
+    with pytest.raises(errors.NotFoundError) as caught:
+        await connect(MemoryClient).get_output("out_1")
+    assert (caught.value.message, caught.value.reason, caught.value.violations) == ("no", "", ())
+    assert str(caught.value) == "NOT_FOUND: no"
+
+
+async def test_no_answer_in_time_is_a_deadline_error_and_not_asked_again(wire, connect):
+    never = asyncio.Event()
+    wire.answer("GetOutput", never.wait)
+    with pytest.raises(errors.DeadlineError):
+        await connect(MemoryClient).get_output("out_1", timeout=0.3)
+    assert len(wire.calls) == 1
+
+
+async def test_a_server_that_is_not_there_is_unavailable(unused_target):
+    async with MemoryClient(unused_target, timeout=5.0) as client:
+        for call in (client.get_output("out_1"), client.store_output("x", **FROM)):
+            with pytest.raises(errors.UnavailableError) as caught:
+                await call
+            assert caught.value.reason == ""
+
+
+async def test_attempts_to_store_end_with_the_deadline(wire, connect, refusal):
+    wire.answer("StoreOutput", refusal(grpc.StatusCode.UNAVAILABLE))
+    started = time.monotonic()
+    with pytest.raises(errors.UnavailableError):
+        await connect(MemoryClient).store_output("x", **FROM, timeout=0.02)
+    assert len(wire.calls) == 1
+    assert time.monotonic() - started < 5
+
+
+async def test_a_request_id_is_made_where_none_is_given(wire, connect):
+    client = connect(PhylacteryClient)
+    await client.send_message("hola")
+    await client.send_message("hola")
+    await client.send_message("hola", request_id="mine-12345")
+    first, second, mine = [received.request.request_id for received in wire.calls]
+    assert first != second
+    assert len(first) == len("req_") + 32
+    assert mine == "mine-12345"
+
+
+def test_the_client_needs_neither_the_chassis_nor_opentelemetry():
+    program = (
+        "import sys; sys.modules['opentelemetry'] = None\n"
+        "import phylactery_client, phylactery_client.channel as channel\n"
+        "assert channel._propagator is None\n"
+        "print(sorted(name for name in sys.modules if name.startswith(('phylactery_', 'sqlalchemy', 'pydantic'))))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = {name.strip("'") for name in done.stdout.strip().strip("[]").split(", ")}
+    assert loaded
+    assert {name.partition(".")[0] for name in loaded} == {"phylactery_client"}
