@@ -43,7 +43,7 @@ async def test_a_read_runs_without_asking_anybody(system: System, ana: Person) -
 async def test_a_write_waits_for_the_code_and_then_happens_once(system: System, ana: Person) -> None:
     asked = await ana.say(APPEND)
     assert (asked.run.status, asked.run.reason) == (SUSPENDED, "AWAITING_APPROVAL")
-    assert [argument.path for argument in asked.pending_approval.arguments][0] == "/path"
+    assert asked.pending_approval.arguments[0].path == "/path"
     assert not system.sandbox.joinpath("lista.txt").exists()
     approval_id, code = approval_of(asked)
     done = await ana.say(f"APROBAR {approval_id} {code}")
@@ -268,7 +268,7 @@ async def test_without_riskgate_nothing_runs_and_the_next_turn_works(system: Sys
     answer = await ana.say(WRITE)
     assert (answer.run.status, answer.run.reason) == (FAILED, "GATE_UNAVAILABLE")
     assert "RiskGate" in answer.reply.text
-    await system.start_riskgate()
+    await system.come_back("riskgate")
     assert (await ana.say(WRITE)).run.status == SUSPENDED
     assert not system.sandbox.joinpath("notas.txt").exists()
 
@@ -283,7 +283,7 @@ async def test_without_riskgate_a_waiting_approval_keeps_waiting_and_is_told_wit
     assert (tried.run.status, tried.run.reason) == (SUSPENDED, "GATE_UNAVAILABLE")
     assert (tried.pending_approval.approval_id, tried.pending_approval.code) == (approval_id, "")
     assert await system.agent.watcher.poll_once() == 0
-    await system.start_riskgate()
+    await system.come_back("riskgate")
     assert (await ana.say(f"APROBAR {approval_id} {code}")).run.status == DONE
     assert system.sandbox.joinpath("lista.txt").read_text().count("línea") == 1
 
@@ -298,7 +298,7 @@ async def test_without_memory_the_turn_says_so_and_nothing_is_lost(system: Syste
     with pytest.raises(aio.AioRpcError) as caught:
         await ana.transcript()
     assert refused(caught.value).reason == "MEMORY_UNAVAILABLE"
-    await system.start_memory()
+    await system.come_back("memory")
     assert (await ana.say("repite aquello")).reply.text == "aquello"
     assert [text for role, text in await ana.transcript() if role == "user"] == [
         "hola",
@@ -316,16 +316,22 @@ async def test_without_memory_a_suspended_run_stays_as_it_was(system: System, an
     thread = await ana.thread()
     assert (thread.last_run.status, thread.last_run.reason) == (SUSPENDED, "AWAITING_APPROVAL")
     assert thread.pending_approval.code == code
-    await system.start_memory()
+    await system.come_back("memory")
     assert (await ana.say(f"APROBAR {approval_id} {code}")).run.status == DONE
     assert system.sandbox.joinpath("lista.txt").read_text().count("línea") == 1
 
 
-async def test_a_caller_that_hangs_up_stops_nothing(ana: Person) -> None:
-    request = chat_pb2.SendMessageRequest(request_id="request-gone", thread_id="t1", text="repite hola")
-    call = ana.chat.SendMessage(request, metadata=ana.metadata)
-    await call.initial_metadata() if call.done() else await asyncio.sleep(0)
+async def test_a_caller_that_hangs_up_stops_nothing(system: System, ana: Person) -> None:
+    await ana.say("hola")
+    call = ana.chat.StreamMessage(
+        chat_pb2.StreamMessageRequest(request_id="request-gone", thread_id="t1", text="repite hola"),
+        metadata=ana.metadata,
+    )
+    first = await call.read()
+    assert first.event.WhichOneof("kind") == "run_started"
     call.cancel()
+    await system.agent.runner.idle()
+    assert (await ana.thread()).last_run.status == DONE
     assert (await ana.say("repite hola", request_id="request-gone")).reply.text == "hola"
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from phylactery_chassis.crashpoints import reach
 from phylactery_chassis.errors import Unavailable
@@ -17,6 +19,15 @@ from phylactery_agent.runtime.services import Services
 
 _log = get_logger("approvals")
 _AT_ONCE = 8
+_LONGEST_PAUSE_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Woken:
+    """How often a run was woken for its approval, and until when it is left alone."""
+
+    times: int
+    not_before: float
 
 
 class ApprovalWatcher:
@@ -34,11 +45,14 @@ class ApprovalWatcher:
         self._runs, self._inbox, self._services, self._wake = runs, inbox, services, wake
         self._interval_seconds = interval_seconds
         self._slots = asyncio.Semaphore(_AT_ONCE)
+        self._woken: dict[str, _Woken] = {}
 
     async def poll_once(self) -> int:
         """Asks once about each; answers how many runs were woken. RiskGate being down wakes nothing."""
         suspended = await self._runs.awaiting_approval()
-        return sum(await asyncio.gather(*(self._look(run) for run in suspended)))
+        waiting = {run.run_id for run in suspended}
+        self._woken = {run_id: woken for run_id, woken in self._woken.items() if run_id in waiting}
+        return sum(await asyncio.gather(*(self._look(run) for run in suspended if self._due(run))))
 
     async def run(self) -> None:
         """Polls until cancelled."""
@@ -49,6 +63,17 @@ class ApprovalWatcher:
             except Unavailable as error:
                 _log.warning("approvals not polled", reason=error.reason)
 
+    def _due(self, run: StoredRun) -> bool:
+        """Says whether a run may be asked about: one that was woken and suspended itself again waits ever longer."""
+        woken = self._woken.get(run.run_id)
+        return woken is None or time.monotonic() >= woken.not_before
+
+    def _note_woken(self, run: StoredRun) -> None:
+        before = self._woken.get(run.run_id)
+        times = 0 if before is None else before.times + 1
+        pause = min(_LONGEST_PAUSE_SECONDS, self._interval_seconds * 2**times)
+        self._woken[run.run_id] = _Woken(times, time.monotonic() + pause)
+
     async def _look(self, run: StoredRun) -> bool:
         async with self._slots:
             try:
@@ -56,6 +81,9 @@ class ApprovalWatcher:
             except GateUnavailableError:
                 return False
             except GateRefusedError as error:
+                if error.reason != "APPROVAL_NOT_FOUND":
+                    _log.error("RiskGate does not show an approval", run_id=run.run_id, reason=error.reason)
+                    return False
                 state = error.reason
         if state == "PENDING":
             return False
@@ -64,5 +92,6 @@ class ApprovalWatcher:
             return False
         reach("agent.5")
         _log.info("approval decided elsewhere", run_id=run.run_id, approval_id=run.approval_id, state=state)
+        self._note_woken(run)
         self._wake(run.thread_id)
         return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
+from weakref import WeakValueDictionary
 
 from phylactery_chassis.crashpoints import reach
 from phylactery_chassis.errors import Unavailable
@@ -23,7 +24,7 @@ class Delivery:
 
     def __init__(self, store: OutboxStore, services: Services, *, retry_seconds: float) -> None:
         self._store, self._services, self._retry_seconds = store, services, retry_seconds
-        self._lanes: dict[tuple[OutboxKind, str], asyncio.Lock] = {}
+        self._lanes: WeakValueDictionary[tuple[OutboxKind, str], asyncio.Lock] = WeakValueDictionary()
         self._news = asyncio.Event()
 
     def wake(self) -> None:
@@ -36,14 +37,10 @@ class Delivery:
         Raises GateUnavailableError or MemoryUnavailableError; what was delivered until then stays delivered.
         """
         lane = self._lanes.setdefault((kind, thread_id), asyncio.Lock())
-        try:
-            async with lane:
-                while parcels := await self._store.waiting(kind, thread_id):
-                    for parcel in parcels:
-                        await self._deliver(parcel)
-        finally:
-            if not lane.locked():
-                self._lanes.pop((kind, thread_id), None)
+        async with lane:
+            while parcels := await self._store.waiting(kind, thread_id):
+                for parcel in parcels:
+                    await self._deliver(parcel)
 
     async def flush_all(self) -> bool:
         """Tries every lane once; answers whether nothing waits any more. A lane that fails does not hold up others."""

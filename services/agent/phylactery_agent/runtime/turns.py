@@ -39,7 +39,7 @@ from phylactery_agent.runtime.ledger import SqlLedger
 from phylactery_agent.runtime.model import Ending, Lease
 from phylactery_agent.runtime.reporting import ReportingGate
 from phylactery_agent.runtime.runs import Claim, RunStore
-from phylactery_agent.runtime.seal import Sealer
+from phylactery_agent.runtime.seal import Sealer, SealError
 from phylactery_agent.runtime.services import Services
 from phylactery_agent.runtime.signals import ThreadNews
 from phylactery_agent.static.intents import classify
@@ -181,6 +181,7 @@ class TurnServer:
                 lease.thread_id, page_size=_WINDOW_MESSAGES, max_characters=_WINDOW_CHARACTERS
             )
         except (MemoryUnavailableError, MemoryRefusedError) as error:
+            _log.warning("no window", run_id=lease.run_id, error=str(error))
             raise _HydrationFailedError from error
         return [{"id": m.id, "role": m.role, "content": m.text} for m in reversed(page.messages)]
 
@@ -202,7 +203,7 @@ class TurnServer:
         )
 
     def _context(self, claim: Claim, heard: _Heard, events: ThreadEvents) -> TurnContext:
-        lease, sealed = claim.lease, claim.turn.sealed_code
+        lease = claim.lease
         return TurnContext(
             gate=ReportingGate(self._t.services.gate(lease.owner), self._t.delivery, lease.thread_id),
             outputs=self._t.services.outputs(lease.owner),
@@ -210,9 +211,19 @@ class TurnServer:
             events=events,
             executor=self._t.executor,
             language=heard.language,
-            reply_code="" if sealed is None else self._t.sealer.open(sealed, turn_id=lease.turn_id),
+            reply_code=self._code(claim),
             evict_over_chars=self._t.evict_over_chars,
         )
+
+    def _code(self, claim: Claim) -> str:
+        """Answers the code of an approval reply; without it, if the key was replaced, the graph asks for it again."""
+        if claim.turn.sealed_code is None:
+            return ""
+        try:
+            return self._t.sealer.open(claim.turn.sealed_code, turn_id=claim.lease.turn_id)
+        except SealError as error:
+            _log.error("a reply's code is lost", reason=str(error), run_id=claim.lease.run_id)
+            return ""
 
 
 class _HydrationFailedError(Exception):

@@ -28,6 +28,7 @@ from phylactery_agent.runtime.outbox import OutboxStore
 from phylactery_agent.runtime.runner import Runner
 from phylactery_agent.runtime.runs import RunStore
 from phylactery_agent.runtime.seal import Sealer, SealError
+from phylactery_agent.runtime.services import Services
 from phylactery_agent.runtime.signals import ThreadNews
 from phylactery_agent.runtime.threads import ThreadStore
 from phylactery_agent.runtime.turns import TurnServer, TurnTools
@@ -50,6 +51,7 @@ class Agent:
     runner: Runner
     watcher: ApprovalWatcher
     delivery: Delivery
+    services: Services
     edge: ChatEdge
 
 
@@ -142,6 +144,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
         runner=runner,
         watcher=ApprovalWatcher(runs, inbox, services, runner.wake, interval_seconds=settings.approval_poll_seconds),
         delivery=delivery,
+        services=services,
         edge=edge,
     )
 

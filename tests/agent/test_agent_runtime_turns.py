@@ -1,0 +1,342 @@
+"""Serving turns when things go wrong: a lost lease, a fault in a node, a store that fails, endless interruptions.
+
+The graph here is a stand-in with the compiled graph's two methods: what a real one cannot be made to do on command.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from phylactery_agent.executor import Executor
+from phylactery_agent.ports import (
+    ApprovalInfo,
+    GateRefusedError,
+    GateUnavailableError,
+    LeaseLostError,
+    MemoryUnavailableError,
+)
+from phylactery_agent.runtime.approvals import ApprovalWatcher
+from phylactery_agent.runtime.delivery import Delivery
+from phylactery_agent.runtime.model import Lease, Owner
+from phylactery_agent.runtime.reporting import ReportingGate
+from phylactery_agent.runtime.runner import Runner
+from phylactery_agent.runtime.seal import Sealer
+from phylactery_agent.runtime.services import TranscriptPage
+from phylactery_agent.runtime.turns import MAX_ATTEMPTS, TurnServer, TurnTools
+from phylactery_chassis.errors import Unavailable
+
+from tests.support.agent_stores import ANA, BOUND, Stores, call
+
+STATE = {
+    "turn_id": "",
+    "run_status": "done",
+    "finish_reason": "ANSWERED",
+    "reply": {"id": "msg_1", "text": "listo"},
+    "approval_id": None,
+    "steps": {},
+}
+
+
+class StandInGraph:
+    """Answers what a test says; with work, does that first."""
+
+    def __init__(self, work: Callable[..., Awaitable[Mapping[str, Any]]] | None = None) -> None:
+        self.work, self.calls = work, 0
+        self.contexts: list[Any] = []
+
+    async def aget_state(self, _config: Any) -> Any:
+        return SimpleNamespace(values={}, next=())
+
+    async def ainvoke(self, given: Any, _config: Any, *, context: Any, durability: str) -> Mapping[str, Any]:
+        assert durability == "sync"
+        self.calls += 1
+        self.contexts.append(context)
+        return STATE if self.work is None else await self.work(given, context)
+
+
+class StandInServices:
+    """Records what was delivered; each side can be switched off."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, str]] = []
+        self.gate_down = self.memory_down = False
+        self.refusal: GateRefusedError | None = None
+        self.approval_state = "PENDING"
+        self.heard_all = asyncio.Event()
+
+    def gate(self, _owner: Owner) -> Any:
+        return self
+
+    def outputs(self, _owner: Owner) -> Any:
+        return self
+
+    def transcript(self, _owner: Owner) -> Any:
+        return self
+
+    async def report_outcome(self, execution_id: str, **report: Any) -> None:
+        if self.gate_down:
+            raise GateUnavailableError("down")
+        if self.refusal is not None:
+            raise self.refusal
+        self.told.append((execution_id, report["outcome"]))
+
+    async def evaluate(self, asked: Any, **_where: Any) -> str:
+        self.told.append(("evaluate", asked.tool_call_id))
+        return "decision"
+
+    async def get_approval(self, approval_id: str) -> ApprovalInfo:
+        if self.gate_down:
+            raise GateUnavailableError("down")
+        if self.refusal is not None:
+            raise self.refusal
+        return ApprovalInfo(approval_id, self.approval_state, "self", "t", "low", "h", "t1", "r", "c", 0)
+
+    async def append(self, thread_id: str, _run_id: str, messages: Sequence[Mapping[str, Any]]) -> None:
+        if self.memory_down:
+            raise MemoryUnavailableError("down")
+        self.told.extend((thread_id, message["text"]) for message in messages)
+        if len(self.told) == 6:
+            self.heard_all.set()
+
+    async def page(self, _thread_id: str, **_bounds: Any) -> TranscriptPage:
+        if self.memory_down:
+            raise MemoryUnavailableError("down")
+        return TranscriptPage([], "")
+
+
+class Bench:
+    """A turn server over real stores."""
+
+    def __init__(self, stores: Stores, executor: Executor | None = None) -> None:
+        self.stores, self.services, self.graph = stores, StandInServices(), StandInGraph()
+        self.sealer = Sealer(b"\x07" * 32)
+        self.delivery = Delivery(stores.outbox, self.services, retry_seconds=0.01)
+        self.executor = executor
+
+    def server(self, heartbeat_seconds: float = 10.0) -> TurnServer:
+        tools: Any = {
+            "database": self.stores.database,
+            "clock": self.stores.clock,
+            "runs": self.stores.runs,
+            "leases": self.stores.leases,
+            "services": self.services,
+            "delivery": self.delivery,
+            "news": self.stores.news,
+            "sealer": self.sealer,
+            "graph": self.graph,
+            "executor": self.executor,
+            "evict_over_chars": 10_000,
+        }
+        return TurnServer(TurnTools(**tools), heartbeat_seconds=heartbeat_seconds)
+
+
+@pytest.fixture
+def bench(stores: Stores) -> Bench:
+    return Bench(stores)
+
+
+async def test_a_lost_lease_stops_the_turn_at_once_and_writes_nothing(stores: Stores, bench: Bench) -> None:
+    stopped = asyncio.Event()
+
+    async def long(_given: Any, _context: Any) -> Mapping[str, Any]:
+        stores.clock.advance(31)
+        await stores.claimed(holder="thief")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+        return STATE
+
+    bench.graph.work = long
+    turn = await stores.accepted()
+    with pytest.raises(LeaseLostError):
+        await bench.server(heartbeat_seconds=0.01).serve(await stores.claimed())
+    assert stopped.is_set()
+    assert (await stores.inbox.get(turn.turn_id)).handled is False
+    assert [event.kind for event in await stores.log.of_turn(turn.turn_id)] == ["run_started"]
+
+
+async def test_a_renewed_lease_outlives_its_thirty_seconds(
+    stores: Stores, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    renewed = asyncio.Event()
+    renew = stores.leases.renew
+
+    async def watched(lease: Lease) -> None:
+        await renew(lease)
+        renewed.set()
+
+    async def long(_given: Any, context: Any) -> Mapping[str, Any]:
+        for _ in range(3):
+            stores.clock.advance(20)
+            renewed.clear()
+            await renewed.wait()
+        await context.ledger.check_fence()
+        return STATE
+
+    bench.graph.work = long
+    monkeypatch.setattr(stores.leases, "renew", watched)
+    turn = await stores.accepted()
+    await bench.server(heartbeat_seconds=0.01).serve(await stores.claimed())
+    assert (await stores.inbox.get(turn.turn_id)).run_status == "done"
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (RuntimeError("the code is K7Q2M9XD"), "INTERNAL_ERROR"),
+        (GateUnavailableError("down"), "GATE_UNAVAILABLE"),
+        (MemoryUnavailableError("down"), "MEMORY_UNAVAILABLE"),
+    ],
+)
+async def test_a_fault_in_the_graph_ends_the_turn_with_an_answer(
+    stores: Stores, bench: Bench, error: Exception, reason: str
+) -> None:
+    async def fail(_given: Any, _context: Any) -> Mapping[str, Any]:
+        raise error
+
+    bench.graph.work = fail
+    turn = await stores.accepted()
+    await bench.server().serve(await stores.claimed())
+    stored = await stores.inbox.get(turn.turn_id)
+    assert (stored.run_status, stored.run_reason) == ("failed", reason)
+    assert stored.reply_text
+    assert "K7Q2M9XD" not in stored.reply_text
+
+
+async def test_a_state_that_says_no_ending_is_a_fault_of_ours(stores: Stores, bench: Bench) -> None:
+    async def endless(_given: Any, _context: Any) -> Mapping[str, Any]:
+        return {**STATE, "run_status": "running"}
+
+    bench.graph.work = endless
+    turn = await stores.accepted()
+    await bench.server().serve(await stores.claimed())
+    assert (await stores.inbox.get(turn.turn_id)).run_reason == "INTERNAL_ERROR"
+
+
+async def test_a_message_that_is_interrupted_too_often_is_given_up(stores: Stores, bench: Bench) -> None:
+    turn = await stores.accepted()
+    for _ in range(MAX_ATTEMPTS):
+        await stores.claimed()
+        await stores.runs.release_all()
+    await bench.server().serve(await stores.claimed())
+    stored = await stores.inbox.get(turn.turn_id)
+    assert (stored.run_status, stored.run_reason, bench.graph.calls) == ("failed", "TOO_MANY_ATTEMPTS", 0)
+
+
+async def test_the_code_of_a_reply_reaches_the_graph_and_a_replaced_key_costs_the_code_alone(
+    stores: Stores, bench: Bench
+) -> None:
+    for number, sealer in enumerate((bench.sealer, Sealer(b"\x08" * 32))):
+        sealed = sealer.seal("K7Q2M9XD", turn_id=f"tu_{number}")
+        await stores.accepted(f"request-{number}", turn_id=f"tu_{number}", sealed_code=sealed)
+        await bench.server().serve(await stores.claimed())
+    assert [context.reply_code for context in bench.graph.contexts] == ["K7Q2M9XD", ""]
+
+
+async def test_a_failing_store_makes_the_thread_wait_and_the_turn_is_served_later(stores: Stores, bench: Bench) -> None:
+    async def fail_once(_given: Any, _context: Any) -> Mapping[str, Any]:
+        if bench.graph.calls == 1:
+            raise Unavailable("STORE_UNAVAILABLE", "the disk is full")
+        return STATE
+
+    bench.graph.work = fail_once
+    turn = await stores.accepted()
+    runner = Runner(stores.inbox, stores.runs, bench.server().serve, holder="me", max_concurrent=2, retry_seconds=0.01)
+    await runner.start()
+    with stores.news.listen("t1") as news:
+        while not (await stores.inbox.get(turn.turn_id)).handled:
+            news.clear()
+            await asyncio.wait_for(news.wait(), 5)
+    await runner.stop()
+    assert bench.graph.calls == 2
+
+
+async def test_threads_are_served_side_by_side_up_to_the_bound(stores: Stores, bench: Bench) -> None:
+    inside, most = 0, 0
+    together = asyncio.Event()
+
+    async def meet(_given: Any, _context: Any) -> Mapping[str, Any]:
+        nonlocal inside, most
+        inside += 1
+        most = max(most, inside)
+        if inside == 3:
+            together.set()
+        await asyncio.wait_for(together.wait(), 5)
+        inside -= 1
+        return STATE
+
+    bench.graph.work = meet
+    for number in range(6):
+        await stores.accepted(f"request-{number}", thread_id=f"t{number}")
+    runner = Runner(stores.inbox, stores.runs, bench.server().serve, holder="me", max_concurrent=3, retry_seconds=0.01)
+    await runner.start()
+    await runner.idle()
+    assert (most, bench.graph.calls) == (3, 6)
+
+
+async def test_reports_go_out_before_the_next_question_and_without_them_nothing_is_asked(
+    stores: Stores, bench: Bench
+) -> None:
+    await stores.accepted()
+    lease = (await stores.claimed()).lease
+    ledger = stores.ledger(lease)
+    await ledger.propose(call(), plan_step="s1")
+    await ledger.start("c1", execution_id="ex_1", effect_key="k", bound=BOUND)
+    await ledger.finish("c1", status="error", output="", error_code="TIMEOUT")
+    gate = ReportingGate(bench.services.gate(ANA), bench.delivery, "t1")
+    bench.services.gate_down = True
+    with pytest.raises(GateUnavailableError):
+        await gate.evaluate(call("c2"), thread_id="t1", run_id=lease.run_id, plan_step="s1")
+    bench.services.gate_down = False
+    await gate.evaluate(call("c2"), thread_id="t1", run_id=lease.run_id, plan_step="s1")
+    assert bench.services.told == [("ex_1", "FAILED"), ("evaluate", "c2")]
+
+
+async def test_a_report_riskgate_refuses_for_good_holds_up_nothing(stores: Stores, bench: Bench) -> None:
+    await stores.accepted()
+    lease = (await stores.claimed()).lease
+    ledger = stores.ledger(lease)
+    await ledger.propose(call(), plan_step="s1")
+    await ledger.start("c1", execution_id="ex_1", effect_key="k", bound=BOUND)
+    await ledger.doubt("c1", error_code="CRASHED")
+    bench.services.refusal = GateRefusedError("OUTCOME_CONFLICT", "another outcome stands")
+    await bench.delivery.flush("outcome", "t1")
+    [row] = stores.rows("agent_outbox", "state, refusal")
+    assert tuple(row) == ("refused", "OUTCOME_CONFLICT")
+
+
+async def test_the_outbox_is_delivered_in_order_once_the_other_side_is_back(stores: Stores, bench: Bench) -> None:
+    bench.services.memory_down = True
+    for number in range(3):
+        await stores.accepted(f"request-{number}", text=f"m{number}")
+        await stores.end(await stores.claimed())
+    delivering = asyncio.create_task(bench.delivery.run())
+    await asyncio.sleep(0)
+    assert await bench.delivery.flush_all() is False
+    bench.services.memory_down = False
+    await asyncio.wait_for(bench.services.heard_all.wait(), 5)
+    delivering.cancel()
+    assert [text for _, text in bench.services.told] == ["m0", "listo", "m1", "listo", "m2", "listo"]
+
+
+async def test_the_watcher_leaves_a_run_alone_that_suspended_itself_again(stores: Stores, bench: Bench) -> None:
+    woken: list[str] = []
+    watcher = ApprovalWatcher(stores.runs, stores.inbox, bench.services, woken.append, interval_seconds=60)
+    await stores.accepted()
+    await stores.end(await stores.claimed(), "suspended", approval_id="ap_1")
+    bench.services.gate_down = True
+    assert await watcher.poll_once() == 0
+    bench.services.gate_down = False
+    bench.services.refusal = GateRefusedError("ROLE_REQUIRED", "this token may not")
+    assert await watcher.poll_once() == 0
+    bench.services.refusal = None
+    bench.services.approval_state = "APPROVED"
+    assert await watcher.poll_once() == 1
+    await stores.end(await stores.claimed(), "suspended", reason="GATE_UNAVAILABLE", approval_id="ap_1")
+    assert await watcher.poll_once() == 0
+    assert woken == ["t1"]
