@@ -6,15 +6,21 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from phylactery_chassis.ids import new_id
 
 from tests.support.agent_stores import Stores, open_stores
 from tests.support.agent_system import Person, System, open_system
+from tests.support.postgres import create_database
 
 
-@pytest.fixture
-def stores(tmp_path: Path) -> Iterator[Stores]:
-    """The agent's stores over a fresh SQLite file."""
-    with open_stores(tmp_path) as opened:
+@pytest.fixture(params=["sqlite", "postgresql"])
+def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
+    """The agent's stores over a fresh SQLite file, and over PostgreSQL where it is installed."""
+    if request.param == "sqlite":
+        url = f"sqlite:///{tmp_path / 'agent.db'}"
+    else:
+        url = create_database(request.getfixturevalue("postgres_url"), new_id("agent"))
+    with open_stores(url) as opened:
         yield opened
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
@@ -84,8 +83,8 @@ class Stores:
 
 
 @contextmanager
-def open_stores(folder: Path) -> Iterator[Stores]:
-    database = Database(f"sqlite:///{folder / 'agent.db'}")
+def open_stores(url: str) -> Iterator[Stores]:
+    database = Database(url)
     try:
         database.migrate("phylactery_agent")
         yield Stores(database)
