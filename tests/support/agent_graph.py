@@ -20,6 +20,7 @@ from phylactery_agent.ports import (
     Language,
     LeaseLostError,
     LedgerRow,
+    LedgerState,
     MemoryRefusedError,
     MemoryUnavailableError,
     OutputRange,
@@ -65,7 +66,7 @@ class FakeLedger:
     lost: bool = False
     writes: list[tuple[str, str]] = field(default_factory=list)
 
-    def _move(self, tool_call_id: str, to: str, allowed: set[str], **values: Any) -> None:
+    def _move(self, tool_call_id: str, to: LedgerState, allowed: set[str], **values: Any) -> None:
         if self.lost:
             raise LeaseLostError
         row = self.rows[tool_call_id]

@@ -63,20 +63,20 @@ class Effect:
             return self._recorded(self._row)
         try:
             decision = await self._evaluate()
+            if decision.decision != "ALLOW" or decision.bound is None:
+                return await self._not_allowed(decision)
+            return await self._proceed(decision.permit, decision.bound)
         except GateRefusedError as error:
             return await self._stop(error.reason)
-        if decision.decision != "ALLOW" or decision.bound is None:
-            return await self._not_allowed(decision)
-        bound = decision.bound
+
+    async def _proceed(self, permit: str, bound: BoundCall) -> ToolResult:
+        """Starts, redeems and runs what the gate allows."""
         approved = self._state["approval_hash"]
         if approved is not None and bound.args_hash != approved:
             return await self._stop("APPROVAL_ARGS_MISMATCH")
         execution_id = await self._start(bound)
         await self._context.ledger.check_fence()
-        try:
-            redeemed = await self._redeem(decision.permit, execution_id)
-        except GateRefusedError as error:
-            return await self._stop(error.reason)
+        redeemed = await self._redeem(permit, execution_id)
         reach("agent.8")
         if redeemed.bound != bound:
             return await self._stop("RECEIPT_REFUSED")

@@ -28,7 +28,7 @@ _THANKS: Final = (
 _FAREWELL: Final = r"adi[oó]s|hasta\s+(?:luego|ma[nñ]ana|pronto)|chao|bye(?:\s+bye)?|goodbye|see\s+you(?:\s+later)?"
 _GREETING: Final = (
     r"(?:hola|buenas|buenos\s+d[ií]as|buenas\s+(?:tardes|noches)|hello|hi|hey|good\s+(?:morning|afternoon|evening))"
-    r"(?:[\s,]+(?:hola|buenas|there|qu[eé]\s+tal|c[oó]mo\s+est[aá]s|how\s+are\s+you|a\s+todos|agente|agent))*"
+    r"(?:[\s,.!¿¡]+(?:hola|buenas|there|qu[eé]\s+tal|c[oó]mo\s+est[aá]s|how\s+are\s+you|a\s+todos|agente|agent))*"
     r"|(?:qu[eé]\s+tal|c[oó]mo\s+est[aá]s|how\s+are\s+you)"
 )
 

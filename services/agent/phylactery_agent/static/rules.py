@@ -151,7 +151,8 @@ def _arguments(spec: ToolSpec, pattern: Pattern, groups: dict[str, str | None]) 
     until = groups.get("until")
     if until is not None:
         args.setdefault("offset", 0)
-        args["limit"] = int(until) - args["offset"]
+        # One answer holds no more than this; its first line says how far it came.
+        args["limit"] = min(int(until) - args["offset"], properties["limit"]["maximum"])
     if isinstance(args.get("path"), str):
         args["path"] = args["path"].removeprefix("./")
     try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import rfc8785
 from pydantic import BaseModel
@@ -18,6 +18,7 @@ from phylactery_agent.ports import Language, Outputs
 
 Risk = Literal["low", "medium", "high", "critical"]
 Effect = Literal["read", "write", "irreversible"]
+Arguments = TypeVar("Arguments", bound=BaseModel)
 Idempotency = Literal["read_only", "idempotent_by_key", "reconcilable", "unsafe"]
 
 
@@ -106,6 +107,13 @@ class Invocation:
     args: BaseModel
     effect_key: str
     outputs: Outputs
+
+
+def arguments_of(invocation: Invocation, model: type[Arguments]) -> Arguments:
+    """Answers the arguments as the tool's own model. Raises TypeError where they are another tool's."""
+    if not isinstance(invocation.args, model):
+        raise TypeError(f"expected {model.__name__}, not {type(invocation.args).__name__}")
+    return invocation.args
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,9 +31,11 @@ from phylactery_agent.texts import error_text, say
 
 Outcome = Command[Literal["Planner", "Executor", "Finalizer"]]
 
-STEPS_OF_A_CALL: Final = 6
-"""Supersteps from here to the end of the turn with one call more: Executor, RiskGate, Tools, Interpreter, Supervisor,
-Finalizer. Where fewer are left, nothing new is begun."""
+STEPS_OF_A_CALL: Final = 5
+"""Supersteps one call takes: Executor, RiskGate, Tools, Interpreter and back here. Where fewer are left, nothing new is
+begun. Finalizer may always speak, so it is not counted."""
+STEPS_OF_A_REPLAN: Final = 2
+"""Supersteps to Planner and back here."""
 _CLOSED: Final = {
     "rejected": "APPROVAL_REJECTED",
     "cancelled": "APPROVAL_CANCELLED",
@@ -97,13 +99,13 @@ def _spent(state: AgentState) -> Outcome | None:
         return _end(state, "failed", "TOOL_CALL_LIMIT", [*_not_done(state), limit])
     if budgets["supersteps"] + 1 + STEPS_OF_A_CALL > MAX_SUPERSTEPS:
         limit = say("step_limit", language, limit=MAX_SUPERSTEPS)
-        return _ask(state, [*_not_done(state), limit], reason="STEP_LIMIT")
+        return _ask(state, [*_failures(state), *_not_done(state), limit], reason="STEP_LIMIT")
     return None
 
 
 def _replan_or_ask(state: AgentState) -> Outcome:
     budgets = state["budgets"]
-    enough = budgets["supersteps"] + 2 + STEPS_OF_A_CALL <= MAX_SUPERSTEPS
+    enough = budgets["supersteps"] + 1 + STEPS_OF_A_REPLAN + STEPS_OF_A_CALL <= MAX_SUPERSTEPS
     if budgets["replans"] >= MAX_REPLANS or not enough:
         return _ask_after_failure(state)
     return Command(
@@ -114,19 +116,23 @@ def _replan_or_ask(state: AgentState) -> Outcome:
 
 def _ask_after_failure(state: AgentState) -> Outcome:
     """Tells what was done, what failed and why, and asks."""
+    return _ask(state, [*_failures(state), *_not_done(state), say("ask_help", state["language"])])
+
+
+def _failures(state: AgentState) -> list[str]:
+    """Answers what went wrong with the steps of the plan that are not done, and why."""
     language = state["language"]
-    notes = [
+    return [
         say(
             "step_failed",
             language,
             step=step["description"],
             tries=step["tries"],
-            error=error_text(step["last_error"] or "", language),
+            error=error_text(step["last_error"], language),
         )
         for planned in state["plan"]
-        if (step := state["steps"][planned["id"]])["status"] == "failed"
+        if (step := state["steps"][planned["id"]])["last_error"] is not None
     ]
-    return _ask(state, [*notes, *_not_done(state), say("ask_help", language)])
 
 
 async def _closed(state: AgentState, context: TurnContext, reason: str) -> Outcome:
@@ -148,7 +154,9 @@ async def _user_input(state: AgentState, context: TurnContext) -> Outcome:
     if parse_reply(text) is not None:
         return await _explain_reply(state, context)
     steps = [state["steps"][planned["id"]] for planned in state["plan"]]
-    if is_continue(text) and _first(steps, "pending") and not _first(steps, "failed"):
+    if is_continue(text) and _first(steps, "failed"):
+        return _ask_after_failure(state)
+    if is_continue(text) and _first(steps, "pending"):
         return await _go_on(state, context)
     answered = {"awaiting_user_input": False, "directive": ""}
     if state["intent"] == "conversation":

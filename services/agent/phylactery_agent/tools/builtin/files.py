@@ -19,7 +19,7 @@ from phylactery_chassis.crashpoints import reach
 
 from phylactery_agent.tools.builtin.journal import EffectJournal, JournalNote
 from phylactery_agent.tools.builtin.sandbox import RESERVED_PREFIX, Sandbox
-from phylactery_agent.tools.contract import Invocation, Reconciled, ToolFailedError
+from phylactery_agent.tools.contract import Invocation, Reconciled, ToolFailedError, arguments_of
 from phylactery_agent.tools.specs import ReadFileArguments, WriteFileArguments
 
 WriteState = Literal["done", "not_done", "unknown"]
@@ -61,7 +61,7 @@ class FileTools:
         Raises:
             ToolFailedError: NOT_FOUND, NOT_UTF8, or as Sandbox says.
         """
-        args = ReadFileArguments.model_validate(invocation.args.model_dump())
+        args = arguments_of(invocation, ReadFileArguments)
         return await asyncio.to_thread(self._read, args.path)
 
     async def write_file(self, invocation: Invocation) -> str:
@@ -71,7 +71,7 @@ class FileTools:
             ToolFailedError: FILE_TOO_LARGE, NOT_FOUND for a missing folder, EFFECT_UNKNOWN when an earlier attempt
                 cannot be judged any more, TIMEOUT, or as Sandbox says.
         """
-        args = WriteFileArguments.model_validate(invocation.args.model_dump())
+        args = arguments_of(invocation, WriteFileArguments)
         commit = _Commit()
         try:
             return await asyncio.to_thread(self._write, args, invocation.effect_key, commit)
@@ -81,7 +81,7 @@ class FileTools:
 
     async def reconcile_write(self, invocation: Invocation) -> Reconciled:
         """Answers whether the write under this key happened."""
-        args = WriteFileArguments.model_validate(invocation.args.model_dump())
+        args = arguments_of(invocation, WriteFileArguments)
         state = await asyncio.to_thread(self._judge_alone, args.path, invocation.effect_key)
         return Reconciled(state, args.path if state == "done" else "")
 

@@ -91,11 +91,14 @@ class Sandbox:
             return None
         except OSError as error:
             raise _failed(error, folder, name) from error
-        with os.fdopen(descriptor, "rb") as file:
+        try:
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode):
                 raise ToolFailedError("NOT_A_FILE", "the path is not a regular file")
-            data = b"" if found.st_size > self.max_file_bytes else file.read(self.max_file_bytes + 1)
+            with os.fdopen(descriptor, "rb", closefd=False) as file:
+                data = b"" if found.st_size > self.max_file_bytes else file.read(self.max_file_bytes + 1)
+        finally:
+            os.close(descriptor)
         if found.st_size > self.max_file_bytes or len(data) > self.max_file_bytes:
             raise ToolFailedError("FILE_TOO_LARGE", f"the file is larger than {self.max_file_bytes} bytes")
         return data

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from phylactery_agent.ports import MemoryRefusedError, MemoryUnavailableError
-from phylactery_agent.tools.contract import Invocation, ToolFailedError
+from phylactery_agent.tools.contract import Invocation, ToolFailedError, arguments_of
 from phylactery_agent.tools.specs import EchoArguments, ReadOutputArguments
 
 
 async def echo(invocation: Invocation) -> str:
     """Answers the text it was given."""
-    args = EchoArguments.model_validate(invocation.args.model_dump())
+    args = arguments_of(invocation, EchoArguments)
     return args.text
 
 
@@ -19,7 +19,7 @@ async def read_output(invocation: Invocation) -> str:
     Raises:
         ToolFailedError: memory refuses it (its own reason) or does not answer (MEMORY_UNAVAILABLE).
     """
-    args = ReadOutputArguments.model_validate(invocation.args.model_dump())
+    args = arguments_of(invocation, ReadOutputArguments)
     try:
         found = await invocation.outputs.read_output(args.pointer, offset=args.offset, limit=args.limit)
     except MemoryRefusedError as error:

@@ -1,0 +1,210 @@
+"""Static mode: the rules, the grammar and the intents, byte for byte."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from phylactery_agent import texts
+from phylactery_agent.static.grammar import ApprovalReply, parse_reply
+from phylactery_agent.static.intents import classify, is_continue, talk_kind
+from phylactery_agent.static.language import detect_language
+from phylactery_agent.static.rules import RULES_VERSION, read_request
+from phylactery_agent.tools.contract import Example, ToolSpec
+from phylactery_agent.tools.registry import TOOL_REGISTRY, ensure_tools_registered
+from phylactery_agent.tools.specs import BUILTIN_SPECS
+
+ensure_tools_registered()
+HERE = Path(__file__).parent
+GOLDEN = HERE / "golden" / f"static_rules_v{RULES_VERSION}.json"
+CATALOG = HERE.parents[1] / "services/riskgate/phylactery_riskgate/default_bundle/tools.yaml"
+EXAMPLES = [(spec, example) for spec in BUILTIN_SPECS for example in spec.examples]
+
+
+def _judged(text: str) -> dict[str, Any]:
+    reading = read_request(text)
+    return {
+        "text": text,
+        **asdict(classify(text)),
+        "clauses": [[[call.tool, call.args] for call in readings] for readings in reading.clauses],
+        "unknown": reading.unknown,
+    }
+
+
+def test_the_golden_utterances_are_read_byte_for_byte_as_recorded() -> None:
+    recorded = GOLDEN.read_text(encoding="utf-8")
+    utterances = [entry["text"] for entry in json.loads(recorded)]
+    now = json.dumps([_judged(text) for text in utterances], ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+    assert now == recorded
+
+
+@pytest.mark.parametrize(("spec", "example"), EXAMPLES, ids=[example.text for _, example in EXAMPLES])
+def test_every_example_a_tool_declares_is_what_its_patterns_read(spec: ToolSpec, example: Example) -> None:
+    (readings,) = read_request(example.text).clauses
+    assert (readings[0].tool, readings[0].args) == (spec.name, dict(example.args))
+    assert classify(example.text).intent == "task"
+    assert classify(example.text).language == example.language
+
+
+def test_every_builtin_schema_is_the_default_bundles_word_for_word() -> None:
+    catalog = {tool["name"]: tool["schema"] for tool in yaml.safe_load(CATALOG.read_text(encoding="utf-8"))["tools"]}
+    assert {spec.name: dict(spec.schema) for spec in BUILTIN_SPECS} == {
+        name: catalog[name] for name in ("echo", "read_file", "write_file", "read_output")
+    }
+
+
+def test_risk_effect_and_idempotency_of_every_builtin_are_the_catalogs() -> None:
+    catalog = {tool["name"]: tool for tool in yaml.safe_load(CATALOG.read_text(encoding="utf-8"))["tools"]}
+    for spec in BUILTIN_SPECS:
+        told = catalog[spec.name]
+        assert (spec.contract.risk, spec.contract.effect, spec.contract.idempotency) == (
+            told["risk"],
+            told["effect"],
+            told["idempotency"],
+        )
+
+
+@pytest.mark.parametrize("spec", BUILTIN_SPECS, ids=lambda spec: spec.name)
+def test_the_pydantic_arguments_and_the_schema_know_the_same_fields(spec: ToolSpec) -> None:
+    model = spec.args_model.model_json_schema()
+    assert set(model["properties"]) == set(spec.schema["properties"])
+    assert set(model["required"]) == set(spec.schema["required"])
+    assert model["additionalProperties"] is False
+
+
+def test_the_schema_hash_is_the_one_riskgate_computes() -> None:
+    from phylactery_riskgate.domain.bundle import load_bundle
+
+    catalog = load_bundle(CATALOG.parent).tools
+    assert {spec.name: spec.schema_hash for spec in BUILTIN_SPECS} == {
+        spec.name: catalog[spec.name].schema_hash for spec in BUILTIN_SPECS
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "reply"),
+    [
+        ("APROBAR ap_abc123 code_1234", ApprovalReply("approve", "ap_abc123")),
+        ("  APPROVE ap_abc123   ________ \n", ApprovalReply("approve", "ap_abc123")),
+        ("RECHAZAR ap_abc123", ApprovalReply("reject", "ap_abc123")),
+        ("REJECT ap_abc123", ApprovalReply("reject", "ap_abc123")),
+        ("aprobar ap_abc123 code_1234", None),
+        ("APROBAR ap_abc123", None),
+        ("APROBAR ap_1 code_1234", None),
+        ("APROBAR ap_abc123 code_1234 ya", None),
+        ("RECHAZAR ap_abc123 porque no", None),
+        ("sí, APROBAR ap_abc123 code_1234", None),
+        ("APROBAR ap_abc123 code_1234\nRECHAZAR ap_abc123", None),
+        ("APROBAR ap_ábc123 code_1234", None),
+        ("", None),
+    ],
+)
+def test_only_the_strict_grammar_is_an_approval_reply(text: str, reply: ApprovalReply | None) -> None:
+    assert parse_reply(text) == reply
+    if reply is not None:
+        assert classify(text).intent == "approval_reply"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("hola", "greeting"),
+        ("Hi there!", "greeting"),
+        ("buenos días, ¿qué tal?", "greeting"),
+        ("muchas gracias", "thanks"),
+        ("thank you so much", "thanks"),
+        ("hasta luego", "farewell"),
+        ("¿qué puedes hacer?", "help"),
+        ("help", "help"),
+        ("   ", "empty"),
+        ("lee notas.txt", None),
+    ],
+)
+def test_small_talk_is_told_from_tasks(text: str, kind: str | None) -> None:
+    assert talk_kind(text) == kind
+    assert classify(text).intent == ("task" if kind is None else "conversation")
+
+
+def test_a_greeting_before_a_task_is_a_task() -> None:
+    assert classify("hola, lee notas.txt por favor").intent == "task"
+    assert read_request("hola, lee notas.txt por favor").clauses[0][0].args == {"path": "notas.txt"}
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [("lee el fichero", "es"), ("read the file", "en"), ("¿año?", "es"), ("APPROVE a b", "en"), ("xyz", "es")],
+)
+def test_the_language_follows_words_and_letters(text: str, language: str) -> None:
+    assert detect_language(text) == language
+
+
+def test_the_fallback_language_is_used_where_the_words_do_not_tell() -> None:
+    assert classify("xyz", fallback="en").language == "en"
+
+
+def test_quotes_keep_connectors_and_verbs_inside_the_content() -> None:
+    (readings,) = read_request('escribe "uno; luego lee dos.txt y escribe tres" en b.txt').clauses
+    assert readings[0].args == {"content": "uno; luego lee dos.txt y escribe tres", "path": "b.txt"}
+
+
+def test_a_request_with_one_clause_nobody_understands_plans_nothing_and_names_it() -> None:
+    reading = read_request("lee a.txt; escribe algo bonito; repite hola")
+    assert reading.clauses == ()
+    assert reading.unknown == "escribe algo bonito"
+
+
+def test_a_write_has_one_reading_and_a_read_has_a_second_as_typed() -> None:
+    assert [call.args["path"] for call in read_request("lee notas.txt.").clauses[0]] == ["notas.txt", "notas.txt."]
+    assert [call.args["path"] for call in read_request('escribe "x" en notas.txt.').clauses[0]] == ["notas.txt"]
+
+
+def test_a_range_that_ends_before_it_begins_is_not_understood() -> None:
+    assert read_request("lee la salida out_abcdefgh desde 10 hasta 5").clauses == ()
+
+
+def test_hostile_text_is_read_in_linear_time() -> None:
+    reading = read_request("escribe " + '"' * 10_000 + " y " * 3_000)
+    assert reading.clauses == ()
+
+
+@pytest.mark.parametrize("text", ["continúa", "Sigue.", "continue", "go on", "sí"])
+def test_going_on_is_understood_in_both_languages(text: str) -> None:
+    assert is_continue(text)
+
+
+@pytest.mark.parametrize("text", ["no", "sigue leyendo b.txt", "yes, and delete all"])
+def test_going_on_is_nothing_more_than_that(text: str) -> None:
+    assert not is_continue(text)
+
+
+@pytest.mark.parametrize("texts_of", [texts.TEXTS, texts.ERRORS], ids=["texts", "errors"])
+def test_every_text_exists_in_both_languages_with_the_same_fields(texts_of: dict[str, dict[str, str]]) -> None:
+    import string
+
+    for key, both in texts_of.items():
+        fields = {
+            language: {name for _, name, _, _ in string.Formatter().parse(text) if name}
+            for language, text in both.items()
+        }
+        assert set(both) == {"es", "en"}, key
+        assert fields["es"] == fields["en"], key
+
+
+def test_an_unknown_error_code_is_shown_as_it_is() -> None:
+    assert texts.error_text("SOMETHING_NEW", "es") == "SOMETHING_NEW"
+
+
+def test_registering_twice_changes_nothing_and_a_taken_name_is_refused() -> None:
+    from dataclasses import replace
+
+    from phylactery_agent.tools.registry import ToolRegistrationError, register
+
+    before = dict(TOOL_REGISTRY)
+    ensure_tools_registered()
+    assert before == TOOL_REGISTRY
+    with pytest.raises(ToolRegistrationError, match="echo"):
+        register(replace(TOOL_REGISTRY["echo"], verbs=("x",)))
