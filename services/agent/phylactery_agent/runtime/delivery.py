@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 from weakref import WeakValueDictionary
 
+from phylactery_chassis import semconv, telemetry
 from phylactery_chassis.crashpoints import reach
 from phylactery_chassis.errors import Unavailable
 from phylactery_chassis.logs import get_logger
@@ -68,18 +69,20 @@ class Delivery:
 
     async def _deliver(self, parcel: Parcel) -> None:
         refusal = ""
-        try:
-            if parcel.kind == "outcome":
-                await self._report(parcel)
-                reach("agent.11")
-            else:
-                transcript = self._services.transcript(parcel.owner)
-                await transcript.append(parcel.thread_id, parcel.run_id, parcel.payload["messages"])
-        except (GateRefusedError, MemoryRefusedError) as error:
-            refusal = error.reason
-            _log.error("delivery refused for good", kind=parcel.kind, run_id=parcel.run_id, reason=error.reason)
+        parent = telemetry.extract({"traceparent": parcel.traceparent}) if parcel.traceparent else None
+        with telemetry.span(f"deliver {parcel.kind}", parent=parent, attributes={semconv.RUN_ID: parcel.run_id}):
+            try:
+                await self._send(parcel)
+            except (GateRefusedError, MemoryRefusedError) as error:
+                refusal = error.reason
+                _log.error("delivery refused for good", kind=parcel.kind, run_id=parcel.run_id, reason=error.reason)
         await self._store.settle(parcel.outbox_id, refusal=refusal)
 
-    async def _report(self, parcel: Parcel) -> None:
+    async def _send(self, parcel: Parcel) -> None:
+        if parcel.kind == "transcript":
+            transcript = self._services.transcript(parcel.owner)
+            await transcript.append(parcel.thread_id, parcel.run_id, parcel.payload["messages"])
+            return
         report: dict[str, Any] = dict(parcel.payload)
         await self._services.gate(parcel.owner).report_outcome(report.pop("execution_id"), **report)
+        reach("agent.11")

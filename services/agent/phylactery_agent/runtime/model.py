@@ -139,6 +139,8 @@ class Lease:
     owner: Owner
     holder: str
     fence: int
+    traceparent: str = ""
+    """The trace the turn belongs to."""
 
 
 @dataclass(frozen=True, slots=True)

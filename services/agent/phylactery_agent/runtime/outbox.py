@@ -29,6 +29,7 @@ class Parcel:
     thread_id: str
     run_id: str
     owner: Owner
+    traceparent: str
     payload: Mapping[str, Any] = field(repr=False)
 
 
@@ -56,6 +57,7 @@ def _queue(
             tenant=lease.owner.tenant,
             user_id=lease.owner.user_id,
             payload=json.dumps(payload),
+            traceparent=lease.traceparent,
             state="waiting",
             refusal="",
             created_us=now_us,
@@ -87,6 +89,7 @@ class OutboxStore:
                     thread_id=row.thread_id,
                     run_id=row.run_id,
                     owner=Owner(row.tenant, row.user_id),
+                    traceparent=row.traceparent,
                     payload=json.loads(row.payload),
                 )
                 for row in rows

@@ -191,6 +191,7 @@ def _take(connection: Connection, turn: StoredTurn, active: Row[Any], holder: st
         owner=turn.owner,
         holder=holder,
         fence=active.fence + 1,
+        traceparent=turn.traceparent,
     )
     run = _run(connection.execute(sa.select(RUNS).where(RUNS.c.run_id == active.run_id)).one())
     stored = turn_of(connection.execute(sa.select(INBOX).where(INBOX.c.turn_id == turn.turn_id)).one())

@@ -137,6 +137,7 @@ OUTBOX = sa.Table(
     sa.Column("tenant", _NAME, nullable=False),
     sa.Column("user_id", _NAME, nullable=False),
     sa.Column("payload", sa.Text, nullable=False),
+    sa.Column("traceparent", _WORD, nullable=False),
     sa.Column("state", _WORD, nullable=False),
     sa.Column("refusal", _WORD, nullable=False),
     sa.Column("created_us", sa.BigInteger, nullable=False),

@@ -75,6 +75,7 @@ def _outbox() -> None:
         sa.Column("tenant", sa.String(128), nullable=False),
         sa.Column("user_id", sa.String(128), nullable=False),
         sa.Column("payload", sa.Text, nullable=False),
+        sa.Column("traceparent", sa.String(64), nullable=False),
         sa.Column("state", sa.String(64), nullable=False),
         sa.Column("refusal", sa.String(64), nullable=False),
         sa.Column("created_us", sa.BigInteger, nullable=False),
