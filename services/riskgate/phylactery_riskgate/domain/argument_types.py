@@ -42,8 +42,9 @@ def argument_type(schema: Any) -> tuple[FactType | None, bool]:
 
 
 def one_form(schema: Any) -> tuple[Mapping[str, Any], str | None, bool]:
-    """Answers the one form a value has besides null: its schema, its type (None where there are several) and whether
-    null is allowed too.
+    """Answers the one form a value has besides null.
+
+    That is its schema, its type (None where there are several) and whether null is allowed too.
     """
     if not isinstance(schema, Mapping):
         return {}, None, True
@@ -61,8 +62,9 @@ def one_form(schema: Any) -> tuple[Mapping[str, Any], str | None, bool]:
 
 
 def unseen_arguments(schema: Mapping[str, Any]) -> tuple[str, ...]:
-    """Lists, as JSON Pointers, what no policy can look at in ``context.args``: unions, lists of objects, and the
-    properties an open object may have beyond the named ones ("*").
+    """Lists, as JSON Pointers, what no policy can look at in ``context.args``.
+
+    These are unions, lists of objects, and what an open object may hold beyond its named properties ("*").
     """
     return tuple(sorted(_unseen(schema, ())))
 

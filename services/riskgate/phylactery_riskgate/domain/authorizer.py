@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import cedarpy
 
-from phylactery_riskgate.domain.cedar_schema import SENTINEL, group_names
+from phylactery_riskgate.domain.cedar_schema import SENTINEL, build_entity_schema, group_names
 from phylactery_riskgate.domain.model import Json
 from phylactery_riskgate.domain.policies import Policy, parse_policies, policy_handle
 
@@ -54,10 +54,11 @@ class Question:
 
     def ask(self, policies: cedarpy.PolicySet, context: Json) -> Answer:
         """Asks once. An error in any policy makes the answer unclean: Cedar skips such a policy and may then allow."""
-        result = cedarpy.is_authorized({**self._request, "context": context}, policies, self._entities)
+        result = cedarpy.is_authorized({**self._request, "context": json.dumps(context)}, policies, self._entities)
+        decision = result.decision
         diagnostics = result.diagnostics
-        clean = result.decision is not cedarpy.Decision.NoDecision and not diagnostics.errors
-        return Answer(clean and result.allowed, tuple(sorted(diagnostics.reasons)), clean)
+        clean = decision is not cedarpy.Decision.NoDecision and not diagnostics.errors
+        return Answer(clean and decision is cedarpy.Decision.Allow, tuple(sorted(diagnostics.reasons)), clean)
 
 
 def _entities(subject: Subject) -> list[Json]:
@@ -78,8 +79,11 @@ def _entities(subject: Subject) -> list[Json]:
     ]
 
 
-def silent_groups(schema: cedarpy.Schema, levels: tuple[str, ...]) -> tuple[str, ...]:
-    """Names the action groups over which a policy does not fire, asked through the sentinel; there must be none."""
+def silent_groups(levels: tuple[str, ...]) -> tuple[str, ...]:
+    """Names the action groups over which a policy does not fire; there must be none.
+
+    It is asked as every call is asked, with the sentinel, which is in every group, in the place of a tool.
+    """
     names = group_names(levels)
     probes: Iterable[Policy] = (
         policy
@@ -90,6 +94,7 @@ def silent_groups(schema: cedarpy.Schema, levels: tuple[str, ...]) -> tuple[str,
         )
     )
     handle = policy_handle(probes)
+    schema = build_entity_schema(SENTINEL, names, levels)
     nobody = Subject("nobody", "none", levels[0], (), "none", "none")
     fired = Question(schema, nobody, SENTINEL).ask(handle, {}).policy_ids
     return tuple(name for index, name in enumerate(names) if str(index) not in fired)

@@ -47,10 +47,10 @@ class Binder:
             BindingError: they do not fit.
         """
         self._check(arguments)
-        bound = arguments
+        bound: Json = arguments
         if self._has_defaults:
-            bound = copy.deepcopy(arguments)
-            if _apply_defaults(self._tool.schema, bound):
+            bound = _with_defaults(self._tool.schema, arguments)
+            if bound is not arguments:
                 self._check(bound)
         text = canonical_bytes(bound)
         if len(text) > MAX_BYTES:
@@ -76,31 +76,29 @@ def _violation(error: jsonschema_rs.ValidationError) -> Reason:
     return violation_reason(kind.name, path, limit)
 
 
-def _has_defaults(schema: Any) -> bool:
-    if not isinstance(schema, Mapping):
-        return False
-    properties = schema.get("properties", {})
-    return any(
-        "default" in part or _has_defaults(part) for part in properties.values() if isinstance(part, Mapping)
-    ) or (_has_defaults(schema.get("items")))
-
-
-def _apply_defaults(schema: Any, value: Any) -> bool:
-    """Writes missing properties that have a default into the value; says whether it changed anything.
+def _with_defaults(schema: Any, value: Any) -> Any:
+    """Answers the value with every missing property that has a default; the value itself where nothing is missing.
 
     An object inside a default gets its own defaults too, so that leaving it out and spelling it out are one call.
     """
-    changed = False
     if not isinstance(schema, Mapping):
-        return changed
+        return value
+    filled: Any = value
     if isinstance(value, dict):
+        filled = dict(value)
         for name, part in schema.get("properties", {}).items():
-            if name not in value and isinstance(part, Mapping) and "default" in part:
-                value[name] = copy.deepcopy(part["default"])
-                changed = True
             if name in value:
-                changed = _apply_defaults(part, value[name]) or changed
-    elif isinstance(value, list):
-        for item in value[len(schema.get("prefixItems", ())) :]:
-            changed = _apply_defaults(schema.get("items"), item) or changed
-    return changed
+                filled[name] = _with_defaults(part, value[name])
+            elif isinstance(part, Mapping) and "default" in part:
+                filled[name] = _with_defaults(part, copy.deepcopy(part["default"]))
+    elif isinstance(value, list) and "items" in schema:
+        fixed = len(schema.get("prefixItems", ()))
+        filled = [*value[:fixed], *(_with_defaults(schema["items"], item) for item in value[fixed:])]
+    return value if filled == value else filled
+
+
+def _has_defaults(schema: Any) -> bool:
+    if not isinstance(schema, Mapping):
+        return False
+    parts = [*schema.get("properties", {}).values(), schema.get("items")]
+    return any(isinstance(part, Mapping) and ("default" in part or _has_defaults(part)) for part in parts)

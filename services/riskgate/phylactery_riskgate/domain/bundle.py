@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -29,6 +30,8 @@ POLICIES_FOLDER = "policies"
 TESTS_FOLDER = "tests"
 _MAX_FILE_BYTES = 4_194_304
 _WEEK_SECONDS = 604_800
+_OWN_NAME = re.compile(r"^for policy `policy0`, ")
+"""How Cedar begins a message about a policy that was validated alone."""
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:@-]{1,128}$")]
@@ -228,13 +231,13 @@ def _schema(
 
 
 def _check_policies(bundle: Bundle) -> None:
-    silent = silent_groups(bundle.schema, bundle.levels)
+    silent = silent_groups(bundle.levels)
     if silent:
         raise BundleError(POLICIES_FOLDER, 0, f"policies over {', '.join(silent)} would never fire")
     for policy in bundle.policies:
         result = cedarpy.validate_policies(str(policy_handle([policy])), bundle.schema)
         if not result.validation_passed:
             message = result.errors[0].error if result.errors else "does not fit the catalog"
-            raise BundleError(policy.file, policy.line, f"{policy.id}: {message}")
+            raise BundleError(policy.file, policy.line, f"{policy.id}: {_OWN_NAME.sub('', message)}")
     for finding in lint(bundle.policies, bundle.tools, bundle.classes):
         raise BundleError(finding.policy.file, finding.policy.line, f"{finding.policy.id}: {finding.message}")

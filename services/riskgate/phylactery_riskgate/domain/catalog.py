@@ -11,24 +11,18 @@ from pydantic import BaseModel, ConfigDict, Field
 from phylactery_riskgate.domain import pointers
 from phylactery_riskgate.domain.canonical import hash_json
 from phylactery_riskgate.domain.documents import Document, Place
-from phylactery_riskgate.domain.guard import RESERVED_KEYS, GuardError, read_struct
+from phylactery_riskgate.domain.guard import GuardError, read_struct
 from phylactery_riskgate.domain.model import CatalogTool, Effect, Idempotency, Risk
 
 MAX_TIMEOUT_SECONDS = 3_600
 Pointer = Annotated[str, Field(min_length=2, max_length=pointers.MAX_POINTER, pattern=r"^/")]
 
-_NO_DEFAULTS_BELOW = (
-    "anyOf",
-    "oneOf",
-    "allOf",
-    "not",
-    "if",
-    "then",
-    "else",
-    "additionalProperties",
-    "patternProperties",
+_NAMED_SCHEMAS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+_LISTED_SCHEMAS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
+_ONE_SCHEMA = frozenset(
+    {"items", "additionalProperties", "unevaluatedItems", "unevaluatedProperties", "contains", "propertyNames", "not"}
+    | {"if", "then", "else"}
 )
-"""Where a default would depend on which branch matches; it would be silently left out, so it is refused."""
 
 
 class ToolEntry(BaseModel):
@@ -59,13 +53,18 @@ class ToolsFile(BaseModel):
 
 
 def compile_validator(schema: Mapping[str, Any]) -> jsonschema_rs.Draft202012Validator:
-    """Compiles a JSON Schema (2020-12) with linear-time regular expressions and formats checked.
+    """Compiles a JSON Schema (2020-12) with linear-time regular expressions and every format checked.
 
     Raises:
-        ValueError: it is no schema, or a pattern needs backtracking.
+        ValueError: it is no schema, a pattern needs backtracking, or a format is unknown.
     """
     return jsonschema_rs.Draft202012Validator(
-        dict(schema), pattern_options=jsonschema_rs.RegexOptions(), validate_formats=True, offline=True
+        dict(schema),
+        pattern_options=jsonschema_rs.RegexOptions(),
+        email_options=jsonschema_rs.EmailOptions(allow_display_text=False, allow_domain_literal=False),
+        validate_formats=True,
+        ignore_unknown_formats=False,
+        offline=True,
     )
 
 
@@ -127,43 +126,45 @@ def _check_schema(document: Document, where: Place, schema: dict[str, Any]) -> N
         read_struct(schema)
         compile_validator(schema)
     except GuardError as error:
+        below = [int(token) if token.isdigit() else token for token in pointers.parse(error.path)]
         raise document.error(
-            where, f"the schema holds what JSON cannot hold exactly: {error.code} {error.path}"
+            (*where, *below), f"the schema holds what is refused in arguments: {error.code}"
         ) from error
     except ValueError as error:
         raise document.error(where, f"is no JSON Schema RiskGate can use: {error}") from error
-    for place, part in _subschemas(schema, ()):
-        _check_part(document, (*where, *place), part)
+    for place, part, reached in _subschemas(schema, (), reached=True):
+        _check_part(document, (*where, *place), part, reached=reached)
 
 
-def _check_part(document: Document, where: Place, part: dict[str, Any]) -> None:
+def _check_part(document: Document, where: Place, part: dict[str, Any], *, reached: bool) -> None:
     for keyword in ("$ref", "$dynamicRef"):
         if keyword in part:
             raise document.error((*where, keyword), f"{keyword} is not used in a catalog; write the schema out")
-    for name in part.get("properties", {}):
-        if name in RESERVED_KEYS:
-            raise document.error((*where, "properties", name), f"{name} is a reserved key")
     if "default" in part:
-        if any(token in _NO_DEFAULTS_BELOW for token in where):
+        if not reached:
             raise document.error((*where, "default"), "a default below a condition or a choice is never applied")
         if not compile_validator(part).is_valid(part["default"]):
             raise document.error((*where, "default"), "the default does not fit its own schema")
 
 
-def _subschemas(schema: Any, place: Place) -> Iterator[tuple[Place, dict[str, Any]]]:
-    """Every schema at or below one, with its place; the keywords that hold schemas are those of JSON Schema 2020-12."""
+def _subschemas(schema: Any, place: Place, *, reached: bool) -> Iterator[tuple[Place, dict[str, Any], bool]]:
+    """Every schema at or below one, its place, and whether binding reaches it (through properties and items alone).
+
+    The keywords that hold schemas are those of JSON Schema 2020-12.
+    """
     if not isinstance(schema, dict):
         return
-    yield place, schema
+    yield place, schema, reached
     for keyword, held in schema.items():
-        if keyword in {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}:
+        inside = reached and keyword in {"properties", "items"}
+        if keyword in _NAMED_SCHEMAS:
             for name, part in held.items():
-                yield from _subschemas(part, (*place, keyword, name))
-        elif keyword in {"anyOf", "oneOf", "allOf", "prefixItems"}:
+                yield from _subschemas(part, (*place, keyword, name), reached=inside)
+        elif keyword in _LISTED_SCHEMAS:
             for index, part in enumerate(held):
-                yield from _subschemas(part, (*place, keyword, index))
-        elif keyword not in {"default", "const", "enum", "examples"}:
-            yield from _subschemas(held, (*place, keyword))
+                yield from _subschemas(part, (*place, keyword, index), reached=inside)
+        elif keyword in _ONE_SCHEMA:
+            yield from _subschemas(held, (*place, keyword), reached=inside)
 
 
 def _check_pointers(document: Document, where: Place, entry: ToolEntry) -> None:

@@ -6,7 +6,7 @@ Only what JSON can say is read: no anchors, no tags, no dates, no yes/no, and a 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -42,7 +42,7 @@ _Loader.add_implicit_resolver(
     list("-0123456789"),
 )
 
-_SCALARS = {
+_SCALARS: dict[str, Callable[[str], Any]] = {
     "tag:yaml.org,2002:str": str,
     "tag:yaml.org,2002:int": int,
     "tag:yaml.org,2002:float": float,
@@ -97,11 +97,13 @@ def read_document(file: str, text: str) -> Document:
     try:
         for event in yaml.parse(text, Loader=_Loader):
             if isinstance(event, yaml.AliasEvent):
-                raise BundleError(file, event.start_mark.line + 1, "aliases are not used in a bundle")
+                raise BundleError(file, _line(event), "aliases are not used in a bundle")
         node = yaml.compose(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise BundleError(file, mark.line + 1 if mark else 0, str(error.problem or error.context)) from error
+        raise BundleError(
+            file, mark.line + 1 if mark is not None else 0, str(error.problem or error.context)
+        ) from error
     except (yaml.YAMLError, RecursionError) as error:
         raise BundleError(file, 0, f"is no readable YAML: {type(error).__name__}") from error
     if node is None:
@@ -110,8 +112,12 @@ def read_document(file: str, text: str) -> Document:
     return Document(file, _value(node, (), lines, file), lines)
 
 
+def _line(part: yaml.Event | yaml.Node) -> int:
+    return part.start_mark.line + 1 if part.start_mark is not None else 0
+
+
 def _value(node: yaml.Node, place: Place, lines: dict[Place, int], file: str) -> Any:
-    line = node.start_mark.line + 1
+    line = _line(node)
     lines.setdefault(place, line)
     if isinstance(node, yaml.SequenceNode):
         return [_value(item, (*place, index), lines, file) for index, item in enumerate(node.value)]
@@ -119,7 +125,7 @@ def _value(node: yaml.Node, place: Place, lines: dict[Place, int], file: str) ->
         read: dict[str, Any] = {}
         for key_node, value_node in node.value:
             key = key_node.value
-            key_line = key_node.start_mark.line + 1
+            key_line = _line(key_node)
             if not isinstance(key_node, yaml.ScalarNode):
                 raise BundleError(file, key_line, "a key must be a text")
             if key in read:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import hmac
 from dataclasses import dataclass
+
+import cedarpy
 
 from phylactery_riskgate.domain.authorizer import Answer, Question, Subject
 from phylactery_riskgate.domain.binding import Binder, BindingError
 from phylactery_riskgate.domain.bundle import Bundle, with_tools
 from phylactery_riskgate.domain.bundle_cases import BundleCase, CaseResult, compare
 from phylactery_riskgate.domain.canonical import hash_json
-from phylactery_riskgate.domain.cedar_schema import action_groups
+from phylactery_riskgate.domain.cedar_schema import action_groups, build_entity_schema
 from phylactery_riskgate.domain.fact_types import NotRepresentableError
 from phylactery_riskgate.domain.facts import APPROVED, ContextBuilder, approved_value, without_values
 from phylactery_riskgate.domain.guard import MAX_BYTES, MAX_DEPTH, GuardError, read_arguments
@@ -41,6 +42,7 @@ class _Prepared:
     binder: Binder
     policies: PolicySlice
     context: ContextBuilder
+    schema: cedarpy.Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ class DecisionEngine:
             fault = reason(error.code, path=path, limit=_GUARD_LIMITS.get(error.code, 0))
             return self._blocked(prepared, "", (fault,))
         raw_hash = hash_json(arguments)
-        if call.raw_args_hash and not hmac.compare_digest(call.raw_args_hash.encode(), raw_hash.encode()):
+        if call.raw_args_hash and call.raw_args_hash != raw_hash:
             return self._blocked(prepared, raw_hash, (reason("INTEGRITY_MISMATCH"),))
         if prepared is None:
             return self._blocked(prepared, raw_hash, (reason("UNKNOWN_TOOL"),))
@@ -107,7 +109,7 @@ class DecisionEngine:
         try:
             context = prepared.context.build(bound)
             facts["context"] = without_values(context)
-            question = Question(self._bundle.schema, subject, prepared.tool.name)
+            question = Question(prepared.schema, subject, prepared.tool.name)
             ruling = self._ask(prepared, question, context, satisfied)
         except NotRepresentableError as error:
             path = make_visible(pointer(error.place[1:]), MAX_POINTER).text
@@ -213,8 +215,10 @@ def _differences(engine: DecisionEngine, case: BundleCase) -> tuple[str, ...]:
 
 
 def _prepare(bundle: Bundle, tool: CatalogTool) -> _Prepared:
-    policies = slice_for(bundle.policies, tool.name, action_groups(tool))
-    return _Prepared(tool, Binder(tool), policies, ContextBuilder(tool, policies.mentions))
+    groups = action_groups(tool)
+    policies = slice_for(bundle.policies, tool.name, groups)
+    schema = build_entity_schema(tool.name, sorted(groups), bundle.levels)
+    return _Prepared(tool, Binder(tool), policies, ContextBuilder(tool, policies.mentions), schema)
 
 
 def _subject_facts(subject: Subject, satisfied: tuple[str, ...]) -> Json:

@@ -52,7 +52,7 @@ def _arguments(tool: CatalogTool) -> Fact:
 def _derived(tool: CatalogTool) -> Fact:
     """What RiskGate works out of them."""
     plan = derived.plan(tool)
-    return Fact(plan.type, lambda bound, mentions: plan.value(bound.arguments, mentions, ()))
+    return Fact(plan.type, lambda bound, mentions: plan.value(bound.arguments, mentions, ("derived",)))
 
 
 def _nulls(_tool: CatalogTool) -> Fact:
@@ -62,26 +62,38 @@ def _nulls(_tool: CatalogTool) -> Fact:
 
 FAMILIES: dict[str, Callable[[CatalogTool], Fact]] = {"args": _arguments, "derived": _derived, "nulls": _nulls}
 
+NO_TOOL = CatalogTool(
+    name="riskgate:none",
+    version="",
+    risk="low",
+    effect="read",
+    level="",
+    controls=(),
+    sensitive=(),
+    paths=(),
+    schema={"type": "object"},
+    schema_hash="",
+    timeout_seconds=0,
+    idempotency="read_only",
+    description="",
+    description_es="",
+)
+"""What the sentinel action stands for: a tool without arguments that no catalog can hold."""
+
 _APPROVED_FIELD = Field(SetOf(EntityOf(CLASS)), required=True)
 
 
-def context_type(tool: CatalogTool | None) -> RecordOf:
-    """The type of ``context`` for calls of a tool, or of no tool."""
-    fields = {name: Field(_no_tool_type(name), required=True) for name in FAMILIES}
-    if tool is not None:
-        fields = {name: Field(compiled(tool).type, required=True) for name, compiled in FAMILIES.items()}
+def context_type(tool: CatalogTool) -> RecordOf:
+    """The type of ``context`` for calls of a tool."""
+    fields = {name: Field(fact(tool).type, required=True) for name, fact in FAMILIES.items()}
     return RecordOf({**fields, APPROVED: _APPROVED_FIELD})
-
-
-def _no_tool_type(name: str) -> FactType:
-    return SetOf(Scalar(Kind.STRING)) if name == "nulls" else RecordOf({})
 
 
 class ContextBuilder:
     """Writes the context of one tool's calls: the facts the policies of its slice look at, and no others."""
 
     def __init__(self, tool: CatalogTool, mentions: Mentions) -> None:
-        looked_at = [(name, compiled(tool), mentions.part(name)) for name, compiled in FAMILIES.items()]
+        looked_at = [(name, fact(tool), mentions.part(name)) for name, fact in FAMILIES.items()]
         self._facts = [(name, fact, part) for name, fact, part in looked_at if part is not None]
         self.asks_approved = mentions.part(APPROVED) is not None
 

@@ -13,7 +13,7 @@ from cedarpy import pst
 
 from phylactery_riskgate.domain.cedar_schema import action_groups
 from phylactery_riskgate.domain.fact_types import RecordOf
-from phylactery_riskgate.domain.facts import APPROVED, CLASS, context_type
+from phylactery_riskgate.domain.facts import APPROVED, CLASS, NO_TOOL, context_type
 from phylactery_riskgate.domain.model import ApprovalClass, CatalogTool
 from phylactery_riskgate.domain.policies import Policy, children, context_path
 
@@ -88,9 +88,10 @@ def approval_classes(node: Any) -> frozenset[str] | None:
     literals = node.right.elements if isinstance(node.right, pst.Set) else (node.right,)
     if isinstance(node.right, pst.Set) == (node.op == "contains") or not literals:
         return None
-    if not all(isinstance(one, pst.EntityLit) and str(one.value.type) == CLASS for one in literals):
+    named = [one.value for one in literals if isinstance(one, pst.EntityLit)]
+    if len(named) < len(literals) or any(str(uid.type) != CLASS for uid in named):
         return None
-    return frozenset(one.value.id for one in literals)
+    return frozenset(uid.id for uid in named)
 
 
 def _touches_approved(node: Any) -> bool:
@@ -120,7 +121,7 @@ def _safe_attribute(node: pst.GetAttr) -> bool:
 
 def _contexts(policy: Policy, tools: Mapping[str, CatalogTool]) -> list[RecordOf]:
     covered = [context_type(tool) for name, tool in tools.items() if policy.covers(name, action_groups(tool))]
-    return covered or [context_type(None)]
+    return covered or [context_type(NO_TOOL)]
 
 
 def _unknown_names(node: Any, contexts: list[RecordOf]) -> Iterator[str]:
@@ -150,20 +151,19 @@ def _unguarded_critical_tools(
 ) -> Iterator[Finding]:
     """A critical tool is never allowed without an approval of somebody other than the requester.
 
-    Shown by syntax, for every tool of risk critical and for the group itself: one forbid over all of it has nothing but
-    such an approval as its way out, or every permit asks for one.
+    Shown by syntax, for every tool of risk critical: one forbid over every call of it has nothing but such an approval
+    as its way out, or every permit asks for one.
     """
     others = frozenset(one.name for one in classes if one.who != "requester")
-    critical = {name: action_groups(tool) for name, tool in tools.items() if tool.risk == "critical"}
-    critical["risk:critical"] = frozenset()
-    for name, groups in critical.items():
-        covering = [policy for policy in policies if policy.covers(name, groups)]
+    for name, tool in tools.items():
+        if tool.risk != "critical":
+            continue
+        covering = [policy for policy in policies if policy.covers(name, action_groups(tool))]
         if any(_guards(policy, others) for policy in covering):
             continue
         for policy in covering:
             if not policy.forbids and not any(_implies(clause, others) for clause in policy.tree.clauses):
-                subject = "tools of risk critical" if name == "risk:critical" else f"the critical tool {name}"
-                yield Finding(policy, f"could allow {subject} without an approval of somebody else")
+                yield Finding(policy, f"could allow the critical tool {name} without an approval of somebody else")
                 break
 
 

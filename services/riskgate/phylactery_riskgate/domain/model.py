@@ -138,8 +138,8 @@ class CatalogTool:
     """One tool as the catalog knows it.
 
     ``version`` is a hash over the schema and the contract, ``schema_hash`` over the RFC 8785 form of the schema alone.
-    ``controls``, ``sensitive`` and ``paths`` (arguments that name files) hold JSON Pointers; a pointer covers everything
-    below it.
+    ``controls``, ``sensitive`` and ``paths`` (arguments that name files) hold JSON Pointers; a pointer covers
+    everything below it.
     """
 
     name: str

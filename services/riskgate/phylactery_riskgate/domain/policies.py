@@ -16,7 +16,7 @@ from phylactery_riskgate.domain.facts import APPROVED, CLASS
 
 _POLICY_ID = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _MAX_TITLE = 200
-_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|//[^\n]*|;|\s+|[^\s";/]+|/', re.DOTALL)
+_PIECE = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|//[^\n]*|;|\s+|[^\s";/]+|/', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +73,13 @@ def _statements(file: str, text: str) -> Iterator[tuple[int, str]]:
     line = 1
     first = 0
     pieces: list[str] = []
-    for match in _TOKEN.finditer(text):
-        token = match.group()
-        pieces.append(token)
-        if not first and not token.isspace() and not token.startswith("//"):
+    for match in _PIECE.finditer(text):
+        part = match.group()
+        pieces.append(part)
+        if not first and not part.isspace() and not part.startswith("//"):
             first = line
-        line += token.count("\n")
-        if token == ";":
+        line += part.count("\n")
+        if part == ";":
             yield first, "".join(pieces)
             first = 0
             pieces = []

@@ -16,6 +16,8 @@ _LOOK_ALIKE_MARKS = frozenset(
 
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
 _LATIN_1_END = 0x100
+_FIRST_PAIR = 0x10000
+"""From here on JSON writes a character as two surrogates (RFC 8259, section 7)."""
 _MAX_MARKS = 3
 """So many combining marks on one letter write a language; more paint over their neighbours."""
 
@@ -97,12 +99,14 @@ def _posing_letters(text: str) -> frozenset[int]:
 
 
 def _latin(letter: str) -> bool:
-    return letter.isascii() or unicodedata.name(letter, "").startswith(("LATIN", "FEMININE", "MASCULINE", "MICRO"))
+    if letter.isascii() or not letter.isalpha():
+        return True
+    return unicodedata.name(letter, "").startswith(("LATIN", "FEMININE", "MASCULINE", "MICRO"))
 
 
 def _escaped(char: str) -> str:
     point = ord(char)
-    if point <= 0xFFFF:
+    if point < _FIRST_PAIR:
         return f"\\u{point:04x}"
-    point -= 0x10000
+    point -= _FIRST_PAIR
     return f"\\u{0xD800 + (point >> 10):04x}\\u{0xDC00 + (point & 0x3FF):04x}"
