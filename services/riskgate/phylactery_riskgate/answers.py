@@ -206,7 +206,7 @@ class Answers:
         """Records what time has ended, so that a list and its filter say the same."""
         now_us = self._core.clock.now_us()
         while due := await self._core.database.read(lambda connection: rows.find_due(connection, who.tenant, now_us)):
-            await self._core.database.write(functools.partial(self._expire, who=who, due=due, now_us=now_us))
+            await self._core.write(functools.partial(self._expire, who=who, due=due, now_us=now_us))
 
     def _expire(self, connection: Connection, who: Principal, due: list[str], now_us: int) -> None:
         for approval_id in due:

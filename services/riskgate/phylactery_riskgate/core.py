@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 import rfc8785
 from phylactery_chassis.clock import Clock
 from phylactery_chassis.database import Database, Work
-from phylactery_chassis.errors import DomainError
+from phylactery_chassis.errors import DomainError, Unavailable
 from phylactery_chassis.identity import Principal
 from sqlalchemy.engine import Connection
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from phylactery_riskgate.approvals import Approval, ApprovalEvent, ApprovalState, ClosedReason, advance
 from phylactery_riskgate.audit import AuditLog, Entry, Kind, pointer_of
@@ -63,12 +63,18 @@ class Core:
     async def write(self, work: Work[T | Refused]) -> T:
         """Runs work, durably, and raises what it refused.
 
-        Another process may have written the same row first; then work runs once more and finds it.
+        Another process may have written the same row first; then work runs once more and finds it. A store that still
+        refuses is Unavailable STORE_UNAVAILABLE: without a record nothing happens.
         """
         try:
-            result = await self.database.write(work)
-        except IntegrityError:
-            result = await self.database.write(work)
+            try:
+                result = await self.database.write(work)
+            except IntegrityError:
+                result = await self.database.write(work)
+        except SQLAlchemyError as error:
+            raise Unavailable(
+                "STORE_UNAVAILABLE", f"the record could not be made ({type(error).__name__}), so nothing was decided"
+            ) from error
         if isinstance(result, Refused):
             raise result.error
         return result

@@ -210,11 +210,14 @@ class Evaluation:
         who, asked, verdict, bundle = question.who, question.asked, question.verdict, self._core.engine.bundle
         assert verdict.bound is not None, "only a bound call can ask for an approval"
         wanted = next(known for known in bundle.classes if known.name == verdict.approval_class)
-        for per, limit, whose in (
-            ("thread", bundle.max_pending_per_thread, {"thread_id": asked.thread_id}),
-            ("user", bundle.max_pending_per_user, {"requester": who.subject}),
+        for per, limit, thread_id in (
+            ("thread", bundle.max_pending_per_thread, asked.thread_id),
+            ("user", bundle.max_pending_per_user, ""),
         ):
-            if approval_rows.count_pending(connection, who.tenant, question.now_us, **whose) >= limit:
+            waiting = approval_rows.count_pending(
+                connection, who.tenant, who.subject, question.now_us, thread_id=thread_id
+            )
+            if waiting >= limit:
                 raise ResourceExhausted(
                     "TOO_MANY_PENDING",
                     f"{limit} approvals of this {per} wait already; answer those first",

@@ -55,13 +55,17 @@ def add_vote(connection: Connection, tenant: str, approval_id: str, subject: str
     )
 
 
-def count_pending(connection: Connection, tenant: str, now_us: int, *, requester: str = "", thread_id: str = "") -> int:
-    """Answers how many approvals of a user or of a thread still wait."""
+def count_pending(connection: Connection, tenant: str, requester: str, now_us: int, *, thread_id: str = "") -> int:
+    """Answers how many approvals of a user still wait, in one thread or in all.
+
+    Never over users: a thread id is only a word, and somebody else's storm must not use up this user's room.
+    """
     query = sa.select(sa.func.count()).where(
-        approvals.c.tenant == tenant, approvals.c.state == ApprovalState.PENDING, approvals.c.expire_us > now_us
+        approvals.c.tenant == tenant,
+        approvals.c.requester == requester,
+        approvals.c.state == ApprovalState.PENDING,
+        approvals.c.expire_us > now_us,
     )
-    if requester:
-        query = query.where(approvals.c.requester == requester)
     if thread_id:
         query = query.where(approvals.c.thread_id == thread_id)
     return connection.execute(query).scalar_one()

@@ -66,7 +66,6 @@ approvals = sa.Table(
     sa.Column("attempts", sa.Integer, nullable=False),
     sa.Index("approvals_by_tenant", "tenant", "create_us", "id"),
     sa.Index("approvals_by_requester", "tenant", "requester", "state"),
-    sa.Index("approvals_by_thread", "tenant", "thread_id", "state"),
     sa.Index("approvals_by_expiry", "tenant", "state", "expire_us"),
 )
 

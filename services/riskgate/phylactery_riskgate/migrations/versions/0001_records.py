@@ -37,7 +37,6 @@ def upgrade() -> None:
     op.create_index("approvals_by_expiry", "approvals", ["tenant", "state", "expire_us"])
     op.create_index("approvals_by_requester", "approvals", ["tenant", "requester", "state"])
     op.create_index("approvals_by_tenant", "approvals", ["tenant", "create_us", "id"])
-    op.create_index("approvals_by_thread", "approvals", ["tenant", "thread_id", "state"])
     op.create_table(
         "audit_logs",
         sa.Column("name", sa.String(128), primary_key=True),
