@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 
 from phylactery.agent.v1 import event_pb2
+from phylactery_client.decode import decode
+from phylactery_client.results import PendingApproval
 from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table
@@ -22,7 +24,7 @@ class EventPrinter:
 
     def __init__(self, console: Console, texts: Texts) -> None:
         self._console, self._texts = console, texts
-        self.waiting: event_pb2.ApprovalRequired | None = None
+        self.waiting: PendingApproval | None = None
         self.last_run_id = ""
 
     def show(self, event: event_pb2.Event) -> None:
@@ -36,8 +38,9 @@ class EventPrinter:
     def _line(self, kind: str, event: event_pb2.Event) -> RenderableType | None:
         match kind:
             case "approval_required":
-                self.waiting = event.approval_required
-                return self._approval(event.approval_required)
+                asked = decode(PendingApproval, event.approval_required)
+                self.waiting = asked
+                return self._approval(asked)
             case "message":
                 speaker = (f"{self._texts('agent')} › ", "bold cyan")
                 return Text.assemble(speaker, printable(event.message.text), overflow="fold")
@@ -46,15 +49,22 @@ class EventPrinter:
         note = _NOTES.get(kind)
         return note(event) if note else None
 
-    def _approval(self, asked: event_pb2.ApprovalRequired) -> Panel:
+    def ask(self, asked: PendingApproval) -> None:
+        """Prints an approval that waits already."""
+        self.waiting = asked
+        self._console.print(self._approval(asked))
+
+    def _approval(self, asked: PendingApproval) -> Panel:
         table = Table.grid(padding=(0, 2))
         table.add_row(self._texts("tool"), Text(printable(asked.tool), style="bold"))
         table.add_row(self._texts("risk"), asked.risk)
         for argument in asked.arguments:
             style = "bold" if argument.control else ""
             table.add_row(printable(argument.path), Text(printable(argument.display), style=style, overflow="fold"))
-        minutes = max(0, round((asked.expire_time.seconds - time.time()) / 60))
-        rows: list[RenderableType] = [table, Text(self._texts("expires", minutes=minutes), style="dim")]
+        rows: list[RenderableType] = [table]
+        if asked.expire_time is not None:
+            left = (asked.expire_time - datetime.now(UTC)).total_seconds()
+            rows.append(Text(self._texts("expires", minutes=max(0, round(left / 60))), style="dim"))
         if asked.code:
             reply = f"APROBAR {asked.approval_id} {asked.code}"
             rows += ["", self._texts("answer"), Text(self._texts("or_type", text=reply), style="dim")]

@@ -1,0 +1,145 @@
+"""phylactery approvals: see what waits at RiskGate, and answer it there."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+from phylactery_chassis.settings import read_secret
+from phylactery_client import PhylacteryError, RiskGateClient
+from phylactery_client.results import Approval
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from phylactery_cli.supervisor import DEFAULT_PORTS
+from phylactery_cli.terminal import printable
+
+app = typer.Typer(help="Approvals at RiskGate: list, show, approve, reject.", no_args_is_help=True)
+T = TypeVar("T")
+
+Target = Annotated[str, typer.Option(help="Where RiskGate is.")]
+TokenFile = Annotated[Path | None, typer.Option(help="File with your token.")]
+Json = Annotated[bool, typer.Option("--json", help="For machines: one JSON object a line.")]
+_TARGET = f"127.0.0.1:{DEFAULT_PORTS['riskgate']}"
+_ALL = "ALL"
+
+
+def _ask(target: str, token_file: Path | None, call: Callable[[RiskGateClient], Awaitable[T]]) -> T:
+    async def within() -> T:
+        async with RiskGateClient(target, token=token) as client:
+            return await call(client)
+
+    try:
+        token = read_secret(token_file, "--token-file")
+        return asyncio.run(within())
+    except (PhylacteryError, ValueError) as error:
+        typer.echo(f"approvals: {printable(str(error))}", err=True)
+        raise typer.Exit(1) from None
+
+
+def _line(approval: Approval) -> str:
+    """Answers the approval as JSON; the code stays out, for output is kept and piped."""
+    return json.dumps({k: v for k, v in asdict(approval).items() if k != "code"}, default=str, ensure_ascii=False)
+
+
+def _show(approval: Approval) -> None:
+    table = Table.grid(padding=(0, 2))
+    rows = {
+        "approval": approval.id,
+        "state": approval.state + (f" ({approval.closed_reason})" if approval.closed_reason else ""),
+        "tool": approval.tool,
+        "risk": approval.risk,
+        "class": approval.approval_class,
+        "requester": approval.requester,
+        "thread": approval.thread_id,
+        "expires": f"{approval.expire_time:%Y-%m-%d %H:%M:%S} UTC" if approval.expire_time else "",
+    }
+    for name, value in rows.items():
+        table.add_row(Text(name, style="dim"), Text(printable(value)))
+    for argument in approval.arguments:
+        flag = "  ← unprintable or look-alike characters are marked" if argument.altered else ""
+        style = "bold" if argument.control else ""
+        table.add_row(
+            Text(printable(argument.path), style="dim"), Text(printable(argument.display) + flag, style=style)
+        )
+    Console(highlight=False).print(table)
+
+
+@app.command("list")
+def list_(
+    target: Target = _TARGET,
+    token_file: TokenFile = None,
+    state: Annotated[
+        str, typer.Option(help="PENDING, APPROVED, REDEEMED, REJECTED, EXPIRED, CANCELLED or ALL.")
+    ] = "PENDING",
+    json_: Json = False,
+) -> None:
+    """Lists approvals you may see, newest first."""
+    wanted = "" if state.upper() == _ALL else state.upper()
+    page = _ask(target, token_file, lambda client: client.list_approvals(state=wanted, page_size=100))
+    if json_:
+        for approval in page.approvals:
+            typer.echo(_line(approval))
+        return
+    if not page.approvals:
+        typer.echo("Nothing waits." if wanted == "PENDING" else "None.")
+        return
+    table = Table("approval", "state", "tool", "risk", "class", "requester", "expires", box=None)
+    for approval in page.approvals:
+        expires = f"{approval.expire_time:%H:%M:%S} UTC" if approval.expire_time else ""
+        cells = (approval.id, approval.state, approval.tool, approval.risk, approval.approval_class, approval.requester)
+        table.add_row(*(Text(printable(cell), overflow="fold") for cell in cells), expires)
+    Console(highlight=False).print(table)
+
+
+@app.command()
+def show(approval_id: str, target: Target = _TARGET, token_file: TokenFile = None, json_: Json = False) -> None:
+    """Shows one approval: what would run, with which arguments."""
+    approval = _ask(target, token_file, lambda client: client.get_approval(approval_id))
+    if json_:
+        typer.echo(_line(approval))
+    else:
+        _show(approval)
+
+
+@app.command()
+def approve(
+    approval_id: str,
+    target: Target = _TARGET,
+    token_file: TokenFile = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask again.")] = False,
+) -> None:
+    """Shows one approval and approves exactly what was shown."""
+
+    async def answer(client: RiskGateClient) -> Approval | None:
+        seen = await client.get_approval(approval_id)
+        _show(seen)
+        if not yes and not typer.confirm("Approve exactly this, once?"):
+            return None
+        return await client.approve(approval_id, args_hash=seen.args_hash, code=seen.code, thread_id=seen.thread_id)
+
+    _tell(_ask(target, token_file, answer))
+
+
+@app.command()
+def reject(
+    approval_id: str,
+    target: Target = _TARGET,
+    token_file: TokenFile = None,
+    reason: Annotated[str, typer.Option(help="Why, in your own words.")] = "",
+) -> None:
+    """Rejects one approval."""
+    _tell(_ask(target, token_file, lambda client: client.reject(approval_id, reason=reason)))
+
+
+def _tell(approval: Approval | None) -> None:
+    if approval is None:
+        typer.echo("Nothing was changed.")
+        raise typer.Exit(1)
+    typer.echo(f"{approval.id}: {approval.state}")

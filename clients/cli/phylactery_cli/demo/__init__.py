@@ -1,0 +1,1 @@
+"""The demo: a scripted conversation against the three real services."""

@@ -1,0 +1,104 @@
+"""What the demo plays on: a bundle of its own, real files, and three real services on free ports."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from phylactery_client import MemoryClient, PhylacteryClient, RiskGateClient
+from phylactery_client.results import Turn
+from phylactery_riskgate.domain.bundle import default_bundle_folder
+from rich.console import Console
+
+from phylactery_cli.render import EventPrinter
+from phylactery_cli.supervisor import Stack
+from phylactery_cli.texts import Texts
+
+_REPORT_LINES = 400
+_FREE_PORTS = {"agent": 0, "riskgate": 0, "memory": 0}
+
+
+class DemoError(AssertionError):
+    """Something did not happen as the demo promises."""
+
+
+def expect(holds: bool, what: str) -> None:
+    """Raises DemoError unless it holds."""
+    if not holds:
+        raise DemoError(what)
+
+
+def set_stage(folder: Path) -> Stack:
+    """Writes the files and the bundle, and answers the stack, not started yet."""
+    bundle = folder / "bundle"
+    shutil.copytree(default_bundle_folder(), bundle)
+    shutil.copy(Path(__file__).parent / "no_scripts.cedar", bundle / "policies")
+    sandbox = folder / "agent" / "sandbox"
+    sandbox.mkdir(parents=True)
+    (sandbox / "notes.txt").write_text("Buy bread. Call Ana.\n", encoding="utf-8")
+    report = "".join(f"line {number:04d}: nothing to report at this station\n" for number in range(_REPORT_LINES))
+    (sandbox / "report.txt").write_text(report, encoding="utf-8")
+    return Stack(folder, _FREE_PORTS, extra_env={"riskgate": {"RISKGATE_BUNDLE": str(bundle)}})
+
+
+@dataclass(slots=True)
+class Stage:
+    """The demo's folder, its services, and a person's side of the conversation."""
+
+    folder: Path
+    stack: Stack
+    console: Console
+    thread_id: str = "demo"
+    last_run_id: str = ""
+
+    @property
+    def sandbox(self) -> Path:
+        """Answers the folder with the real files."""
+        return self.folder / "agent" / "sandbox"
+
+    @asynccontextmanager
+    async def agent(self) -> AsyncIterator[PhylacteryClient]:
+        """Opens a client of the agent where it listens now."""
+        async with PhylacteryClient(self.stack.target("agent")) as client:
+            yield client
+
+    @asynccontextmanager
+    async def riskgate(self) -> AsyncIterator[RiskGateClient]:
+        """Opens a client of RiskGate."""
+        async with RiskGateClient(self.stack.target("riskgate")) as client:
+            yield client
+
+    @asynccontextmanager
+    async def memory(self) -> AsyncIterator[MemoryClient]:
+        """Opens a client of memory."""
+        async with MemoryClient(self.stack.target("memory")) as client:
+            yield client
+
+    async def say(self, text: str) -> Turn:
+        """Says something, prints every event of the turn, and answers the turn."""
+        self.console.print(f"[bold]you ›[/] {text}", highlight=False)
+        request_id = f"demo-{asyncio.get_running_loop().time():.6f}"
+        printer = EventPrinter(self.console, Texts("en"))
+        async with self.agent() as client:
+            async for event in client.stream_message(text, thread_id=self.thread_id, request_id=request_id):
+                printer.show(event.raw)
+            turn = await client.send_message(text, thread_id=self.thread_id, request_id=request_id)
+        self.last_run_id = turn.run.id if turn.run else ""
+        return turn
+
+    def riskgate_command(self, *arguments: str) -> tuple[int, str]:
+        """Runs the riskgate command as a person would, and answers its exit code and what it printed."""
+        command = Path(sys.executable).with_name("riskgate")
+        self.console.print(f"[bold]$[/] riskgate {' '.join(arguments)}", highlight=False)
+        done = subprocess.run(  # noqa: S603 - our own command
+            [str(command), *arguments], cwd=self.folder, capture_output=True, text=True, check=False
+        )
+        for line in (done.stdout + done.stderr).strip().splitlines():
+            self.console.print(f"  {line}", highlight=False, markup=False)
+        return done.returncode, done.stdout

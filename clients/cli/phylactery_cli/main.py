@@ -1,0 +1,158 @@
+"""The phylactery command: run, up, chat, demo, approvals, tokens."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from phylactery_chassis.identity import Role, TokensFileError
+from phylactery_chassis.settings import read_secret
+from phylactery_chassis.tokens import add_token
+from rich.console import Console
+
+from phylactery_cli import approvals as approvals_command
+from phylactery_cli.chat import talk
+from phylactery_cli.demo.play import play
+from phylactery_cli.supervisor import DEFAULT_PORTS, SERVICES, Stack, StackError, running
+from phylactery_cli.texts import Texts, preferred_language
+
+app = typer.Typer(
+    help="Phylactery: agents whose every effect passes a gate.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,  # a traceback with local variables would print secrets
+)
+tokens_app = typer.Typer(help="Static tokens for identity_mode 'tokens'.", no_args_is_help=True)
+app.add_typer(approvals_command.app, name="approvals")
+app.add_typer(tokens_app, name="tokens")
+
+_WELCOME = "welcome.txt"
+_WATCH_SECONDS = 0.5
+
+DataDir = Annotated[Path, typer.Option(help="Folder for everything the services keep.")]
+Language = Annotated[str, typer.Option(help="Language of this command: es or en.")]
+
+
+def _console() -> Console:
+    return Console(highlight=False)
+
+
+@contextlib.contextmanager
+def _serving(data_dir: Path, console: Console, texts: Texts):  # type: ignore[no-untyped-def]  # noqa: ANN202 - the context manager's own type says it
+    """Runs the three services for the block and says where they are and that they stopped."""
+    stack = Stack(data_dir, DEFAULT_PORTS)
+    try:
+        with running(stack):
+            _welcome(data_dir)
+            for name in SERVICES:
+                console.print(f"[dim]{name:<9}{stack.target(name)}[/]")
+            console.print(f"[dim]{texts('files')}: {data_dir / 'agent' / 'sandbox'}[/]")
+            yield stack
+            console.print(f"[dim]{texts('bye')}[/]")
+    except StackError as error:
+        console.print(str(error), style="red", markup=False)
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        console.print()
+    console.print(f"[dim]{texts('stopped', folder=data_dir)}[/]")
+
+
+def _welcome(data_dir: Path) -> None:
+    """Puts something to read into a sandbox nobody has used."""
+    sandbox = data_dir / "agent" / "sandbox"
+    sandbox.mkdir(parents=True, exist_ok=True)
+    if not any(sandbox.iterdir()):
+        (sandbox / _WELCOME).write_text((Path(__file__).parent / _WELCOME).read_text(encoding="utf-8"))
+
+
+def _still_up(stack: Stack, texts: Texts) -> Callable[[], str | None]:
+    def ask() -> str | None:
+        name = stack.died()
+        return texts("died", service=name, log=stack.processes[name].log) if name else None
+
+    return ask
+
+
+@app.command()
+def run(
+    data_dir: DataDir = Path(".phylactery"),
+    language: Language = preferred_language(),
+    thread: Annotated[str, typer.Option(help="The conversation to go on with.")] = "main",
+) -> None:
+    """Starts the three services and opens a chat; leaving it stops them."""
+    console, texts = _console(), Texts(language)
+    with _serving(data_dir, console, texts) as stack:
+        console.print(f"\n{texts('hint')}", markup=False)
+        asyncio.run(
+            talk(
+                stack.target("agent"),
+                console,
+                texts,
+                thread_id=thread,
+                data_dir=data_dir,
+                still_up=_still_up(stack, texts),
+            )
+        )
+
+
+@app.command()
+def up(data_dir: DataDir = Path(".phylactery"), language: Language = preferred_language()) -> None:
+    """Starts the three services and keeps them running until Ctrl-C."""
+    console, texts = _console(), Texts(language)
+    with _serving(data_dir, console, texts) as stack:
+        ask = _still_up(stack, texts)
+        while (reason := ask()) is None:
+            time.sleep(_WATCH_SECONDS)
+        console.print(reason, style="red", markup=False)
+        raise typer.Exit(1)
+
+
+@app.command()
+def chat(
+    target: Annotated[str, typer.Option(help="Where the agent is.")] = f"127.0.0.1:{DEFAULT_PORTS['agent']}",
+    thread: Annotated[str, typer.Option(help="The conversation.")] = "main",
+    token_file: Annotated[Path | None, typer.Option(help="File with your token.")] = None,
+    data_dir: DataDir = Path(".phylactery"),
+    language: Language = preferred_language(),
+) -> None:
+    """Opens a chat with an agent that is running already."""
+    try:
+        token = read_secret(token_file, "--token-file")
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(talk(target, _console(), Texts(language), thread_id=thread, token=token, data_dir=data_dir))
+
+
+@app.command()
+def demo(
+    keep: Annotated[Path | None, typer.Option(help="Keep the demo's files in this new folder.")] = None,
+) -> None:
+    """Plays a scripted conversation against the real services and shows what happened at every step."""
+    raise typer.Exit(play(_console(), keep))
+
+
+@tokens_app.command("add")
+def add(
+    subject: Annotated[str, typer.Option(help="Who the token stands for.")],
+    tenant: Annotated[str, typer.Option(help="Their tenant; '*' for a delegate of every tenant.")],
+    role: Annotated[list[Role], typer.Option(help="What they may do; give it several times for several.")],
+    file: Annotated[Path, typer.Option(help="The tokens file; created where it does not exist.")],
+    level: Annotated[str, typer.Option(help="user, admin or system.")] = "user",
+) -> None:
+    """Adds an identity and prints its token, once: only a hash is kept."""
+    try:
+        typer.echo(add_token(file, subject=subject, tenant=tenant, roles=role, level=level))
+    except TokensFileError as error:
+        typer.echo(f"phylactery: {error}", err=True)
+        raise typer.Exit(1) from None
+
+
+def main() -> None:
+    """Runs the command."""
+    app()
