@@ -142,6 +142,14 @@ async def test_the_end_of_a_turn_is_written_whole_and_drops_the_sealed_code(stor
     assert [(m["role"], m["text"]) for m in parcel.payload["messages"]] == [("user", "hola"), ("assistant", "listo")]
 
 
+async def test_a_reply_longer_than_memory_takes_is_cut_in_the_transcript_alone(stores: Stores) -> None:
+    turn = await stores.accepted()
+    await stores.end(await stores.claimed(), reply_text="x" * 100_001)
+    [parcel] = await stores.outbox.waiting("transcript", "t1")
+    assert parcel.payload["messages"][1]["text"] == "x" * 99_999 + "…"
+    assert len((await stores.inbox.get(turn.turn_id)).reply_text) == 100_001
+
+
 async def test_a_stale_holder_cannot_end_a_turn(stores: Stores) -> None:
     turn = await stores.accepted()
     old = await stores.claimed(holder="a")

@@ -22,6 +22,10 @@ from phylactery_agent.runtime.outbox import queue_transcript
 from phylactery_agent.runtime.schema import ACTIVE, INBOX, RUNS, TOOL_CALLS, to_bytes
 
 
+_MAX_TRANSCRIPT = 100_000
+"""Characters memory takes in one message."""
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """A turn to serve and the authority to do it; attempt counts the claims of this turn."""
@@ -237,11 +241,14 @@ def _end(connection: Connection, lease: Lease, turn: StoredTurn, ending: Ending,
 
 
 def _transcript(turn: StoredTurn, ending: Ending, now: int) -> Sequence[Mapping[str, Any]]:
+    reply = ending.reply_text
+    if len(reply) > _MAX_TRANSCRIPT:
+        reply = reply[: _MAX_TRANSCRIPT - 1] + "…"  # the whole of it stands in the events
     said = {"id": f"{turn.turn_id}.user", "role": "user", "text": turn.text, "create_us": turn.created_us}
-    answered = {"id": ending.reply_id, "role": "assistant", "text": ending.reply_text, "create_us": now}
+    answered = {"id": ending.reply_id, "role": "assistant", "text": reply, "create_us": now}
     return [
         *([said] if turn.kind == "message" else []),
-        *([answered] if ending.reply_text else []),
+        *([answered] if reply else []),
     ]
 
 

@@ -91,7 +91,9 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
                 plugins=tuple(settings.tool_modules),
             )
         )
-    except (FolderTakenError, SealError, ToolRegistrationError, ImportError, ValueError) as error:
+    except (ToolRegistrationError, ImportError) as error:
+        raise StartError(f"AGENT_TOOL_MODULES: {error}") from error
+    except (FolderTakenError, SealError, ValueError) as error:
         raise StartError(str(error)) from error
     database = Database(settings.url)
     stack.callback(database.close)
