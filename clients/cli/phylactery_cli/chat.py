@@ -10,7 +10,6 @@ from pathlib import Path
 
 from phylactery_client import PhylacteryClient, PhylacteryError
 from prompt_toolkit import PromptSession
-from prompt_toolkit.patch_stdout import patch_stdout
 from rich.console import Console
 
 from phylactery_cli.render import EventPrinter
@@ -31,10 +30,10 @@ async def _typed(texts: Texts) -> AsyncIterator[str]:
     session: PromptSession[str] = PromptSession()
     while True:
         try:
-            with patch_stdout():
-                yield await session.prompt_async(f"\n{texts('you')} › ")
+            line = await session.prompt_async(f"\n{texts('you')} › ")
         except (EOFError, KeyboardInterrupt):
             return
+        yield line
 
 
 class Chat:
@@ -90,9 +89,9 @@ class Chat:
         elif not waiting.code:
             self._console.print(self._texts("elsewhere", id=waiting.approval_id))
         elif command == "/approve":
-            await self._say(f"APROBAR {waiting.approval_id} {waiting.code}")
+            await self._say(f"{self._texts('approve_verb')} {waiting.approval_id} {waiting.code}")
         else:
-            await self._say(f"RECHAZAR {waiting.approval_id}")
+            await self._say(f"{self._texts('reject_verb')} {waiting.approval_id}")
 
     async def _say(self, text: str) -> None:
         try:

@@ -46,6 +46,8 @@ class EventPrinter:
                 return Text.assemble(speaker, printable(event.message.text), overflow="fold")
             case "run_finished" if event.run_finished.reason != "AWAITING_APPROVAL":
                 self.waiting = None
+            case "step" if event.step.status == "pending":
+                return None  # the plan is told when its steps begin
         note = _NOTES.get(kind)
         return note(event) if note else None
 
@@ -66,7 +68,7 @@ class EventPrinter:
             left = (asked.expire_time - datetime.now(UTC)).total_seconds()
             rows.append(Text(self._texts("expires", minutes=max(0, round(left / 60))), style="dim"))
         if asked.code:
-            reply = f"APROBAR {asked.approval_id} {asked.code}"
+            reply = f"{self._texts('approve_verb')} {asked.approval_id} {asked.code}"
             rows += ["", self._texts("answer"), Text(self._texts("or_type", text=reply), style="dim")]
         else:
             rows += ["", self._texts("elsewhere", id=asked.approval_id)]

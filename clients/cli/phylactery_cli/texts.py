@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 _TEXTS: Mapping[str, Mapping[str, str]] = {
     "en": {
+        "approve_verb": "APPROVE",
+        "reject_verb": "REJECT",
         "you": "you",
         "agent": "agent",
         "hint": 'Try: read welcome.txt   ·   write "hello" to notes.txt   ·   /help',
@@ -36,6 +38,8 @@ _TEXTS: Mapping[str, Mapping[str, str]] = {
         "failed": "The message was not served: {message}",
     },
     "es": {
+        "approve_verb": "APROBAR",
+        "reject_verb": "RECHAZAR",
         "you": "tú",
         "agent": "agente",
         "hint": 'Prueba: lee welcome.txt   ·   escribe "hola" en notas.txt   ·   /help',

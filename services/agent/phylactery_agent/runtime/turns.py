@@ -231,12 +231,16 @@ class _HydrationFailedError(Exception):
 
 
 def _listen(claim: Claim) -> _Heard:
-    """Answers language, intent and pathway: the client's language first, then the message's own."""
-    asked = _language(claim.turn.language)
+    """Answers language, intent and pathway: the client's language first, then the message's own.
+
+    An approval reply has two words of grammar and no language of its own: the run's goes on.
+    """
+    asked, before = _language(claim.turn.language), _language(claim.run.language)
     if claim.turn.kind == "approval_decided":
-        return _Heard(asked or _language(claim.run.language) or "es", "approval_decided", "standby")
-    intent = classify(claim.turn.text, _language(claim.run.language) or "es")
-    return _Heard(asked or intent.language, intent.intent, intent.pathway)
+        return _Heard(asked or before or "es", "approval_decided", "standby")
+    intent = classify(claim.turn.text, before or "es")
+    own = before if before and intent.intent == "approval_reply" else intent.language
+    return _Heard(asked or own, intent.intent, intent.pathway)
 
 
 def _language(name: str) -> Language | None:
