@@ -37,11 +37,11 @@ class Binder:
         self._validator = compile_validator(tool.schema)
         self._has_defaults = _has_defaults(tool.schema)
 
-    def bind(self, arguments: Json) -> BoundCall:
+    def bind(self, arguments: Json, canonical: bytes | None = None) -> BoundCall:
         """Binds guarded arguments; binding bound arguments again changes nothing.
 
         The arguments must fit as they are, and again with the defaults in them, which a rule over several arguments
-        could forbid.
+        could forbid. ``canonical`` is their RFC 8785 form, where it has been written already.
 
         Raises:
             BindingError: they do not fit.
@@ -52,7 +52,7 @@ class Binder:
             bound = _with_defaults(self._tool.schema, arguments)
             if bound is not arguments:
                 self._check(bound)
-        text = canonical_bytes(bound)
+        text = canonical if canonical is not None and bound is arguments else canonical_bytes(bound)
         if len(text) > MAX_BYTES:
             raise BindingError((reason("TOO_LARGE", limit=MAX_BYTES),))
         return BoundCall(self._tool.name, self._tool.version, bound, text.decode(), sha256(text))

@@ -12,8 +12,9 @@ from typing import Any
 
 import cedarpy
 
+from phylactery_riskgate.domain.approval_syntax import CLASS
 from phylactery_riskgate.domain.fact_types import EntityOf, FactType, Kind, RecordOf, Scalar, SetOf
-from phylactery_riskgate.domain.facts import CLASS, NO_TOOL, context_type
+from phylactery_riskgate.domain.facts import NO_TOOL, context_type
 from phylactery_riskgate.domain.model import ApprovalClass, CatalogTool
 
 SENTINEL = NO_TOOL.name

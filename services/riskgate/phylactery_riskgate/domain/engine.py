@@ -6,14 +6,15 @@ from dataclasses import dataclass
 
 import cedarpy
 
+from phylactery_riskgate.domain.approval_syntax import APPROVED
 from phylactery_riskgate.domain.authorizer import Answer, Question, Subject
 from phylactery_riskgate.domain.binding import Binder, BindingError
 from phylactery_riskgate.domain.bundle import Bundle, with_tools
 from phylactery_riskgate.domain.bundle_cases import BundleCase, CaseResult, compare
-from phylactery_riskgate.domain.canonical import hash_json
+from phylactery_riskgate.domain.canonical import canonical_bytes, sha256
 from phylactery_riskgate.domain.cedar_schema import action_groups, build_entity_schema
 from phylactery_riskgate.domain.fact_types import NotRepresentableError
-from phylactery_riskgate.domain.facts import APPROVED, ContextBuilder, approved_value, without_values
+from phylactery_riskgate.domain.facts import ContextBuilder, approved_value, without_values
 from phylactery_riskgate.domain.guard import MAX_BYTES, MAX_DEPTH, GuardError, read_arguments
 from phylactery_riskgate.domain.model import (
     BoundCall,
@@ -88,7 +89,8 @@ class DecisionEngine:
             path = make_visible(error.path, MAX_POINTER).text
             fault = reason(error.code, path=path, limit=_GUARD_LIMITS.get(error.code, 0))
             return self._blocked(prepared, "", (fault,))
-        raw_hash = hash_json(arguments)
+        raw = canonical_bytes(arguments)
+        raw_hash = sha256(raw)
         if call.raw_args_hash and call.raw_args_hash != raw_hash:
             return self._blocked(prepared, raw_hash, (reason("INTEGRITY_MISMATCH"),))
         if prepared is None:
@@ -96,7 +98,7 @@ class DecisionEngine:
         if call.tool_schema_hash and call.tool_schema_hash != prepared.tool.schema_hash:
             return self._blocked(prepared, raw_hash, (reason("SCHEMA_MISMATCH"),))
         try:
-            bound = prepared.binder.bind(arguments)
+            bound = prepared.binder.bind(arguments, raw)
         except BindingError as error:
             return self._blocked(prepared, raw_hash, error.reasons)
         return self._rule(prepared, bound, raw_hash, self._subject(caller, site), approved)
@@ -131,25 +133,30 @@ class DecisionEngine:
         )
 
     def _ask(self, prepared: _Prepared, question: Question, context: Json, satisfied: tuple[str, ...]) -> _Ruling:
-        """Asks with what is really approved, then with each class above it that the policies name, ascending."""
+        """Asks with what is really approved, then with each class above it that the policies name, ascending.
+
+        Without an approval the first question is left out where no permit could answer it with Allow.
+        """
         policies = prepared.policies
-        answer = self._ask_once(prepared, question, context, satisfied)
-        if not answer.clean:
-            return _Ruling(Decision.BLOCKED, (reason("POLICY_ERROR"),))
-        if answer.allowed:
-            return _allowed(policies, answer)
-        final = tuple(one for one in answer.policy_ids if one in policies.final)
-        if final:
-            return _forbidden(policies, final)
-        for one in self._bundle.classes:
-            if one.name not in policies.classes or one.name in satisfied:
-                continue
-            answer = self._ask_once(prepared, question, context, self._satisfied[one.name])
+        steps = [(one.name, self._satisfied[one.name]) for one in self._bundle.classes]
+        hypothetical = [step for step in steps if step[0] in policies.classes and step[0] not in satisfied]
+        asked: list[tuple[str, tuple[str, ...]]] = [("", satisfied), *hypothetical]
+        if hypothetical and not satisfied and policies.always_needs_approval:
+            asked = hypothetical
+        forbids: tuple[str, ...] = ()
+        for approval_class, classes in asked:
+            answer = self._ask_once(prepared, question, context, classes)
             if not answer.clean:
                 return _Ruling(Decision.BLOCKED, (reason("POLICY_ERROR"),))
+            if answer.allowed and approval_class:
+                return _approvable(policies, answer, approval_class)
             if answer.allowed:
-                return _approvable(policies, answer, one.name)
-        return _forbidden(policies, answer.policy_ids)
+                return _allowed(policies, answer)
+            final = tuple(one for one in answer.policy_ids if one in policies.final)
+            if final:
+                return _forbidden(policies, final)
+            forbids = answer.policy_ids
+        return _forbidden(policies, forbids)
 
     def _ask_once(self, prepared: _Prepared, question: Question, context: Json, satisfied: tuple[str, ...]) -> Answer:
         if prepared.context.asks_approved:

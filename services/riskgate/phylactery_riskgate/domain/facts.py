@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from phylactery_riskgate.domain import derived
+from phylactery_riskgate.domain.approval_syntax import APPROVED, CLASS
 from phylactery_riskgate.domain.argument_types import record_type
 from phylactery_riskgate.domain.fact_types import (
     EntityOf,
@@ -25,11 +26,6 @@ from phylactery_riskgate.domain.fact_types import (
 )
 from phylactery_riskgate.domain.model import BoundCall, CatalogTool, Json
 from phylactery_riskgate.domain.pointers import pointer
-
-APPROVED = "approved"
-"""The set of approval classes that are satisfied: always there, and empty when nobody approved."""
-
-CLASS = "Class"
 
 
 @dataclass(frozen=True, slots=True)

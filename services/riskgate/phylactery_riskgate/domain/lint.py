@@ -11,14 +11,20 @@ from typing import Any
 
 from cedarpy import pst
 
+from phylactery_riskgate.domain.approval_syntax import (
+    APPROVED,
+    APPROVED_PATH,
+    approval_classes,
+    context_path,
+    needs,
+    permit_needs,
+)
 from phylactery_riskgate.domain.cedar_schema import action_groups
 from phylactery_riskgate.domain.fact_types import RecordOf
-from phylactery_riskgate.domain.facts import APPROVED, CLASS, NO_TOOL, context_type
+from phylactery_riskgate.domain.facts import NO_TOOL, context_type
 from phylactery_riskgate.domain.model import ApprovalClass, CatalogTool
-from phylactery_riskgate.domain.policies import Policy, children, context_path
+from phylactery_riskgate.domain.policies import Policy, children
 
-_APPROVED_PATH = (APPROVED,)
-_ASKS_SET = frozenset({"contains", "contains_all", "contains_any"})
 _CAN_FAIL = frozenset({"add", "sub", "mul", "neg", "offset", "duration_since", "get_tag"})
 """These err when a number overflows or a tag is missing; Cedar then skips the policy, and a skipped forbid allows."""
 
@@ -81,23 +87,10 @@ def _approval_faults(node: Any, *, positive: bool) -> Iterator[str]:
         yield "context.approved is used only as .contains, .containsAll or .containsAny with Class literals"
 
 
-def approval_classes(node: Any) -> frozenset[str] | None:
-    """Answers the literal classes of ``context.approved.contains(…)`` and its kin, or None for anything else."""
-    if not isinstance(node, pst.BinaryOp) or node.op not in _ASKS_SET or context_path(node.left) != _APPROVED_PATH:
-        return None
-    literals = node.right.elements if isinstance(node.right, pst.Set) else (node.right,)
-    if isinstance(node.right, pst.Set) == (node.op == "contains") or not literals:
-        return None
-    named = [one.value for one in literals if isinstance(one, pst.EntityLit)]
-    if len(named) < len(literals) or any(str(uid.type) != CLASS for uid in named):
-        return None
-    return frozenset(uid.id for uid in named)
-
-
 def _touches_approved(node: Any) -> bool:
     path = context_path(node)
     if path is not None:
-        return path in {(), _APPROVED_PATH}
+        return path in {(), APPROVED_PATH}
     if isinstance(node, pst.HasAttr) and context_path(node.base) == ():
         return node.attrs[0] == APPROVED
     return any(_touches_approved(child) for child in children(node))
@@ -162,7 +155,7 @@ def _unguarded_critical_tools(
         if any(_guards(policy, others) for policy in covering):
             continue
         for policy in covering:
-            if not policy.forbids and not any(_implies(clause, others) for clause in policy.tree.clauses):
+            if not policy.forbids and not permit_needs(policy.tree, others):
                 yield Finding(policy, f"could allow the critical tool {name} without an approval of somebody else")
                 break
 
@@ -172,19 +165,4 @@ def _guards(policy: Policy, others: frozenset[str]) -> bool:
     unconditional = isinstance(tree.principal, pst.ScopeAny) and isinstance(tree.resource, pst.ScopeAny)
     if not policy.forbids or not unconditional or not tree.clauses:
         return False
-    return all(isinstance(clause, pst.Unless) and _needs(clause.expr, others) for clause in tree.clauses)
-
-
-def _implies(clause: pst.Clause, others: frozenset[str]) -> bool:
-    return isinstance(clause, pst.When) and _needs(clause.expr, others)
-
-
-def _needs(node: Any, others: frozenset[str]) -> bool:
-    """Says whether a condition can be true only with an approval of somebody else."""
-    if isinstance(node, pst.BinaryOp) and node.op in {"and", "or"}:
-        sides = (_needs(node.left, others), _needs(node.right, others))
-        return any(sides) if node.op == "and" else all(sides)
-    named = approval_classes(node)
-    if named is None:
-        return False
-    return named <= others if node.op == "contains_any" else bool(named & others)
+    return all(isinstance(clause, pst.Unless) and needs(clause.expr, others) for clause in tree.clauses)

@@ -10,9 +10,9 @@ from typing import Any
 import cedarpy
 from cedarpy import pst
 
+from phylactery_riskgate.domain.approval_syntax import APPROVED_PATH, CLASS, context_path, permit_needs
 from phylactery_riskgate.domain.documents import BundleError
 from phylactery_riskgate.domain.fact_types import Mentions
-from phylactery_riskgate.domain.facts import APPROVED, CLASS
 
 _POLICY_ID = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _MAX_TITLE = 200
@@ -49,7 +49,8 @@ class Policy:
 class PolicySlice:
     """The policies that concern one action, ready to be asked.
 
-    ``classes`` are the approval classes they name, ``final`` the forbids no approval can lift.
+    ``classes`` are the approval classes they name, ``final`` the forbids no approval can lift, and
+    ``always_needs_approval`` says that no permit among them permits without one.
     """
 
     handle: cedarpy.PolicySet
@@ -57,6 +58,7 @@ class PolicySlice:
     mentions: Mentions
     classes: frozenset[str]
     final: frozenset[str]
+    always_needs_approval: bool
 
 
 def parse_policies(file: str, text: str) -> tuple[Policy, ...]:
@@ -125,9 +127,17 @@ def slice_for(policies: Iterable[Policy], action: str, groups: frozenset[str]) -
             mentions.add(path, whole=whole)
             named.add(path[:1])
         classes |= {uid.id for uid in pst.entity_uids(policy.tree.clauses) if str(uid.type) == CLASS}
-        if policy.forbids and not named & {(), (APPROVED,)}:
+        if policy.forbids and not named & {(), APPROVED_PATH}:
             final.add(policy.id)
-    return PolicySlice(policy_handle(picked.values()), picked, mentions, frozenset(classes), frozenset(final))
+    named_classes = frozenset(classes)
+    return PolicySlice(
+        handle=policy_handle(picked.values()),
+        policies=picked,
+        mentions=mentions,
+        classes=named_classes,
+        final=frozenset(final),
+        always_needs_approval=all(one.forbids or permit_needs(one.tree, named_classes) for one in picked.values()),
+    )
 
 
 def mentioned(node: Any) -> Iterator[tuple[tuple[str, ...], bool]]:
@@ -146,15 +156,6 @@ def mentioned(node: Any) -> Iterator[tuple[tuple[str, ...], bool]]:
             return
     for child in children(node):
         yield from mentioned(child)
-
-
-def context_path(node: Any) -> tuple[str, ...] | None:
-    """Answers the attributes of ``context.a.b``, or None where the node is something else."""
-    attributes: list[str] = []
-    while isinstance(node, pst.GetAttr):
-        attributes.append(node.attr)
-        node = node.base
-    return tuple(reversed(attributes)) if isinstance(node, pst.Var) and node.name == "context" else None
 
 
 def children(node: Any) -> Iterator[Any]:

@@ -5,6 +5,8 @@ A message never holds an argument's value. Limits that stand in one come from th
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from phylactery_riskgate.domain.model import Reason
 
 MAX_REASONS = 20
@@ -89,6 +91,7 @@ def reason(code: str, *, path: str = "", **values: object) -> Reason:
     return Reason(code, _cut(english.format(**values)), _cut(spanish.format(**values)), path)
 
 
+@lru_cache(maxsize=4096)
 def policy_reason(code: str, policy_id: str, title: str, title_es: str, **values: object) -> Reason:
     """Builds the reason of a policy that decided; its titles are the bundle's own words."""
     english, spanish = _TEXTS[code]
