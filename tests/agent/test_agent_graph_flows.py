@@ -185,6 +185,22 @@ async def test_without_memory_the_original_stays_inline(chat: Chat) -> None:
     assert ended(state) == ("done", "ANSWERED")
 
 
+async def test_a_reply_quotes_only_so_much_of_what_memory_did_not_take(chat: Chat) -> None:
+    chat.outputs.available = False
+    (chat.sandbox / "enorme.txt").write_text("z" * 500_000)
+    state = await chat.say("lee enorme.txt")
+    assert len(said(state)) < 21_000
+    assert "480000 caracteres más" in said(state)
+    assert len(state["last_tool_result"]["output"]) == 500_000
+
+
+async def test_a_long_request_is_named_shortly_in_plan_and_question(chat: Chat) -> None:
+    state = await chat.say("repite " + "x" * 9_000)
+    assert said(state) == "x" * 9_000
+    assert len(state["steps"]["s1"]["description"]) == 200
+    assert len(said(await chat.say("w" * 9_000))) < 1_000
+
+
 async def test_without_the_gate_nothing_runs_and_the_next_turn_works(chat: Chat) -> None:
     chat.gate.available = False
     state = await chat.say("count one")

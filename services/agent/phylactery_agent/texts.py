@@ -19,6 +19,10 @@ TEXTS: Final[Mapping[str, Mapping[Language, str]]] = {
         "en": "I did not understand “{clause}”. Could you put it another way? I can do this:\n{tools}",
     },
     "result": {"es": "{label}\n{output}", "en": "{label}\n{output}"},
+    "result_cut": {
+        "es": "{output}…\n(Hay {more} caracteres más; la memoria no ha podido guardarlos aparte.)",
+        "en": "{output}…\n({more} characters more; memory could not keep them aside.)",
+    },
     "result_kept": {
         "es": "(El resultado ya lo guarda la memoria.)",
         "en": "(Memory keeps the result already.)",
@@ -194,6 +198,11 @@ ERRORS: Final[Mapping[str, Mapping[Language, str]]] = {
 def say(key: str, language: Language, **params: object) -> str:
     """Answers a text. Raises KeyError for an unknown key: a fault of ours that tests find."""
     return TEXTS[key][language].format(**params).strip()
+
+
+def shortened(text: str, limit: int = 200) -> str:
+    """Answers a text of at most limit characters, for where a person's own words are only named."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def error_text(code: str, language: Language) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from langgraph.runtime import Runtime
 from langgraph.types import Command
@@ -19,6 +19,9 @@ from phylactery_agent.graph.state import AgentState, ProposedTool, StepState, To
 from phylactery_agent.ports import MemoryRefusedError, MemoryUnavailableError, TurnContext
 from phylactery_agent.texts import say
 from phylactery_agent.tools.registry import TOOL_REGISTRY
+
+MAX_QUOTE: Final = 20_000
+"""Characters of one result a reply quotes. Only what memory did not take is longer; it stays in the state whole."""
 
 
 async def interpreter(state: AgentState, runtime: Runtime[TurnContext]) -> Command[Literal["Supervisor"]]:
@@ -135,4 +138,7 @@ def _notes(state: AgentState, tool: ProposedTool, result: ToolResult) -> list[st
     if metadata.get("kept_by_memory"):
         return [say("result", language, label=label, output=say("result_kept", language))]
     quoted = result["output"] if spec is None or spec.quotes_output else ""
+    if len(quoted) > MAX_QUOTE:
+        more = len(quoted) - MAX_QUOTE
+        quoted = say("result_cut", language, output=quoted[:MAX_QUOTE], more=more)
     return [say("result", language, label=label, output=quoted)]

@@ -11,7 +11,7 @@ from phylactery_agent.graph.common import emit_step, fingerprint
 from phylactery_agent.graph.state import MAX_TRIES, AgentState, PlannedStep, StepState
 from phylactery_agent.ports import TurnContext
 from phylactery_agent.static.rules import PlannedCall, read_request
-from phylactery_agent.texts import say, tool_list
+from phylactery_agent.texts import say, shortened, tool_list
 from phylactery_agent.tools.registry import TOOL_REGISTRY
 
 
@@ -30,7 +30,9 @@ def _plan(state: AgentState) -> dict[str, Any]:
     reading = read_request(request)
     if not reading.clauses:
         language = state["language"]
-        note = say("unknown", language, clause=reading.unknown, tools=tool_list(TOOL_REGISTRY.values(), language))
+        note = say(
+            "unknown", language, clause=shortened(reading.unknown), tools=tool_list(TOOL_REGISTRY.values(), language)
+        )
         return {"plan": [], "steps": {}, "directive": "unknown", "notes": [*state["notes"], note]}
     first = state["budgets"]["step_numbers"] + 1
     plan: list[PlannedStep] = []
@@ -73,7 +75,7 @@ def _step(step_id: str, call: PlannedCall, clause: int) -> tuple[PlannedStep, St
     planned = PlannedStep(id=step_id, tool=call.tool, args=call.args, clause=clause)
     step = StepState(
         id=step_id,
-        description=call.text,
+        description=shortened(call.text),
         status="pending",
         tries=0,
         max_tries=MAX_TRIES,
