@@ -10,7 +10,7 @@ from grpc import aio
 from phylactery.agent.v1 import chat_pb2, run_pb2, run_pb2_grpc
 from phylactery_agent.service.build import build_agent
 from phylactery_agent.settings import AgentSettings
-from phylactery_chassis.server import StartError
+from phylactery_chassis.errors import StartError
 
 from tests.support.agent_system import DONE, FAILED, SUSPENDED, Person, System, approval_of, refused
 

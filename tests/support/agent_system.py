@@ -61,9 +61,8 @@ def refused(error: aio.AioRpcError) -> Refused:
 class Person:
     """Somebody who chats."""
 
-    def __init__(self, system: System, subject: str, tenant: str = "acme") -> None:
-        self._system = system
-        self.metadata = (("x-phylactery-subject", subject), ("x-phylactery-tenant", tenant))
+    def __init__(self, system: System, metadata: tuple[tuple[str, str], ...]) -> None:
+        self._system, self.metadata = system, metadata
 
     @property
     def chat(self) -> chat_pb2_grpc.ChatServiceStub:
@@ -125,6 +124,7 @@ class System:
 
     folder: Path
     clock: FakeClock = field(default_factory=FakeClock)
+    identity: dict[str, Any] = field(default_factory=dict)
     _ports: dict[str, int] = field(default_factory=dict)
     _servers: dict[str, RunningServer] = field(default_factory=dict)
     _channels: list[aio.Channel] = field(default_factory=list)
@@ -137,17 +137,24 @@ class System:
         return self.folder / "agent" / "sandbox"
 
     def person(self, subject: str = "ana", tenant: str = "acme") -> Person:
-        return Person(self, subject, tenant)
+        """Answers somebody the loopback identity names."""
+        return Person(self, (("x-phylactery-subject", subject), ("x-phylactery-tenant", tenant)))
+
+    def bearer(self, token: str) -> Person:
+        """Answers whoever holds the token."""
+        return Person(self, (("authorization", f"Bearer {token}"),))
 
     async def start_riskgate(self) -> None:
         settings = RiskGateSettings(
-            data_dir=self.folder / "riskgate", port=self._ports.get("riskgate", 0), drain_seconds=0
+            data_dir=self.folder / "riskgate", port=self._ports.get("riskgate", 0), drain_seconds=0, **self.identity
         )
         await self._serve("riskgate", await build_riskgate(settings, clock=self.clock), settings)
         self.riskgate_channel = self._channel("riskgate")
 
     async def start_memory(self) -> None:
-        settings = MemorySettings(data_dir=self.folder / "memory", port=self._ports.get("memory", 0), drain_seconds=0)
+        settings = MemorySettings(
+            data_dir=self.folder / "memory", port=self._ports.get("memory", 0), drain_seconds=0, **self.identity
+        )
         await self._serve("memory", await build_memory(settings, clock=self.clock), settings)
 
     async def start_agent(self, **options: Any) -> None:
@@ -160,6 +167,7 @@ class System:
                 "memory_target": f"127.0.0.1:{self._ports['memory']}",
                 "approval_poll_seconds": 0,
                 "retry_seconds": 0.05,
+                **self.identity,
                 **options,
             }
         )
@@ -217,13 +225,15 @@ class System:
 
 
 @asynccontextmanager
-async def open_system(folder: Path) -> AsyncIterator[System]:
-    """Starts all three, and stops them after the block."""
-    system = System(folder)
+async def open_system(
+    folder: Path, identity: dict[str, Any] | None = None, **agent_options: Any
+) -> AsyncIterator[System]:
+    """Starts all three, and stops them after the block; identity goes to all of them, agent_options to the agent."""
+    system = System(folder, identity=identity or {})
     try:
         await system.start_riskgate()
         await system.start_memory()
-        await system.start_agent()
+        await system.start_agent(**agent_options)
         yield system
     finally:
         await system.close()

@@ -19,6 +19,7 @@ from phylactery.riskgate.v1 import (
 )
 from phylactery_chassis.channel import call_metadata
 from phylactery_chassis.identity import Principal
+from phylactery_chassis.logs import get_logger
 from phylactery_chassis.timestamps import from_timestamp
 
 from phylactery_agent.adapters.errors import refusal_of
@@ -36,6 +37,7 @@ from phylactery_agent.ports import (
 from phylactery_agent.runtime.model import Owner
 
 T = TypeVar("T")
+_log = get_logger("riskgate-adapter")
 _KEYS_SECONDS = 60.0
 """How long keys are believed: a revoked one stops verifying within that time."""
 _DECISIONS = {
@@ -72,6 +74,7 @@ async def answered(call: Awaitable[T]) -> T:
     except aio.AioRpcError as error:
         refusal = refusal_of(error)
         if refusal is None:
+            _log.warning("RiskGate did not answer", status=error.code().name)
             raise GateUnavailableError(f"RiskGate did not answer ({error.code().name})") from error
         raise GateRefusedError(refusal.reason, refusal.message, refusal.metadata) from error
 

@@ -21,7 +21,6 @@ from phylactery_agent.runtime.model import Ending, Lease, Owner, StoredRun, Stor
 from phylactery_agent.runtime.outbox import queue_transcript
 from phylactery_agent.runtime.schema import ACTIVE, INBOX, RUNS, TOOL_CALLS, to_bytes
 
-
 _MAX_TRANSCRIPT = 100_000
 """Characters memory takes in one message."""
 

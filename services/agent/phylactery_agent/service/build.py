@@ -10,9 +10,9 @@ from phylactery.agent.v1 import chat_pb2, chat_pb2_grpc, run_pb2, run_pb2_grpc
 from phylactery_chassis.channel import open_channel
 from phylactery_chassis.clock import Clock, SystemClock
 from phylactery_chassis.database import Database
+from phylactery_chassis.errors import StartError
 from phylactery_chassis.ids import new_id
-from phylactery_chassis.migrations import SchemaError
-from phylactery_chassis.server import Registration, Service, StartError
+from phylactery_chassis.server import Registration, Service
 
 from phylactery_agent.adapters.connections import GrpcServices
 from phylactery_agent.executor import Executor, ToolSettings
@@ -97,10 +97,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
         raise StartError(str(error)) from error
     database = Database(settings.url)
     stack.callback(database.close)
-    try:
-        await asyncio.to_thread(database.migrate, PACKAGE, apply=database.dialect == "sqlite")
-    except SchemaError as error:
-        raise StartError(str(error)) from None
+    await asyncio.to_thread(database.migrate, PACKAGE, apply=database.dialect == "sqlite")
     saver = await stack.enter_async_context(open_checkpoints(settings.data_dir))
     inbox, runs, news = InboxStore(database, clock), RunStore(database, clock), ThreadNews()
     delivery = Delivery(OutboxStore(database, clock), services, retry_seconds=settings.retry_seconds)

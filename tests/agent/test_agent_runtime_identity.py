@@ -1,0 +1,84 @@
+"""The agent among services that ask for tokens: users prove who they are, the agent speaks for them as a delegate."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+import yaml
+from grpc import aio
+from phylactery_chassis.identity import token_hash
+
+from tests.support.agent_system import DONE, FAILED, Person, System, approval_of, open_system, refused
+
+WRITE = 'escribe "hola" en notas.txt'
+
+
+def entry(token: str, subject: str, tenant: str, *roles: str) -> dict[str, Any]:
+    return {"hash": token_hash(token), "subject": subject, "tenant": tenant, "roles": list(roles)}
+
+
+@pytest.fixture
+def identity(tmp_path: Path) -> dict[str, Any]:
+    """Tokens of two users, an auditor and the agent."""
+    path = tmp_path / "tokens.yaml"
+    entries = [
+        entry("of-ana", "ana", "acme", "caller"),
+        entry("of-ben", "ben", "acme", "caller"),
+        entry("of-eva", "eva", "acme", "auditor"),
+        entry("of-agent", "agent", "*", "delegate"),
+    ]
+    path.write_text(yaml.safe_dump({"tokens": entries}))
+    return {"identity_mode": "tokens", "tokens_file": path}
+
+
+@pytest.fixture
+async def guarded(tmp_path: Path, identity: dict[str, Any]) -> AsyncIterator[System]:
+    """The three services with tokens; the agent reads its own from a file for one of them."""
+    token_file = tmp_path / "agent.token"
+    token_file.write_text("of-agent\n")
+    async with open_system(tmp_path, identity, riskgate_token_file=token_file, memory_token="of-agent") as opened:
+        yield opened
+
+
+async def test_the_agent_speaks_for_the_user_who_holds_the_token(guarded: System) -> None:
+    ana, ben = guarded.bearer("of-ana"), guarded.bearer("of-ben")
+    approval_id, code = approval_of(await ana.say(WRITE))
+    with pytest.raises(aio.AioRpcError) as caught:
+        await ben.thread()
+    assert refused(caught.value).reason == "THREAD_NOT_FOUND"
+    await ben.say(f"APROBAR {approval_id} {code}", "of-ben")
+    assert not guarded.sandbox.joinpath("notas.txt").exists()
+    assert (await ana.say(f"APROBAR {approval_id} {code}")).run.status == DONE
+    assert guarded.sandbox.joinpath("notas.txt").read_text() == "hola"
+
+
+@pytest.mark.parametrize(
+    ("token", "code", "reason"),
+    [
+        ("unknown", grpc.StatusCode.UNAUTHENTICATED, "UNAUTHENTICATED"),
+        ("of-eva", grpc.StatusCode.PERMISSION_DENIED, "ROLE_REQUIRED"),
+    ],
+)
+async def test_who_may_not_chat_is_told_so_and_nothing_is_kept(
+    guarded: System, token: str, code: grpc.StatusCode, reason: str
+) -> None:
+    stranger: Person = guarded.bearer(token)
+    for call in (stranger.say("hola"), stranger.stream("hola"), stranger.thread(), stranger.run("run_x")):
+        with pytest.raises(aio.AioRpcError) as caught:
+            await call
+        error = refused(caught.value)
+        assert (error.code, error.reason) == (code, reason)
+    assert list(await guarded.agent.runner._inbox.threads_with_work()) == []
+
+
+async def test_an_agent_with_a_token_nobody_knows_runs_nothing_and_says_so(
+    tmp_path: Path, identity: dict[str, Any]
+) -> None:
+    async with open_system(tmp_path, identity, riskgate_token="stolen", memory_token="of-agent") as system:
+        answer = await system.bearer("of-ana").say(WRITE)
+        assert (answer.run.status, answer.run.reason) == (FAILED, "GATE_UNAVAILABLE")
+        assert not system.sandbox.joinpath("notas.txt").exists()
