@@ -144,10 +144,14 @@ def _line(value: dict[str, Any]) -> str:
 
 
 def _entry_line(entry: rows.StoredEntry) -> str:
-    """Answers the line with the record's own bytes: they are JSON already."""
-    return (
-        f'{{"type":"entry","index":{entry.index},"leaf_hash":"{entry.leaf.hex()}","record":{entry.record.decode()}}}\n'
-    )
+    """Answers the line with the record's own bytes; a record that is no JSON any more becomes null, and is found."""
+    try:
+        record = entry.record.decode()
+        json.loads(record, object_pairs_hook=_unique)
+    except (ValueError, RecursionError):
+        record = "null"
+    record = record.replace("\n", " ")  # between tokens: inside a string JSON has none
+    return f'{{"type":"entry","index":{entry.index},"leaf_hash":"{entry.leaf.hex()}","record":{record}}}\n'
 
 
 def _parsed(file: Iterable[bytes]) -> Iterator[dict[str, Any]]:

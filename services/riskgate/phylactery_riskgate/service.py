@@ -47,7 +47,7 @@ class RiskGate:
 
     async def open(self) -> None:
         """Opens the audit log. Raises audit.LogError when keys and database do not belong together."""
-        await self._core.database.write(self._audit.open)
+        await self._core.write(self._audit.open)
 
     @property
     def issuer(self) -> str:
@@ -94,4 +94,4 @@ class RiskGate:
     async def sign_head(self) -> bool:
         """Signs the audit log's head if it has grown; says whether it did."""
         now_us = self._core.clock.now_us()
-        return await self._core.database.write(lambda connection: self._audit.sign_head(connection, now_us))
+        return await self._core.write(lambda connection: self._audit.sign_head(connection, now_us))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import sqlalchemy as sa
+from phylactery_chassis.errors import DataLoss
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.merkle import Frontier
@@ -40,12 +41,19 @@ def create_log(connection: Connection, name: str, data_key_id: str) -> None:
 
 
 def find_head(connection: Connection, name: str, *, lock: bool = False) -> Head | None:
-    """Answers the head, None where there is no such log; lock keeps other writers out until the commit."""
+    """Answers the head, None where there is no such log; lock keeps other writers out until the commit.
+
+    Raises DataLoss when the row was altered.
+    """
     query = sa.select(audit_logs).where(audit_logs.c.name == name)
     row = connection.execute(query.with_for_update() if lock else query).one_or_none()
     if row is None:
         return None
-    return Head(Frontier.from_bytes(row.size, row.frontier), row.signed_size, row.data_key_id)
+    try:
+        frontier = Frontier.from_bytes(row.size, _raw(row.frontier))
+    except ValueError:
+        raise DataLoss("INTERNAL", f"the head of the log '{name}' is damaged: restore a backup") from None
+    return Head(frontier, row.signed_size, row.data_key_id)
 
 
 def log_names(connection: Connection) -> list[str]:
@@ -73,14 +81,14 @@ def checkpoints(connection: Connection, name: str) -> Iterator[str]:
     """Answers every signed head, smallest first."""
     query = sa.select(audit_checkpoints.c.note).where(audit_checkpoints.c.log == name)
     for note in connection.execute(query.order_by(audit_checkpoints.c.size)).scalars():
-        yield note.decode()
+        yield _raw(note).decode(errors="replace")
 
 
 def entries(connection: Connection, name: str) -> Iterator[StoredEntry]:
     """Answers every entry in order, without holding them all."""
     query = sa.select(audit_entries).where(audit_entries.c.log == name).order_by(audit_entries.c.position)
     for row in connection.execution_options(yield_per=_BATCH).execute(query):
-        yield StoredEntry(row.position, row.leaf, row.record)
+        yield StoredEntry(row.position, _raw(row.leaf), _raw(row.record))
 
 
 def leaves(connection: Connection, name: str, size: int) -> list[bytes]:
@@ -111,3 +119,8 @@ def erase_values(connection: Connection, tenant: str, name: str, index: int) -> 
         )
     )
     return result.rowcount > 0
+
+
+def _raw(value: bytes | str) -> bytes:
+    """Answers a column's bytes: SQLite hands out text where somebody altered a row by hand."""
+    return value.encode() if isinstance(value, str) else bytes(value)

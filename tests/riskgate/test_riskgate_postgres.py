@@ -1,0 +1,57 @@
+"""The same code on PostgreSQL: one flow, one race, two processes' worth of writers on one database."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+import sqlalchemy as sa
+from phylactery_riskgate.audit_export import export_log, verify_export
+
+READ = ("read_file", '{"path":"a.txt"}')
+
+
+@pytest.fixture
+def fresh_database(postgres_url: str) -> str:
+    admin = sa.create_engine(postgres_url.format(database="postgres"), isolation_level="AUTOCOMMIT")
+    with admin.connect() as connection:
+        connection.execute(sa.text("DROP DATABASE IF EXISTS riskgate_test WITH (FORCE)"))
+        connection.execute(sa.text("CREATE DATABASE riskgate_test"))
+    admin.dispose()
+    return postgres_url.format(database="riskgate_test")
+
+
+async def test_a_write_lives_its_whole_life_on_postgresql_and_the_log_verifies(make_gate, fresh_database, tmp_path):
+    gate = await make_gate(database_url=fresh_database)
+    ana = gate.person("ana")
+    answer = await ana.permitted()
+    receipt = await ana.redeem(answer.permit)
+    assert (await ana.redeem(answer.permit)).receipt == receipt.receipt
+    await ana.report("SUCCEEDED")
+    assert len((await ana.list()).approvals) == 1
+    out = tmp_path / "out.jsonl"
+    gate.database.read_sync(lambda c: export_log(c, "riskgate", out, keys=gate.keys.public, signer=gate.keys.signer))
+    assert verify_export(out, list(gate.keys.public)).ok
+
+
+async def test_two_replicas_over_one_database_keep_one_record_one_winner_and_one_log(
+    make_gate, fresh_database, call, tmp_path
+):
+    one = await make_gate("data", database_url=fresh_database)
+    two = await make_gate("data", database_url=fresh_database)
+    askers = [gate.person("ana") for gate in (one, two)]
+    asked = [call(*READ, f"c{number}") for number in range(12)]
+    answers = await asyncio.gather(*(asker.evaluate(each) for each in asked for asker in askers))
+    assert len({answer.decision_id for answer in answers}) == 12
+    permits = {answer.bound_call.args_hash: answer.permit for answer in answers[:2]}
+    permit = next(iter(permits.values()))
+    results = await asyncio.gather(
+        *(askers[n % 2].redeem(permit, asked[0], execution=f"execution-{n}") for n in range(32)),
+        return_exceptions=True,
+    )
+    assert sum(not isinstance(result, BaseException) for result in results) == 1
+    assert len(one.records("redeemed")) == 1
+    out = tmp_path / "out.jsonl"
+    one.database.read_sync(lambda c: export_log(c, "riskgate", out, keys=one.keys.public, signer=one.keys.signer))
+    found = verify_export(out, list(one.keys.public))
+    assert (found.ok, found.entries) == (True, len(one.records())), found.problem
