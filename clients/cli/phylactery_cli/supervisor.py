@@ -59,6 +59,7 @@ class Stack:
 
     def start(self) -> None:
         """Starts all three and waits for their health. Raises StackError, and then leaves none behind."""
+        self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             for name in ("riskgate", "memory"):
                 self.launch(name)
@@ -130,15 +131,17 @@ class Stack:
         return next((s.name for s in self.processes.values() if s.process.poll() is not None), None)
 
     def stop(self) -> None:
-        """Stops all of them: SIGTERM, agent first; SIGKILL for one that does not end in time."""
-        for name in reversed(SERVICES):
-            if (service := self.processes.get(name)) and service.process.poll() is None:
-                service.process.send_signal(signal.SIGTERM)
+        """Stops all of them: SIGTERM, the agent first, for it asks the others; SIGKILL for one that does not end."""
+        for names in (("agent",), ("memory", "riskgate")):
+            ending = [s.process for name in names if (s := self.processes.get(name)) and s.process.poll() is None]
+            for process in ending:
+                process.send_signal(signal.SIGTERM)
+            for process in ending:
                 try:
-                    service.process.wait(_STOP_SECONDS)
+                    process.wait(_STOP_SECONDS)
                 except subprocess.TimeoutExpired:
-                    service.process.kill()
-                    service.process.wait()
+                    process.kill()
+                    process.wait()
 
 
 @contextlib.contextmanager
