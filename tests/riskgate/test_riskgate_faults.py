@@ -21,7 +21,7 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from phylactery.riskgate.v1 import riskgate_pb2, riskgate_pb2_grpc, types_pb2
+from phylactery.riskgate.v1 import approval_pb2, approval_pb2_grpc, riskgate_pb2, riskgate_pb2_grpc, types_pb2
 from phylactery_riskgate.audit_export import export_log, verify_export
 from structlog.testing import capture_logs
 
@@ -137,6 +137,13 @@ class Child:
         self.process, port = start_child(folder, point)
         self.channel = aio.insecure_channel(f"127.0.0.1:{port}", options=[("grpc.enable_retries", 0)])
         self.decisions = riskgate_pb2_grpc.RiskGateServiceStub(self.channel)
+        self.approvals = approval_pb2_grpc.ApprovalServiceStub(self.channel)
+
+    async def approve(self, approval: types_pb2.Approval) -> types_pb2.Approval:
+        request = approval_pb2.ApproveRequest(
+            approval_id=approval.id, args_hash=approval.args_hash, code=approval.code, thread_id=approval.thread_id
+        )
+        return (await self.approvals.Approve(request, timeout=30)).approval
 
     async def evaluate(self, asked: types_pb2.ToolCall) -> riskgate_pb2.EvaluateResponse:
         request = riskgate_pb2.EvaluateRequest(call=asked, thread_id="t1", run_id="r1")
@@ -170,6 +177,19 @@ async def test_killed_after_the_commit_of_evaluate_it_answers_the_same_once_star
     await again.stop()
     with sqlite3.connect(tmp_path / "riskgate.db") as database:
         assert database.execute("SELECT count(*) FROM decisions").fetchone() == (1,)
+
+
+async def test_killed_after_the_commit_of_an_answer_it_gives_the_same_answer_the_same_state(tmp_path, call):
+    child = Child(tmp_path, "riskgate.4")
+    approval = (await child.evaluate(call())).approval
+    with pytest.raises(aio.AioRpcError):
+        await child.approve(approval)
+    await child.died()
+    again = Child(tmp_path)
+    assert (await again.approve(approval)).state == types_pb2.APPROVAL_STATE_APPROVED
+    await again.stop()
+    with sqlite3.connect(tmp_path / "riskgate.db") as database:
+        assert database.execute("SELECT count(*) FROM approval_votes").fetchone() == (1,)
 
 
 async def test_killed_after_the_commit_of_redeem_it_gives_the_same_execution_its_receipt(tmp_path, call):

@@ -226,9 +226,10 @@ def refusal(approval: Approval, factor: Factor) -> DomainError:
             "NOT_ELIGIBLE", f"this approval is answered by {whom}, and not by this identity", metadata=metadata
         )
     if factor is Factor.SIGNATURE:
+        left = f"{approval.attempts_left} tries are left" if approval.attempts_left else "the approval is closed now"
         return FailedPrecondition(
             "CODE_MISMATCH",
-            f"the code is wrong; {approval.attempts_left} tries are left",
+            f"the code is wrong; {left}",
             metadata={**metadata, "attempts_left": str(approval.attempts_left)},
         )
     reason, message = _REFUSALS[factor]

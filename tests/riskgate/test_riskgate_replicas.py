@@ -1,4 +1,4 @@
-"""The same code on PostgreSQL: one flow, one race, two processes' worth of writers on one database."""
+"""Two replicas over one database, embedded and PostgreSQL: one record, one winner, one log."""
 
 from __future__ import annotations
 
@@ -34,17 +34,22 @@ async def test_a_write_lives_its_whole_life_on_postgresql_and_the_log_verifies(m
     assert verify_export(out, list(gate.keys.public)).ok
 
 
+@pytest.fixture(params=["embedded", "postgresql"])
+def shared_database(request: pytest.FixtureRequest) -> str:
+    """The URL two replicas share; empty is the SQLite file of their common data folder."""
+    return request.getfixturevalue("fresh_database") if request.param == "postgresql" else ""
+
+
 async def test_two_replicas_over_one_database_keep_one_record_one_winner_and_one_log(
-    make_gate, fresh_database, call, tmp_path
+    make_gate, shared_database, call, tmp_path
 ):
-    one = await make_gate("data", database_url=fresh_database)
-    two = await make_gate("data", database_url=fresh_database)
+    one = await make_gate("data", database_url=shared_database)
+    two = await make_gate("data", database_url=shared_database)
     askers = [gate.person("ana") for gate in (one, two)]
     asked = [call(*READ, f"c{number}") for number in range(12)]
     answers = await asyncio.gather(*(asker.evaluate(each) for each in asked for asker in askers))
     assert len({answer.decision_id for answer in answers}) == 12
-    permits = {answer.bound_call.args_hash: answer.permit for answer in answers[:2]}
-    permit = next(iter(permits.values()))
+    permit = answers[0].permit
     results = await asyncio.gather(
         *(askers[n % 2].redeem(permit, asked[0], execution=f"execution-{n}") for n in range(32)),
         return_exceptions=True,

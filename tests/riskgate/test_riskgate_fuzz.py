@@ -1,0 +1,75 @@
+"""Random and mutated messages to every RPC: never INTERNAL, never UNKNOWN, and the service goes on."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import grpc
+import pytest
+from google.protobuf.message import Message
+from grpc import aio
+from phylactery.riskgate.v1 import approval_pb2, key_pb2, riskgate_pb2, types_pb2
+from phylactery_riskgate.audit_export import export_log, verify_export
+
+HASH = "sha256:" + "a" * 64
+ROUNDS = 60
+BAD = {grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN, grpc.StatusCode.DATA_LOSS}
+
+
+def requests() -> dict[str, Message]:
+    call = types_pb2.ToolCall(tool="read_file", tool_call_id="c1", arguments_json='{"path":"a.txt"}')
+    struct = types_pb2.ToolCall(tool="write_file", tool_call_id="c2")
+    struct.arguments_struct.update({"path": "a", "content": [1, None, {"b": True}]})
+    place = {"thread_id": "t1", "run_id": "r1"}
+    return {
+        "RiskGateService/Evaluate": riskgate_pb2.EvaluateRequest(call=struct, **place),
+        "RiskGateService/Redeem": riskgate_pb2.RedeemRequest(
+            call=call, permit="a.b.c", execution_id="execution-1", **place
+        ),
+        "RiskGateService/ReportOutcome": riskgate_pb2.ReportOutcomeRequest(
+            execution_id="execution-1", outcome=riskgate_pb2.OUTCOME_FAILED, result_hash=HASH, error_code="NO"
+        ),
+        "ApprovalService/GetApproval": approval_pb2.GetApprovalRequest(approval_id="ap_1"),
+        "ApprovalService/ListApprovals": approval_pb2.ListApprovalsRequest(page_size=2, thread_id="t1"),
+        "ApprovalService/Approve": approval_pb2.ApproveRequest(
+            approval_id="ap_1", args_hash=HASH, code="ABCDEF", thread_id="t1"
+        ),
+        "ApprovalService/Reject": approval_pb2.RejectRequest(approval_id="ap_1", reason="no"),
+        "KeyService/ListKeys": key_pb2.ListKeysRequest(),
+    }
+
+
+def mutations(message: Message, chooser: random.Random) -> Iterator[bytes]:
+    data = message.SerializeToString()
+    for _ in range(ROUNDS):
+        changed = bytearray(data)
+        for _ in range(chooser.randint(1, 4)):
+            at = chooser.randrange(len(changed) + 1)
+            kind = chooser.randrange(3)
+            if kind == 0:
+                changed[at:at] = chooser.randbytes(chooser.randint(1, 6))
+            elif kind == 1:
+                del changed[at : at + chooser.randint(1, 3)]
+            elif at < len(changed):
+                changed[at] = chooser.randrange(256)
+        yield bytes(changed)
+        yield chooser.randbytes(chooser.randint(0, 80))
+
+
+@pytest.mark.parametrize("method", sorted(requests()))
+async def test_no_message_makes_an_rpc_fail_in_a_way_a_client_cannot_understand(gate, ana, method, tmp_path):
+    raw = gate.channel.unary_unary(f"/phylactery.riskgate.v1.{method}")
+    codes = set()
+    for data in mutations(requests()[method], random.Random(method)):
+        try:
+            await raw(data, metadata=ana.metadata, timeout=30)
+            codes.add(grpc.StatusCode.OK)
+        except aio.AioRpcError as error:
+            codes.add(error.code())
+    assert codes
+    assert not codes & BAD
+    assert (await ana.list_keys()).keys
+    out = tmp_path / "log.jsonl"
+    gate.database.read_sync(lambda c: export_log(c, "riskgate", out, keys=gate.keys.public, signer=gate.keys.signer))
+    assert verify_export(out).ok
