@@ -130,7 +130,7 @@ def test_a_principal_is_bound_for_the_block_alone():
 
 
 def test_listening_elsewhere_without_identity_is_refused():
-    with pytest.raises(ValidationError, match="identity_mode is 'none'"):
+    with pytest.raises(ValidationError, match="IDENTITY_MODE is 'none'"):
         ServiceSettings(host="0.0.0.0")
 
 

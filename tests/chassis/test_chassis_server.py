@@ -18,10 +18,10 @@ from grpc_status import rpc_status
 from phylactery.memory.v1 import memory_pb2, memory_pb2_grpc, output_pb2, output_pb2_grpc
 from phylactery_chassis import telemetry
 from phylactery_chassis.channel import call_metadata, open_channel
-from phylactery_chassis.errors import FailedPrecondition, InvalidArgument, Violation
+from phylactery_chassis.errors import FailedPrecondition, InvalidArgument, StartError, Violation
 from phylactery_chassis.identity import Principal, current_principal, token_hash
 from phylactery_chassis.interceptor import remaining_seconds
-from phylactery_chassis.server import Registration, Service, StartError, start
+from phylactery_chassis.server import Registration, Service, start
 from phylactery_chassis.settings import ServiceSettings
 
 SECRET = "hunter2-in-the-exception"

@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
-from phylactery_chassis.errors import Unavailable
+from phylactery_chassis.errors import StartError, Unavailable
 from phylactery_chassis.logs import get_logger
 from phylactery_chassis.migrations import upgrade
 
@@ -35,6 +35,12 @@ _log = get_logger("database")
 class _Job(Generic[T]):
     work: Work[T]
     future: Future[T]
+
+
+def _why(error: sa.exc.SQLAlchemyError) -> str:
+    """Answers the driver's own first line; the statement and its values stay out of it."""
+    text = str(getattr(error, "orig", None) or type(error).__name__).strip()
+    return text.splitlines()[0] if text else type(error).__name__
 
 
 def _set_up_sqlite(engine: Engine) -> None:
@@ -95,8 +101,29 @@ class Database:
         return self._writer.is_alive() and not self._closed and not self._failing
 
     def migrate(self, package: str, *, apply: bool = True) -> None:
-        """Brings the schema to the newest revision of <package>.migrations; see migrations.upgrade."""
-        upgrade(self._write_engine, package, apply=apply)
+        """Brings the schema to the newest revision of <package>.migrations; see migrations.upgrade.
+
+        Raises SchemaError, and StartError when the database itself cannot be used.
+        """
+        try:
+            upgrade(self._write_engine, package, apply=apply)
+        except sa.exc.SQLAlchemyError as error:
+            prefix = package.removeprefix("phylactery_").upper()
+            raise StartError(f"{self._place} cannot be the database ({_why(error)}); {self._advice(prefix)}") from None
+
+    @property
+    def _place(self) -> str:
+        """Answers where the data lies, without a password."""
+        url = self._engine.url
+        return url.database or ":memory:" if self.dialect == "sqlite" else url.render_as_string(hide_password=True)
+
+    def _advice(self, prefix: str) -> str:
+        if self.dialect == "sqlite":
+            return (
+                "restore a backup of this file, or move it away to start empty, "
+                f"or name another place in {prefix}_DATA_DIR or {prefix}_DATABASE_URL"
+            )
+        return f"check that the server runs and that {prefix}_DATABASE_URL names a user who may create tables"
 
     async def write(self, work: Work[T]) -> T:
         """Runs work in the writer and answers once it is durable. What work raises rolls back that work alone."""

@@ -9,6 +9,10 @@ MAX_VIOLATIONS = 20
 """Status details travel in trailers: from 8 KB on, a call would turn into RESOURCE_EXHAUSTED."""
 
 
+class StartError(RuntimeError):
+    """A service cannot start. The message is one sentence for a person: what is wrong, where, and what to do."""
+
+
 class Violation(NamedTuple):
     """One field and what is wrong with it, at most 100 characters each."""
 

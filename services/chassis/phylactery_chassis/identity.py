@@ -177,7 +177,9 @@ class TokenAuthenticator:
         try:
             parsed = _TokensFile.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
         except OSError as error:
-            raise TokensFileError(f"{path}: cannot be read ({error.strerror}); set …_TOKENS_FILE to a file") from None
+            raise TokensFileError(f"{path}: cannot be read ({error.strerror})") from None
+        except UnicodeDecodeError:
+            raise TokensFileError(f"{path}: is not UTF-8 text") from None
         except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None)
             line = f":{mark.line + 1}" if mark else ""

@@ -7,8 +7,9 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,10 @@ from grpc_health.v1.health import aio as health_aio
 from grpc_reflection.v1alpha import reflection, reflection_pb2
 
 from phylactery_chassis import logs, telemetry
+from phylactery_chassis.errors import DomainError, StartError
 from phylactery_chassis.identity import Authenticator, LoopbackAuthenticator, TokenAuthenticator, TokensFileError
 from phylactery_chassis.interceptor import ServerInterceptor
-from phylactery_chassis.settings import ServiceSettings
+from phylactery_chassis.settings import ServiceSettings, Settings, load
 
 _REFLECTION_V1 = "grpc.reflection.v1.ServerReflection"
 _HEALTH_SECONDS = 1.0
@@ -30,10 +32,6 @@ _BEFORE_DRAIN_SECONDS = 0.2
 """Between NOT_SERVING and the end of accepting, so that balancers look away first."""
 
 Hook = Callable[[], Awaitable[None]]
-
-
-class StartError(RuntimeError):
-    """The service cannot start; the message is for the person who starts it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +94,32 @@ def authenticator_for(settings: ServiceSettings) -> Authenticator:
     try:
         return TokenAuthenticator(settings.tokens_file)
     except TokensFileError as error:
-        raise StartError(str(error)) from None
+        variable = f"{settings.model_config.get('env_prefix', '')}TOKENS_FILE"
+        raise StartError(f"{error}; mend the file, or name another in {variable}") from None
 
 
 async def start(service: Service, settings: ServiceSettings) -> RunningServer:
-    """Binds, registers and starts. Raises StartError when the address is taken or the tokens file is bad."""
+    """Binds, registers and starts. Raises StartError when the address is taken or the tokens file is bad.
+
+    A service that did not start is ended as a stopped one is, so that it leaves nothing open.
+    """
+    health = health_aio.HealthServicer()
+    async with contextlib.AsyncExitStack() as undo:
+        for hook in reversed(service.on_stop):
+            undo.push_async_callback(hook)
+        server = _make_server(service, settings, health)
+        undo.push_async_callback(server.stop, None)
+        port = _bind(server, service.name, settings)
+        for hook in service.on_start:
+            await hook()
+        await server.start()
+        undo.pop_all()
+    await _tell_health(service, health)
+    watch = asyncio.create_task(_watch_health(service, health))
+    return RunningServer(port, server, service, health, watch, settings.drain_seconds)
+
+
+def _make_server(service: Service, settings: ServiceSettings, health: health_aio.HealthServicer) -> aio.Server:
     server = aio.server(
         interceptors=[ServerInterceptor(service.name, authenticator_for(settings))],
         maximum_concurrent_rpcs=settings.max_concurrent_rpcs,
@@ -112,38 +131,34 @@ async def start(service: Service, settings: ServiceSettings) -> RunningServer:
             ("grpc.http2.min_recv_ping_interval_without_data_ms", 10_000),
         ],
     )
-    health = health_aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(health, server)
     for registration in service.registrations:
         registration.add(server)
-    _add_reflection(
-        server,
-        [*(r.full_name for r in service.registrations), health_pb2.DESCRIPTOR.services_by_name["Health"].full_name],
-    )
-    try:
-        port = _bind(server, service.name, settings)
-        for hook in service.on_start:
-            await hook()
-        await server.start()
-    except BaseException:
-        await server.stop(None)
-        raise
-    await _tell_health(service, health)
-    watch = asyncio.create_task(_watch_health(service, health))
-    return RunningServer(port, server, service, health, watch, settings.drain_seconds)
+    own = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
+    _add_reflection(server, [*(registration.full_name for registration in service.registrations), own])
+    return server
 
 
 def _bind(server: aio.Server, name: str, settings: ServiceSettings) -> int:
-    address = f"{settings.host}:{settings.port}"
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    address = f"{host}:{settings.port}"
     try:
-        port = server.add_insecure_port(address)
-    except RuntimeError:
-        port = 0
-    if port == 0:
+        _try_address(settings.host, settings.port)
+        return int(server.add_insecure_port(address))
+    except (OSError, RuntimeError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else "it was refused"
         raise StartError(
-            f"{name} cannot listen on {address}: is another program there? Stop it, or set {name.upper()}_PORT"
-        )
-    return int(port)
+            f"cannot listen on {address} ({why}); stop the program that is there, "
+            f"or set {name.upper()}_PORT or {name.upper()}_HOST"
+        ) from None
+
+
+def _try_address(host: str, port: int) -> None:
+    """Binds for a moment, because grpc keeps the reason to itself and writes a line of its own. Raises OSError."""
+    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    with socket.socket(family, kind, protocol) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as grpc does: a port in TIME_WAIT is free
+        probe.bind(address)
 
 
 def _add_reflection(server: aio.Server, names: Sequence[str]) -> None:
@@ -174,29 +189,60 @@ async def _watch_health(service: Service, health: health_aio.HealthServicer) -> 
         await _tell_health(service, health)
 
 
-def run(build: Callable[[], Awaitable[Service]], settings: ServiceSettings) -> None:
-    """Runs a service until SIGINT or SIGTERM. A fault at start is one sentence on standard error and exit code 2."""
-    settings.prepare()
-    logs.configure(settings.service, settings.log_level)
-    end_telemetry = telemetry.configure(settings.service, settings.data_dir, settings.otlp_endpoint)
+def run(kind: type[Settings], build: Callable[[Settings], Awaitable[Service]], **options: Any) -> None:
+    """Runs a service until SIGINT or SIGTERM: what every `python -m phylactery_<service>` does.
+
+    options are settings that go before the environment. Whatever keeps the service from starting is one sentence on
+    standard error, which names the variable or the file at fault, and exit code 2.
+    """
     try:
-        asyncio.run(_run(build, settings))
+        with _as_start_errors(kind):
+            settings = load(kind, **options)
+            settings.prepare()
+            logs.configure(settings.service, settings.log_level)
+            end_telemetry = telemetry.configure(settings.service, settings.data_dir, settings.otlp_endpoint)
+        try:
+            asyncio.run(_run(build, settings))
+        finally:
+            end_telemetry()
     except StartError as error:
-        sys.stderr.write(f"{settings.service}: {error}\n")
+        sys.stderr.write(f"{kind.service}: {' '.join(str(error).split())}\n")
         raise SystemExit(2) from None
-    finally:
-        end_telemetry()
 
 
-async def _run(build: Callable[[], Awaitable[Service]], settings: ServiceSettings) -> None:
+@contextlib.contextmanager
+def _as_start_errors(kind: type[ServiceSettings]) -> Iterator[None]:
+    """Turns what files, sockets and the store refuse while a service starts into StartError."""
+    try:
+        yield
+    except OSError as error:
+        what = f"{error.filename} cannot be used" if error.filename else "the operating system refused"
+        raise StartError(
+            f"{what} ({error.strerror or type(error).__name__}); give the service the right to use it, "
+            f"or name another place in {kind.model_config.get('env_prefix', '')}DATA_DIR"
+        ) from None
+    except DomainError as error:
+        raise StartError(error.message) from None
+
+
+async def _run(build: Callable[[Settings], Awaitable[Service]], settings: Settings) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    running = await start(await build(), settings)
+    with _as_start_errors(type(settings)):
+        running = await start(await build(settings), settings)
+    ready = {"service": settings.service, "pid": os.getpid(), "port": running.port}
+    try:
+        if settings.ready_file is not None:
+            _write_ready(settings.ready_file, ready)
+    except OSError as error:
+        await running.stop(drain_seconds=0)
+        raise StartError(
+            f"{settings.ready_file} cannot be written ({error.strerror}); "
+            f"name another file in {settings.model_config.get('env_prefix', '')}READY_FILE"
+        ) from None
     logs.get_logger("server").info("serving", host=settings.host, port=running.port)
-    if settings.ready_file is not None:
-        _write_ready(settings.ready_file, {"service": settings.service, "pid": os.getpid(), "port": running.port})
     await stop.wait()
     await running.stop()
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 from pathlib import Path
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
-from pydantic import Field, ValidationError, model_validator
-from pydantic_settings import BaseSettings
+import sqlalchemy as sa
+from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, SettingsError
+
+from phylactery_chassis.errors import StartError
 
 _MIB = 1024 * 1024
+
+Settings = TypeVar("Settings", bound="ServiceSettings")
 
 
 class ServiceSettings(BaseSettings):
@@ -33,19 +39,36 @@ class ServiceSettings(BaseSettings):
     max_message_bytes: int = Field(4 * _MIB, ge=1024, le=64 * _MIB, description="largest request message")
     max_concurrent_rpcs: int = Field(1_000, ge=1, description="calls served at once; more are RESOURCE_EXHAUSTED")
 
+    @field_validator("database_url")
+    @classmethod
+    def _usable_database_url(cls, value: str) -> str:
+        """Refuses what no installed driver serves; the text names no part of the URL, which may hold a password."""
+        if value:
+            try:
+                sa.make_url(value).get_dialect().import_dbapi()
+            except (sa.exc.ArgumentError, ImportError, ValueError) as error:
+                missing = f" ({error})" if isinstance(error, ModuleNotFoundError) else ""
+                raise ValueError(
+                    "is no URL of a database this installation can reach"
+                    f"{missing}; write sqlite:////folder/file.db, or postgresql+psycopg://user@host/name with the "
+                    "extra 'postgres' installed"
+                ) from None
+        return value
+
     @model_validator(mode="after")
     def _safe(self) -> Self:
+        prefix = self.model_config.get("env_prefix", "")
         if self.identity_mode == "tokens" and self.tokens_file is None:
-            raise ValueError("identity_mode 'tokens' needs tokens_file")
+            raise ValueError(f"{prefix}IDENTITY_MODE is 'tokens': name the file of tokens in {prefix}TOKENS_FILE")
         if not self.on_loopback and self.identity_mode == "none":
             raise ValueError(
-                f"host {self.host} is reachable from elsewhere and identity_mode is 'none': "
-                "listen on 127.0.0.1, or set identity_mode to 'tokens'"
+                f"{prefix}HOST {self.host} is reachable from elsewhere and {prefix}IDENTITY_MODE is 'none': "
+                "listen on 127.0.0.1, or set the mode to 'tokens'"
             )
         if not self.on_loopback and not self.allow_plaintext:
             raise ValueError(
-                f"host {self.host} would carry tokens in plain text: put TLS before it and listen on 127.0.0.1, "
-                "or set allow_plaintext where the network is private"
+                f"{prefix}HOST {self.host} would carry tokens in plain text: put TLS before it and listen on "
+                f"127.0.0.1, or set {prefix}ALLOW_PLAINTEXT where the network is private"
             )
         return self
 
@@ -65,15 +88,36 @@ class ServiceSettings(BaseSettings):
         return self.database_url or f"sqlite:///{self.data_dir.resolve() / (self.service + '.db')}"
 
     def prepare(self) -> None:
-        """Creates the data folder, readable by its owner alone."""
-        self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        """Creates the data folder, readable by its owner alone. Raises StartError when it cannot be written."""
+        why = ""
+        try:
+            self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+        if why or not os.access(self.data_dir, os.R_OK | os.W_OK | os.X_OK):
+            raise StartError(
+                f"{self.data_dir} cannot be the data folder ({why or 'Permission denied'}); "
+                f"name one that can be written in {self.model_config.get('env_prefix', '')}DATA_DIR"
+            )
 
 
 def explain(error: ValidationError, prefix: str) -> str:
     """Answers the first fault of a settings error as a sentence that names the environment variable."""
     first = error.errors(include_input=False, include_url=False)[0]
-    variable = prefix + "_".join(str(part) for part in first["loc"]).upper() if first["loc"] else f"{prefix}*"
-    return f"{variable}: {first['msg']}"
+    said = first["msg"].removeprefix("Value error, ")
+    return f"{prefix}{'_'.join(str(part) for part in first['loc']).upper()}: {said}" if first["loc"] else said
+
+
+def load(kind: type[Settings], **options: Any) -> Settings:
+    """Answers the settings from options and the environment. Raises StartError that names the variable at fault."""
+    prefix = kind.model_config.get("env_prefix", "")
+    try:
+        return kind(**options)
+    except ValidationError as error:
+        raise StartError(explain(error, prefix)) from None
+    except SettingsError as error:  # it names the field in its text alone
+        field = next((name for name in kind.model_fields if f'"{name}"' in str(error)), "")
+        raise StartError(f"{prefix}{field.upper()}: is not JSON, which lists are written in") from None
 
 
 def read_secret(path: Path | None, what: str) -> str:
@@ -83,4 +127,6 @@ def read_secret(path: Path | None, what: str) -> str:
     try:
         return path.read_text(encoding="utf-8").strip()
     except OSError as error:
-        raise ValueError(f"{what}: {path} cannot be read ({error.strerror})") from None
+        raise ValueError(f"{what}: {path} cannot be read ({error.strerror}); name a file that can") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{what}: {path} is not UTF-8 text; name a file that is") from None

@@ -7,8 +7,8 @@ import asyncio
 from phylactery.memory.v1 import memory_pb2, memory_pb2_grpc, output_pb2, output_pb2_grpc
 from phylactery_chassis.clock import Clock, SystemClock
 from phylactery_chassis.database import Database
-from phylactery_chassis.migrations import SchemaError
-from phylactery_chassis.server import Registration, Service, StartError
+from phylactery_chassis.errors import StartError
+from phylactery_chassis.server import Registration, Service
 
 from phylactery_memory.outputs import Outputs
 from phylactery_memory.servicers import MemoryServicer, OutputServicer
@@ -23,16 +23,16 @@ PACKAGE = "phylactery_memory"
 async def build(settings: MemorySettings, *, clock: Clock | None = None) -> Service:
     """Opens the database, brings its schema up to date on SQLite, and answers the service ready to be served.
 
-    Raises StartError where the schema is not the one this version needs.
+    Raises StartError where the database cannot be used or its schema is not the one this version needs.
     """
     clock = clock or SystemClock()
     settings.prepare()
     database = Database(settings.url)
     try:
         await asyncio.to_thread(database.migrate, PACKAGE, apply=database.dialect == "sqlite")
-    except SchemaError as error:
+    except StartError:
         await asyncio.to_thread(database.close)
-        raise StartError(str(error)) from None
+        raise
     return assemble(database, settings, clock)
 
 

@@ -15,10 +15,9 @@ from phylactery.riskgate.v1 import (
 )
 from phylactery_chassis.clock import Clock, SystemClock
 from phylactery_chassis.database import Database
-from phylactery_chassis.errors import Unavailable
+from phylactery_chassis.errors import DomainError, StartError
 from phylactery_chassis.logs import get_logger
-from phylactery_chassis.migrations import SchemaError
-from phylactery_chassis.server import Registration, Service, StartError
+from phylactery_chassis.server import Registration, Service
 
 from phylactery_riskgate.audit import LogError
 from phylactery_riskgate.domain.bundle import BundleError, load_bundle
@@ -42,16 +41,18 @@ async def build(settings: RiskGateSettings, *, clock: Clock | None = None) -> Se
     try:
         engine = DecisionEngine(load_bundle(settings.bundle))
         keys = load_keys(settings.keys_dir)
-    except (BundleError, KeysError) as error:
+    except BundleError as error:
+        raise StartError(f"{settings.bundle}: {error}; mend the bundle, or name another in RISKGATE_BUNDLE") from None
+    except KeysError as error:
         raise StartError(str(error)) from None
     database = Database(settings.url)
     try:
         await asyncio.to_thread(database.migrate, PACKAGE, apply=database.dialect == "sqlite")
         riskgate = RiskGate(database, engine, keys, settings, clock or SystemClock())
         await riskgate.open()
-    except (SchemaError, LogError, Unavailable) as error:
+    except (StartError, LogError, DomainError) as error:
         await asyncio.to_thread(database.close)
-        raise StartError(str(error)) from None
+        raise StartError(error.message if isinstance(error, DomainError) else str(error)) from None
     return assemble(riskgate, database, settings)
 
 
@@ -68,9 +69,10 @@ def assemble(riskgate: RiskGate, database: Database, settings: RiskGateSettings)
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
-        with contextlib.suppress(Unavailable):  # what is not signed now is signed at the next start
-            await riskgate.sign_head()
-        await asyncio.to_thread(database.close)
+        try:
+            await _try_to_sign(riskgate)
+        finally:
+            await asyncio.to_thread(database.close)
 
     return Service(
         name=settings.service,
@@ -98,7 +100,12 @@ async def _sign_in_time(riskgate: RiskGate, seconds: float) -> None:
     """Signs the head again and again, so that no entry stays uncovered for long."""
     while True:
         await asyncio.sleep(seconds)
-        try:
-            await riskgate.sign_head()
-        except Unavailable:
-            _log.warning("the audit head was not signed; the next try is in time", seconds=seconds)
+        await _try_to_sign(riskgate)
+
+
+async def _try_to_sign(riskgate: RiskGate) -> None:
+    """Signs the head; where the store refuses, the next head covers these entries too."""
+    try:
+        await riskgate.sign_head()
+    except DomainError as error:
+        _log.warning("the audit head was not signed", reason=error.reason)

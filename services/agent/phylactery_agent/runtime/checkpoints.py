@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import aiosqlite
 import ormsgpack
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from phylactery_chassis.errors import StartError
 
 from phylactery_agent.runtime.model import Owner
 
@@ -59,12 +61,23 @@ class PlainSerializer:
 
 @asynccontextmanager
 async def open_checkpoints(folder: Path) -> AsyncIterator[AsyncSqliteSaver]:
-    """Opens <folder>/checkpoints.db, durable at every commit, and closes it after the block."""
-    async with aiosqlite.connect(folder / CHECKPOINT_FILE) as connection:
-        for pragma in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=5000", "secure_delete=ON"):
-            await connection.execute(f"PRAGMA {pragma}")
-        saver = AsyncSqliteSaver(connection, serde=PlainSerializer())
-        await saver.setup()
+    """Opens <folder>/checkpoints.db, durable at every commit, and closes it after the block.
+
+    Raises StartError when the file cannot be used.
+    """
+    path = folder / CHECKPOINT_FILE
+    async with AsyncExitStack() as stack:
+        try:
+            connection = await stack.enter_async_context(aiosqlite.connect(path))
+            for pragma in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=5000", "secure_delete=ON"):
+                await connection.execute(f"PRAGMA {pragma}")
+            saver = AsyncSqliteSaver(connection, serde=PlainSerializer())
+            await saver.setup()
+        except sqlite3.Error as error:
+            raise StartError(
+                f"{path} cannot be used for the graph's state ({error}); "
+                "restore a backup of the data folder, or name another in AGENT_DATA_DIR"
+            ) from None
         yield saver
 
 

@@ -95,6 +95,9 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
         raise StartError(f"AGENT_TOOL_MODULES: {error}") from error
     except (FolderTakenError, SealError, ValueError) as error:
         raise StartError(str(error)) from error
+    except OSError as error:
+        why = f"{error.filename} cannot be used ({error.strerror})"
+        raise StartError(f"{why}; name folders that can be written in AGENT_DATA_DIR and AGENT_SANDBOX_DIR") from None
     database = Database(settings.url)
     stack.callback(database.close)
     await asyncio.to_thread(database.migrate, PACKAGE, apply=database.dialect == "sqlite")

@@ -13,11 +13,13 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy.engine import Engine
 
+from phylactery_chassis.errors import StartError
+
 _ADVISORY_LOCK = 0x70687973
 """One lock for all starters of one database: of four at once, three failed without."""
 
 
-class SchemaError(RuntimeError):
+class SchemaError(StartError):
     """The database's schema is not the one this version needs; the message says what to do."""
 
 
