@@ -1,0 +1,151 @@
+"""The parts of the command that need no service: safe printing, texts, traces, tokens."""
+
+from __future__ import annotations
+
+import io
+import json
+import stat
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from phylactery.agent.v1 import event_pb2
+from phylactery_chassis.identity import TokenAuthenticator
+from phylactery_cli import texts as texts_module
+from phylactery_cli.main import app
+from phylactery_cli.render import EventPrinter
+from phylactery_cli.terminal import printable
+from phylactery_cli.texts import Texts, preferred_language
+from phylactery_cli.traces import read_spans, spans_of, trace_tree
+from rich.console import Console
+from typer.testing import CliRunner
+
+
+@given(st.text(max_size=200))
+def test_no_control_character_or_bidirectional_mark_reaches_the_terminal(text: str):
+    shown = printable(text)
+    assert not any(ord(char) < 32 and char not in "\n\t" for char in shown)
+    assert not any(char in shown for char in "\x7f\x9b\u202e\u2066\u200f")
+
+
+def test_ordinary_text_and_emoji_are_printed_as_they_are():
+    assert printable("¡Hola, señor! 👩‍👩‍👧 ok\n") == "¡Hola, señor! 👩‍👩‍👧 ok\n"
+    assert printable("\x1b[2Jgone") == "\\u001b[2Jgone"
+
+
+def test_every_text_exists_in_both_languages_with_the_same_values_to_fill_in():
+    english, spanish = texts_module._TEXTS["en"], texts_module._TEXTS["es"]
+    assert english.keys() == spanish.keys()
+    for key in english:
+        assert [part for part in english[key].split("{")[1:] if part.split("}")[0] not in spanish[key]] == []
+
+
+@pytest.mark.parametrize(("locale", "language"), [("es_ES.UTF-8", "es"), ("en_GB.UTF-8", "en"), ("C", "en")])
+def test_the_language_follows_the_locale(monkeypatch, locale: str, language: str):
+    monkeypatch.setenv("LC_ALL", locale)
+    assert preferred_language() == language
+
+
+def shown(*events: event_pb2.Event) -> str:
+    out = io.StringIO()
+    printer = EventPrinter(Console(file=out, width=100), Texts("en"))
+    for event in events:
+        printer.show(event)
+    return out.getvalue()
+
+
+def test_an_approval_is_set_apart_and_its_arguments_cannot_paint_the_screen():
+    asked = event_pb2.ApprovalRequired(approval_id="ap_aaaaaa", tool="write_file", risk="medium", code="ABCDEFGHIJ")
+    asked.arguments.add(path="/path", display='"evil\x1b[2J.txt"', control=True)
+    asked.expire_time.FromSeconds(4_000_000_000)
+    out = shown(event_pb2.Event(approval_required=asked))
+    assert "A person has to approve this" in out
+    assert "APPROVE ap_aaaaaa ABCDEFGHIJ" in out
+    assert "\x1b" not in out
+    assert "\\u001b" in out
+
+
+def test_an_approval_of_another_class_says_where_it_is_answered():
+    asked = event_pb2.ApprovalRequired(approval_id="ap_aaaaaa", tool="t", risk="high", approval_class="peer")
+    assert "phylactery approvals show ap_aaaaaa" in shown(event_pb2.Event(approval_required=asked))
+
+
+def test_what_waited_is_forgotten_once_the_run_goes_on():
+    printer = EventPrinter(Console(file=io.StringIO()), Texts("en"))
+    printer.show(event_pb2.Event(approval_required=event_pb2.ApprovalRequired(approval_id="ap_aaaaaa")))
+    printer.show(event_pb2.Event(run_finished=event_pb2.RunFinished(reason="AWAITING_APPROVAL")))
+    assert printer.waiting is not None
+    printer.show(event_pb2.Event(run_finished=event_pb2.RunFinished(reason="ANSWERED")))
+    assert printer.waiting is None
+
+
+def test_every_kind_of_event_is_printed_or_left_out_on_purpose():
+    for field in event_pb2.Event.DESCRIPTOR.oneofs_by_name["kind"].fields:
+        event = event_pb2.Event()
+        getattr(event, field.name).SetInParent()
+        silent = field.name == "run_started"
+        assert (shown(event) == "") == silent, field.name
+
+
+def line(service: str, span_id: str, parent_id: str, start: int, **attributes: str) -> str:
+    return json.dumps(
+        {
+            "service": service,
+            "name": f"phylactery.x/{span_id}",
+            "kind": "SERVER",
+            "trace_id": "t1",
+            "span_id": span_id,
+            "parent_id": parent_id,
+            "links": [],
+            "start_us": start,
+            "end_us": start + 1_500,
+            "status": "OK",
+            "attributes": attributes,
+        }
+    )
+
+
+def test_a_trace_is_put_together_from_the_services_files_and_a_torn_line_is_passed_over(tmp_path: Path):
+    for service, content in {
+        "agent": [line("agent", "a", "", 1), '{"service": "agent", "na'],
+        "riskgate": [line("riskgate", "b", "a", 2, **{"rpc.response.status_code": "UNAVAILABLE"})],
+    }.items():
+        (tmp_path / service / "spans").mkdir(parents=True)
+        (tmp_path / service / "spans" / f"{service}.jsonl").write_text("\n".join(content))
+    spans = spans_of(tmp_path, "t1")
+    assert [span.span_id for span in spans] == ["a", "b"]
+    out = io.StringIO()
+    Console(file=out, width=100).print(trace_tree(spans))
+    assert "2 spans · 2 services" in out.getvalue()
+    assert "└── riskgate x/b  1.5 ms  UNAVAILABLE" in out.getvalue()
+    assert len(list(read_spans(tmp_path))) == 2
+
+
+def add_token(path: Path, *more: str):
+    arguments = ["tokens", "add", "--file", str(path), "--subject", "ana", "--tenant", "acme", "--role", "caller"]
+    return CliRunner().invoke(app, [*arguments, *more])
+
+
+def test_a_made_token_is_printed_once_and_kept_as_a_hash_in_a_file_of_its_owner(tmp_path: Path):
+    path = tmp_path / "new" / "tokens.yaml"
+    first, second = add_token(path), add_token(path, "--role", "approver")
+    token = first.stdout.strip()
+    assert (first.exit_code, second.exit_code) == (0, 0)
+    assert token not in path.read_text()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    reader = TokenAuthenticator(path)
+    assert reader.authenticate({"authorization": f"Bearer {token}"}).roles == {"caller"}
+    assert reader.authenticate({"authorization": f"Bearer {second.stdout.strip()}"}).roles == {"caller", "approver"}
+
+
+@pytest.mark.parametrize("content", ["tokens: [", "- a list", "tokens:\n  - {hash: nonsense}"])
+def test_a_damaged_tokens_file_is_named_and_left_as_it_was(tmp_path: Path, content: str):
+    path = tmp_path / "tokens.yaml"
+    path.write_text(content)
+    done = add_token(path)
+    assert done.exit_code == 1
+    assert str(path) in done.output
+    assert "phy_" not in done.stdout
+    assert path.read_text() == content
+    assert list(tmp_path.iterdir()) == [path]

@@ -1,0 +1,187 @@
+"""The command as a person uses it, against the real services."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from phylactery_cli.supervisor import Stack, StackError, running
+
+from tests.support.stack import FREE_PORTS, Person, lines
+
+COMMAND = str(Path(sys.executable).with_name("phylactery"))
+pytestmark = pytest.mark.xdist_group("cli")
+PORTS = {f"{name.upper()}_PORT": "0" for name in FREE_PORTS}
+
+
+@pytest.mark.slow
+def test_the_demo_plays_its_eight_steps_and_ends_in_one_json_object():
+    done = subprocess.run([COMMAND, "demo"], capture_output=True, text=True, timeout=110, check=False)
+    assert done.returncode == 0, done.stdout[-3_000:] + done.stderr
+    result = json.loads(done.stdout.splitlines()[-1])
+    assert {**result, "spans": 0} == {"demo": "ok", "steps": 8, "spans": 0, "services": 3}
+    assert result["spans"] > 100
+    assert done.stdout.count("✓ as promised") == 8
+
+
+def test_the_demo_does_not_overwrite_a_folder(tmp_path: Path):
+    done = subprocess.run([COMMAND, "demo", "--keep", str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "exists already" in done.stdout.replace("\n", " ")
+
+
+class Terminal:
+    """A pseudo-terminal with the command in it."""
+
+    def __init__(self, *arguments: str, env: dict[str, str]) -> None:
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:  # the child becomes the command
+            os.execvpe(COMMAND, [COMMAND, *arguments], {**os.environ, "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", "COLUMNS": "120", **env})
+        self.seen = ""
+
+    def expect(self, pattern: str, seconds: float = 60) -> str:
+        """Reads until the pattern is seen in what is new; answers it."""
+        limit = time.monotonic() + seconds
+        while time.monotonic() < limit:
+            if found := re.search(pattern, self.seen, re.DOTALL):
+                self.seen = self.seen[found.end() :]
+                return found.group()
+            if select.select([self.fd], [], [], 0.1)[0]:
+                try:
+                    self.seen += os.read(self.fd, 65_536).decode(errors="replace")
+                except OSError:
+                    break
+        raise AssertionError(f"{pattern!r} was not seen in:\n{self.seen[-3_000:]}")
+
+    def type(self, text: str) -> None:
+        os.write(self.fd, text.encode() + b"\r")
+
+    def exit_code(self) -> int:
+        """Reads to the end and answers the exit code."""
+        while True:
+            try:
+                if not os.read(self.fd, 65_536):
+                    break
+            except OSError:
+                break
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def pids_of(folder: Path) -> list[int]:
+    return [json.loads(path.read_text())["pid"] for path in folder.glob("*/ready.json")]
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("leave", ["/quit", "\x03", "\x04"], ids=["quit", "ctrl-c", "ctrl-d"])
+def test_run_opens_a_chat_asks_before_it_writes_and_stops_all_three(tmp_path: Path, leave: str):
+    terminal = Terminal("run", "--data-dir", str(tmp_path / "data"), "--language", "en", env=PORTS)
+    terminal.expect("you ›")
+    pids = pids_of(tmp_path / "data")
+    assert len(pids) == 3
+    if leave == "/quit":
+        terminal.type("read welcome.txt")
+        terminal.expect("Welcome to Phylactery")
+        terminal.expect("you ›")
+        terminal.type('write "from a terminal" to t.txt')
+        terminal.expect("A person has to approve this")
+        terminal.expect("you ›")
+        assert not (tmp_path / "data/agent/sandbox/t.txt").exists()
+        terminal.type("/approve")
+        terminal.expect("Saved")
+        terminal.expect("you ›")
+        assert (tmp_path / "data/agent/sandbox/t.txt").read_text() == "from a terminal"
+        terminal.type("/trace")
+        terminal.expect("3 services")
+        terminal.type("/help")
+        terminal.expect("/reject")
+    terminal.type(leave)
+    assert terminal.exit_code() == 0
+    assert not any(alive(pid) for pid in pids)
+
+
+def test_what_was_left_waiting_waits_when_the_chat_is_opened_again(tmp_path: Path):
+    arguments = ("run", "--data-dir", str(tmp_path / "data"), "--language", "en")
+    first = Terminal(*arguments, env=PORTS)
+    first.expect("you ›")
+    first.type('append "later" to later.txt')
+    first.expect("A person has to approve this")
+    first.type("/quit")
+    assert first.exit_code() == 0
+    second = Terminal(*arguments, env=PORTS)
+    second.expect("A person has to approve this")
+    second.expect("you ›")
+    second.type("/approve")
+    second.expect("Saved|Added|appended", 30)
+    second.type("/quit")
+    assert second.exit_code() == 0
+    assert (tmp_path / "data/agent/sandbox/later.txt").read_text().splitlines() == ["later"]
+
+
+def test_a_terminated_run_leaves_no_service_behind(tmp_path: Path):
+    terminal = Terminal("up", "--data-dir", str(tmp_path / "data"), env=PORTS)
+    terminal.expect("agent +127")
+    pids = pids_of(tmp_path / "data")
+    os.kill(terminal.pid, signal.SIGTERM)
+    assert terminal.exit_code() == 0
+    assert not any(alive(pid) for pid in pids)
+
+
+def test_a_second_agent_on_the_same_folder_is_refused_and_the_first_goes_on(tmp_path: Path):
+    with running(Stack(tmp_path / "data", FREE_PORTS)) as stack:
+        second = Stack(tmp_path / "data", FREE_PORTS)
+        second.processes = dict(stack.processes)
+        second.launch("agent")
+        with pytest.raises(StackError, match="agent did not start"):
+            second.wait_healthy("agent")
+        with Person(stack, "ana") as ana:
+            assert ana.say("hola").reply.text
+
+
+def test_approvals_are_listed_shown_approved_and_rejected_at_riskgate(tmp_path: Path):
+    with running(Stack(tmp_path / "data", FREE_PORTS)) as stack:
+
+        def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+            return subprocess.run(
+                [COMMAND, "approvals", *arguments, "--target", stack.target("riskgate")],
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=False,
+            )
+
+        with Person(stack, "local", thread="approvals-1") as one, Person(stack, "local", thread="approvals-2") as two:
+            assert "Nothing waits." in command("list").stdout
+            first = one.say('append "by command" to command.txt').pending_approval
+            second = two.say('append "not this" to command.txt').pending_approval
+            listed = [json.loads(row) for row in command("list", "--json").stdout.splitlines()]
+            assert {row["id"] for row in listed} == {first.approval_id, second.approval_id}
+            assert first.code not in command("list", "--json").stdout
+            assert "command.txt" in command("show", first.approval_id).stdout
+            assert "APPROVED" in command("approve", first.approval_id, "--yes").stdout
+            assert "REJECTED" in command("reject", second.approval_id, "--reason", "no").stdout
+            again = command("reject", first.approval_id)
+            assert again.returncode == 1
+            assert "APPROVAL_NOT_PENDING" in again.stderr
+            unknown = command("show", "ap_unknown")
+            assert (unknown.returncode, "NOT_FOUND" in unknown.stderr) == (1, True)
+            from phylactery.agent.v1 import event_pb2
+
+            one.await_status(event_pb2.RUN_STATUS_DONE)
+            two.await_status(event_pb2.RUN_STATUS_DONE)
+            assert lines(stack, "command.txt") == ["by command"]
