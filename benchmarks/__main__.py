@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
 
 from benchmarks import memory, riskgate, turn
 
-SUITES: Mapping[str, Callable[[], Awaitable[None]]] = {
+SUITES: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = {
     "riskgate": riskgate.run,
     "memory": memory.run,
     "turn": turn.run,

@@ -17,14 +17,13 @@ _TEXT = ("línea con acentos y números 0123456789\n" * 2_565)[:100_000]
 _CALLS = 150
 
 
-async def _store(stub: output_pb2_grpc.OutputServiceStub, number: int) -> output_pb2.StoreOutputResponse:
+async def _store(stub: output_pb2_grpc.OutputServiceAsyncStub, number: int) -> output_pb2.StoreOutputResponse:
     async def parts() -> AsyncIterator[output_pb2.StoreOutputRequest]:
         spec = output_pb2.OutputSpec(thread_id="bench", run_id="r", tool_call_id=f"c{number}", tool_name="read_file")
         yield output_pb2.StoreOutputRequest(spec=spec)
         yield output_pb2.StoreOutputRequest(chunk=f"{number:08d}{_TEXT}".encode())
 
-    answer: output_pb2.StoreOutputResponse = await stub.StoreOutput(parts())
-    return answer
+    return await stub.StoreOutput(parts())
 
 
 async def run() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from functools import partial
 
 from grpc import aio
 from phylactery.riskgate.v1 import key_pb2, key_pb2_grpc, riskgate_pb2, riskgate_pb2_grpc, types_pb2
@@ -53,14 +54,16 @@ async def _wire(target: str) -> None:
     async with aio.insecure_channel(target) as channel:
         gate = riskgate_pb2_grpc.RiskGateServiceStub(channel)
         keys = key_pb2_grpc.KeyServiceStub(channel)
+
+        async def evaluate(run: str, number: int) -> object:
+            return await gate.Evaluate(_request(run, number))
+
         for concurrency in (1, 16):
             run = f"run-{concurrency}"
             floor = await sample(
                 lambda _: keys.ListKeys(key_pb2.ListKeysRequest()), calls=_CALLS, concurrency=concurrency
             )
-            answered = await sample(
-                lambda i, run=run: gate.Evaluate(_request(run, i)), calls=_CALLS, concurrency=concurrency
-            )
+            answered = await sample(partial(evaluate, run), calls=_CALLS, concurrency=concurrency)
             if concurrency == 1:
                 emit("evaluate_c1_p50_ms", answered.percentile_ms(50), "ms", floor_rpc_ms=floor.percentile_ms(50))
             emit(f"evaluate_c{concurrency}_rps", answered.per_second, "calls/s", floor_rpc_rps=floor.per_second)

@@ -45,7 +45,8 @@ class Terminal:
     def __init__(self, *arguments: str, env: dict[str, str]) -> None:
         self.pid, self.fd = pty.fork()
         if self.pid == 0:  # the child becomes the command
-            os.execvpe(COMMAND, [COMMAND, *arguments], {**os.environ, "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", "COLUMNS": "120", **env})
+            terminal = {"TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", "COLUMNS": "120"}
+            os.execvpe(COMMAND, [COMMAND, *arguments], {**os.environ, **terminal, **env})
         self.seen = ""
 
     def expect(self, pattern: str, seconds: float = 60) -> str:
