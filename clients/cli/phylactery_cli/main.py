@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -43,7 +43,7 @@ def _console() -> Console:
 
 
 @contextlib.contextmanager
-def _serving(data_dir: Path, console: Console, texts: Texts):  # type: ignore[no-untyped-def]  # noqa: ANN202 - the context manager's own type says it
+def _serving(data_dir: Path, console: Console, texts: Texts) -> Iterator[Stack]:
     """Runs the three services for the block and says where they are and that they stopped."""
     stack = Stack(data_dir, DEFAULT_PORTS)
     try:
