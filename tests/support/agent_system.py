@@ -131,6 +131,7 @@ class System:
     agent: Agent = field(init=False)
     agent_channel: aio.Channel = field(init=False)
     riskgate_channel: aio.Channel = field(init=False)
+    memory_channel: aio.Channel = field(init=False)
 
     @property
     def sandbox(self) -> Path:
@@ -156,6 +157,7 @@ class System:
             data_dir=self.folder / "memory", port=self._ports.get("memory", 0), drain_seconds=0, **self.identity
         )
         await self._serve("memory", await build_memory(settings, clock=self.clock), settings)
+        self.memory_channel = self._channel("memory")
 
     async def start_agent(self, **options: Any) -> None:
         settings = AgentSettings(
