@@ -10,10 +10,11 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from phylactery_agent.ports import LeaseLostError
 from phylactery_agent.runtime.inbox import MAX_QUEUED
+from phylactery_agent.runtime.model import Owner
 from phylactery_agent.runtime.schema import METADATA
 from phylactery_chassis.errors import AlreadyExists, NotFound, ResourceExhausted
 
-from tests.support.agent_stores import ANA, BEN, Stores
+from tests.support.agent_stores import ANA, BEN, T1, Stores
 
 
 def test_the_migration_creates_exactly_the_declared_tables(stores: Stores) -> None:
@@ -49,15 +50,36 @@ async def test_the_request_ids_of_two_users_do_not_meet(stores: Stores) -> None:
     assert first.turn_id != second.turn_id
 
 
-async def test_another_users_thread_is_not_found_and_stays_untouched(stores: Stores) -> None:
-    await stores.accepted()
+@pytest.mark.parametrize("stranger", [BEN, Owner("other", "ana")])
+async def test_a_thread_is_its_owners_and_the_same_name_is_another_thread_for_somebody_else(
+    stores: Stores, stranger: Owner
+) -> None:
+    mine = await stores.accepted()
     with pytest.raises(NotFound) as caught:
-        await stores.accepted("request-2", owner=BEN)
+        await stores.threads.get(stranger, "t1")
     assert caught.value.reason == "THREAD_NOT_FOUND"
-    with pytest.raises(NotFound):
-        await stores.threads.get(BEN, "t1")
-    assert (await stores.threads.get(ANA, "t1")).thread_id == "t1"
-    assert len(stores.rows("agent_inbox")) == 1
+    theirs = await stores.accepted(owner=stranger, text="buenas")
+    assert (mine.position, theirs.position) == (1, 1)
+    assert set(await stores.inbox.threads_with_work()) == {T1, stranger.thread_key("t1")}
+    for owner, turn in ((ANA, mine), (stranger, theirs)):
+        claim = await stores.claimed(owner=owner)
+        assert (claim.turn.turn_id, claim.lease.thread_id, claim.lease.owner) == (turn.turn_id, "t1", owner)
+        await stores.end(claim, "suspended", approval_id=f"ap_{owner.tenant}_{owner.user_id}")
+        assert [event.sequence for event in await stores.log.of_turn(turn.turn_id)] == [1, 2]
+        assert (await stores.threads.get(owner, "t1")).last_sequence == 2
+        [parcel] = await stores.outbox.waiting("transcript", owner.thread_key("t1"))
+        assert (parcel.owner, parcel.payload["messages"][0]["text"]) == (owner, turn.text)
+        newest = await stores.runs.newest(owner, "t1")
+        assert newest is not None
+        assert newest.approval_id == f"ap_{owner.tenant}_{owner.user_id}"
+
+
+def test_no_choice_of_names_lets_two_owners_share_a_thread() -> None:
+    keys = {
+        Owner(*owner).thread_key(thread)
+        for owner, thread in [(("a", "b"), "c"), (("a", "b:c"), ""), (("a:b", "c"), ""), (("a", "c"), "b")]
+    }
+    assert len(keys) == 4
 
 
 async def test_too_many_waiting_messages_are_refused(stores: Stores) -> None:
@@ -83,7 +105,7 @@ async def test_turns_of_a_thread_are_claimed_strictly_in_order(stores: Stores) -
         texts.append(claim.turn.text)
         await stores.end(claim)
     assert texts == ["m1", "m2", "m3"]
-    assert await stores.runs.claim_next("t1", "me") is None
+    assert await stores.runs.claim_next(T1, "me") is None
 
 
 async def test_a_message_opens_a_queued_run_and_the_next_one_waits_for_its_own(stores: Stores) -> None:
@@ -121,7 +143,7 @@ async def test_another_process_cannot_claim_a_held_run_until_the_lease_is_over(s
     await stores.accepted()
     first = await stores.claimed(holder="a")
     with pytest.raises(LeaseLostError):
-        await stores.runs.claim_next("t1", "b")
+        await stores.runs.claim_next(T1, "b")
     stores.clock.advance(31)
     second = await stores.claimed(holder="b")
     assert second.turn.turn_id == first.turn.turn_id
@@ -138,14 +160,14 @@ async def test_the_end_of_a_turn_is_written_whole_and_drops_the_sealed_code(stor
     assert (stored.handled, stored.sealed_code, stored.reply_text) == (True, None, "listo")
     assert (run.status, run.reason, run.approval_id) == ("suspended", "AWAITING_APPROVAL", "ap_1")
     assert [event.kind for event in await stores.log.of_turn(turn.turn_id)] == ["message", "run_finished"]
-    [parcel] = await stores.outbox.waiting("transcript", "t1")
+    [parcel] = await stores.outbox.waiting("transcript", T1)
     assert [(m["role"], m["text"]) for m in parcel.payload["messages"]] == [("user", "hola"), ("assistant", "listo")]
 
 
 async def test_a_reply_longer_than_memory_takes_is_cut_in_the_transcript_alone(stores: Stores) -> None:
     turn = await stores.accepted()
     await stores.end(await stores.claimed(), reply_text="x" * 100_001)
-    [parcel] = await stores.outbox.waiting("transcript", "t1")
+    [parcel] = await stores.outbox.waiting("transcript", T1)
     assert parcel.payload["messages"][1]["text"] == "x" * 99_999 + "…"
     assert len((await stores.inbox.get(turn.turn_id)).reply_text) == 100_001
 
@@ -166,7 +188,7 @@ async def test_a_start_frees_what_a_dead_process_held(stores: Stores) -> None:
     await stores.accepted()
     await stores.claimed(holder="dead")
     assert await stores.runs.release_all() == 1
-    assert list(await stores.inbox.threads_with_work()) == ["t1"]
+    assert list(await stores.inbox.threads_with_work()) == [T1]
     assert (await stores.claimed(holder="alive")).attempt == 2
 
 
@@ -190,7 +212,7 @@ async def test_a_decided_approval_that_a_chat_reply_overtook_does_nothing(stores
     reply = await stores.claimed()
     assert reply.turn.text == "APROBAR ap_1 ________"
     await stores.end(reply)
-    assert await stores.runs.claim_next("t1", "me") is None
+    assert await stores.runs.claim_next(T1, "me") is None
     assert (await stores.inbox.get(note.turn_id)).handled is True
 
 

@@ -10,7 +10,7 @@ from phylactery_agent.ports import LeaseLostError
 from phylactery_agent.runtime.ledger import IllegalTransitionError
 from phylactery_agent.runtime.runs import Claim
 
-from tests.support.agent_stores import BOUND, Stores, call
+from tests.support.agent_stores import ANA, BOUND, T1, Stores, call
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ async def test_an_effect_goes_from_proposed_to_finished_and_queues_its_report(st
     row = await ledger.find("c1")
     assert row is not None
     assert (row.state, row.execution_id, row.effect_key, row.output) == ("finished", "ex_1", "k1", "ñandú")
-    [parcel] = await stores.outbox.waiting("outcome", "t1")
+    [parcel] = await stores.outbox.waiting("outcome", T1)
     assert parcel.payload == {
         "execution_id": "ex_1",
         "outcome": "SUCCEEDED",
@@ -49,7 +49,7 @@ async def test_the_same_step_again_changes_nothing(stores: Stores, claim: Claim)
     row = await ledger.find("c1")
     assert row is not None
     assert row.output == "first"
-    assert len(await stores.outbox.waiting("outcome", "t1")) == 1
+    assert len(await stores.outbox.waiting("outcome", T1)) == 1
 
 
 async def test_a_second_execution_of_the_same_call_is_refused(stores: Stores, claim: Claim) -> None:
@@ -73,7 +73,7 @@ async def test_nothing_finishes_that_was_not_started(stores: Stores, claim: Clai
     ):
         with pytest.raises(IllegalTransitionError):
             await step
-    assert await stores.outbox.waiting("outcome", "t1") == []
+    assert await stores.outbox.waiting("outcome", T1) == []
 
 
 async def test_a_denied_call_cannot_start(stores: Stores, claim: Claim) -> None:
@@ -92,7 +92,7 @@ async def test_doubt_is_recorded_and_reported(stores: Stores, claim: Claim) -> N
     row = await ledger.find("c1")
     assert row is not None
     assert (row.state, row.error_code) == ("in_doubt", "CRASHED")
-    [parcel] = await stores.outbox.waiting("outcome", "t1")
+    [parcel] = await stores.outbox.waiting("outcome", T1)
     assert parcel.payload["outcome"] == "IN_DOUBT"
 
 
@@ -175,7 +175,7 @@ async def test_the_code_and_the_arguments_of_an_approval_are_never_stored(stores
 
 
 async def test_whoever_listens_to_a_thread_hears_of_its_events(stores: Stores, claim: Claim) -> None:
-    with stores.news.listen("t1") as mine, stores.news.listen("t2") as others:
+    with stores.news.listen(T1) as mine, stores.news.listen(ANA.thread_key("t2")) as others:
         await stores.events(claim.lease).emit("step", {"step_id": "s"}, key="s")
         assert mine.is_set()
         assert not others.is_set()
@@ -185,10 +185,10 @@ async def test_a_delivered_parcel_is_gone_and_a_refused_one_keeps_its_content(st
     await stores.end(claim)
     await stores.accepted("request-2")
     await stores.end(await stores.claimed())
-    first, second = await stores.outbox.waiting("transcript", "t1")
+    first, second = await stores.outbox.waiting("transcript", T1)
     await stores.outbox.settle(first.outbox_id)
     await stores.outbox.settle(second.outbox_id, refusal="MESSAGE_CONFLICT")
-    assert await stores.outbox.waiting("transcript", "t1") == []
+    assert await stores.outbox.waiting("transcript", T1) == []
     assert await stores.outbox.lanes() == []
     delivered, refused = stores.rows("agent_outbox", "state, refusal, payload")
     assert tuple(delivered) == ("delivered", "", "{}")

@@ -9,10 +9,9 @@ from typing import Any
 import ormsgpack
 import pytest
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
-from phylactery_agent.runtime.checkpoints import NotPlainError, PlainSerializer, graph_thread_id
+from phylactery_agent.runtime.checkpoints import NotPlainError, PlainSerializer
 from phylactery_agent.runtime.folder_lock import FolderLock, FolderTakenError
 from phylactery_agent.runtime.masking import MASK, mask
-from phylactery_agent.runtime.model import Owner
 from phylactery_agent.runtime.seal import KEY_FILE, Sealer, SealError
 from phylactery_agent.static.grammar import parse_reply
 
@@ -125,11 +124,3 @@ def test_plain_data_comes_back_and_an_exception_leaves_its_type_alone() -> None:
     value = {"a": [1, 2.5, None, True, "ñ", b"\x00"], "b": {"c": {}}, 3: "three"}
     assert serializer.loads_typed(serializer.dumps_typed(value)) == value
     assert serializer.loads_typed(serializer.dumps_typed(ValueError("the code is K7Q2M9XD"))) == "ValueError"
-
-
-def test_no_two_owners_share_a_graph_thread() -> None:
-    ids = {
-        graph_thread_id(Owner(*owner), thread)
-        for owner, thread in [(("a", "b"), "c"), (("a", "b:c"), ""), (("a:b", "c"), ""), (("a", "c"), "b")]
-    }
-    assert len(ids) == 4

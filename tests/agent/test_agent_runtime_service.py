@@ -240,8 +240,6 @@ async def test_another_users_thread_and_run_are_not_found(system: System, ana: P
     answer = await ana.say("hola")
     for stranger in (system.person("ben"), system.person("ana", tenant="other")):
         for call, reason in (
-            (stranger.say("hola"), "THREAD_NOT_FOUND"),
-            (stranger.stream("hola"), "THREAD_NOT_FOUND"),
             (stranger.thread(), "THREAD_NOT_FOUND"),
             (stranger.transcript(), "THREAD_NOT_FOUND"),
             (stranger.run(answer.run.id), "RUN_NOT_FOUND"),
@@ -250,6 +248,37 @@ async def test_another_users_thread_and_run_are_not_found(system: System, ana: P
                 await call
             error = refused(caught.value)
             assert (error.code, error.reason) == (grpc.StatusCode.NOT_FOUND, reason)
+
+
+async def test_users_and_tenants_who_name_a_thread_the_same_have_one_each_and_nothing_crosses(system: System) -> None:
+    people = [system.person("ana"), system.person("ben"), system.person("ana", tenant="other")]
+    asked = await asyncio.gather(
+        *(person.say(f'añade "{number}" a lista-{number}.txt', "main") for number, person in enumerate(people))
+    )
+    waiting = [approval_of(answer) for answer in asked]
+    assert len({answer.run.id for answer in asked}) == len({approval_id for approval_id, _ in waiting}) == 3
+    for number, person in enumerate(people):
+        approval_id, code = waiting[(number + 1) % 3]  # somebody else's, with the right code
+        assert (await person.say(f"APROBAR {approval_id} {code}", "main")).run.status == SUSPENDED
+        thread = await person.thread("main")
+        assert (thread.id, thread.last_run.id) == ("main", asked[number].run.id)
+        assert (thread.pending_approval.approval_id, thread.pending_approval.code) == waiting[number]
+    assert list(system.sandbox.iterdir()) == []
+    done = await asyncio.gather(
+        *(
+            person.say(f"APROBAR {approval_id} {code}", "main")
+            for person, (approval_id, code) in zip(people, waiting, strict=True)
+        )
+    )
+    for number, (person, answer) in enumerate(zip(people, done, strict=True)):
+        assert (answer.run.id, answer.run.status) == (asked[number].run.id, DONE)
+        assert system.sandbox.joinpath(f"lista-{number}.txt").read_text().count(str(number)) == 1
+        said = await person.transcript("main")
+        assert [role for role, _ in said] == ["user", "assistant"] * 3
+        assert said[0] == ("user", f'añade "{number}" a lista-{number}.txt')
+        events = await person.stream("repite hola", "main")
+        assert [event.sequence for event in events] == list(range(events[0].sequence, events[0].sequence + len(events)))
+        assert events[0].sequence == answer.last_sequence + 1
 
 
 async def test_another_users_approval_moves_nothing(system: System, ana: Person) -> None:

@@ -29,7 +29,7 @@ from phylactery_agent.runtime.services import TranscriptPage
 from phylactery_agent.runtime.turns import MAX_ATTEMPTS, TurnServer, TurnTools
 from phylactery_chassis.errors import Unavailable
 
-from tests.support.agent_stores import ANA, BOUND, Stores, call
+from tests.support.agent_stores import ANA, BOUND, T1, Stores, call
 
 STATE = {
     "turn_id": "",
@@ -250,7 +250,7 @@ async def test_a_failing_store_makes_the_thread_wait_and_the_turn_is_served_late
     turn = await stores.accepted()
     runner = Runner(stores.inbox, stores.runs, bench.server().serve, holder="me", max_concurrent=2, retry_seconds=0.01)
     await runner.start()
-    with stores.news.listen("t1") as news:
+    with stores.news.listen(T1) as news:
         while True:
             news.clear()
             if (await stores.inbox.get(turn.turn_id)).handled:
@@ -292,7 +292,7 @@ async def test_reports_go_out_before_the_next_question_and_without_them_nothing_
     await ledger.propose(call(), plan_step="s1")
     await ledger.start("c1", execution_id="ex_1", effect_key="k", bound=BOUND)
     await ledger.finish("c1", status="error", output="", error_code="TIMEOUT")
-    gate = ReportingGate(bench.services.gate(ANA), bench.delivery, "t1")
+    gate = ReportingGate(bench.services.gate(ANA), bench.delivery, T1)
     bench.services.gate_down = True
     with pytest.raises(GateUnavailableError):
         await gate.evaluate(call("c2"), thread_id="t1", run_id=lease.run_id, plan_step="s1")
@@ -309,7 +309,7 @@ async def test_a_report_riskgate_refuses_for_good_holds_up_nothing(stores: Store
     await ledger.start("c1", execution_id="ex_1", effect_key="k", bound=BOUND)
     await ledger.doubt("c1", error_code="CRASHED")
     bench.services.refusal = GateRefusedError("OUTCOME_CONFLICT", "another outcome stands")
-    await bench.delivery.flush("outcome", "t1")
+    await bench.delivery.flush("outcome", T1)
     [row] = stores.rows("agent_outbox", "state, refusal")
     assert tuple(row) == ("refused", "OUTCOME_CONFLICT")
 
@@ -343,4 +343,4 @@ async def test_the_watcher_leaves_a_run_alone_that_suspended_itself_again(stores
     assert await watcher.poll_once() == 1
     await stores.end(await stores.claimed(), "suspended", reason="GATE_UNAVAILABLE", approval_id="ap_1")
     assert await watcher.poll_once() == 0
-    assert woken == ["t1"]
+    assert woken == [T1]

@@ -194,14 +194,13 @@ def test_another_user_finds_neither_thread_nor_run_nor_approval_nor_output(stack
     assert refused(bea.standing).code() is grpc.StatusCode.NOT_FOUND
     assert refused(lambda: bea.run(asked.run.id)).code() is grpc.StatusCode.NOT_FOUND
     assert refused(lambda: bea.approval(approval_id)).code() is grpc.StatusCode.NOT_FOUND
-    assert refused(lambda: bea.say("hola")).code() is grpc.StatusCode.NOT_FOUND
     outputs = output_pb2_grpc.OutputServiceStub(bea.channel("memory"))
     request = output_pb2.ReadOutputRequest(pointer=pointer)
     assert refused(lambda: outputs.ReadOutput(request, metadata=bea.metadata, timeout=10)).code() is (
         grpc.StatusCode.NOT_FOUND
     )
-    bea.thread = "beas-own-thread"
-    stolen = bea.say(yes(asked))
+    stolen = bea.say(yes(asked))  # in a thread of her own by the same name
+    assert stolen.run.id != asked.run.id
     assert stolen.run.status != FAILED
     assert "mine" not in stolen.reply.text
     assert person.approval(approval_id).state == types_pb2.APPROVAL_STATE_PENDING

@@ -24,6 +24,8 @@ from phylactery_chassis.ids import new_id
 
 ANA = Owner("acme", "ana")
 BEN = Owner("acme", "ben")
+T1 = ANA.thread_key("t1")
+"""The thread most tests talk in."""
 
 
 def sha(text: str) -> str:
@@ -69,8 +71,8 @@ class Stores:
     async def accepted(self, message_id: str = "request-1", text: str = "hola", **changes: Any) -> StoredTurn:
         return await self.inbox.accept(incoming(message_id, text, **changes))
 
-    async def claimed(self, thread_id: str = "t1", holder: str = "me") -> Claim:
-        claim = await self.runs.claim_next(thread_id, holder)
+    async def claimed(self, thread_id: str = "t1", holder: str = "me", owner: Owner = ANA) -> Claim:
+        claim = await self.runs.claim_next(owner.thread_key(thread_id), holder)
         assert claim is not None
         return claim
 

@@ -93,5 +93,5 @@ class ApprovalWatcher:
         reach("agent.5")
         _log.info("approval decided elsewhere", run_id=run.run_id, approval_id=run.approval_id, state=state)
         self._note_woken(run)
-        self._wake(run.thread_id)
+        self._wake(run.thread_key)
         return True

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -14,8 +12,6 @@ import aiosqlite
 import ormsgpack
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from phylactery_chassis.errors import StartError
-
-from phylactery_agent.runtime.model import Owner
 
 CHECKPOINT_FILE = "checkpoints.db"
 
@@ -79,9 +75,3 @@ async def open_checkpoints(folder: Path) -> AsyncIterator[AsyncSqliteSaver]:
                 "restore a backup of the data folder, or name another in AGENT_DATA_DIR"
             ) from None
         yield saver
-
-
-def graph_thread_id(owner: Owner, thread_id: str) -> str:
-    """Answers LangGraph's thread id: no choice of names of one user can meet another's."""
-    name = json.dumps([owner.tenant, owner.user_id, thread_id], separators=(",", ":"))
-    return hashlib.sha256(name.encode()).hexdigest()

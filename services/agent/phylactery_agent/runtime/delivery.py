@@ -32,23 +32,23 @@ class Delivery:
         """Says that something new waits."""
         self._news.set()
 
-    async def flush(self, kind: OutboxKind, thread_id: str) -> None:
+    async def flush(self, kind: OutboxKind, thread_key: str) -> None:
         """Delivers all that waits for one thread and destination, in order.
 
         Raises GateUnavailableError or MemoryUnavailableError; what was delivered until then stays delivered.
         """
-        lane = self._lanes.setdefault((kind, thread_id), asyncio.Lock())
+        lane = self._lanes.setdefault((kind, thread_key), asyncio.Lock())
         async with lane:
-            while parcels := await self._store.waiting(kind, thread_id):
+            while parcels := await self._store.waiting(kind, thread_key):
                 for parcel in parcels:
                     await self._deliver(parcel)
 
     async def flush_all(self) -> bool:
         """Tries every lane once; answers whether nothing waits any more. A lane that fails does not hold up others."""
         complete = True
-        for kind, thread_id in await self._store.lanes():
+        for kind, thread_key in await self._store.lanes():
             try:
-                await self.flush(kind, thread_id)
+                await self.flush(kind, thread_key)
             except _LATER as error:
                 complete = False
                 _log.info("delivery waits", kind=kind, error=type(error).__name__)

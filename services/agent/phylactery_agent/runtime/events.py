@@ -34,15 +34,16 @@ def append_event(
         return int(there)
     connection.execute(
         sa.update(THREADS)
-        .where(THREADS.c.thread_id == lease.thread_id)
+        .where(THREADS.c.thread_key == lease.thread_key)
         .values(last_sequence=THREADS.c.last_sequence + 1, updated_us=now_us)
     )
     sequence = connection.execute(
-        sa.select(THREADS.c.last_sequence).where(THREADS.c.thread_id == lease.thread_id)
+        sa.select(THREADS.c.last_sequence).where(THREADS.c.thread_key == lease.thread_key)
     ).scalar_one()
     kept = {name: value for name, value in payload.items() if name not in _NEVER_STORED}
     connection.execute(
         sa.insert(EVENTS).values(
+            thread_key=lease.thread_key,
             thread_id=lease.thread_id,
             sequence=sequence,
             run_id=lease.run_id,
@@ -72,7 +73,7 @@ class ThreadEvents:
             append_event(connection, lease, kind, payload, once=key, now_us=now)
 
         await self._database.write(work)
-        self._news.tell(lease.thread_id)
+        self._news.tell(lease.thread_key)
 
 
 class EventLog:

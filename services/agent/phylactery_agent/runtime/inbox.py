@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 from phylactery_chassis.clock import Clock
 from phylactery_chassis.database import Database
-from phylactery_chassis.errors import AlreadyExists, NotFound, ResourceExhausted
+from phylactery_chassis.errors import AlreadyExists, ResourceExhausted
 from phylactery_chassis.ids import new_id
 from sqlalchemy.engine import Connection, Row
 
@@ -17,11 +17,6 @@ from phylactery_agent.runtime.schema import ACTIVE, INBOX, RUNS, THREADS, to_byt
 
 MAX_QUEUED = 100
 GRAPH = "secured"
-
-
-def thread_not_found(thread_id: str) -> NotFound:
-    """Answers the error for a thread that is missing, or somebody else's: the two look the same."""
-    return NotFound("THREAD_NOT_FOUND", f"there is no thread '{thread_id}' of yours", metadata={"thread_id": thread_id})
 
 
 class InboxStore:
@@ -33,8 +28,7 @@ class InboxStore:
     async def accept(self, incoming: Incoming) -> StoredTurn:
         """Commits a message, or answers the one that came with this id before.
 
-        Raises AlreadyExists REQUEST_CONFLICT (another body), NotFound THREAD_NOT_FOUND (somebody else's thread),
-        ResourceExhausted TOO_MANY_QUEUED.
+        Raises AlreadyExists REQUEST_CONFLICT (another body), ResourceExhausted TOO_MANY_QUEUED.
         """
         clock = self._clock
         return await self._database.write(lambda connection: _accept(connection, incoming, clock.now_us()))
@@ -79,7 +73,7 @@ class InboxStore:
         """Answers every thread in which something waits to be handled."""
 
         def work(connection: Connection) -> Sequence[str]:
-            query = sa.select(INBOX.c.thread_id).where(INBOX.c.state == "waiting").distinct()
+            query = sa.select(INBOX.c.thread_key).where(INBOX.c.state == "waiting").distinct()
             return list(connection.execute(query).scalars())
 
         return await self._database.read(work)
@@ -98,7 +92,7 @@ def _accept(connection: Connection, incoming: Incoming, now: int) -> StoredTurn:
         return turn_of(there)
     _open_thread(connection, incoming, now)
     waiting = connection.execute(
-        sa.select(sa.func.count()).where(INBOX.c.thread_id == incoming.thread_id, INBOX.c.state == "waiting")
+        sa.select(sa.func.count()).where(INBOX.c.thread_key == incoming.thread_key, INBOX.c.state == "waiting")
     ).scalar_one()
     if waiting >= MAX_QUEUED:
         raise ResourceExhausted(
@@ -106,32 +100,31 @@ def _accept(connection: Connection, incoming: Incoming, now: int) -> StoredTurn:
             f"{MAX_QUEUED} messages wait in this thread already; wait for their answers",
             metadata={"limit": str(MAX_QUEUED)},
         )
-    run_id = "" if waiting or _active_run(connection, incoming.thread_id) else insert_run(connection, incoming, now)
+    run_id = "" if waiting or _active_run(connection, incoming.thread_key) else insert_run(connection, incoming, now)
     _insert(connection, incoming, now, source=owner.user_id, approval_id="", run_id=run_id)
     return _get(connection, incoming.turn_id)
 
 
 def _open_thread(connection: Connection, incoming: Incoming, now: int) -> None:
-    owner = incoming.owner
-    thread = connection.execute(sa.select(THREADS).where(THREADS.c.thread_id == incoming.thread_id)).one_or_none()
-    if thread is None:
-        connection.execute(
-            sa.insert(THREADS).values(
-                thread_id=incoming.thread_id,
-                tenant=owner.tenant,
-                user_id=owner.user_id,
-                last_sequence=0,
-                last_position=0,
-                created_us=now,
-                updated_us=now,
-            )
+    key = incoming.thread_key
+    if connection.execute(sa.select(THREADS.c.thread_key).where(THREADS.c.thread_key == key)).first() is not None:
+        return
+    connection.execute(
+        sa.insert(THREADS).values(
+            thread_key=key,
+            tenant=incoming.owner.tenant,
+            user_id=incoming.owner.user_id,
+            thread_id=incoming.thread_id,
+            last_sequence=0,
+            last_position=0,
+            created_us=now,
+            updated_us=now,
         )
-    elif (thread.tenant, thread.user_id) != (owner.tenant, owner.user_id):
-        raise thread_not_found(incoming.thread_id)
+    )
 
 
-def _active_run(connection: Connection, thread_id: str) -> bool:
-    query = sa.select(RUNS.c.run_id).where(RUNS.c.thread_id == thread_id, RUNS.c.status.in_(ACTIVE))
+def _active_run(connection: Connection, thread_key: str) -> bool:
+    query = sa.select(RUNS.c.run_id).where(RUNS.c.thread_key == thread_key, RUNS.c.status.in_(ACTIVE))
     return connection.execute(query).first() is not None
 
 
@@ -141,6 +134,7 @@ def insert_run(connection: Connection, opening: Incoming | StoredTurn, now: int)
     connection.execute(
         sa.insert(RUNS).values(
             run_id=run_id,
+            thread_key=opening.thread_key,
             thread_id=opening.thread_id,
             tenant=opening.owner.tenant,
             user_id=opening.owner.user_id,
@@ -168,11 +162,11 @@ def _insert(
 ) -> None:
     connection.execute(
         sa.update(THREADS)
-        .where(THREADS.c.thread_id == incoming.thread_id)
+        .where(THREADS.c.thread_key == incoming.thread_key)
         .values(last_position=THREADS.c.last_position + 1, updated_us=now)
     )
     position = connection.execute(
-        sa.select(THREADS.c.last_position).where(THREADS.c.thread_id == incoming.thread_id)
+        sa.select(THREADS.c.last_position).where(THREADS.c.thread_key == incoming.thread_key)
     ).scalar_one()
     connection.execute(
         sa.insert(INBOX).values(
@@ -182,6 +176,7 @@ def _insert(
             message_id=incoming.message_id,
             body_hash=incoming.body_hash,
             user_id=incoming.owner.user_id,
+            thread_key=incoming.thread_key,
             thread_id=incoming.thread_id,
             position=position,
             state="waiting",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -22,9 +24,27 @@ class Owner:
     tenant: str
     user_id: str
 
+    def thread_key(self, thread_id: str) -> str:
+        """Answers what the runtime knows the owner's thread by: no choice of names of one user can meet another's."""
+        name = json.dumps([self.tenant, self.user_id, thread_id], separators=(",", ":"))
+        return hashlib.sha256(name.encode()).hexdigest()
+
+
+class _OfThread:
+    """What belongs to a thread: thread_id is the owner's name for it, thread_key is whose it is as well."""
+
+    __slots__ = ()
+    owner: Owner
+    thread_id: str
+
+    @property
+    def thread_key(self) -> str:
+        """Answers the key of the thread."""
+        return self.owner.thread_key(self.thread_id)
+
 
 @dataclass(frozen=True, slots=True)
-class Incoming:
+class Incoming(_OfThread):
     """A checked message on its way into the inbox; body_hash is over the words as they came, codes included."""
 
     owner: Owner
@@ -41,7 +61,7 @@ class Incoming:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredTurn:
+class StoredTurn(_OfThread):
     """One inbox row: a message, or an approval decided elsewhere, and the answer once it was handled."""
 
     turn_id: str
@@ -71,7 +91,7 @@ class StoredTurn:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredRun:
+class StoredRun(_OfThread):
     """One run as its row says."""
 
     run_id: str
@@ -130,7 +150,7 @@ class StoredToolCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(_OfThread):
     """The authority to execute one run: valid while the row's owner and fence are these and its time is not over."""
 
     run_id: str

@@ -52,6 +52,7 @@ def _queue(
         sa.insert(OUTBOX).values(
             kind=kind,
             once=f"{kind}:{once}",
+            thread_key=lease.thread_key,
             thread_id=lease.thread_id,
             run_id=lease.run_id,
             tenant=lease.owner.tenant,
@@ -72,13 +73,13 @@ class OutboxStore:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database, self._clock = database, clock
 
-    async def waiting(self, kind: OutboxKind, thread_id: str) -> Sequence[Parcel]:
+    async def waiting(self, kind: OutboxKind, thread_key: str) -> Sequence[Parcel]:
         """Answers what waits for one thread and destination, oldest first, a bounded page of it."""
 
         def work(connection: Connection) -> Sequence[Parcel]:
             rows = connection.execute(
                 sa.select(OUTBOX)
-                .where(OUTBOX.c.state == "waiting", OUTBOX.c.kind == kind, OUTBOX.c.thread_id == thread_id)
+                .where(OUTBOX.c.state == "waiting", OUTBOX.c.kind == kind, OUTBOX.c.thread_key == thread_key)
                 .order_by(OUTBOX.c.outbox_id)
                 .limit(_PAGE)
             )
@@ -102,9 +103,9 @@ class OutboxStore:
 
         def work(connection: Connection) -> Sequence[tuple[OutboxKind, str]]:
             rows = connection.execute(
-                sa.select(OUTBOX.c.kind, OUTBOX.c.thread_id).where(OUTBOX.c.state == "waiting").distinct()
+                sa.select(OUTBOX.c.kind, OUTBOX.c.thread_key).where(OUTBOX.c.state == "waiting").distinct()
             )
-            return [(row.kind, row.thread_id) for row in rows]
+            return [(row.kind, row.thread_key) for row in rows]
 
         return await self._database.read(work)
 

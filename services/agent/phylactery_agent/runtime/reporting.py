@@ -12,14 +12,14 @@ from phylactery_agent.runtime.delivery import Delivery
 class ReportingGate:
     """ports.Gate that delivers the thread's outcome reports before each Evaluate (effects.md, step 11)."""
 
-    def __init__(self, gate: Gate, delivery: Delivery, thread_id: str) -> None:
-        self._gate, self._delivery, self._thread_id = gate, delivery, thread_id
+    def __init__(self, gate: Gate, delivery: Delivery, thread_key: str) -> None:
+        self._gate, self._delivery, self._thread_key = gate, delivery, thread_key
 
     async def evaluate(
         self, call: ProposedCall, *, thread_id: str, run_id: str, plan_step: str, approval_id: str = ""
     ) -> GateDecision:
         """Reports, then asks. Raises GateUnavailableError when either does not work."""
-        await self._delivery.flush("outcome", self._thread_id)
+        await self._delivery.flush("outcome", self._thread_key)
         return await self._gate.evaluate(
             call, thread_id=thread_id, run_id=run_id, plan_step=plan_step, approval_id=approval_id
         )

@@ -48,17 +48,17 @@ class Runner:
         threads = await self._inbox.threads_with_work()
         if freed or threads:
             _log.info("recovering", runs=freed, threads=len(threads))
-        for thread_id in threads:
-            self.wake(thread_id)
+        for thread_key in threads:
+            self.wake(thread_key)
 
-    def wake(self, thread_id: str) -> None:
+    def wake(self, thread_key: str) -> None:
         """Says that the thread has work."""
         if self._stopped:
             return
-        self._dirty.add(thread_id)
-        if thread_id not in self._working:
-            self._working[thread_id] = asyncio.get_running_loop().create_task(
-                self._drain(thread_id), context=self._context.copy()
+        self._dirty.add(thread_key)
+        if thread_key not in self._working:
+            self._working[thread_key] = asyncio.get_running_loop().create_task(
+                self._drain(thread_key), context=self._context.copy()
             )
 
     async def stop(self) -> None:
@@ -76,32 +76,32 @@ class Runner:
         while self._working:
             await asyncio.gather(*self._working.values(), return_exceptions=True)
 
-    async def _drain(self, thread_id: str) -> None:
+    async def _drain(self, thread_key: str) -> None:
         try:
-            while thread_id in self._dirty:
-                self._dirty.discard(thread_id)
-                while await self._serve_next(thread_id):
+            while thread_key in self._dirty:
+                self._dirty.discard(thread_key)
+                while await self._serve_next(thread_key):
                     pass
         except _INTERRUPTED as error:
-            _log.warning("thread waits", thread_id=thread_id, error=type(error).__name__)
-            self._later(thread_id)
+            _log.warning("thread waits", thread=thread_key, error=type(error).__name__)
+            self._later(thread_key)
         finally:
-            self._working.pop(thread_id, None)
+            self._working.pop(thread_key, None)
 
-    async def _serve_next(self, thread_id: str) -> bool:
+    async def _serve_next(self, thread_key: str) -> bool:
         async with self._slots:
-            claim = await self._runs.claim_next(thread_id, self._holder)
+            claim = await self._runs.claim_next(thread_key, self._holder)
             if claim is None:
                 return False
             await self._serve(claim)
             return True
 
-    def _later(self, thread_id: str) -> None:
+    def _later(self, thread_key: str) -> None:
         """Tries the thread again after a pause: the store, or whoever holds the run, may need one."""
         loop = asyncio.get_running_loop()
-        earlier = self._timers.pop(thread_id, None)
+        earlier = self._timers.pop(thread_key, None)
         if earlier is not None:
             earlier.cancel()
-        self._timers[thread_id] = loop.call_later(
-            self._retry_seconds, self.wake, thread_id, context=self._context.copy()
+        self._timers[thread_key] = loop.call_later(
+            self._retry_seconds, self.wake, thread_key, context=self._context.copy()
         )

@@ -41,13 +41,13 @@ class RunStore:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database, self._clock = database, clock
 
-    async def claim_next(self, thread_id: str, holder: str) -> Claim | None:
+    async def claim_next(self, thread_key: str, holder: str) -> Claim | None:
         """Claims the thread's oldest unhandled turn; None when there is none.
 
         Raises LeaseLostError while another process serves the thread.
         """
         clock = self._clock
-        return await self._database.write(lambda connection: _claim(connection, thread_id, holder, clock.now_us()))
+        return await self._database.write(lambda connection: _claim(connection, thread_key, holder, clock.now_us()))
 
     async def end_turn(self, lease: Lease, turn: StoredTurn, ending: Ending) -> None:
         """Ends a turn in one transaction: the run, the reply, its events, the transcript rows, the inbox row.
@@ -95,7 +95,9 @@ class RunStore:
         """Answers the run of the newest turn that has one, in one of the owner's threads; no clock is asked."""
 
         def work(connection: Connection) -> StoredRun | None:
-            turns = sa.select(INBOX.c.run_id).where(INBOX.c.thread_id == thread_id, INBOX.c.run_id != "")
+            turns = sa.select(INBOX.c.run_id).where(
+                INBOX.c.thread_key == owner.thread_key(thread_id), INBOX.c.run_id != ""
+            )
             newest = turns.order_by(INBOX.c.position.desc()).limit(1).scalar_subquery()
             row = connection.execute(_of(owner).where(RUNS.c.run_id == newest)).one_or_none()
             return None if row is None else _run(row)
@@ -125,11 +127,11 @@ def _of(owner: Owner) -> sa.Select[Any]:
     return sa.select(RUNS).where(RUNS.c.tenant == owner.tenant, RUNS.c.user_id == owner.user_id)
 
 
-def _claim(connection: Connection, thread_id: str, holder: str, now: int) -> Claim | None:
+def _claim(connection: Connection, thread_key: str, holder: str, now: int) -> Claim | None:
     while True:
         waiting = connection.execute(
             sa.select(INBOX)
-            .where(INBOX.c.thread_id == thread_id, INBOX.c.state == "waiting")
+            .where(INBOX.c.thread_key == thread_key, INBOX.c.state == "waiting")
             .order_by(INBOX.c.position)
             .limit(1)
         ).one_or_none()
@@ -137,7 +139,7 @@ def _claim(connection: Connection, thread_id: str, holder: str, now: int) -> Cla
             return None
         turn = turn_of(waiting)
         active = connection.execute(
-            sa.select(RUNS).where(RUNS.c.thread_id == thread_id, RUNS.c.status.in_(ACTIVE)).with_for_update()
+            sa.select(RUNS).where(RUNS.c.thread_key == thread_key, RUNS.c.status.in_(ACTIVE)).with_for_update()
         ).one_or_none()
         if turn.kind == "approval_decided" and not _still_awaits(turn, active):
             _set_aside(connection, turn.turn_id, now)

@@ -13,15 +13,17 @@ ACTIVE = ("queued", "running", "suspended")
 """The statuses of a run that still owns its thread: at most one run of a thread is in one of them."""
 
 _NAME = sa.String(128)
+_KEY = sa.String(64)
 _WORD = sa.String(64)
 _HASH = sa.String(71)
 
 THREADS = sa.Table(
     "agent_threads",
     METADATA,
-    sa.Column("thread_id", _NAME, primary_key=True),
+    sa.Column("thread_key", _KEY, primary_key=True),
     sa.Column("tenant", _NAME, nullable=False),
     sa.Column("user_id", _NAME, nullable=False),
+    sa.Column("thread_id", _NAME, nullable=False),
     sa.Column("last_sequence", sa.BigInteger, nullable=False),
     sa.Column("last_position", sa.BigInteger, nullable=False),
     sa.Column("created_us", sa.BigInteger, nullable=False),
@@ -32,6 +34,7 @@ RUNS = sa.Table(
     "agent_runs",
     METADATA,
     sa.Column("run_id", _NAME, primary_key=True),
+    sa.Column("thread_key", _KEY, nullable=False),
     sa.Column("thread_id", _NAME, nullable=False),
     sa.Column("tenant", _NAME, nullable=False),
     sa.Column("user_id", _NAME, nullable=False),
@@ -51,8 +54,8 @@ RUNS = sa.Table(
     sa.Column("updated_us", sa.BigInteger, nullable=False),
 )
 _active = RUNS.c.status.in_(ACTIVE)
-sa.Index("agent_runs_one_active", RUNS.c.thread_id, unique=True, sqlite_where=_active, postgresql_where=_active)
-sa.Index("agent_runs_by_thread", RUNS.c.thread_id, RUNS.c.created_us)
+sa.Index("agent_runs_one_active", RUNS.c.thread_key, unique=True, sqlite_where=_active, postgresql_where=_active)
+sa.Index("agent_runs_by_thread", RUNS.c.thread_key, RUNS.c.created_us)
 sa.Index("agent_runs_by_status", RUNS.c.status)
 
 INBOX = sa.Table(
@@ -64,6 +67,7 @@ INBOX = sa.Table(
     sa.Column("message_id", sa.String(256), nullable=False),
     sa.Column("body_hash", _HASH, nullable=False),
     sa.Column("user_id", _NAME, nullable=False),
+    sa.Column("thread_key", _KEY, nullable=False),
     sa.Column("thread_id", _NAME, nullable=False),
     sa.Column("position", sa.BigInteger, nullable=False),
     sa.Column("state", _WORD, nullable=False),
@@ -85,15 +89,16 @@ INBOX = sa.Table(
     sa.Column("reply_text", sa.LargeBinary, nullable=False),
     sa.Column("last_sequence", sa.BigInteger, nullable=False),
     sa.UniqueConstraint("tenant", "source", "message_id", name="agent_inbox_once"),
-    sa.UniqueConstraint("thread_id", "position", name="agent_inbox_order"),
+    sa.UniqueConstraint("thread_key", "position", name="agent_inbox_order"),
 )
-sa.Index("agent_inbox_waiting", INBOX.c.state, INBOX.c.thread_id)
+sa.Index("agent_inbox_waiting", INBOX.c.state, INBOX.c.thread_key)
 
 EVENTS = sa.Table(
     "agent_events",
     METADATA,
-    sa.Column("thread_id", _NAME, primary_key=True),
+    sa.Column("thread_key", _KEY, primary_key=True),
     sa.Column("sequence", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("thread_id", _NAME, nullable=False),
     sa.Column("run_id", _NAME, nullable=False),
     sa.Column("turn_id", _NAME, nullable=False),
     sa.Column("once", sa.String(256), nullable=False),
@@ -132,6 +137,7 @@ OUTBOX = sa.Table(
     sa.Column("outbox_id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=True),
     sa.Column("kind", _WORD, nullable=False),
     sa.Column("once", sa.String(256), nullable=False, unique=True),
+    sa.Column("thread_key", _KEY, nullable=False),
     sa.Column("thread_id", _NAME, nullable=False),
     sa.Column("run_id", _NAME, nullable=False),
     sa.Column("tenant", _NAME, nullable=False),
@@ -143,7 +149,7 @@ OUTBOX = sa.Table(
     sa.Column("created_us", sa.BigInteger, nullable=False),
     sa.Column("settled_us", sa.BigInteger, nullable=False),
 )
-sa.Index("agent_outbox_waiting", OUTBOX.c.state, OUTBOX.c.kind, OUTBOX.c.thread_id)
+sa.Index("agent_outbox_waiting", OUTBOX.c.state, OUTBOX.c.kind, OUTBOX.c.thread_key)
 
 
 def to_bytes(text: str) -> bytes:

@@ -13,20 +13,20 @@ class ThreadNews:
     def __init__(self) -> None:
         self._listeners: dict[str, set[asyncio.Event]] = {}
 
-    def tell(self, thread_id: str) -> None:
+    def tell(self, thread_key: str) -> None:
         """Wakes everybody who listens to the thread."""
-        for listener in self._listeners.get(thread_id, ()):
+        for listener in self._listeners.get(thread_key, ()):
             listener.set()
 
     @contextmanager
-    def listen(self, thread_id: str) -> Iterator[asyncio.Event]:
+    def listen(self, thread_key: str) -> Iterator[asyncio.Event]:
         """Listens for the block; clear the event before reading what it announces."""
         event = asyncio.Event()
-        listeners = self._listeners.setdefault(thread_id, set())
+        listeners = self._listeners.setdefault(thread_key, set())
         listeners.add(event)
         try:
             yield event
         finally:
             listeners.discard(event)
             if not listeners:
-                self._listeners.pop(thread_id, None)
+                self._listeners.pop(thread_key, None)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 from phylactery_chassis.database import Database
+from phylactery_chassis.errors import NotFound
 from sqlalchemy.engine import Connection
 
-from phylactery_agent.runtime.inbox import thread_not_found
 from phylactery_agent.runtime.model import Owner, StoredThread
 from phylactery_agent.runtime.schema import THREADS
 
@@ -22,14 +22,12 @@ class ThreadStore:
 
         def work(connection: Connection) -> StoredThread:
             row = connection.execute(
-                sa.select(THREADS).where(
-                    THREADS.c.thread_id == thread_id,
-                    THREADS.c.tenant == owner.tenant,
-                    THREADS.c.user_id == owner.user_id,
-                )
+                sa.select(THREADS).where(THREADS.c.thread_key == owner.thread_key(thread_id))
             ).one_or_none()
             if row is None:
-                raise thread_not_found(thread_id)
+                raise NotFound(
+                    "THREAD_NOT_FOUND", f"there is no thread '{thread_id}' of yours", metadata={"thread_id": thread_id}
+                )
             return StoredThread(
                 thread_id=row.thread_id,
                 owner=owner,

@@ -31,7 +31,6 @@ from phylactery_agent.ports import (
     TurnContext,
 )
 from phylactery_agent.runtime import replies
-from phylactery_agent.runtime.checkpoints import graph_thread_id
 from phylactery_agent.runtime.delivery import Delivery
 from phylactery_agent.runtime.events import ThreadEvents
 from phylactery_agent.runtime.lease import HEARTBEAT_SECONDS, Leases
@@ -107,7 +106,7 @@ class TurnServer:
             ending = await self._under_lease(claim.lease, self._execute(claim))
             span.set_attribute("phylactery.finish_reason", ending.reason)
             await self._t.runs.end_turn(claim.lease, claim.turn, ending)
-        self._t.news.tell(claim.lease.thread_id)
+        self._t.news.tell(claim.lease.thread_key)
         self._t.delivery.wake()
 
     async def _under_lease(self, lease: Lease, work: Coroutine[Any, Any, T]) -> T:
@@ -159,7 +158,7 @@ class TurnServer:
     async def _invoke(self, claim: Claim, heard: _Heard, events: ThreadEvents) -> Mapping[str, Any]:
         """Answers the state after the turn. A turn the checkpoint has taken in already goes on where it stopped."""
         graph, lease = self._t.graph, claim.lease
-        config: RunnableConfig = {"configurable": {"thread_id": graph_thread_id(lease.owner, lease.thread_id)}}
+        config: RunnableConfig = {"configurable": {"thread_id": lease.thread_key}}
         snapshot = await graph.aget_state(config)
         taken_in = snapshot.values.get("turn_id") == lease.turn_id
         if taken_in and not snapshot.next:
@@ -176,7 +175,7 @@ class TurnServer:
         """Answers the conversation window, oldest first, with every earlier turn of the thread in it."""
         lease = claim.lease
         try:
-            await self._t.delivery.flush("transcript", lease.thread_id)
+            await self._t.delivery.flush("transcript", lease.thread_key)
             page = await self._t.services.transcript(lease.owner).page(
                 lease.thread_id, page_size=_WINDOW_MESSAGES, max_characters=_WINDOW_CHARACTERS
             )
@@ -205,7 +204,7 @@ class TurnServer:
     def _context(self, claim: Claim, heard: _Heard, events: ThreadEvents) -> TurnContext:
         lease = claim.lease
         return TurnContext(
-            gate=ReportingGate(self._t.services.gate(lease.owner), self._t.delivery, lease.thread_id),
+            gate=ReportingGate(self._t.services.gate(lease.owner), self._t.delivery, lease.thread_key),
             outputs=self._t.services.outputs(lease.owner),
             ledger=SqlLedger(self._t.database, self._t.clock, lease),
             events=events,

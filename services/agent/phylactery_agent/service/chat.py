@@ -81,7 +81,7 @@ class ChatEdge:
         """Takes a message and yields its turn's events from the first, as they are committed, to run_finished."""
         turn = await self._accept(principal, request)
         sequence = 0
-        with self._t.news.listen(turn.thread_id) as news:
+        with self._t.news.listen(turn.thread_key) as news:
             while True:
                 news.clear()
                 events = await self._t.log.of_turn(turn.turn_id, after=sequence)
@@ -113,7 +113,7 @@ class ChatEdge:
         owner = _owner(principal)
         await self._t.threads.get(owner, request.thread_id)
         try:
-            await self._t.delivery.flush("transcript", request.thread_id)
+            await self._t.delivery.flush("transcript", owner.thread_key(request.thread_id))
             return await self._t.services.transcript(owner).page(
                 request.thread_id, page_size=request.page_size or DEFAULT_PAGE, page_token=request.page_token
             )
@@ -158,12 +158,12 @@ class ChatEdge:
         )
         reach("agent.5")
         if not turn.handled:
-            self._t.wake(turn.thread_id)
+            self._t.wake(turn.thread_key)
         return turn
 
     async def _ended(self, turn: StoredTurn) -> StoredTurn:
         """Waits until the turn has ended, and answers it as it was recorded."""
-        with self._t.news.listen(turn.thread_id) as news:
+        with self._t.news.listen(turn.thread_key) as news:
             while not turn.handled:
                 news.clear()
                 turn = await self._t.inbox.get(turn.turn_id)

@@ -34,7 +34,9 @@ class SendMessageRequest(_message.Message):
     request_id: _builtins.str
     """request_id makes the call idempotent, 8 to 128 characters of [A-Za-z0-9_.:-], unique per user. Required."""
     thread_id: _builtins.str
-    """thread_id is the conversation, 1 to 128 characters of [A-Za-z0-9_.:-]. Empty opens a new one."""
+    """thread_id is the caller's own name for the conversation, 1 to 128 characters of [A-Za-z0-9_.:-]. A new name opens a
+    new one; empty opens one under a name the agent chooses.
+    """
     text: _builtins.str
     """text is what the person says, 1 to 20,000 characters. Required."""
     language: _builtins.str

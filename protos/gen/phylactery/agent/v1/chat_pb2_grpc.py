@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class ChatServiceStub:
-    """ChatService takes what a person says and answers. Who speaks comes from the transport; a thread of another user or
-    tenant is NOT_FOUND.
+    """ChatService takes what a person says and answers. Who speaks comes from the transport, and threads belong to who opened
+    them: two users who name a thread the same have one each, and neither can tell that the other's exists.
     """
 
     def __init__(self, channel):
@@ -59,8 +59,8 @@ class ChatServiceStub:
 
 
 class ChatServiceServicer:
-    """ChatService takes what a person says and answers. Who speaks comes from the transport; a thread of another user or
-    tenant is NOT_FOUND.
+    """ChatService takes what a person says and answers. Who speaks comes from the transport, and threads belong to who opened
+    them: two users who name a thread the same have one each, and neither can tell that the other's exists.
     """
 
     def SendMessage(self, request, context):
@@ -80,7 +80,8 @@ class ChatServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetThread(self, request, context):
-        """GetThread answers where a thread stands: its last run, and what it waits for.
+        """GetThread answers where a thread of the caller stands: its last run, and what it waits for. A thread the caller never
+        wrote to is NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -125,8 +126,8 @@ def add_ChatServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ChatService:
-    """ChatService takes what a person says and answers. Who speaks comes from the transport; a thread of another user or
-    tenant is NOT_FOUND.
+    """ChatService takes what a person says and answers. Who speaks comes from the transport, and threads belong to who opened
+    them: two users who name a thread the same have one each, and neither can tell that the other's exists.
     """
 
     @staticmethod

@@ -27,8 +27,8 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class ChatServiceStub:
-    """ChatService takes what a person says and answers. Who speaks comes from the transport; a thread of another user or
-    tenant is NOT_FOUND.
+    """ChatService takes what a person says and answers. Who speaks comes from the transport, and threads belong to who opened
+    them: two users who name a thread the same have one each, and neither can tell that the other's exists.
     """
 
     @_typing.overload
@@ -44,14 +44,16 @@ class ChatServiceStub:
     request_id again streams the same events from the first.
     """
     GetThread: _grpc.UnaryUnaryMultiCallable[_chat_pb2.GetThreadRequest, _chat_pb2.GetThreadResponse]
-    """GetThread answers where a thread stands: its last run, and what it waits for."""
+    """GetThread answers where a thread of the caller stands: its last run, and what it waits for. A thread the caller never
+    wrote to is NOT_FOUND.
+    """
     ListMessages: _grpc.UnaryUnaryMultiCallable[_chat_pb2.ListMessagesRequest, _chat_pb2.ListMessagesResponse]
     """ListMessages lists what was said in a thread, newest first, from the memory service's transcript."""
 
 @_typing.type_check_only
 class ChatServiceAsyncStub(ChatServiceStub):
-    """ChatService takes what a person says and answers. Who speaks comes from the transport; a thread of another user or
-    tenant is NOT_FOUND.
+    """ChatService takes what a person says and answers. Who speaks comes from the transport, and threads belong to who opened
+    them: two users who name a thread the same have one each, and neither can tell that the other's exists.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -64,13 +66,15 @@ class ChatServiceAsyncStub(ChatServiceStub):
     request_id again streams the same events from the first.
     """
     GetThread: _aio.UnaryUnaryMultiCallable[_chat_pb2.GetThreadRequest, _chat_pb2.GetThreadResponse]  # type: ignore[assignment]
-    """GetThread answers where a thread stands: its last run, and what it waits for."""
+    """GetThread answers where a thread of the caller stands: its last run, and what it waits for. A thread the caller never
+    wrote to is NOT_FOUND.
+    """
     ListMessages: _aio.UnaryUnaryMultiCallable[_chat_pb2.ListMessagesRequest, _chat_pb2.ListMessagesResponse]  # type: ignore[assignment]
     """ListMessages lists what was said in a thread, newest first, from the memory service's transcript."""
 
 class ChatServiceServicer(metaclass=_abc_1.ABCMeta):
-    """ChatService takes what a person says and answers. Who speaks comes from the transport; a thread of another user or
-    tenant is NOT_FOUND.
+    """ChatService takes what a person says and answers. Who speaks comes from the transport, and threads belong to who opened
+    them: two users who name a thread the same have one each, and neither can tell that the other's exists.
     """
 
     @_abc_1.abstractmethod
@@ -99,7 +103,9 @@ class ChatServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _chat_pb2.GetThreadRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_chat_pb2.GetThreadResponse, _abc.Awaitable[_chat_pb2.GetThreadResponse]]:
-        """GetThread answers where a thread stands: its last run, and what it waits for."""
+        """GetThread answers where a thread of the caller stands: its last run, and what it waits for. A thread the caller never
+        wrote to is NOT_FOUND.
+        """
 
     @_abc_1.abstractmethod
     def ListMessages(

@@ -14,8 +14,9 @@ depends_on = None
 def _events() -> None:
     op.create_table(
         "agent_events",
-        sa.Column("thread_id", sa.String(128), primary_key=True),
+        sa.Column("thread_key", sa.String(64), primary_key=True),
         sa.Column("sequence", sa.BigInteger, primary_key=True, autoincrement=False),
+        sa.Column("thread_id", sa.String(128), nullable=False),
         sa.Column("run_id", sa.String(128), nullable=False),
         sa.Column("turn_id", sa.String(128), nullable=False),
         sa.Column("once", sa.String(256), nullable=False),
@@ -36,6 +37,7 @@ def _inbox() -> None:
         sa.Column("message_id", sa.String(256), nullable=False),
         sa.Column("body_hash", sa.String(71), nullable=False),
         sa.Column("user_id", sa.String(128), nullable=False),
+        sa.Column("thread_key", sa.String(64), nullable=False),
         sa.Column("thread_id", sa.String(128), nullable=False),
         sa.Column("position", sa.BigInteger, nullable=False),
         sa.Column("state", sa.String(64), nullable=False),
@@ -57,9 +59,9 @@ def _inbox() -> None:
         sa.Column("reply_text", sa.LargeBinary, nullable=False),
         sa.Column("last_sequence", sa.BigInteger, nullable=False),
         sa.UniqueConstraint("tenant", "source", "message_id", name="agent_inbox_once"),
-        sa.UniqueConstraint("thread_id", "position", name="agent_inbox_order"),
+        sa.UniqueConstraint("thread_key", "position", name="agent_inbox_order"),
     )
-    op.create_index("agent_inbox_waiting", "agent_inbox", ["state", "thread_id"])
+    op.create_index("agent_inbox_waiting", "agent_inbox", ["state", "thread_key"])
 
 
 def _outbox() -> None:
@@ -70,6 +72,7 @@ def _outbox() -> None:
         ),
         sa.Column("kind", sa.String(64), nullable=False),
         sa.Column("once", sa.String(256), nullable=False, unique=True),
+        sa.Column("thread_key", sa.String(64), nullable=False),
         sa.Column("thread_id", sa.String(128), nullable=False),
         sa.Column("run_id", sa.String(128), nullable=False),
         sa.Column("tenant", sa.String(128), nullable=False),
@@ -81,13 +84,14 @@ def _outbox() -> None:
         sa.Column("created_us", sa.BigInteger, nullable=False),
         sa.Column("settled_us", sa.BigInteger, nullable=False),
     )
-    op.create_index("agent_outbox_waiting", "agent_outbox", ["state", "kind", "thread_id"])
+    op.create_index("agent_outbox_waiting", "agent_outbox", ["state", "kind", "thread_key"])
 
 
 def _runs() -> None:
     op.create_table(
         "agent_runs",
         sa.Column("run_id", sa.String(128), primary_key=True),
+        sa.Column("thread_key", sa.String(64), nullable=False),
         sa.Column("thread_id", sa.String(128), nullable=False),
         sa.Column("tenant", sa.String(128), nullable=False),
         sa.Column("user_id", sa.String(128), nullable=False),
@@ -107,19 +111,20 @@ def _runs() -> None:
         sa.Column("updated_us", sa.BigInteger, nullable=False),
     )
     op.create_index("agent_runs_by_status", "agent_runs", ["status"])
-    op.create_index("agent_runs_by_thread", "agent_runs", ["thread_id", "created_us"])
+    op.create_index("agent_runs_by_thread", "agent_runs", ["thread_key", "created_us"])
     active = sa.text("status IN ('queued', 'running', 'suspended')")
     op.create_index(
-        "agent_runs_one_active", "agent_runs", ["thread_id"], unique=True, sqlite_where=active, postgresql_where=active
+        "agent_runs_one_active", "agent_runs", ["thread_key"], unique=True, sqlite_where=active, postgresql_where=active
     )
 
 
 def _threads() -> None:
     op.create_table(
         "agent_threads",
-        sa.Column("thread_id", sa.String(128), primary_key=True),
+        sa.Column("thread_key", sa.String(64), primary_key=True),
         sa.Column("tenant", sa.String(128), nullable=False),
         sa.Column("user_id", sa.String(128), nullable=False),
+        sa.Column("thread_id", sa.String(128), nullable=False),
         sa.Column("last_sequence", sa.BigInteger, nullable=False),
         sa.Column("last_position", sa.BigInteger, nullable=False),
         sa.Column("created_us", sa.BigInteger, nullable=False),
