@@ -10,6 +10,9 @@ import pytest
 
 from tests.support import postgres
 
+# gRPC's C core notes every closed connection on standard error; it reads this when it is imported.
+os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
+
 
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
