@@ -7,10 +7,10 @@ MANIFESTS := pyproject.toml $(addsuffix /pyproject.toml,$(DISTRIBUTIONS))
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install run demo test check format protos bench constraints clean
+.PHONY: help install run demo test check format protos bench compose-secrets constraints clean
 
 help: ## print this help
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
 install: $(STAMP) ## create the environment in .venv
 
@@ -50,6 +50,9 @@ protos: $(STAMP) ## generate protos/gen from the contracts
 
 bench: $(STAMP) ## measure: make bench SUITE=name prints one JSON object a line
 	@$(BIN)/python -m benchmarks $(SUITE)
+
+compose-secrets: $(STAMP) ## make the tokens docker-compose.yml needs, once, in deploy/secrets
+	@deploy/make-secrets $(BIN)/phylactery deploy/secrets
 
 constraints: $(STAMP) ## pin the newest versions that work together
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras --group dev \

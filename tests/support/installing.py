@@ -30,9 +30,9 @@ _UNREACHABLE = (
 )
 
 
-def uv(*arguments: str | Path) -> None:
+def uv(*arguments: str | Path, folder: Path = ROOT) -> None:
     """Runs uv. Skips the test when the package registry cannot be reached; raises AssertionError otherwise."""
-    done = subprocess.run([UV, *arguments], cwd=ROOT, capture_output=True, text=True, check=False, env=_clean())
+    done = subprocess.run([UV, *arguments], cwd=folder, capture_output=True, text=True, check=False, env=_clean())
     if done.returncode and any(sign in done.stderr.lower() for sign in _UNREACHABLE):
         pytest.skip(f"the package registry cannot be reached: {done.stderr.strip().splitlines()[-1]}")
     assert done.returncode == 0, done.stderr
