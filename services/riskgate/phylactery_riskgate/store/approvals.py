@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from phylactery_riskgate.approvals import Approval, ApprovalState
-from phylactery_riskgate.store.tables import approval_votes, approvals, from_json, to_json
+from phylactery_riskgate.store.tables import approval_votes, approvals, from_json, row_of, to_json
 
 _OPEN = (ApprovalState.PENDING, ApprovalState.APPROVED)
 _MAX_DUE = 100
@@ -110,7 +109,7 @@ def list_approvals(
 
 
 def _values(approval: Approval) -> dict[str, Any]:
-    values = asdict(approval)
+    values = row_of(approval)
     del values["voters"]
     return values | {"state": str(approval.state), "policy_ids": to_json(approval.policy_ids)}
 

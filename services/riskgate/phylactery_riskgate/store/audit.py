@@ -14,6 +14,21 @@ from phylactery_riskgate.store.tables import audit_checkpoints, audit_entries, a
 
 _BATCH = 500
 
+# Built once: building a statement costs several times what SQLite takes to run it.
+_HEAD = sa.select(audit_logs).where(audit_logs.c.name == sa.bindparam("log"))
+_HEAD_LOCKED = _HEAD.with_for_update()
+_MOVE_HEAD = (
+    sa.update(audit_logs)
+    .where(audit_logs.c.name == sa.bindparam("log"))
+    .values(size=sa.bindparam("size"), frontier=sa.bindparam("frontier"))
+)
+_ADD_ENTRY, _ADD_VALUES = sa.insert(audit_entries), sa.insert(audit_values)
+_VALUES = sa.select(audit_values.c.sealed).where(
+    audit_values.c.log == sa.bindparam("log"),
+    audit_values.c.position == sa.bindparam("position"),
+    audit_values.c.tenant == sa.bindparam("tenant"),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Head:
@@ -45,8 +60,7 @@ def find_head(connection: Connection, name: str, *, lock: bool = False) -> Head 
 
     Raises DataLoss when the row was altered.
     """
-    query = sa.select(audit_logs).where(audit_logs.c.name == name)
-    row = connection.execute(query.with_for_update() if lock else query).one_or_none()
+    row = connection.execute(_HEAD_LOCKED if lock else _HEAD, {"log": name}).one_or_none()
     if row is None:
         return None
     try:
@@ -63,12 +77,8 @@ def log_names(connection: Connection) -> list[str]:
 
 def append_entry(connection: Connection, name: str, frontier: Frontier, entry: StoredEntry) -> None:
     """Adds an entry and moves the head to the frontier that includes it."""
-    connection.execute(
-        sa.insert(audit_entries).values(log=name, position=entry.index, leaf=entry.leaf, record=entry.record)
-    )
-    connection.execute(
-        sa.update(audit_logs).where(audit_logs.c.name == name).values(size=frontier.size, frontier=frontier.to_bytes())
-    )
+    connection.execute(_ADD_ENTRY, {"log": name, "position": entry.index, "leaf": entry.leaf, "record": entry.record})
+    connection.execute(_MOVE_HEAD, {"log": name, "size": frontier.size, "frontier": frontier.to_bytes()})
 
 
 def add_checkpoint(connection: Connection, name: str, size: int, note: str, now_us: int) -> None:
@@ -99,16 +109,12 @@ def leaves(connection: Connection, name: str, size: int) -> list[bytes]:
 
 def keep_values(connection: Connection, tenant: str, name: str, index: int, sealed: bytes) -> None:
     """Lays sealed values beside an entry."""
-    connection.execute(sa.insert(audit_values).values(log=name, position=index, tenant=tenant, sealed=sealed))
+    connection.execute(_ADD_VALUES, {"log": name, "position": index, "tenant": tenant, "sealed": sealed})
 
 
 def find_values(connection: Connection, tenant: str, name: str, index: int) -> bytes | None:
     """Answers the sealed values of an entry, None where there are none or they were erased."""
-    return connection.execute(
-        sa.select(audit_values.c.sealed).where(
-            audit_values.c.log == name, audit_values.c.position == index, audit_values.c.tenant == tenant
-        )
-    ).scalar_one_or_none()
+    return connection.execute(_VALUES, {"log": name, "position": index, "tenant": tenant}).scalar_one_or_none()
 
 
 def erase_values(connection: Connection, tenant: str, name: str, index: int) -> bool:

@@ -8,7 +8,18 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from phylactery_riskgate.domain.model import Decision, Reason
-from phylactery_riskgate.store.tables import decisions, from_json, to_json
+from phylactery_riskgate.store.tables import decisions, from_json, row_of, to_json
+
+# Built once: building a statement costs several times what SQLite takes to run it.
+_INSERT = sa.insert(decisions)
+_BY_CALL = sa.select(decisions).where(
+    decisions.c.tenant == sa.bindparam("tenant"),
+    decisions.c.subject == sa.bindparam("subject"),
+    decisions.c.run_id == sa.bindparam("run_id"),
+    decisions.c.tool_call_id == sa.bindparam("tool_call_id"),
+    decisions.c.counted_approval_id == sa.bindparam("counted_approval_id"),
+)
+_BY_ID = sa.select(decisions).where(decisions.c.tenant == sa.bindparam("tenant"), decisions.c.id == sa.bindparam("id"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,52 +65,22 @@ class DecisionRecord:
 
 def insert_decision(connection: Connection, record: DecisionRecord) -> None:
     """Adds a decision. Raises IntegrityError when another process added it first."""
-    connection.execute(
-        sa.insert(decisions).values(
-            id=record.id,
-            tenant=record.tenant,
-            subject=record.subject,
-            run_id=record.run_id,
-            tool_call_id=record.tool_call_id,
-            counted_approval_id=record.counted_approval_id,
-            thread_id=record.thread_id,
-            fingerprint=record.fingerprint,
-            decision=str(record.decision),
-            reasons=to_json([[r.code, r.message, r.message_es, r.path, r.policy_id] for r in record.reasons]),
-            tool=record.tool,
-            tool_version=record.tool_version,
-            args_hash=record.args_hash,
-            policy_ids=to_json(record.policy_ids),
-            bundle_revision=record.bundle_revision,
-            risk=record.risk,
-            approval_id=record.approval_id,
-            permit_id=record.permit_id,
-            permit_us=record.permit_us,
-            create_us=record.create_us,
-            audit_index=record.audit_index,
-        )
-    )
+    values = row_of(record)
+    values["decision"] = str(record.decision)
+    values["reasons"] = to_json([[r.code, r.message, r.message_es, r.path, r.policy_id] for r in record.reasons])
+    values["policy_ids"] = to_json(record.policy_ids)
+    connection.execute(_INSERT, values)
 
 
 def find_call(connection: Connection, key: CallKey, counted_approval_id: str) -> DecisionRecord | None:
     """Answers the decision about this place, whatever its arguments were."""
-    row = connection.execute(
-        sa.select(decisions).where(
-            decisions.c.tenant == key.tenant,
-            decisions.c.subject == key.subject,
-            decisions.c.run_id == key.run_id,
-            decisions.c.tool_call_id == key.tool_call_id,
-            decisions.c.counted_approval_id == counted_approval_id,
-        )
-    ).one_or_none()
+    row = connection.execute(_BY_CALL, {**row_of(key), "counted_approval_id": counted_approval_id}).one_or_none()
     return None if row is None else _record(row)
 
 
 def find_decision(connection: Connection, tenant: str, decision_id: str) -> DecisionRecord | None:
     """Answers a decision by its id."""
-    row = connection.execute(
-        sa.select(decisions).where(decisions.c.tenant == tenant, decisions.c.id == decision_id)
-    ).one_or_none()
+    row = connection.execute(_BY_ID, {"tenant": tenant, "id": decision_id}).one_or_none()
     return None if row is None else _record(row)
 
 

@@ -10,7 +10,22 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from phylactery_riskgate.store.decisions import CallKey
-from phylactery_riskgate.store.tables import from_json, outcomes, redemptions, to_json
+from phylactery_riskgate.store.tables import from_json, outcomes, redemptions, row_of, to_json
+
+# Built once: building a statement costs several times what SQLite takes to run it.
+_INSERT = sa.insert(redemptions)
+_BY_CALL = sa.select(redemptions).where(
+    redemptions.c.tenant == sa.bindparam("tenant"),
+    redemptions.c.subject == sa.bindparam("subject"),
+    redemptions.c.run_id == sa.bindparam("run_id"),
+    redemptions.c.tool_call_id == sa.bindparam("tool_call_id"),
+)
+_BY_EXECUTION = sa.select(redemptions).where(
+    redemptions.c.tenant == sa.bindparam("tenant"),
+    redemptions.c.subject == sa.bindparam("subject"),
+    redemptions.c.execution_id == sa.bindparam("execution_id"),
+)
+_BY_EXECUTION_LOCKED = _BY_EXECUTION.with_for_update()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,31 +55,12 @@ class OutcomeReport:
 
 def insert_redemption(connection: Connection, redemption: Redemption) -> None:
     """Adds a redemption. Raises IntegrityError when another process redeemed the call first."""
-    connection.execute(
-        sa.insert(redemptions).values(
-            tenant=redemption.tenant,
-            subject=redemption.subject,
-            run_id=redemption.run_id,
-            tool_call_id=redemption.tool_call_id,
-            execution_id=redemption.execution_id,
-            decision_id=redemption.decision_id,
-            receipt_claims=to_json(redemption.receipt_claims),
-            redeem_us=redemption.redeem_us,
-            audit_index=redemption.audit_index,
-        )
-    )
+    connection.execute(_INSERT, {**row_of(redemption), "receipt_claims": to_json(redemption.receipt_claims)})
 
 
 def find_redemption(connection: Connection, key: CallKey) -> Redemption | None:
     """Answers who has redeemed this call, if anybody has."""
-    row = connection.execute(
-        sa.select(redemptions).where(
-            redemptions.c.tenant == key.tenant,
-            redemptions.c.subject == key.subject,
-            redemptions.c.run_id == key.run_id,
-            redemptions.c.tool_call_id == key.tool_call_id,
-        )
-    ).one_or_none()
+    row = connection.execute(_BY_CALL, row_of(key)).one_or_none()
     return None if row is None else _redemption(row)
 
 
@@ -72,12 +68,9 @@ def find_execution(
     connection: Connection, tenant: str, subject: str, execution_id: str, *, lock: bool = False
 ) -> Redemption | None:
     """Answers what an execution redeemed; lock keeps other writers from it until the commit."""
-    query = sa.select(redemptions).where(
-        redemptions.c.tenant == tenant,
-        redemptions.c.subject == subject,
-        redemptions.c.execution_id == execution_id,
-    )
-    row = connection.execute(query.with_for_update() if lock else query).one_or_none()
+    query = _BY_EXECUTION_LOCKED if lock else _BY_EXECUTION
+    values = {"tenant": tenant, "subject": subject, "execution_id": execution_id}
+    row = connection.execute(query, values).one_or_none()
     return None if row is None else _redemption(row)
 
 

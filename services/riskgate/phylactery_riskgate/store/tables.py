@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from typing import Any
 
 import sqlalchemy as sa
@@ -144,6 +145,11 @@ audit_checkpoints = sa.Table(
     sa.Column("note", sa.LargeBinary, nullable=False),
     sa.Column("sign_us", sa.BigInteger, nullable=False),
 )
+
+
+def row_of(record: Any) -> dict[str, Any]:
+    """Answers the fields of a record, a dataclass, by name; unlike asdict it copies nothing."""
+    return {field.name: getattr(record, field.name) for field in fields(record)}
 
 
 def to_json(value: Any) -> bytes:
