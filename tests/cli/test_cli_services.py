@@ -36,7 +36,7 @@ def test_the_demo_plays_its_eight_steps_and_ends_in_one_json_object():
 def test_the_demo_does_not_overwrite_a_folder(tmp_path: Path):
     done = subprocess.run([COMMAND, "demo", "--keep", str(tmp_path)], capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "exists already" in done.stdout.replace("\n", " ")
+    assert f"{tmp_path} exists already" in done.stdout
 
 
 class Terminal:

@@ -55,7 +55,7 @@ def _serving(data_dir: Path, console: Console, texts: Texts) -> Iterator[Stack]:
             yield stack
             console.print(f"[dim]{texts('bye')}[/]")
     except StackError as error:
-        console.print(str(error), style="red", markup=False)
+        console.print(str(error), style="red", markup=False, soft_wrap=True)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
         console.print()
@@ -108,7 +108,7 @@ def up(data_dir: DataDir = Path(".phylactery"), language: Language = preferred_l
         ask = _still_up(stack, texts)
         while (reason := ask()) is None:
             time.sleep(_WATCH_SECONDS)
-        console.print(reason, style="red", markup=False)
+        console.print(reason, style="red", markup=False, soft_wrap=True)
         raise typer.Exit(1)
 
 

@@ -37,9 +37,9 @@ def play(console: Console, keep: Path | None = None) -> int:
             with running(stack):
                 return asyncio.run(_play(Stage(folder, stack, console)))
     except FileExistsError:
-        console.print(f"{keep} exists already; name a folder that does not", style="red", markup=False)
+        console.print(f"{keep} exists already; name a folder that does not", style="red", markup=False, soft_wrap=True)
     except StackError as error:
-        console.print(str(error), style="red", markup=False)
+        console.print(str(error), style="red", markup=False, soft_wrap=True)
     except KeyboardInterrupt:
         console.print("interrupted", style="red")
     return 1
@@ -53,7 +53,7 @@ async def _play(stage: Stage) -> int:
         try:
             await step(stage)
         except (DemoError, PhylacteryError) as error:
-            stage.console.print(f"  ✗ {error}", style="red", markup=False)
+            stage.console.print(f"  ✗ {error}", style="red", markup=False, soft_wrap=True)
             _last_line({"demo": "failed", "step": number})
             return 1
         stage.console.print("  ✓ as promised", style="green")
