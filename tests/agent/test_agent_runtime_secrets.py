@@ -42,7 +42,47 @@ def test_a_reply_that_misses_the_grammar_is_none_but_its_code_is_not_kept(text: 
     assert "K7Q2M9XD" not in masked.text
 
 
-@pytest.mark.parametrize("text", ["hola", "RECHAZAR ap_abcdef", "approve the important changes", "APROBAR ap_abcdef"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "APROBAR «{id}» «{code}»",
+        "APROBAR {id} <{code}>",
+        "aprobar {id} con el código {code}",
+        "APROBAR {code} {id}",
+        "APROBAR {code}",
+        "Apruebo con {code}.",
+        "{code}",
+        "«{code}»",
+        "{id} {code}",
+        "sí {id}\n{code}",
+        "APRUEBA {id}|{code}",
+        "confirm {id} {code}",
+        "APROBAR {id}-{code}",
+        "APROBAR {id}\u200b {code}",
+        "RECHAZAR {id} {code}",
+    ],
+)
+@pytest.mark.parametrize("code", ["K7Q2MSXDAB", "k7q2msxdab", "KQRMSXDABC"])
+def test_a_code_is_not_kept_however_a_reply_misses_the_grammar(text: str, code: str) -> None:
+    masked = mask(text.format(id="ap_abcdefghijklmnopqrstuvwxyz", code=code))
+    assert masked.code == ""
+    assert code not in masked.text
+    assert MASK in masked.text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hola",
+        "RECHAZAR ap_abcdef",
+        "approve the important changes",
+        "APROBAR ap_abcdef",
+        "importante",
+        "escribe IMPORTANTE en notas.txt",
+        "aprobar ap_abcdefghijklmnopqrstuvwxyz es importante",
+        "lee la salida out_abcdefghij",
+    ],
+)
 def test_any_other_text_stays_as_it_is(text: str) -> None:
     assert mask(text).text == text
     assert mask(text).code == ""

@@ -17,6 +17,15 @@ _CLOSE = expression(
 )
 """A reply that misses the grammar is none, but what stands where the code would be is still not kept."""
 
+_HINT = expression(r"(?i)(?:ap_[a-z2-7]{26}|\b(?:aprob|aprueb|approv))")
+"""What makes a text a reply somebody tried to give: an approval's id, or a word for yes."""
+
+_SHAPE = expression(r"(?i)\b[a-z2-7]{10}\b")
+"""A code as RiskGate writes it, in either case."""
+
+_ALONE = expression(r"^[^\pL\pN]*[A-Za-z2-7]{10}[^\pL\pN]*$")
+"""Such a word and nothing else."""
+
 
 @dataclass(frozen=True, slots=True)
 class Masked:
@@ -29,7 +38,21 @@ class Masked:
 def mask(text: str) -> Masked:
     """Answers the text as it may be stored, and the code of a strict approval reply."""
     found = _STRICT.match(text.strip())
-    if found is not None:
+    if found is not None and not found.group(3).lower().startswith("ap_"):
         verb, approval_id, code = (found.group(number) for number in (1, 2, 3))
         return Masked(f"{verb} {approval_id} {MASK}", code)
-    return Masked(_CLOSE.sub(rf"\1\2 {MASK}", text))
+    kept = _CLOSE.sub(rf"\1\2 {MASK}", text)
+    if next(_HINT.finditer(kept), None) is not None or _ALONE.match(kept) is not None:
+        kept = _without_codes(kept)
+    return Masked(kept)
+
+
+def _without_codes(text: str) -> str:
+    """Answers the text without words in the form of a code; ten small letters with no digit are a word like others."""
+    parts, end = [], 0
+    for found in _SHAPE.finditer(text):
+        word = found.group()
+        if word.isupper() or not word.isalpha():
+            parts += [text[end : found.start()], MASK]
+            end = found.end()
+    return "".join([*parts, text[end:]])
