@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import json
@@ -20,7 +21,7 @@ from phylactery_agent.executor import (
     expected_header,
 )
 from phylactery_agent.ports import BoundCall
-from phylactery_agent.tools.contract import ToolFailedError
+from phylactery_agent.tools.contract import Invocation, Reconciled, ToolFailedError
 from phylactery_agent.tools.registry import ToolRegistrationError
 
 from tests.support import agent_counter_tool as counter
@@ -297,3 +298,18 @@ def test_a_module_that_offers_no_tools_is_refused_at_start(tmp_path: Path, modul
 def test_a_journal_inside_the_sandbox_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ToolRegistrationError, match="outside"):
         Executor(ToolSettings(tmp_path, tmp_path / "journal"))
+
+
+async def test_another_side_that_never_answers_leaves_the_effect_unknown(
+    executor: Executor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def silent(_invocation: Invocation) -> Reconciled:
+        await asyncio.Event().wait()
+        raise AssertionError("unreachable")
+
+    _registered(monkeypatch, "count", timeout_seconds=0.01)
+    silent_count = replace(counter.IMPLEMENTATIONS["count"], reconcile=silent)
+    monkeypatch.setitem(executor._implementations, "count", silent_count)
+    async with asyncio.timeout(10):
+        answer = await executor.reconcile("count", {"label": "one"}, "ek_1", FakeOutputs())
+    assert answer.state == "unknown"

@@ -143,7 +143,7 @@ class Executor:
             args = spec.args_model.model_validate(dict(arguments))
         except ValidationError:
             return Reconciled("unknown")
-        return await _ask(implementation, Invocation(args, effect_key, outputs))
+        return await _ask(spec, implementation, Invocation(args, effect_key, outputs))
 
     async def _admit(
         self, receipt: str, bound: BoundCall, execution: Execution, keys: ReceiptKeys, outputs: Outputs
@@ -165,7 +165,7 @@ class Executor:
         """Turns a fault into what it means: a failure without effect, a late success, or doubt."""
         if _repeatable(spec):
             raise ToolFailedError(code, f"{spec.name} failed")
-        answer = await _ask(implementation, invocation)
+        answer = await _ask(spec, implementation, invocation)
         if answer.state == "done":
             return answer.output
         if answer.state == "not_done":
@@ -177,11 +177,12 @@ def _repeatable(spec: ToolSpec) -> bool:
     return spec.contract.idempotency in {"read_only", "idempotent_by_key"}
 
 
-async def _ask(implementation: Implementation, invocation: Invocation) -> Reconciled:
+async def _ask(spec: ToolSpec, implementation: Implementation, invocation: Invocation) -> Reconciled:
     if implementation.reconcile is None:
         return Reconciled("unknown")
     try:
-        return await implementation.reconcile(invocation)
+        async with asyncio.timeout(spec.contract.timeout_seconds):
+            return await implementation.reconcile(invocation)
     except Exception:  # noqa: BLE001 - whoever cannot be asked does not know; the caller records the doubt
         return Reconciled("unknown")
 
