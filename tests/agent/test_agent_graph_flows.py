@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from phylactery_agent.tools.contract import Implementation
 
 from tests.support import agent_counter_tool as counter
 from tests.support.agent_graph import Chat
@@ -297,3 +298,21 @@ async def test_the_window_stays_bounded(chat: Chat) -> None:
         state = await chat.say("haz el pino")
     assert len(state["messages"]) == 20
     assert state["messages"][-1] == {"id": state["reply"]["id"], "role": "assistant", "content": said(state)}
+
+
+async def test_a_request_of_more_steps_than_a_plan_holds_begins_none_of_them(chat: Chat) -> None:
+    state = await chat.say("; ".join(f"repite {number}" for number in range(51)))
+    assert ended(state) == ("suspended", "AWAITING_USER_INPUT")
+    assert "demasiados pasos" in said(state)
+    assert chat.events.of("step") == []
+    assert ended(await chat.say("repite hola")) == ("done", "ANSWERED")
+
+
+async def test_an_output_without_a_form_on_the_wire_gets_one(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def half(_invocation: Any) -> str:
+        return "half \ud83d"
+
+    monkeypatch.setitem(chat.executor._implementations, "count", Implementation(run=half))
+    state = await chat.say("count one")
+    assert said(state).encode() == b"half ?"
+    assert [row.output for row in chat.ledger.rows.values()] == ["half ?"]

@@ -226,3 +226,15 @@ async def test_a_finished_effect_whose_output_memory_took_is_not_run_again(chat:
     state = await chat.go_on()
     assert "ya lo guarda la memoria" in state["reply"]["text"]
     assert counter.counted == ["one"]
+
+
+async def test_an_approval_riskgate_forgot_after_the_effect_loses_no_effect(chat: Chat) -> None:
+    await chat.say(WRITE)
+    await dying(chat, "agent.9", YES)
+    chat.gate.available = False
+    assert ended(await chat.go_on()) == ("suspended", "GATE_UNAVAILABLE")
+    chat.gate.available = True
+    chat.gate.approvals.clear()
+    assert ended(await chat.wake()) == ("done", "ANSWERED")
+    assert written(chat) == "+"
+    assert [(row.state, row.status) for row in chat.ledger.rows.values()] == [("finished", "success")]

@@ -128,6 +128,10 @@ TEXTS: Final[Mapping[str, Mapping[Language, str]]] = {
         "es": "He llegado al límite de llamadas a herramientas de una ejecución ({limit}).",
         "en": "I reached the limit of tool calls in one run ({limit}).",
     },
+    "too_many_steps": {
+        "es": "Son demasiados pasos de una vez; pídeme como mucho {limit}. No he hecho ninguno.",
+        "en": "Those are too many steps at once; ask for at most {limit}. I did none of them.",
+    },
     "nothing_to_do": {"es": "No queda nada por hacer.", "en": "There is nothing left to do."},
     "state_PENDING": {"es": "está pendiente en otro lugar", "en": "is waiting elsewhere"},
     "state_APPROVED": {"es": "ya está aprobada", "en": "is approved already"},

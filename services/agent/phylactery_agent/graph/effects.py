@@ -225,6 +225,7 @@ class Effect:
         return await self._executor.reconcile(self._tool["name"], self._tool["args"], key, self._context.outputs)
 
     async def _finish(self, status: Literal["success", "error"], output: str, code: str) -> ToolResult:
+        output = output.encode("utf-8", "replace").decode()  # half a surrogate pair has no form on the wire
         await self._context.ledger.finish(self._call.tool_call_id, status=status, output=output, error_code=code)
         reach("agent.10")
         return tool_result(self._tool, output=output, error_code=code, **self._approved())

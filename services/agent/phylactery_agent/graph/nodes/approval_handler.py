@@ -89,11 +89,19 @@ async def _refused(state: AgentState, context: TurnContext, error: GateRefusedEr
         return await _by_state(state, context, error.metadata.get("state", "CANCELLED"))
     if error.reason == "APPROVAL_EXPIRED":
         return await _close(state, context, "expired")
+    if error.reason == "APPROVAL_NOT_FOUND" and await _started(state, context):
+        # RiskGate forgot it, so nobody knows how far it came: Tools looks at what became of the effect.
+        return Command(goto="Tools", update={"awaiting_approval": False})
     if error.reason in {"CODE_MISMATCH", "APPROVAL_NOT_FOUND"}:
         return await _close(state, context, "cancelled")
     why = error_text(error.reason, state["language"])
     note = say("approval_refused", state["language"], why=why, approval_id=state["approval_id"])
     return _keep_waiting(state, note)
+
+
+async def _started(state: AgentState, context: TurnContext) -> bool:
+    row = await context.ledger.find(proposal(state)["tool_call_id"])
+    return row is not None and row.state == "started"
 
 
 async def _wrong_id(state: AgentState, context: TurnContext, given: str) -> Outcome:

@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from phylactery_agent.graph.common import emit_step, fingerprint
-from phylactery_agent.graph.state import MAX_TRIES, AgentState, PlannedStep, StepState
+from phylactery_agent.graph.state import MAX_PLAN_STEPS, MAX_TRIES, AgentState, PlannedStep, StepState
 from phylactery_agent.ports import TurnContext
 from phylactery_agent.static.rules import PlannedCall, read_request
 from phylactery_agent.texts import say, shortened, tool_list
@@ -33,6 +33,9 @@ def _plan(state: AgentState) -> dict[str, Any]:
         note = say(
             "unknown", language, clause=shortened(reading.unknown), tools=tool_list(TOOL_REGISTRY.values(), language)
         )
+        return {"plan": [], "steps": {}, "directive": "unknown", "notes": [*state["notes"], note]}
+    if len(reading.clauses) > MAX_PLAN_STEPS:
+        note = say("too_many_steps", state["language"], limit=MAX_PLAN_STEPS)
         return {"plan": [], "steps": {}, "directive": "unknown", "notes": [*state["notes"], note]}
     first = state["budgets"]["step_numbers"] + 1
     plan: list[PlannedStep] = []
