@@ -136,7 +136,7 @@ async def test_a_lease_that_ran_out_is_lost_even_when_nobody_took_it(stores: Sto
     stores.clock.advance(29)
     await stores.leases.renew(claim.lease)
     stores.clock.advance(29)
-    await stores.leases.check(claim.lease)
+    await stores.ledger(claim.lease).check_fence()
     stores.clock.advance(2)
     with pytest.raises(LeaseLostError):
         await stores.leases.renew(claim.lease)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from contextlib import closing
+from typing import Any
 
 import grpc
 import pytest
 from grpc import aio
+from langsmith.utils import get_env_var, tracing_is_enabled
 from phylactery.agent.v1 import chat_pb2, run_pb2, run_pb2_grpc
+from phylactery_agent.graph.nodes import finalizer as finalizer_module
 from phylactery_agent.service.build import build_agent
 from phylactery_agent.settings import AgentSettings
 from phylactery_chassis.errors import StartError
@@ -424,3 +429,38 @@ async def test_a_second_agent_on_the_same_folder_refuses_to_start(system: System
     settings = AgentSettings(data_dir=system.folder / "agent", port=0)
     with pytest.raises(StartError, match="another agent"):
         await build_agent(settings)
+
+
+async def test_the_state_of_ended_runs_does_not_pile_up(system: System, ana: Person) -> None:
+    def kept() -> list[int]:
+        with closing(sqlite3.connect(system.folder / "agent" / "checkpoints.db")) as connection:
+            return [
+                connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in ("checkpoints", "writes")
+            ]
+
+    approval_id, code = approval_of(await ana.say(WRITE))
+    assert min(kept()) > 0
+    await ana.say(f"APROBAR {approval_id} {code}")
+    await ana.say("repite hola", "t2")
+    await system.agent.runner.idle()
+    assert kept() == [0, 0]
+
+
+async def test_a_tracing_variable_of_the_graphs_library_sends_nothing_anywhere(
+    system: System, ana: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LANGSMITH_TRACING", "true")
+    get_env_var.cache_clear()
+    seen: list[bool | str] = []
+    real = finalizer_module.say
+
+    def noted(*args: Any, **params: Any) -> str:
+        seen.append(tracing_is_enabled())
+        return real(*args, **params)
+
+    monkeypatch.setattr(finalizer_module, "say", noted)
+    assert tracing_is_enabled()
+    await ana.say("hola")
+    monkeypatch.undo()
+    get_env_var.cache_clear()
+    assert seen == [False]

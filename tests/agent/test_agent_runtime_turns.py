@@ -6,6 +6,7 @@ The graph here is a stand-in with the compiled graph's two methods: what a real 
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -24,6 +25,7 @@ from phylactery_agent.runtime.delivery import Delivery
 from phylactery_agent.runtime.model import Lease, Owner
 from phylactery_agent.runtime.reporting import ReportingGate
 from phylactery_agent.runtime.runner import Runner
+from phylactery_agent.runtime.runs import Claim
 from phylactery_agent.runtime.seal import Sealer
 from phylactery_agent.runtime.services import TranscriptPage
 from phylactery_agent.runtime.turns import MAX_ATTEMPTS, TurnServer, TurnTools
@@ -116,6 +118,13 @@ class Bench:
         self.sealer = Sealer(b"\x07" * 32)
         self.delivery = Delivery(stores.outbox, self.services, retry_seconds=0.01)
         self.executor = executor
+        self.forgotten: list[str] = []
+        self.disk_full = False
+
+    async def forget_state(self, thread_key: str) -> None:
+        if self.disk_full:
+            raise sqlite3.OperationalError("database or disk is full")
+        self.forgotten.append(thread_key)
 
     def server(self, heartbeat_seconds: float = 10.0) -> TurnServer:
         tools: Any = {
@@ -128,6 +137,7 @@ class Bench:
             "news": self.stores.news,
             "sealer": self.sealer,
             "graph": self.graph,
+            "forget_state": self.forget_state,
             "executor": self.executor,
             "evict_over_chars": 10_000,
         }
@@ -210,6 +220,42 @@ async def test_a_fault_in_the_graph_ends_the_turn_with_an_answer(
     assert "K7Q2M9XD" not in stored.reply_text
 
 
+async def test_a_fault_after_an_effect_began_leaves_it_in_doubt_and_reported(stores: Stores, bench: Bench) -> None:
+    async def fail(_given: Any, context: Any) -> Mapping[str, Any]:
+        await context.ledger.propose(call(), plan_step="s1")
+        await context.ledger.start("c1", execution_id="ex_1", effect_key="k", bound=BOUND)
+        raise RuntimeError("a fault of ours")
+
+    bench.graph.work = fail
+    turn = await stores.accepted()
+    await bench.server().serve(await stores.claimed())
+    assert (await stores.inbox.get(turn.turn_id)).run_reason == "INTERNAL_ERROR"
+    [left] = await stores.runs.tool_calls(turn.run_id)
+    assert (left.state, left.error_code) == ("in_doubt", "RUN_ENDED")
+    await bench.delivery.flush("outcome", T1)
+    assert bench.services.told == [("ex_1", "IN_DOUBT")]
+
+
+@pytest.mark.parametrize(("status", "forgotten"), [("done", [T1]), ("failed", [T1]), ("suspended", [])])
+async def test_the_state_of_a_run_is_kept_exactly_as_long_as_the_run_can_go_on(
+    stores: Stores, bench: Bench, status: str, forgotten: list[str]
+) -> None:
+    async def end(_given: Any, _context: Any) -> Mapping[str, Any]:
+        return {**STATE, "run_status": status}
+
+    bench.graph.work = end
+    await stores.accepted()
+    await bench.server().serve(await stores.claimed())
+    assert bench.forgotten == forgotten
+
+
+async def test_a_state_that_cannot_be_dropped_costs_no_answer(stores: Stores, bench: Bench) -> None:
+    bench.disk_full = True
+    turn = await stores.accepted()
+    await bench.server().serve(await stores.claimed())
+    assert (await stores.inbox.get(turn.turn_id)).run_status == "done"
+
+
 async def test_a_state_that_says_no_ending_is_a_fault_of_ours(stores: Stores, bench: Bench) -> None:
     async def endless(_given: Any, _context: Any) -> Mapping[str, Any]:
         return {**STATE, "run_status": "running"}
@@ -258,6 +304,25 @@ async def test_a_failing_store_makes_the_thread_wait_and_the_turn_is_served_late
             await news.wait()
     await runner.stop()
     assert bench.graph.calls == 2
+
+
+async def test_a_fault_nobody_thought_of_does_not_leave_a_thread_behind(stores: Stores) -> None:
+    served = asyncio.Event()
+    faults = [RuntimeError("a fault of ours")]
+
+    async def serve(claim: Claim) -> None:
+        if faults:
+            raise faults.pop()
+        await stores.end(claim)
+        served.set()
+
+    turn = await stores.accepted()
+    runner = Runner(stores.inbox, stores.runs, serve, holder="me", max_concurrent=2, retry_seconds=0.01)
+    await runner.start()
+    async with asyncio.timeout(10):
+        await served.wait()
+    await runner.stop()
+    assert (await stores.inbox.get(turn.turn_id)).handled
 
 
 async def test_threads_are_served_side_by_side_up_to_the_bound(stores: Stores, bench: Bench) -> None:
@@ -326,6 +391,45 @@ async def test_the_outbox_is_delivered_in_order_once_the_other_side_is_back(stor
     await bench.services.heard_all.wait()
     delivering.cancel()
     assert [text for _, text in bench.services.told] == ["m0", "listo", "m1", "listo", "m2", "listo"]
+
+
+async def test_a_lane_that_cannot_be_delivered_at_all_holds_up_no_other(
+    stores: Stores, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = bench.services.append
+
+    async def append(thread_id: str, run_id: str, messages: Sequence[Mapping[str, Any]]) -> None:
+        if thread_id == "t1":
+            raise ValueError("no form on the wire")
+        await real(thread_id, run_id, messages)
+
+    monkeypatch.setattr(bench.services, "append", append)
+    for thread_id in ("t1", "t2"):
+        await stores.accepted(f"request-{thread_id}", thread_id=thread_id)
+        await stores.end(await stores.claimed(thread_id))
+    assert await bench.delivery.flush_all() is False
+    assert bench.services.told == [("t2", "hola"), ("t2", "listo")]
+
+
+async def test_the_watcher_outlives_a_fault(stores: Stores, bench: Bench) -> None:
+    woken = asyncio.Event()
+    watcher = ApprovalWatcher(stores.runs, stores.inbox, bench.services, lambda _key: woken.set(), interval_seconds=0)
+    await stores.accepted()
+    await stores.end(await stores.claimed(), "suspended", approval_id="ap_1")
+    faults = [ValueError("a state of tomorrow")]
+    real = bench.services.get_approval
+
+    async def get_approval(approval_id: str) -> ApprovalInfo:
+        if faults:
+            raise faults.pop()
+        return await real(approval_id)
+
+    bench.services.get_approval = get_approval  # type: ignore[method-assign]
+    bench.services.approval_state = "APPROVED"
+    watching = asyncio.create_task(watcher.run())
+    async with asyncio.timeout(10):
+        await woken.wait()
+    watching.cancel()
 
 
 async def test_the_watcher_leaves_a_run_alone_that_suspended_itself_again(stores: Stores, bench: Bench) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from phylactery_chassis.crashpoints import reach
-from phylactery_chassis.errors import Unavailable
 from phylactery_chassis.logs import get_logger
 
 from phylactery_agent.ports import GateRefusedError, GateUnavailableError
@@ -60,8 +59,8 @@ class ApprovalWatcher:
             await asyncio.sleep(self._interval_seconds)
             try:
                 await self.poll_once()
-            except Unavailable as error:
-                _log.warning("approvals not polled", reason=error.reason)
+            except Exception as error:  # noqa: BLE001 - the next poll may work; without one no run would wake again
+                _log.warning("approvals not polled", error=type(error).__name__)
 
     def _due(self, run: StoredRun) -> bool:
         """Says whether a run may be asked about: one that was woken and suspended itself again waits ever longer."""

@@ -11,13 +11,11 @@ from phylactery_chassis.crashpoints import reach
 from phylactery_chassis.errors import Unavailable
 from phylactery_chassis.logs import get_logger
 
-from phylactery_agent.ports import GateRefusedError, GateUnavailableError, MemoryRefusedError, MemoryUnavailableError
+from phylactery_agent.ports import GateRefusedError, MemoryRefusedError
 from phylactery_agent.runtime.outbox import OutboxKind, OutboxStore, Parcel
 from phylactery_agent.runtime.services import Services
 
 _log = get_logger("outbox")
-
-_LATER = (GateUnavailableError, MemoryUnavailableError, Unavailable)
 
 
 class Delivery:
@@ -49,7 +47,7 @@ class Delivery:
         for kind, thread_key in await self._store.lanes():
             try:
                 await self.flush(kind, thread_key)
-            except _LATER as error:
+            except Exception as error:  # noqa: BLE001 - one lane's fault, ours included, must not end delivery
                 complete = False
                 _log.info("delivery waits", kind=kind, error=type(error).__name__)
         return complete

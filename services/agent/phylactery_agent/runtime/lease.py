@@ -34,7 +34,7 @@ def lease_until(now_us: int) -> int:
 
 
 class Leases:
-    """Renews and checks leases."""
+    """Renews leases."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database, self._clock = database, clock
@@ -51,8 +51,3 @@ class Leases:
             )
 
         await self._database.write(work)
-
-    async def check(self, lease: Lease) -> None:
-        """Raises LeaseLostError unless the lease holds; goes through the writer, behind whatever took it away."""
-        clock = self._clock
-        await self._database.write(lambda connection: require_lease(connection, lease, clock.now_us()))

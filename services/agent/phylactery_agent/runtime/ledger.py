@@ -180,6 +180,19 @@ class SqlLedger:
         return await self._database.write(guarded)
 
 
+def close_open_effects(connection: Connection, lease: Lease, now: int) -> None:
+    """Marks in doubt what an ending run started and never finished: a fault of ours must not lose an effect."""
+    query = sa.select(TOOL_CALLS).where(TOOL_CALLS.c.run_id == lease.run_id, TOOL_CALLS.c.state == "started")
+    for row in connection.execute(query).all():
+        values = {"error_code": "RUN_ENDED"}
+        connection.execute(
+            sa.update(TOOL_CALLS)
+            .where(TOOL_CALLS.c.run_id == lease.run_id, TOOL_CALLS.c.tool_call_id == row.tool_call_id)
+            .values(state="in_doubt", fence=lease.fence, updated_us=now, **values)
+        )
+        queue_outcome(connection, lease, _report(row.execution_id, "IN_DOUBT", values), now_us=now)
+
+
 def _report(execution_id: str, outcome: str, values: dict[str, Any]) -> dict[str, Any]:
     output = values.get("output")
     return {

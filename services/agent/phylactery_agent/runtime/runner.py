@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import sqlite3
 
-from phylactery_chassis.errors import Unavailable
 from phylactery_chassis.logs import get_logger
 
-from phylactery_agent.ports import LeaseLostError
 from phylactery_agent.runtime.inbox import InboxStore
 from phylactery_agent.runtime.runs import RunStore
 from phylactery_agent.runtime.turns import ServeTurn
 
 _log = get_logger("runner")
-
-_INTERRUPTED = (LeaseLostError, Unavailable, sqlite3.Error)
 
 
 class Runner:
@@ -82,7 +77,7 @@ class Runner:
                 self._dirty.discard(thread_key)
                 while await self._serve_next(thread_key):
                     pass
-        except _INTERRUPTED as error:
+        except Exception as error:  # noqa: BLE001 - whatever it was, the thread's turns must not wait for ever
             _log.warning("thread waits", thread=thread_key, error=type(error).__name__)
             self._later(thread_key)
         finally:

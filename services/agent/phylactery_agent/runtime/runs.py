@@ -17,6 +17,7 @@ from phylactery_agent.ports import LeaseLostError
 from phylactery_agent.runtime.events import append_event
 from phylactery_agent.runtime.inbox import insert_run, turn_of
 from phylactery_agent.runtime.lease import lease_until, require_lease
+from phylactery_agent.runtime.ledger import close_open_effects
 from phylactery_agent.runtime.model import Ending, Lease, Owner, StoredRun, StoredToolCall, StoredTurn
 from phylactery_agent.runtime.outbox import queue_transcript
 from phylactery_agent.runtime.schema import ACTIVE, INBOX, RUNS, TOOL_CALLS, to_bytes
@@ -205,6 +206,8 @@ def _take(connection: Connection, turn: StoredTurn, active: Row[Any], holder: st
 
 def _end(connection: Connection, lease: Lease, turn: StoredTurn, ending: Ending, now: int) -> None:
     require_lease(connection, lease, now)
+    if ending.status not in ACTIVE:
+        close_open_effects(connection, lease, now)
     if ending.reply_text:
         message = {"message_id": ending.reply_id, "text": ending.reply_text}
         append_event(connection, lease, "message", message, once="message", now_us=now)

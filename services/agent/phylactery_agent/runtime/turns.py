@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast, get_args
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphRecursionError
+from langsmith import tracing_context
 from phylactery_chassis import semconv, telemetry
 from phylactery_chassis.clock import Clock
 from phylactery_chassis.database import Database
@@ -66,6 +67,8 @@ class TurnTools:
     news: ThreadNews
     sealer: Sealer
     graph: SecuredGraph
+    forget_state: Callable[[str], Awaitable[None]]
+    """Drops every checkpoint of a thread."""
     executor: Executor
     evict_over_chars: int
 
@@ -108,6 +111,15 @@ class TurnServer:
             await self._t.runs.end_turn(claim.lease, claim.turn, ending)
         self._t.news.tell(claim.lease.thread_key)
         self._t.delivery.wake()
+        if ending.status != "suspended":
+            await self._forget(claim.lease)
+
+    async def _forget(self, lease: Lease) -> None:
+        """Drops the state of a run that ended: the next one begins with every field reset, and these only pile up."""
+        try:
+            await self._t.forget_state(lease.thread_key)
+        except sqlite3.Error as error:
+            _log.warning("a run's state was not dropped", run_id=lease.run_id, error=type(error).__name__)
 
     async def _under_lease(self, lease: Lease, work: Coroutine[Any, Any, T]) -> T:
         """Runs work while the lease is renewed beside it; a lost lease stops it at once."""
@@ -168,8 +180,9 @@ class TurnServer:
             turn = self._turn(claim, heard, await self._hydrate(claim))
             given = reentry_input(turn) if claim.turn.resumed else new_run_input(turn)
         entered = cast("AgentState | None", given)  # LangGraph takes any part of the state
-        state = await graph.ainvoke(entered, config, context=self._context(claim, heard, events), durability="sync")
-        return dict(state)
+        context = self._context(claim, heard, events)
+        with tracing_context(enabled=False):  # LANGSMITH_TRACING in the environment would send every argument away
+            return dict(await graph.ainvoke(entered, config, context=context, durability="sync"))
 
     async def _hydrate(self, claim: Claim) -> Sequence[Mapping[str, str]]:
         """Answers the conversation window, oldest first, with every earlier turn of the thread in it."""

@@ -115,6 +115,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
             news=news,
             sealer=sealer,
             graph=build_secured(saver),
+            forget_state=saver.adelete_thread,
             executor=executor,
             evict_over_chars=settings.evict_over_chars,
         )
