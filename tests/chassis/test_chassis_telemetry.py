@@ -16,7 +16,9 @@ import grpc
 import pytest
 from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2, metrics_service_pb2_grpc
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2, trace_service_pb2_grpc
+from opentelemetry.sdk.trace import ReadableSpan
 from phylactery.memory.v1 import memory_pb2, memory_pb2_grpc
+from phylactery_chassis import telemetry
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT = "00f067aa0ba902b7"
@@ -94,3 +96,29 @@ def test_a_call_is_told_to_the_collector_and_to_the_file_under_the_callers_trace
     assert (written["trace_id"], written["parent_id"]) == (TRACE, PARENT)
     assert SECRET.encode() not in servicer.raw
     assert SECRET not in content + log
+
+
+def test_the_span_file_stays_open_and_is_begun_again_where_it_was_removed_set_aside_or_closed(
+    tmp_path: Path, monkeypatch
+):
+    path = tmp_path / "spans" / "x.jsonl"
+    exporter = telemetry.FileSpanExporter(path, "x")
+
+    def export(name: str) -> list[str]:
+        assert exporter.export([ReadableSpan(name)]).name == "SUCCESS"
+        return [json.loads(line)["name"] for line in path.read_text().splitlines()]
+
+    assert export("a") == ["a"]
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", lambda *_args: pytest.fail("opened once more"))
+        assert export("b") == ["a", "b"]
+    path.unlink()
+    assert export("c") == ["c"]
+    monkeypatch.setattr(telemetry, "_MAX_FILE_BYTES", 1)
+    assert export("d") == ["d"]
+    assert json.loads((tmp_path / "spans" / "x.jsonl.1").read_text())["name"] == "c"
+    path.unlink()
+    assert export("e") == ["e"]
+    exporter.shutdown()
+    monkeypatch.setattr(telemetry, "_MAX_FILE_BYTES", 1_000_000)
+    assert export("f") == ["e", "f"]

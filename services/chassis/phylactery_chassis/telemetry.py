@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from opentelemetry import context as otel_context
@@ -35,24 +36,41 @@ class FileSpanExporter(SpanExporter):
     def __init__(self, path: Path, service: str) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._path, self._service = path, service
+        self._descriptor: int | None = None
+        self._lock = threading.Lock()
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         """Writes spans with a single append, so lines of several writers never mix."""
         lines = "".join(json.dumps(self._line(span), ensure_ascii=False) + "\n" for span in spans)
         try:
-            self._roll()
-            descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-            try:
-                os.write(descriptor, lines.encode())
-            finally:
-                os.close(descriptor)
+            with self._lock:
+                os.write(self._opened(), lines.encode())
         except OSError:
             return SpanExportResult.FAILURE
         return SpanExportResult.SUCCESS
 
-    def _roll(self) -> None:
-        if self._path.exists() and self._path.stat().st_size > _MAX_FILE_BYTES:
-            self._path.replace(self._path.with_suffix(self._path.suffix + ".1"))
+    def shutdown(self) -> None:
+        """Closes the file; a later span opens it again."""
+        with self._lock:
+            self._close()
+
+    def _opened(self) -> int:
+        """Answers the file, kept open between spans; one that somebody removed is begun again."""
+        if self._descriptor is not None:
+            now = os.fstat(self._descriptor)
+            if now.st_size > _MAX_FILE_BYTES:
+                with suppress(FileNotFoundError):
+                    self._path.replace(self._path.with_suffix(self._path.suffix + ".1"))
+            if now.st_size > _MAX_FILE_BYTES or not now.st_nlink:
+                self._close()
+        if self._descriptor is None:
+            self._descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        return self._descriptor
+
+    def _close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
 
     def _line(self, span: ReadableSpan) -> Mapping[str, object]:
         own = span.get_span_context()
