@@ -312,3 +312,26 @@ async def test_a_stricter_policy_wins_over_an_approval_that_stands(make_gate, bu
     answer = await again.person("ana").evaluate(approval=approval.id)
     assert (answer.decision, answer.permit) == (types_pb2.DECISION_BLOCKED, "")
     assert answer.bundle_revision == 2
+
+
+async def test_an_approval_given_under_a_weaker_class_of_the_same_name_does_not_count(
+    make_gate, bundle_with, call, refused
+):
+    gate = await make_gate()
+    approval = (await gate.person("ana").evaluate(call("pay", '{"to":"x"}'))).approval
+    assert (await gate.person("carla").approve(approval)).state == APPROVED
+    permit = (await gate.person("ana").evaluate(call("pay", '{"to":"x"}'), approval=approval.id)).permit
+    other = (await gate.person("ana").evaluate(call("pay", '{"to":"x"}', "c2"))).approval
+    await gate.person("carla").approve(other)
+    await gate.stop()
+    classes = [
+        {"name": "self", "approvers": 1, "who": "requester"},
+        {"name": "peer", "approvers": 2, "who": "not_requester"},
+        {"name": "dual", "approvers": 2, "who": "not_requester"},
+    ]
+    again = await make_gate(bundle=bundle_with(classes=classes, revision=2))
+    answer = await again.person("ana").evaluate(call("pay", '{"to":"x"}', "c2"), approval=other.id)
+    assert (answer.decision, answer.permit) == (types_pb2.DECISION_AUTH_REQUIRED, "")
+    refusal = await refused(again.person("ana").redeem(permit, call("pay", '{"to":"x"}')))
+    assert refusal.reason == "POLICY_CHANGED"
+    assert again.count("redemptions") == 0

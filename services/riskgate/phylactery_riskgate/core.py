@@ -108,6 +108,16 @@ class Core:
         show_code = mine and not listed and approval.state is ApprovalState.PENDING
         return ApprovalSeen(approval, arguments, self.code_of(approval) if show_code else "")
 
+    def satisfied_by(self, approval: Approval | None) -> frozenset[str]:
+        """Answers the class an approval satisfies: none where the bundle of today asks it of others, or of more."""
+        if approval is None:
+            return frozenset()
+        return frozenset(
+            one.name
+            for one in self.engine.bundle.classes
+            if (one.name, one.who) == (approval.approval_class, approval.who) and one.approvers <= approval.approvers
+        )
+
     def code_of(self, approval: Approval) -> str:
         """Computes the code that answers an approval."""
         return approval_code(

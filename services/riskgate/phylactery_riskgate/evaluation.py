@@ -98,7 +98,7 @@ class Evaluation:
                 lambda connection: approval_rows.find_approval(connection, who.tenant, asked.approval_id)
             )
             if approval is not None and approval.requester == who.subject:
-                approved = frozenset({approval.approval_class})
+                approved = self._core.satisfied_by(approval)
         question = self._decide(who, asked, approved)
         work = self._with_approval if asked.approval_id else self._without_approval
         stored = await self._core.write(lambda connection: work(connection, question))

@@ -138,7 +138,7 @@ class Redemptions:
         if found is None:
             raise _refuse("PERMIT_INVALID", "id", "the permit belongs to no decision that is known here")
         decision, plan_step, approval = found
-        approved = frozenset({approval.approval_class}) if approval else frozenset[str]()
+        approved = self._core.satisfied_by(approval)
         call, site = raw_call(asked.call), CallSite(asked.thread_id, asked.run_id, plan_step)
         verdict = self._core.engine.decide(call, caller_of(who), site, approved=approved)
         return _Attempt(who, asked, claims, decision, verdict, fingerprint(call, verdict), self._core.clock.now_us())
