@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from phylactery_chassis import logs
 from phylactery_chassis.database import Database
 from phylactery_chassis.errors import FailedPrecondition, Unavailable
 from phylactery_chassis.migrations import SchemaError
@@ -105,6 +106,25 @@ async def test_a_full_disk_is_unavailable_and_nothing_changed_and_it_recovers(db
     assert await db.probe()
     await db.write(lambda c: (c.exec_driver_sql("PRAGMA max_page_count=1000000"), c.execute(big))[1].rowcount)
     assert await db.read(count) == 1
+
+
+async def test_a_failing_commit_answers_every_waiter_even_where_it_cannot_be_logged(db: Database, monkeypatch):
+    def fail(_connection: sa.Connection) -> None:
+        raise sa.exc.OperationalError("", None, sqlite3.OperationalError("disk I/O error"))
+
+    class FullDisk:
+        def write(self, _text: str) -> int:
+            raise OSError(28, "No space left on device")
+
+        def flush(self) -> None:
+            raise OSError(28, "No space left on device")
+
+    logs.configure("test")
+    with monkeypatch.context() as patch:
+        patch.setattr("sys.stderr", FullDisk())
+        answers = asyncio.gather(*(db.write(fail) for _ in range(3)), return_exceptions=True)
+        assert [type(one) for one in await asyncio.wait_for(answers, 10)] == [Unavailable] * 3
+    assert await db.write(insert(1)) == 1
 
 
 async def test_after_close_a_write_is_unavailable_instead_of_hanging(db: Database):

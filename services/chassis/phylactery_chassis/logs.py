@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
 from collections.abc import MutableMapping
@@ -15,13 +16,19 @@ _FORBIDDEN = ("code", "token", "authorization", "permit", "arguments", "args", "
 
 
 class _StandardError:
-    """Standard error as it is when a line is written: a test or a supervisor may have replaced it since."""
+    """Standard error as it is when a line is written: a test or a supervisor may have replaced it since.
+
+    A line that cannot be written (a full disk, a pipe nobody reads) is lost: it must not fail the call it tells about.
+    """
 
     def write(self, text: str) -> int:
-        return sys.stderr.write(text)
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write(text)
+        return len(text)
 
     def flush(self) -> None:
-        sys.stderr.flush()
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.flush()
 
 
 def _redact(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
