@@ -46,7 +46,7 @@ def test_an_identifier_is_1_to_128_plain_characters(bad: str):
         parse(Request, {"thread_id": bad})
 
 
-@given(st.integers(0, 2**62), st.text(max_size=40))
+@given(st.integers(0, 2**62), st.text(st.characters(categories=["L", "N", "P", "S"]), max_size=40))
 def test_a_page_token_comes_back_as_it_was(number: int, text: str):
     assert decode_token(encode_token(number, text), int, str) == (number, text)
 
@@ -64,6 +64,12 @@ def test_any_other_page_token_is_a_typed_error_or_a_position(token: str):
 def test_a_page_token_of_another_shape_is_refused():
     with pytest.raises(InvalidArgument):
         decode_token(encode_token("text"), int)
+
+
+@pytest.mark.parametrize("position", [(2**63, "x"), (-(2**70), "x"), (1, "\ud800"), (1, "a\0b")])
+def test_a_forged_page_token_no_store_can_compare_with_is_refused(position: tuple[int, str]):
+    with pytest.raises(InvalidArgument):
+        decode_token(encode_token(*position), int, str)
 
 
 @given(st.integers(0, 4_000_000_000_000_000))
@@ -92,6 +98,10 @@ def test_ids_carry_a_prefix_and_128_bits_and_never_repeat():
         ("tokens:\n  - {hash: plain, subject: a, tenant: t, roles: [caller]}", "tokens.0.hash"),
         (f"tokens:\n  - {{hash: '{token_hash('x')}', subject: a, tenant: t, roles: [king]}}", "roles"),
         (f"tokens:\n  - {{hash: '{token_hash('x')}', subject: a, tenant: '*', roles: [caller]}}", "delegate"),
+        (
+            "tokens:" + f"\n  - {{hash: '{token_hash('x')}', subject: a, tenant: t, roles: [caller]}}" * 2,
+            r"tokens\.1\.hash",
+        ),
     ],
 )
 def test_a_bad_tokens_file_says_where_and_shows_no_hash(tmp_path: Path, content: str, says: str):
@@ -161,6 +171,20 @@ def test_a_log_line_withholds_what_must_not_be_written(capsys):
     line = json.loads(capsys.readouterr().err)
     assert line["other"] == "fine"
     assert line["code"] == line["token"] == "«withheld»"
+
+
+@pytest.mark.parametrize("fault", [OSError(28, "No space left on device"), ValueError("I/O operation on closed file")])
+def test_a_log_line_that_cannot_be_written_fails_nothing(monkeypatch, fault: Exception):
+    class Full:
+        def write(self, _text: str) -> int:
+            raise fault
+
+        def flush(self) -> None:
+            raise fault
+
+    logs.configure("test")
+    monkeypatch.setattr("sys.stderr", Full())
+    logs.get_logger("x").info("said")
 
 
 def test_a_crash_point_does_nothing_without_a_hook_and_calls_it_with_one():

@@ -188,6 +188,10 @@ class TokenAuthenticator:
             first = error.errors(include_input=False)[0]
             where = ".".join(str(part) for part in first["loc"])
             raise TokensFileError(f"{path}: {where or 'file'}: {first['msg']}") from None
+        hashes = [entry.hash for entry in parsed.tokens]
+        for index, one in enumerate(hashes):
+            if one in hashes[:index]:
+                raise TokensFileError(f"{path}: tokens.{index}.hash: stands twice; a token is one identity's")
         self._by_hash = {
             entry.hash: Principal(
                 subject=entry.subject,

@@ -9,6 +9,8 @@ import json
 from phylactery_chassis.errors import InvalidArgument, Violation
 
 _MAX_TOKEN = 1_000
+_MAX_INTEGER = 2**63 - 1
+"""What a database column holds."""
 
 
 def encode_token(*parts: int | str) -> str:
@@ -30,6 +32,7 @@ def decode_token(token: str, *types: type) -> tuple[int | str, ...]:
         or (types and len(parts) != len(types))
         or not all(type(part) in (types or (int, str)) for part in parts)
         or any(type(part) is not wanted for part, wanted in zip(parts, types, strict=False))
+        or not all(_storable(part) for part in parts)
     ):
         raise InvalidArgument(
             "INVALID_REQUEST",
@@ -37,3 +40,8 @@ def decode_token(token: str, *types: type) -> tuple[int | str, ...]:
             violations=[Violation("page_token", "not a token of this list")],
         )
     return tuple(parts)
+
+
+def _storable(part: int | str) -> bool:
+    """Says whether a query can compare with it: a forged position must not become a fault of the store."""
+    return part.isprintable() if isinstance(part, str) else abs(part) <= _MAX_INTEGER
