@@ -159,7 +159,7 @@ def test_migrating_twice_changes_nothing(db: Database, package: str):
 
 def test_an_old_schema_is_refused_when_it_may_not_be_migrated(tmp_path: Path, package: str):
     database = Database(f"sqlite:///{tmp_path / 'old.db'}")
-    with pytest.raises(SchemaError, match="run its migrate first"):
+    with pytest.raises(SchemaError, match=rf"python -m {package} migrate"):
         database.migrate(package, apply=False)
     database.close()
 

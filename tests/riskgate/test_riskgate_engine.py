@@ -145,7 +145,9 @@ def test_another_schema_than_the_catalog_s_is_a_schema_mismatch(default: Bundle,
 
 def test_the_facts_hold_no_argument_value(engine: DecisionEngine) -> None:
     verdict = decide(engine, "write_file", {"path": "a-secret-name.pem", "content": "a secret text"})
-    assert verdict.facts["context"] == {"derived": {"path": {"absolute": "boolean", "hidden": "boolean", "suffixes": "set of 1"}}}
+    assert verdict.facts["context"] == {
+        "derived": {"path": {"absolute": "boolean", "hidden": "boolean", "suffixes": "set of 1"}}
+    }
     assert "secret" not in repr(verdict.facts)
 
 

@@ -34,8 +34,8 @@ def hook(name):
     if name == point:
         os.kill(os.getpid(), signal.SIGKILL)
 crashpoints.install(hook)
-from phylactery_riskgate.__main__ import main
-main()
+from phylactery_riskgate.__main__ import serve
+serve()
 """
 
 

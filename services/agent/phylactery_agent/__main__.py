@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from phylactery_chassis.server import run
+from phylactery_chassis import server
 
 from phylactery_agent.service.build import build
 from phylactery_agent.settings import AgentSettings
 
 
 def main() -> None:
-    """Runs until SIGINT or SIGTERM; whatever keeps it from starting is one sentence and exit code 2."""
-    run(AgentSettings, build)
+    """Serves until SIGINT or SIGTERM, or migrates where told to; a fault is one sentence and exit code 2."""
+    server.main(AgentSettings, build)
 
 
 if __name__ == "__main__":

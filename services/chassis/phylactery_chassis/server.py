@@ -21,6 +21,7 @@ from grpc_health.v1.health import aio as health_aio
 from grpc_reflection.v1alpha import reflection, reflection_pb2
 
 from phylactery_chassis import logs, telemetry
+from phylactery_chassis.database import Database
 from phylactery_chassis.errors import DomainError, StartError
 from phylactery_chassis.identity import Authenticator, LoopbackAuthenticator, TokenAuthenticator, TokensFileError
 from phylactery_chassis.interceptor import ServerInterceptor
@@ -195,7 +196,7 @@ def run(kind: type[Settings], build: Callable[[Settings], Awaitable[Service]], *
     options are settings that go before the environment. Whatever keeps the service from starting is one sentence on
     standard error, which names the variable or the file at fault, and exit code 2.
     """
-    try:
+    with _one_sentence(kind):
         with _as_start_errors(kind):
             settings = load(kind, **options)
             settings.prepare()
@@ -205,6 +206,41 @@ def run(kind: type[Settings], build: Callable[[Settings], Awaitable[Service]], *
             asyncio.run(_run(build, settings))
         finally:
             end_telemetry()
+
+
+def migrate(kind: type[Settings], **options: Any) -> None:
+    """Brings the service's database to this program's schema: what `python -m phylactery_<service> migrate` does.
+
+    SQLite is migrated at every start; PostgreSQL only here, so that no replica changes a schema others still use.
+    """
+    with _one_sentence(kind), _as_start_errors(kind):
+        settings = load(kind, **options)
+        settings.prepare()
+        database = Database(settings.url)
+        try:
+            database.migrate(f"phylactery_{settings.service}")
+        finally:
+            database.close()
+    sys.stdout.write(f"{kind.service}: the schema is up to date\n")
+
+
+def main(kind: type[Settings], build: Callable[[Settings], Awaitable[Service]]) -> None:
+    """Does what `python -m phylactery_<service>` says: nothing more runs the service, `migrate` its migrations."""
+    match sys.argv[1:]:
+        case []:
+            run(kind, build)
+        case ["migrate"]:
+            migrate(kind)
+        case _:
+            sys.stderr.write(f"usage: python -m phylactery_{kind.service} [migrate]\n")
+            raise SystemExit(2)
+
+
+@contextlib.contextmanager
+def _one_sentence(kind: type[ServiceSettings]) -> Iterator[None]:
+    """Ends the process with one sentence and exit code 2 where it cannot start."""
+    try:
+        yield
     except StartError as error:
         sys.stderr.write(f"{kind.service}: {' '.join(str(error).split())}\n")
         raise SystemExit(2) from None

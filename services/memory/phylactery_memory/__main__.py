@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from phylactery_chassis.server import run
+from phylactery_chassis import server
 
 from phylactery_memory.service import build
 from phylactery_memory.settings import MemorySettings
 
 
 def main() -> None:
-    """Runs until SIGINT or SIGTERM; whatever keeps it from starting is one sentence and exit code 2."""
-    run(MemorySettings, build)
+    """Serves until SIGINT or SIGTERM, or migrates where told to; a fault is one sentence and exit code 2."""
+    server.main(MemorySettings, build)
 
 
 if __name__ == "__main__":

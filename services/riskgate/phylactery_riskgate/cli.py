@@ -10,10 +10,11 @@ from typing import Annotated, Any
 import typer
 from phylactery_chassis.database import Database
 from phylactery_chassis.errors import DomainError
+from phylactery_chassis.server import migrate as migrate_database
 from phylactery_chassis.settings import explain
 from pydantic import ValidationError
 
-from phylactery_riskgate.__main__ import main as serve_forever
+from phylactery_riskgate.__main__ import serve as serve_forever
 from phylactery_riskgate.audit_export import ExportError, export_log, verify_export
 from phylactery_riskgate.checkpoint import NoteError, Verifier
 from phylactery_riskgate.domain.bundle import Bundle, BundleError, load_bundle
@@ -51,6 +52,12 @@ def serve(
 ) -> None:
     """Serves until it is stopped. Every other setting comes from RISKGATE_… variables."""
     serve_forever(**_given(bundle=bundle, data_dir=data_dir, host=host, port=port))
+
+
+@app.command()
+def migrate() -> None:
+    """Brings the database to this version's schema. SQLite does so at every start; PostgreSQL only here."""
+    migrate_database(RiskGateSettings)
 
 
 @audit.command("export")

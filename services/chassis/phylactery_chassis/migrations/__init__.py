@@ -44,7 +44,9 @@ def upgrade(engine: Engine, package: str, *, apply: bool) -> None:
                 "start the newer program, or restore a backup of the older data"
             )
         if not apply:
-            raise SchemaError(f"the database of {package} is at revision {current}, not {head}; run its migrate first")
+            raise SchemaError(
+                f"the database of {package} is at revision {current}, not {head}; run: python -m {package} migrate"
+            )
         config.attributes.update(connection=connection, version_table=table)
         command.upgrade(config, "head")
 
