@@ -335,3 +335,12 @@ async def test_an_approval_given_under_a_weaker_class_of_the_same_name_does_not_
     refusal = await refused(again.person("ana").redeem(permit, call("pay", '{"to":"x"}')))
     assert refusal.reason == "POLICY_CHANGED"
     assert again.count("redemptions") == 0
+
+
+async def test_wrong_codes_of_somebody_else_do_not_close_the_requesters_approval(gate, ana, refused):
+    approval = (await ana.evaluate()).approval
+    for _ in range(6):
+        refusal = await refused(gate.person("carla").approve(approval, code="WRONG"))
+        assert refusal.reason == "NOT_ELIGIBLE"
+    assert (await ana.get(approval.id)).attempts_left == 5
+    assert (await ana.approve(approval)).state == APPROVED

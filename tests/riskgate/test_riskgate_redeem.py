@@ -197,3 +197,24 @@ async def test_receipts_without_an_outcome_can_be_found(gate, ana, call):
     missing = await gate.riskgate.without_outcome("acme", older_than_seconds=60)
     assert [found.execution_id for found in missing] == ["execution-1"]
     assert await gate.riskgate.without_outcome("zeta", older_than_seconds=60) == []
+
+
+async def test_a_permit_for_an_earlier_contract_of_the_tool_is_worthless(make_gate, bundle_with, call, refused):
+    gate = await make_gate()
+    permit = (await gate.person("ana").evaluate(call(*READ))).permit
+    await gate.stop()
+    bundle = bundle_with(revision=2)
+    tools = bundle / "tools.yaml"
+    tools.write_text(tools.read_text().replace("timeout_seconds: 10", "timeout_seconds: 11"))
+    again = await make_gate(bundle=bundle)
+    refusal = await refused(again.person("ana").redeem(permit, call(*READ)))
+    assert (refusal.reason, refusal.metadata["factor"]) == ("PERMIT_INVALID", "tool_version")
+    assert again.count("redemptions") == 0
+
+
+async def test_the_same_execution_gets_no_receipt_for_other_arguments(gate, ana, call, refused):
+    permit = (await ana.evaluate(call(*READ))).permit
+    await ana.redeem(permit, call(*READ))
+    refusal = await refused(ana.redeem(permit, call(READ[0], '{"path":"other.txt"}')))
+    assert (refusal.reason, refusal.metadata["factor"]) == ("ARGS_MISMATCH", "argument_hash")
+    assert gate.count("redemptions") == 1
