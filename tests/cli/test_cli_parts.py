@@ -13,11 +13,14 @@ from hypothesis import strategies as st
 from phylactery.agent.v1 import event_pb2
 from phylactery_chassis.identity import TokenAuthenticator
 from phylactery_cli import texts as texts_module
+from phylactery_cli.chat import Chat
+from phylactery_cli.demo.play import play
 from phylactery_cli.main import app
 from phylactery_cli.render import EventPrinter
-from phylactery_cli.terminal import printable
+from phylactery_cli.terminal import plain_console, printable
 from phylactery_cli.texts import Texts, preferred_language
 from phylactery_cli.traces import read_spans, spans_of, trace_tree
+from phylactery_client import PhylacteryClient
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -49,7 +52,7 @@ def test_the_language_follows_the_locale(monkeypatch, locale: str, language: str
 
 def shown(*events: event_pb2.Event) -> str:
     out = io.StringIO()
-    printer = EventPrinter(Console(file=out, width=100), Texts("en"))
+    printer = EventPrinter(plain_console(file=out, width=100), Texts("en"))
     for event in events:
         printer.show(event)
     return out.getvalue()
@@ -64,6 +67,48 @@ def test_an_approval_is_set_apart_and_its_arguments_cannot_paint_the_screen():
     assert "APPROVE ap_aaaaaa ABCDEFGHIJ" in out
     assert "\x1b" not in out
     assert "\\u001b" in out
+
+
+def test_what_a_model_names_can_neither_style_the_approval_nor_add_a_line_to_it():
+    asked = event_pb2.ApprovalRequired(approval_id="ap_aaaaaa", tool="write_file", risk="[/nothing]")
+    asked.arguments.add(path="/[conceal]to", display='"ana"\nrisk  low :smile:', control=True)
+    out = shown(event_pb2.Event(approval_required=asked))
+    assert "/[conceal]to" in out
+    assert "[/nothing]" in out
+    assert '"ana"\\nrisk  low :smile:' in out
+
+
+def test_a_note_about_an_event_stays_one_line():
+    step = event_pb2.Step(description="read a\n  · riskgate ALLOW", status="running")
+    tool = event_pb2.ToolProposed(tool="t\x1b[2J\nb")
+    for event in (event_pb2.Event(step=step), event_pb2.Event(tool_proposed=tool)):
+        assert shown(event).count("\n") == 1
+        assert "\x1b" not in shown(event)
+
+
+async def conversation(*typed: str) -> str:
+    """Types into a chat with an agent that is not there, and answers what was printed."""
+    out = io.StringIO()
+    target = "127.0.0.1:1"
+    async with PhylacteryClient(target, timeout=10) as client:
+        console = plain_console(file=out, width=200)
+        chat = Chat(client, console, Texts("en"), target=target, thread_id="t", data_dir=None)
+        chat._printer.last_run_id = "run_of_before"
+        for line in typed:
+            await chat._obey(line)
+    return out.getvalue()
+
+
+async def test_a_command_nobody_knows_is_quoted_as_it_was_typed():
+    assert "No such command: /[/x]." in await conversation("/[/x]")
+    assert "No such command: /[bold]y." in await conversation("/[bold]y")
+
+
+@pytest.mark.parametrize("typed", ["/trace", "hello"])
+async def test_an_agent_that_is_away_is_told_in_a_sentence_and_the_chat_goes_on(typed: str):
+    assert await conversation(typed) == (
+        "The agent does not answer at 127.0.0.1:1. Is it running? phylactery up starts it.\n"
+    )
 
 
 def test_an_approval_of_another_class_says_where_it_is_answered():
@@ -149,3 +194,30 @@ def test_a_damaged_tokens_file_is_named_and_left_as_it_was(tmp_path: Path, conte
     assert "phy_" not in done.stdout
     assert path.read_text() == content
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_tokens_file_that_cannot_be_written_is_named(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    done = add_token(tmp_path / "file" / "tokens.yaml")
+    assert done.exit_code == 1
+    assert f"{tmp_path / 'file' / 'tokens.yaml'} cannot be written" in done.output
+    assert isinstance(done.exception, SystemExit)
+
+
+def test_a_language_nobody_wrote_is_refused_with_those_there_are():
+    done = CliRunner().invoke(app, ["chat", "--language", "fr"])
+    assert done.exit_code == 2
+    assert "'es', 'en'" in done.output
+
+
+def test_riskgate_away_is_told_with_what_to_do():
+    done = CliRunner().invoke(app, ["approvals", "list", "--target", "127.0.0.1:1"])
+    assert done.exit_code == 1
+    assert done.stderr == "approvals: nothing answers at 127.0.0.1:1; phylactery up starts the services\n"
+
+
+def test_the_demo_says_which_folder_it_cannot_make(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    out = io.StringIO()
+    assert play(plain_console(file=out, width=200), tmp_path / "file" / "demo") == 1
+    assert f"{tmp_path / 'file' / 'demo'} cannot be made" in out.getvalue()

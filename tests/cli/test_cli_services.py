@@ -143,6 +143,46 @@ def test_a_terminated_run_leaves_no_service_behind(tmp_path: Path):
     assert not any(alive(pid) for pid in pids)
 
 
+def test_ctrl_c_again_and_again_leaves_no_service_behind(tmp_path: Path):
+    terminal = Terminal("up", "--data-dir", str(tmp_path / "data"), env=PORTS)
+    terminal.expect("agent +127")
+    pids = pids_of(tmp_path / "data")
+    for _ in range(4):
+        os.write(terminal.fd, b"\x03")
+        time.sleep(0.2)
+    assert terminal.exit_code() == 0
+    assert not any(alive(pid) for pid in pids)
+
+
+def test_a_chat_whose_agent_dies_says_so_stops_the_others_and_fails(tmp_path: Path):
+    terminal = Terminal("run", "--data-dir", str(tmp_path / "data"), "--language", "en", env=PORTS)
+    terminal.expect("you ›")
+    pids = pids_of(tmp_path / "data")
+    terminal.type("hello")
+    terminal.expect("you ›")
+    os.kill(json.loads((tmp_path / "data/agent/ready.json").read_text())["pid"], signal.SIGKILL)
+    terminal.type("/trace")
+    terminal.expect("The agent does not answer")
+    terminal.expect("agent has ended by itself")
+    assert terminal.exit_code() == 1
+    assert not any(alive(pid) for pid in pids)
+
+
+def test_a_data_folder_that_cannot_be_is_named(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StackError, match=r"file cannot be the data folder .*; name another"):
+        Stack(tmp_path / "file", FREE_PORTS).start()
+
+
+def test_a_start_that_fails_is_told_by_what_this_start_said(tmp_path: Path):
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "riskgate.log").write_text("said long ago\n")
+    stack = Stack(tmp_path, FREE_PORTS, extra_env={"riskgate": {"RISKGATE_PORT": "many"}})
+    with pytest.raises(StackError, match="RISKGATE_PORT") as refused:
+        stack.start()
+    assert "said long ago" not in str(refused.value)
+
+
 def test_a_second_agent_on_the_same_folder_is_refused_and_the_first_goes_on(tmp_path: Path):
     with running(Stack(tmp_path / "data", FREE_PORTS)) as stack:
         second = Stack(tmp_path / "data", FREE_PORTS)

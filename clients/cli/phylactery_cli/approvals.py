@@ -12,13 +12,13 @@ from typing import Annotated, TypeVar
 import typer
 from phylactery_chassis.settings import read_secret
 from phylactery_client import PhylacteryError, RiskGateClient
+from phylactery_client.errors import UnavailableError
 from phylactery_client.results import Approval
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from phylactery_cli.supervisor import DEFAULT_PORTS
-from phylactery_cli.terminal import printable
+from phylactery_cli.terminal import one_line, plain_console, printable
 
 app = typer.Typer(help="Approvals at RiskGate: list, show, approve, reject.", no_args_is_help=True)
 T = TypeVar("T")
@@ -38,6 +38,10 @@ def _ask(target: str, token_file: Path | None, call: Callable[[RiskGateClient], 
     try:
         token = read_secret(token_file, "--token-file")
         return asyncio.run(within())
+    except UnavailableError as error:
+        reason = error.message if error.reason else f"nothing answers at {target}; phylactery up starts the services"
+        typer.echo(f"approvals: {printable(reason)}", err=True)
+        raise typer.Exit(1) from None
     except (PhylacteryError, ValueError) as error:
         typer.echo(f"approvals: {printable(str(error))}", err=True)
         raise typer.Exit(1) from None
@@ -61,14 +65,12 @@ def _show(approval: Approval) -> None:
         "expires": f"{approval.expire_time:%Y-%m-%d %H:%M:%S} UTC" if approval.expire_time else "",
     }
     for name, value in rows.items():
-        table.add_row(Text(name, style="dim"), Text(printable(value)))
+        table.add_row(Text(name, style="dim"), Text(one_line(value)))
     for argument in approval.arguments:
         flag = "  ← unprintable or look-alike characters are marked" if argument.altered else ""
         style = "bold" if argument.control else ""
-        table.add_row(
-            Text(printable(argument.path), style="dim"), Text(printable(argument.display) + flag, style=style)
-        )
-    Console(highlight=False).print(table)
+        table.add_row(Text(one_line(argument.path), style="dim"), Text(one_line(argument.display) + flag, style=style))
+    plain_console().print(table)
 
 
 @app.command("list")
@@ -90,12 +92,15 @@ def list_(
     if not page.approvals:
         typer.echo("Nothing waits." if wanted == "PENDING" else "None.")
         return
-    table = Table("approval", "state", "tool", "risk", "class", "requester", "expires", box=None)
+    table = Table(box=None)
+    table.add_column("approval", no_wrap=True)  # whole, to be pasted into the next command
+    for name in ("state", "tool", "risk", "class", "requester", "expires"):
+        table.add_column(name)
     for approval in page.approvals:
         expires = f"{approval.expire_time:%H:%M:%S} UTC" if approval.expire_time else ""
         cells = (approval.id, approval.state, approval.tool, approval.risk, approval.approval_class, approval.requester)
-        table.add_row(*(Text(printable(cell), overflow="fold") for cell in cells), expires)
-    Console(highlight=False).print(table)
+        table.add_row(*(Text(one_line(cell), overflow="fold") for cell in cells), expires)
+    plain_console().print(table)
 
 
 @app.command()

@@ -9,11 +9,12 @@ from contextlib import aclosing
 from pathlib import Path
 
 from phylactery_client import PhylacteryClient, PhylacteryError
+from phylactery_client.errors import NotFoundError, UnavailableError
 from prompt_toolkit import PromptSession
 from rich.console import Console
 
 from phylactery_cli.render import EventPrinter
-from phylactery_cli.terminal import printable
+from phylactery_cli.terminal import one_line, printable
 from phylactery_cli.texts import Texts
 from phylactery_cli.traces import spans_of, trace_tree
 
@@ -40,9 +41,16 @@ class Chat:
     """One person in one thread."""
 
     def __init__(
-        self, client: PhylacteryClient, console: Console, texts: Texts, *, thread_id: str, data_dir: Path | None
+        self,
+        client: PhylacteryClient,
+        console: Console,
+        texts: Texts,
+        *,
+        target: str,
+        thread_id: str,
+        data_dir: Path | None,
     ) -> None:
-        self._client, self._console, self._texts = client, console, texts
+        self._client, self._console, self._texts, self._target = client, console, texts, target
         self._thread_id, self._data_dir = thread_id, data_dir
         self._printer = EventPrinter(console, texts)
 
@@ -56,20 +64,34 @@ class Chat:
             if line:
                 await self._obey(line)
             if reason := still_up():
-                self._console.print(f"[red]{reason}[/]")
+                self._console.print(reason, style="red", soft_wrap=True)
                 return
 
     async def _recall(self) -> None:
         """Shows what the thread waited for when it was left."""
         try:
             thread = await self._client.get_thread(self._thread_id)
-        except PhylacteryError:
+        except NotFoundError:
             return  # a new thread, which is nothing to tell
+        except PhylacteryError as error:
+            self._tell(error)
+            return
         self._printer.last_run_id = thread.last_run.id if thread.last_run else ""
         if thread.pending_approval is not None:
             self._printer.ask(thread.pending_approval)
 
     async def _obey(self, line: str) -> None:
+        try:
+            await self._do(line)
+        except PhylacteryError as error:
+            self._tell(error)
+
+    def _tell(self, error: PhylacteryError) -> None:
+        away = isinstance(error, UnavailableError) and not error.reason
+        told = self._texts("away", target=self._target) if away else self._texts("failed", message=error.message)
+        self._console.print(printable(told), style="red", soft_wrap=True)
+
+    async def _do(self, line: str) -> None:
         match line:
             case "/help":
                 self._console.print(self._texts("help"))
@@ -78,7 +100,7 @@ class Chat:
             case "/approve" | "/reject":
                 await self._answer(line)
             case _ if line.startswith("/"):
-                self._console.print(self._texts("unknown", text=printable(line)))
+                self._console.print(self._texts("unknown", text=one_line(line)))
             case _:
                 await self._say(line)
 
@@ -87,19 +109,16 @@ class Chat:
         if waiting is None:
             self._console.print(self._texts("nothing_waits"))
         elif not waiting.code:
-            self._console.print(self._texts("elsewhere", id=waiting.approval_id))
+            self._console.print(self._texts("elsewhere", id=one_line(waiting.approval_id)))
         elif command == "/approve":
             await self._say(f"{self._texts('approve_verb')} {waiting.approval_id} {waiting.code}")
         else:
             await self._say(f"{self._texts('reject_verb')} {waiting.approval_id}")
 
     async def _say(self, text: str) -> None:
-        try:
-            async with aclosing(self._client.stream_message(text, thread_id=self._thread_id, timeout=120)) as events:
-                async for event in events:
-                    self._printer.show(event.raw)
-        except PhylacteryError as error:
-            self._console.print(f"[red]{self._texts('failed', message=printable(error.message))}[/]")
+        async with aclosing(self._client.stream_message(text, thread_id=self._thread_id, timeout=120)) as events:
+            async for event in events:
+                self._printer.show(event.raw)
 
     async def _trace(self) -> None:
         if not self._printer.last_run_id:
@@ -123,4 +142,5 @@ async def talk(
 ) -> None:
     """Opens the conversation with the agent at target."""
     async with PhylacteryClient(target, token=token) as client:
-        await Chat(client, console, texts, thread_id=thread_id, data_dir=data_dir).run(still_up)
+        chat = Chat(client, console, texts, target=target, thread_id=thread_id, data_dir=data_dir)
+        await chat.run(still_up)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,7 +20,8 @@ from phylactery_cli import approvals as approvals_command
 from phylactery_cli.chat import talk
 from phylactery_cli.demo.play import play
 from phylactery_cli.supervisor import DEFAULT_PORTS, SERVICES, Stack, StackError, running
-from phylactery_cli.texts import Texts, preferred_language
+from phylactery_cli.terminal import plain_console
+from phylactery_cli.texts import Language, Texts, preferred_language
 
 app = typer.Typer(
     help="Phylactery: agents whose every effect passes a gate.",
@@ -35,11 +37,7 @@ _WELCOME = "welcome.txt"
 _WATCH_SECONDS = 0.5
 
 DataDir = Annotated[Path, typer.Option(help="Folder for everything the services keep.")]
-Language = Annotated[str, typer.Option(help="Language of this command: es or en.")]
-
-
-def _console() -> Console:
-    return Console(highlight=False)
+Speak = Annotated[Language, typer.Option("--language", help="Language of this command.")]
 
 
 @contextlib.contextmanager
@@ -50,16 +48,16 @@ def _serving(data_dir: Path, console: Console, texts: Texts) -> Iterator[Stack]:
         with running(stack):
             _welcome(data_dir)
             for name in SERVICES:
-                console.print(f"[dim]{name:<9}{stack.target(name)}[/]")
-            console.print(f"[dim]{texts('files')}: {data_dir / 'agent' / 'sandbox'}[/]")
+                console.print(f"{name:<9}{stack.target(name)}", style="dim")
+            console.print(f"{texts('files')}: {data_dir / 'agent' / 'sandbox'}", style="dim", soft_wrap=True)
             yield stack
-            console.print(f"[dim]{texts('bye')}[/]")
+            console.print(texts("bye"), style="dim")
     except StackError as error:
-        console.print(str(error), style="red", markup=False, soft_wrap=True)
+        console.print(str(error), style="red", soft_wrap=True)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
         console.print()
-    console.print(f"[dim]{texts('stopped', folder=data_dir)}[/]")
+    console.print(texts("stopped", folder=data_dir), style="dim", soft_wrap=True)
 
 
 def _welcome(data_dir: Path) -> None:
@@ -67,7 +65,7 @@ def _welcome(data_dir: Path) -> None:
     sandbox = data_dir / "agent" / "sandbox"
     sandbox.mkdir(parents=True, exist_ok=True)
     if not any(sandbox.iterdir()):
-        (sandbox / _WELCOME).write_text((Path(__file__).parent / _WELCOME).read_text(encoding="utf-8"))
+        shutil.copyfile(Path(__file__).parent / _WELCOME, sandbox / _WELCOME)
 
 
 def _still_up(stack: Stack, texts: Texts) -> Callable[[], str | None]:
@@ -81,13 +79,13 @@ def _still_up(stack: Stack, texts: Texts) -> Callable[[], str | None]:
 @app.command()
 def run(
     data_dir: DataDir = Path(".phylactery"),
-    language: Language = preferred_language(),
+    language: Speak = preferred_language(),
     thread: Annotated[str, typer.Option(help="The conversation to go on with.")] = "main",
 ) -> None:
     """Starts the three services and opens a chat; leaving it stops them."""
-    console, texts = _console(), Texts(language)
+    console, texts, died = plain_console(), Texts(language), None
     with _serving(data_dir, console, texts) as stack:
-        console.print(f"\n{texts('hint')}", markup=False)
+        console.print(f"\n{texts('hint')}")
         asyncio.run(
             talk(
                 stack.target("agent"),
@@ -98,17 +96,20 @@ def run(
                 still_up=_still_up(stack, texts),
             )
         )
+        died = stack.died()
+    if died:
+        raise typer.Exit(1)
 
 
 @app.command()
-def up(data_dir: DataDir = Path(".phylactery"), language: Language = preferred_language()) -> None:
+def up(data_dir: DataDir = Path(".phylactery"), language: Speak = preferred_language()) -> None:
     """Starts the three services and keeps them running until Ctrl-C."""
-    console, texts = _console(), Texts(language)
+    console, texts = plain_console(), Texts(language)
     with _serving(data_dir, console, texts) as stack:
         ask = _still_up(stack, texts)
         while (reason := ask()) is None:
             time.sleep(_WATCH_SECONDS)
-        console.print(reason, style="red", markup=False, soft_wrap=True)
+        console.print(reason, style="red", soft_wrap=True)
         raise typer.Exit(1)
 
 
@@ -118,7 +119,7 @@ def chat(
     thread: Annotated[str, typer.Option(help="The conversation.")] = "main",
     token_file: Annotated[Path | None, typer.Option(help="File with your token.")] = None,
     data_dir: DataDir = Path(".phylactery"),
-    language: Language = preferred_language(),
+    language: Speak = preferred_language(),
 ) -> None:
     """Opens a chat with an agent that is running already."""
     try:
@@ -126,7 +127,7 @@ def chat(
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(talk(target, _console(), Texts(language), thread_id=thread, token=token, data_dir=data_dir))
+        asyncio.run(talk(target, plain_console(), Texts(language), thread_id=thread, token=token, data_dir=data_dir))
 
 
 @app.command()
@@ -134,7 +135,7 @@ def demo(
     keep: Annotated[Path | None, typer.Option(help="Keep the demo's files in this new folder.")] = None,
 ) -> None:
     """Plays a scripted conversation against the real services and shows what happened at every step."""
-    raise typer.Exit(play(_console(), keep))
+    raise typer.Exit(play(plain_console(), keep))
 
 
 @tokens_app.command("add")
@@ -148,8 +149,9 @@ def add(
     """Adds an identity and prints its token, once: only a hash is kept."""
     try:
         typer.echo(add_token(file, subject=subject, tenant=tenant, roles=role, level=level))
-    except TokensFileError as error:
-        typer.echo(f"phylactery: {error}", err=True)
+    except (TokensFileError, OSError) as error:
+        why = f"{file} cannot be written ({error.strerror})" if isinstance(error, OSError) else error
+        typer.echo(f"phylactery: {why}", err=True)
         raise typer.Exit(1) from None
 
 

@@ -13,7 +13,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from phylactery_cli.terminal import printable
+from phylactery_cli.terminal import one_line, printable
 from phylactery_cli.texts import Texts
 
 _DECISION_STYLES = {"ALLOW": "green", "AUTH_REQUIRED": "yellow", "BLOCKED": "red"}
@@ -58,34 +58,34 @@ class EventPrinter:
 
     def _approval(self, asked: PendingApproval) -> Panel:
         table = Table.grid(padding=(0, 2))
-        table.add_row(self._texts("tool"), Text(printable(asked.tool), style="bold"))
-        table.add_row(self._texts("risk"), asked.risk)
+        table.add_row(self._texts("tool"), Text(one_line(asked.tool), style="bold"))
+        table.add_row(self._texts("risk"), one_line(asked.risk))
         for argument in asked.arguments:
             style = "bold" if argument.control else ""
-            table.add_row(printable(argument.path), Text(printable(argument.display), style=style, overflow="fold"))
+            table.add_row(one_line(argument.path), Text(one_line(argument.display), style=style, overflow="fold"))
         rows: list[RenderableType] = [table]
         if asked.expire_time is not None:
             left = (asked.expire_time - datetime.now(UTC)).total_seconds()
             rows.append(Text(self._texts("expires", minutes=max(0, round(left / 60))), style="dim"))
         if asked.code:
-            reply = f"{self._texts('approve_verb')} {asked.approval_id} {asked.code}"
+            reply = f"{self._texts('approve_verb')} {one_line(asked.approval_id)} {one_line(asked.code)}"
             rows += ["", self._texts("answer"), Text(self._texts("or_type", text=reply), style="dim")]
         else:
-            rows += ["", self._texts("elsewhere", id=asked.approval_id)]
-        title = f"[bold]{self._texts('approval')}[/]"
+            rows += ["", self._texts("elsewhere", id=one_line(asked.approval_id))]
+        title = Text(self._texts("approval"), style="bold")
         return Panel(Group(*rows), title=title, border_style="yellow", padding=(1, 2))
 
 
 def _note(label: str, text: str) -> Text:
-    return Text.assemble(("  · ", "dim"), (f"{label:<8} ", "dim"), (text, "dim"))
+    return Text.assemble(("  · ", "dim"), (f"{label:<8} ", "dim"), (one_line(text), "dim"))
 
 
 def _decision(event: event_pb2.Event) -> Text:
     decision = event.risk_decision
     style = _DECISION_STYLES.get(decision.decision, "")
-    text = Text.assemble(("  · ", "dim"), (f"{'riskgate':<8} ", "dim"), (decision.decision, style))
+    text = Text.assemble(("  · ", "dim"), (f"{'riskgate':<8} ", "dim"), (one_line(decision.decision), style))
     for reason in decision.reasons:
-        text.append(f"\n             {printable(reason)}", style="dim")
+        text.append(f"\n             {one_line(reason)}", style="dim")
     return text
 
 
@@ -101,7 +101,7 @@ def _result(event: event_pb2.Event) -> Text:
 
 _NOTES: Mapping[str, Callable[[event_pb2.Event], Text]] = {
     "route_decided": lambda e: _note("route", f"{e.route_decided.node} ({e.route_decided.reason})"),
-    "step": lambda e: _note("step", f"{printable(e.step.description)} — {e.step.status}"),
+    "step": lambda e: _note("step", f"{e.step.description} — {e.step.status}"),
     "tool_proposed": lambda e: _note("propose", e.tool_proposed.tool),
     "risk_decision": _decision,
     "tool_result": _result,

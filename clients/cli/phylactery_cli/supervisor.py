@@ -37,6 +37,8 @@ class ServiceProcess:
     name: str
     process: subprocess.Popen[bytes]
     log: Path
+    log_start: int = 0
+    """Where in the log this start begins; what is before it was said by an earlier one."""
     port: int = 0
 
     @property
@@ -59,14 +61,19 @@ class Stack:
 
     def start(self) -> None:
         """Starts all three and waits for their health. Raises StackError, and then leaves none behind."""
-        self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
+            self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
             for name in ("riskgate", "memory"):
                 self.launch(name)
             for name in ("riskgate", "memory"):
                 self.wait_healthy(name)
             self.launch("agent")
             self.wait_healthy("agent")
+        except OSError as error:
+            self.stop()
+            raise StackError(
+                f"{self.data_dir} cannot be the data folder ({error.filename}: {error.strerror}); name another"
+            ) from None
         except BaseException:
             self.stop()
             raise
@@ -90,6 +97,7 @@ class Stack:
             env["AGENT_MEMORY_TARGET"] = self.target("memory")
         env.update(self.extra_env.get(name, {}))
         with log.open("ab") as out:
+            log_start = out.tell()
             process = subprocess.Popen(  # noqa: S603 - our own module, our own interpreter
                 [sys.executable, "-m", self.modules.get(name, f"phylactery_{name}")],
                 env=env,
@@ -98,7 +106,7 @@ class Stack:
                 stderr=out,
                 start_new_session=True,  # Ctrl-C reaches the supervisor alone, which then stops the services in order
             )
-        self.processes[name] = ServiceProcess(name, process, log)
+        self.processes[name] = ServiceProcess(name, process, log, log_start)
         return self.processes[name]
 
     def wait_healthy(self, name: str) -> None:
@@ -108,7 +116,7 @@ class Stack:
         limit = time.monotonic() + _START_SECONDS
         while time.monotonic() < limit:
             if service.process.poll() is not None:
-                raise StackError(f"{name} did not start:\n{_last_lines(service.log)}\nIts log: {service.log}")
+                raise StackError(f"{name} did not start:\n{_last_lines(service)}\nIts log: {service.log}")
             if ready.exists():
                 service.port = int(json.loads(ready.read_text())["port"])
                 if serving(service.target, timeout=1):
@@ -146,21 +154,24 @@ class Stack:
 
 @contextlib.contextmanager
 def running(stack: Stack) -> Iterator[Stack]:
-    """Runs the stack for the block; SIGTERM and SIGHUP end the block as Ctrl-C does."""
+    """Runs the stack for the block; SIGTERM and SIGHUP end the block as Ctrl-C does. Nothing interrupts the stop."""
 
     def interrupt(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt
 
     before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    before[signal.SIGINT] = signal.getsignal(signal.SIGINT)
     try:
         stack.start()
         yield stack
     finally:
+        for number in before:
+            signal.signal(number, signal.SIG_IGN)  # a service left behind would keep its port
         stack.stop()
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
-def _last_lines(log: Path) -> str:
-    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+def _last_lines(service: ServiceProcess) -> str:
+    lines = service.log.read_bytes()[service.log_start :].decode(errors="replace").strip().splitlines()
     return "\n".join(f"  {line}" for line in lines[-_LAST_LOG_LINES:]) or "  (it said nothing)"

@@ -1,8 +1,11 @@
-"""Text from elsewhere, made safe for a terminal: no escape sequence and no bidirectional trick reaches the screen."""
+"""Text from elsewhere, made safe for a terminal: no escape sequence, markup or bidirectional trick gets through."""
 
 from __future__ import annotations
 
 import unicodedata
+from typing import Any
+
+from rich.console import Console
 
 _KEPT = frozenset("\n\t")
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -22,3 +25,13 @@ def printable(text: str) -> str:
         else f"\\u{ord(char):04x}"
         for char in text
     )
+
+
+def one_line(text: str) -> str:
+    """Answers the text printable and in one line, for places where a second line would pass for another fact."""
+    return printable(text.replace("\n", "\\n").replace("\t", "\\t"))
+
+
+def plain_console(**options: Any) -> Console:
+    """Answers a console that prints texts as they stand: brackets are no markup, and :words: no emoji."""
+    return Console(highlight=False, markup=False, emoji=False, **options)

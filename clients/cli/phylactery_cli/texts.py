@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import Literal, TypeAlias
 
-_TEXTS: Mapping[str, Mapping[str, str]] = {
+Language: TypeAlias = Literal["es", "en"]
+
+_TEXTS: Mapping[Language, Mapping[str, str]] = {
     "en": {
         "approve_verb": "APPROVE",
         "reject_verb": "REJECT",
@@ -35,7 +38,8 @@ _TEXTS: Mapping[str, Mapping[str, str]] = {
             "Anything else goes to the agent, in English or Spanish."
         ),
         "died": "{service} has ended by itself. Its log: {log}",
-        "failed": "The message was not served: {message}",
+        "failed": "That did not work: {message}",
+        "away": "The agent does not answer at {target}. Is it running? phylactery up starts it.",
     },
     "es": {
         "approve_verb": "APROBAR",
@@ -66,12 +70,13 @@ _TEXTS: Mapping[str, Mapping[str, str]] = {
             "Todo lo demás va al agente, en español o en inglés."
         ),
         "died": "{service} ha terminado por sí solo. Su registro: {log}",
-        "failed": "El mensaje no se atendió: {message}",
+        "failed": "No ha funcionado: {message}",
+        "away": "El agente no responde en {target}. ¿Está en marcha? phylactery up lo arranca.",
     },
 }
 
 
-def preferred_language() -> str:
+def preferred_language() -> Language:
     """Answers 'es' or 'en', from the terminal's locale."""
     locale = os.environ.get("LC_ALL") or os.environ.get("LC_MESSAGES") or os.environ.get("LANG") or ""
     return "es" if locale.lower().startswith("es") else "en"
@@ -80,7 +85,7 @@ def preferred_language() -> str:
 class Texts:
     """The texts of one language."""
 
-    def __init__(self, language: str) -> None:
+    def __init__(self, language: Language) -> None:
         self._texts = _TEXTS[language]
 
     def __call__(self, key: str, **values: object) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from phylactery_client import PhylacteryError
 from rich.console import Console
+from rich.text import Text
 
 from phylactery_cli.demo.stage import DemoError, Stage, set_stage
 from phylactery_cli.demo.steps import STEPS, write_survives_a_kill
@@ -21,7 +22,12 @@ from phylactery_cli.traces import read_spans, spans_of, trace_tree
 @contextlib.contextmanager
 def _folder(keep: Path | None) -> Iterator[Path]:
     if keep is not None:
-        keep.mkdir(parents=True)
+        try:
+            keep.mkdir(parents=True)
+        except FileExistsError:
+            raise StackError(f"{keep} exists already; name a folder that does not") from None
+        except OSError as error:
+            raise StackError(f"{keep} cannot be made ({error.strerror}); name another folder") from None
         yield keep.resolve()
         return
     with tempfile.TemporaryDirectory(prefix="phylactery-demo-") as folder:
@@ -36,10 +42,8 @@ def play(console: Console, keep: Path | None = None) -> int:
             console.print("Starting riskgate, memory and agent on free ports …", style="dim")
             with running(stack):
                 return asyncio.run(_play(Stage(folder, stack, console)))
-    except FileExistsError:
-        console.print(f"{keep} exists already; name a folder that does not", style="red", markup=False, soft_wrap=True)
     except StackError as error:
-        console.print(str(error), style="red", markup=False, soft_wrap=True)
+        console.print(str(error), style="red", soft_wrap=True)
     except KeyboardInterrupt:
         console.print("interrupted", style="red")
     return 1
@@ -49,11 +53,11 @@ async def _play(stage: Stage) -> int:
     shown_run = ""
     for number, step in enumerate(STEPS, 1):
         title = (step.__doc__ or "").strip()
-        stage.console.print(f"\n[bold yellow]({number}/{len(STEPS)})[/] [bold]{title}[/]", highlight=False)
+        stage.console.print(Text.assemble((f"\n({number}/{len(STEPS)}) ", "bold yellow"), (title, "bold")))
         try:
             await step(stage)
         except (DemoError, PhylacteryError) as error:
-            stage.console.print(f"  ✗ {error}", style="red", markup=False, soft_wrap=True)
+            stage.console.print(f"  ✗ {error}", style="red", soft_wrap=True)
             _last_line({"demo": "failed", "step": number})
             return 1
         stage.console.print("  ✓ as promised", style="green")
@@ -67,7 +71,7 @@ async def _tell_traces(stage: Stage, run_id: str) -> int:
     async with stage.agent() as agent:
         trace_id = (await agent.get_run(run_id)).trace_id
     spans = spans_of(stage.folder, trace_id)
-    stage.console.print("\n[bold]The approved turn of step 3, through the three services[/]")
+    stage.console.print("\nThe approved turn of step 3, through the three services", style="bold")
     stage.console.print(trace_tree(spans))
     services = len({span.service for span in spans})
     total = sum(1 for _ in read_spans(stage.folder))

@@ -15,6 +15,7 @@ from phylactery_client import MemoryClient, PhylacteryClient, RiskGateClient
 from phylactery_client.results import Turn
 from phylactery_riskgate.domain.bundle import default_bundle_folder
 from rich.console import Console
+from rich.text import Text
 
 from phylactery_cli.render import EventPrinter
 from phylactery_cli.supervisor import Stack
@@ -82,7 +83,7 @@ class Stage:
 
     async def say(self, text: str) -> Turn:
         """Says something, prints every event of the turn, and answers the turn."""
-        self.console.print(f"[bold]you ›[/] {text}", highlight=False)
+        self.console.print(Text.assemble(("you › ", "bold"), text))
         request_id = f"demo-{asyncio.get_running_loop().time():.6f}"
         printer = EventPrinter(self.console, Texts("en"))
         async with self.agent() as client:
@@ -95,10 +96,10 @@ class Stage:
     def riskgate_command(self, *arguments: str) -> tuple[int, str]:
         """Runs the riskgate command as a person would, and answers its exit code and what it printed."""
         command = Path(sys.executable).with_name("riskgate")
-        self.console.print(f"[bold]$[/] riskgate {' '.join(arguments)}", highlight=False)
+        self.console.print(Text.assemble(("$ ", "bold"), f"riskgate {' '.join(arguments)}"))
         done = subprocess.run(  # noqa: S603 - our own command
             [str(command), *arguments], cwd=self.folder, capture_output=True, text=True, check=False
         )
         for line in (done.stdout + done.stderr).strip().splitlines():
-            self.console.print(f"  {line}", highlight=False, markup=False)
+            self.console.print(f"  {line}")
         return done.returncode, done.stdout

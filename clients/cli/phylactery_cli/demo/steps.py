@@ -63,7 +63,7 @@ async def write_survives_a_kill(stage: Stage) -> None:
     journal = stage.sandbox / "journal.txt"
     expect(not journal.exists(), "nothing is written before the approval")
     stage.stack.kill("agent")
-    stage.console.print("[red]  · the agent was killed with SIGKILL while it waited, and is started again[/]")
+    stage.console.print("  · the agent was killed with SIGKILL while it waited, and is started again", style="red")
     stage.stack.launch("agent")
     await asyncio.to_thread(stage.stack.wait_healthy, "agent")
     done = await stage.say(f"APROBAR {asked.approval_id} {asked.code}")
@@ -86,7 +86,7 @@ async def approval_is_used_once(stage: Stage) -> None:
                 approval.id, args_hash=approval.args_hash, code=answered["code"], thread_id=approval.thread_id
             )
         )
-    stage.console.print(f"  · RiskGate, asked directly: {refused.reason}: {refused.message}", highlight=False)
+    stage.console.print(f"  · RiskGate, asked directly: {refused.reason}: {refused.message}")
     expect(refused.reason == "APPROVAL_NOT_PENDING", "the refusal has its reason")
     expect(len((stage.sandbox / "journal.txt").read_text().splitlines()) == 1, "still one line")
 
@@ -122,7 +122,7 @@ async def altered_arguments_are_refused(stage: Stage) -> None:
                 decided.permit, altered, execution_id="demo-execution-1", thread_id="demo-direct", run_id="demo-run-1"
             )
         )
-        stage.console.print(f"  · permit for notes.txt, redeemed for report.txt: {refused.reason}", highlight=False)
+        stage.console.print(f"  · permit for notes.txt, redeemed for report.txt: {refused.reason}")
         expect(refused.reason == "ARGS_MISMATCH", "the altered call is refused")
         redeemed = await riskgate.redeem(
             decided.permit, call, execution_id="demo-execution-1", thread_id="demo-direct", run_id="demo-run-1"
