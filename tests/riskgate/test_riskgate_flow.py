@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import threading
 
 import grpc
 from phylactery.riskgate.v1 import types_pb2
+from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.permits import TokenType, verify
 
 READ = '{"path":"a.txt"}'
@@ -184,3 +186,17 @@ async def test_the_public_keys_are_listed_with_the_active_one_first_and_verify_a
     assert listed.keys[0].kid == gate.keys.kid
     answer = await ana.evaluate(call("echo", '{"text":"a"}'))
     assert verify(answer.permit, TokenType.PERMIT, {listed.keys[0].kid: gate.keys.public[0].raw}).text("sub") == "ana"
+
+
+async def test_a_large_call_is_read_beside_the_loop_so_that_others_need_not_wait(ana, call, monkeypatch):
+    decide, threads = DecisionEngine.decide, []
+
+    def noted(*arguments, **options):
+        threads.append(threading.current_thread())
+        return decide(*arguments, **options)
+
+    monkeypatch.setattr(DecisionEngine, "decide", noted)
+    await ana.evaluate(call("echo", json.dumps({"text": "small"})), run="small")
+    large = await ana.evaluate(call("echo", json.dumps({"text": "x" * 100_000})), run="large")
+    assert large.decision == types_pb2.DECISION_ALLOW
+    assert [thread is threading.main_thread() for thread in threads] == [True, False]

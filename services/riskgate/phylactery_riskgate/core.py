@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from phylactery_riskgate.approvals import Approval, ApprovalEvent, ApprovalState
 from phylactery_riskgate.audit import AuditLog, Entry, Kind, pointer_of
 from phylactery_riskgate.codes import approval_code
 from phylactery_riskgate.domain.engine import DecisionEngine
-from phylactery_riskgate.domain.model import ArgumentView, BoundCall, Caller, RawCall, Verdict
+from phylactery_riskgate.domain.model import ArgumentView, BoundCall, Caller, CallSite, RawCall, Verdict
 from phylactery_riskgate.domain.view import argument_views
 from phylactery_riskgate.keys import KeyRing
 from phylactery_riskgate.requests import CallInput
@@ -30,6 +31,9 @@ T = TypeVar("T")
 
 ARGUMENTS, PLAN_STEP, WORDS = "/arguments", "/plan_step", "/reason"
 """Where the values of a record stand: each a JSON Pointer, or the beginning of one."""
+
+_SMALL_CHARACTERS = 16 * 1024
+"""Up to here a call is read in about the time a change of threads takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,15 @@ class Core:
         if isinstance(result, Refused):
             raise result.error
         return result
+
+    async def decide(self, who: Principal, call: RawCall, site: CallSite, approved: frozenset[str]) -> Verdict:
+        """Asks the engine. A large call goes to a thread: reading a megabyte takes a while, and others wait."""
+
+        def ask() -> Verdict:
+            return self.engine.decide(call, caller_of(who), site, approved=approved)
+
+        small = call.arguments_struct is None and len(call.arguments_json or "") <= _SMALL_CHARACTERS
+        return ask() if small else await asyncio.to_thread(ask)
 
     def bound_of(self, connection: Connection, record: DecisionRecord) -> BoundCall | None:
         """Answers the bound call of a decision, None where binding failed or the values were erased."""

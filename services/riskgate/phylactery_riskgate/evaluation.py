@@ -23,7 +23,6 @@ from phylactery_riskgate.core import (
     Refused,
     about,
     argument_values,
-    caller_of,
     fingerprint,
     key_of,
     raw_call,
@@ -99,17 +98,17 @@ class Evaluation:
             )
             if approval is not None and approval.requester == who.subject:
                 approved = self._core.satisfied_by(approval)
-        question = self._decide(who, asked, approved)
+        question = await self._decide(who, asked, approved)
         work = self._with_approval if asked.approval_id else self._without_approval
         stored = await self._core.write(lambda connection: work(connection, question))
         reach("riskgate.2")
         return self._answer(stored)
 
-    def _decide(self, who: Principal, asked: EvaluateInput, approved: frozenset[str]) -> _Question:
+    async def _decide(self, who: Principal, asked: EvaluateInput, approved: frozenset[str]) -> _Question:
         call = raw_call(asked.call)
         site = CallSite(asked.thread_id, asked.run_id, asked.plan_step)
         with span("decide", attributes={semconv.GEN_AI_TOOL: call.tool}) as opened:
-            verdict = self._core.engine.decide(call, caller_of(who), site, approved=approved)
+            verdict = await self._core.decide(who, call, site, approved)
             opened.set_attribute(semconv.DECISION, str(verdict.decision))
         return _Question(who, asked, verdict, fingerprint(call, verdict), self._core.clock.now_us())
 

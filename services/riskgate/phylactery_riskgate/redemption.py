@@ -14,7 +14,7 @@ from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.approvals import Approval, ApprovalEvent, ApprovalState, advance, not_pending
 from phylactery_riskgate.audit import Kind
-from phylactery_riskgate.core import Core, Refused, caller_of, fingerprint, key_of, raw_call
+from phylactery_riskgate.core import Core, Refused, fingerprint, key_of, raw_call
 from phylactery_riskgate.domain.model import BoundCall, CallSite, Decision, Verdict
 from phylactery_riskgate.permits import Claims, TokenError, TokenType, check_times, sign, verify
 from phylactery_riskgate.requests import OutcomeInput, RedeemInput
@@ -140,7 +140,7 @@ class Redemptions:
         decision, plan_step, approval = found
         approved = self._core.satisfied_by(approval)
         call, site = raw_call(asked.call), CallSite(asked.thread_id, asked.run_id, plan_step)
-        verdict = self._core.engine.decide(call, caller_of(who), site, approved=approved)
+        verdict = await self._core.decide(who, call, site, approved)
         return _Attempt(who, asked, claims, decision, verdict, fingerprint(call, verdict), self._core.clock.now_us())
 
     def _origin(
