@@ -52,7 +52,6 @@ async def test_a_read_is_allowed_and_its_text_is_in_the_reply(chat: Chat) -> Non
         "risk_decision",
         "tool_result",
         "step",
-        "message",
     ]
 
 
@@ -316,3 +315,11 @@ async def test_an_output_without_a_form_on_the_wire_gets_one(chat: Chat, monkeyp
     state = await chat.say("count one")
     assert said(state).encode() == b"half ?"
     assert [row.output for row in chat.ledger.rows.values()] == ["half ?"]
+
+
+async def test_an_allowed_call_is_asked_about_once_and_its_permit_is_in_no_checkpoint(chat: Chat) -> None:
+    await chat.say("count one")
+    assert [method for method, _ in chat.gate.calls if method in {"evaluate", "redeem"}] == ["evaluate", "redeem"]
+    assert len(chat.gate.permits) == 1
+    async for saved in chat.graph.aget_state_history(chat.config):
+        assert "permit-" not in str(saved)

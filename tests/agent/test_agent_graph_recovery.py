@@ -129,10 +129,10 @@ async def test_a_redeem_repeated_by_the_transport_is_no_crash_and_runs(
 
 
 async def test_a_permit_that_ran_out_is_asked_for_once_more(chat: Chat) -> None:
-    chat.gate.expired_permits.add("permit-1")
+    chat.gate.expired_permits.add("permit-0")
     assert ended(await chat.say("count one")) == ("done", "ANSWERED")
     assert counter.counted == ["one"]
-    chat.gate.expired_permits.update({"permit-4", "permit-5"})
+    chat.gate.expired_permits.update({"permit-2", "permit-3"})
     state = await chat.say("count two")
     assert ended(state) == ("done", "BLOCKED")
     assert counter.counted == ["one"]

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 
 import pytest
-from phylactery_agent.ports import LeaseLostError
+from phylactery_agent.ports import LeaseLostError, Told
 from phylactery_agent.runtime.ledger import IllegalTransitionError
 from phylactery_agent.runtime.runs import Claim
 
@@ -121,7 +121,7 @@ async def test_every_write_of_a_stale_holder_is_refused(stores: Stores, claim: C
         ledger.finish("c1", status="success", output="zombie", error_code=""),
         ledger.doubt("c1", error_code="X"),
         ledger.check_fence(),
-        stores.events(claim.lease).emit("message", {"text": "zombie"}, key="k"),
+        stores.events(claim.lease).emit(Told("message", {"text": "zombie"}, key="k")),
         stores.leases.renew(claim.lease),
     ):
         with pytest.raises(LeaseLostError):
@@ -147,7 +147,7 @@ async def test_a_lease_that_ran_out_is_lost_even_when_nobody_took_it(stores: Sto
 async def test_sequences_have_no_gaps_and_a_key_counts_once(stores: Stores, claim: Claim) -> None:
     events = stores.events(claim.lease)
     keys = ["a", "b", "a", "c", "b", "d"]
-    await asyncio.gather(*(events.emit("step", {"step_id": key}, key=key) for key in keys))
+    await asyncio.gather(*(events.emit(Told("step", {"step_id": key}, key=key)) for key in keys))
     stored = await stores.log.of_turn(claim.lease.turn_id)
     assert [event.sequence for event in stored] == [1, 2, 3, 4]
     assert {event.payload["step_id"] for event in stored} == {"a", "b", "c", "d"}
@@ -158,7 +158,7 @@ async def test_sequences_go_on_across_turns_and_stay_the_threads_own(stores: Sto
         for number in (1, 2):
             turn = await stores.accepted(f"{thread_id}-request-{number}", thread_id=thread_id)
             claim = await stores.claimed(thread_id)
-            await stores.events(claim.lease).emit("step", {"step_id": "s"}, key="s")
+            await stores.events(claim.lease).emit(Told("step", {"step_id": "s"}, key="s"))
             await stores.end(claim)
             assert [e.sequence for e in await stores.log.of_turn(turn.turn_id)] == [
                 3 * number - 2,
@@ -169,14 +169,14 @@ async def test_sequences_go_on_across_turns_and_stay_the_threads_own(stores: Sto
 
 async def test_the_code_and_the_arguments_of_an_approval_are_never_stored(stores: Stores, claim: Claim) -> None:
     payload = {"approval_id": "ap_1", "tool": "write_file", "code": "S3CRET-CODE", "arguments": [{"display": "/etc"}]}
-    await stores.events(claim.lease).emit("approval_required", payload, key="ap")
+    await stores.events(claim.lease).emit(Told("approval_required", payload, key="ap"))
     [event] = await stores.log.of_turn(claim.lease.turn_id)
     assert event.payload == {"approval_id": "ap_1", "tool": "write_file"}
 
 
 async def test_whoever_listens_to_a_thread_hears_of_its_events(stores: Stores, claim: Claim) -> None:
     with stores.news.listen(T1) as mine, stores.news.listen(ANA.thread_key("t2")) as others:
-        await stores.events(claim.lease).emit("step", {"step_id": "s"}, key="s")
+        await stores.events(claim.lease).emit(Told("step", {"step_id": "s"}, key="s"))
         assert mine.is_set()
         assert not others.is_set()
 

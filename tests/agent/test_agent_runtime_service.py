@@ -439,7 +439,7 @@ async def test_the_state_of_ended_runs_does_not_pile_up(system: System, ana: Per
             ]
 
     approval_id, code = approval_of(await ana.say(WRITE))
-    assert min(kept()) > 0
+    assert kept()[0] > 0
     await ana.say(f"APROBAR {approval_id} {code}")
     await ana.say("repite hola", "t2")
     await system.agent.runner.idle()

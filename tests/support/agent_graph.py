@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,6 +25,7 @@ from phylactery_agent.ports import (
     OutputRange,
     ProposedCall,
     StoredOutput,
+    Told,
     Turn,
     TurnContext,
 )
@@ -143,10 +143,11 @@ class FakeEvents:
     keys: set[tuple[str, str]] = field(default_factory=set)
     turn_id: str = ""
 
-    async def emit(self, kind: str, payload: Mapping[str, Any], *, key: str) -> None:
-        if (self.turn_id, key) not in self.keys:
-            self.keys.add((self.turn_id, key))
-            self.told.append((kind, dict(payload)))
+    async def emit(self, *told: Told) -> None:
+        for event in told:
+            if (self.turn_id, event.key) not in self.keys:
+                self.keys.add((self.turn_id, event.key))
+                self.told.append((event.kind, dict(event.payload)))
 
     def kinds(self) -> list[str]:
         return [kind for kind, _ in self.told]

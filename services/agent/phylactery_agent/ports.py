@@ -277,15 +277,23 @@ class Ledger(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One event: kind is a name of the Event oneof, payload its fields in JSON form.
+
+    key makes it happen once per turn: a node that runs again after a crash tells nothing twice.
+    """
+
+    kind: str
+    payload: Mapping[str, Any]
+    key: str
+
+
 class Events(Protocol):
     """The thread's outward log."""
 
-    async def emit(self, kind: str, payload: Mapping[str, Any], *, key: str) -> None:
-        """Stores one event, then sends it to whoever listens.
-
-        kind is a name of the Event oneof, payload its fields in JSON form. key makes it happen once per turn: a node
-        that runs again after a crash emits nothing twice.
-        """
+    async def emit(self, *told: Told) -> None:
+        """Stores events in one commit, in order, then sends them to whoever listens."""
         ...
 
 
@@ -324,3 +332,5 @@ class TurnContext:
     reply_code: str = field(default="", repr=False)
     """The code of an approval reply, unmasked; lives only as long as this turn."""
     evict_over_chars: int = 10_000
+    allowed: dict[str, GateDecision] = field(default_factory=dict, repr=False)
+    """ALLOW decisions of this turn by tool_call_id, with their permits: from RiskGate to Tools, once, past no store."""

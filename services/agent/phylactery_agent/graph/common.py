@@ -19,7 +19,7 @@ from phylactery_agent.graph.state import (
     StepState,
     ToolResult,
 )
-from phylactery_agent.ports import GateDecision, GateRefusedError, GateUnavailableError, ProposedCall, TurnContext
+from phylactery_agent.ports import GateDecision, GateRefusedError, GateUnavailableError, ProposedCall, Told, TurnContext
 
 EFFECT_IN_DOUBT: Final = "EFFECT_IN_DOUBT"
 GATE_UNAVAILABLE: Final = "GATE_UNAVAILABLE"
@@ -149,9 +149,9 @@ def rfc3339(microseconds: int) -> str:
     return (_EPOCH + timedelta(microseconds=microseconds)).isoformat().replace("+00:00", "Z")
 
 
-async def emit_step(context: TurnContext, step: StepState) -> None:
-    """Tells that a step stands somewhere else now."""
-    await context.events.emit(
+def step_told(step: StepState) -> Told:
+    """Answers the event that a step stands somewhere else now."""
+    return Told(
         "step",
         {
             "step_id": step["id"],
@@ -165,18 +165,15 @@ async def emit_step(context: TurnContext, step: StepState) -> None:
 
 async def emit_decision(context: TurnContext, tool: ProposedTool, decision: GateDecision, *, key: str) -> None:
     """Tells RiskGate's decision."""
-    await context.events.emit(
-        "risk_decision",
-        {
-            "tool": tool["name"],
-            "tool_call_id": tool["tool_call_id"],
-            "decision": decision.decision,
-            "reasons": [reason.text(context.language) for reason in decision.reasons],
-            "decision_id": decision.decision_id,
-            "policy_ids": list(decision.policy_ids),
-        },
-        key=key,
-    )
+    payload = {
+        "tool": tool["name"],
+        "tool_call_id": tool["tool_call_id"],
+        "decision": decision.decision,
+        "reasons": [reason.text(context.language) for reason in decision.reasons],
+        "decision_id": decision.decision_id,
+        "policy_ids": list(decision.policy_ids),
+    }
+    await context.events.emit(Told("risk_decision", payload, key=key))
 
 
 async def approval_standing(context: TurnContext, approval_id: str) -> str:

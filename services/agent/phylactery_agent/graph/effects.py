@@ -62,7 +62,8 @@ class Effect:
         if self._row is not None and self._row.state in {"finished", "in_doubt", "denied"}:
             return self._recorded(self._row)
         try:
-            decision = await self._evaluate()
+            decision = self._context.allowed.pop(self._call.tool_call_id, None) or await self._evaluate()
+            self.decision_id = decision.decision_id
             if decision.decision != "ALLOW" or decision.bound is None:
                 return await self._not_allowed(decision)
             return await self._proceed(decision.permit, decision.bound)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import aiosqlite
 import ormsgpack
+from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from phylactery_chassis.errors import StartError
 
@@ -55,6 +56,15 @@ class PlainSerializer:
             raise NotPlainError("a checkpoint is damaged") from error
 
 
+class _Saver(AsyncSqliteSaver):
+    """One commit per superstep. A node that ran and whose checkpoint was not written runs again, here as anywhere."""
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        """Keeps nothing: results between supersteps matter to nodes that run side by side, and ours never do."""
+
+
 @asynccontextmanager
 async def open_checkpoints(folder: Path) -> AsyncIterator[AsyncSqliteSaver]:
     """Opens <folder>/checkpoints.db, durable at every commit, and closes it after the block.
@@ -67,7 +77,7 @@ async def open_checkpoints(folder: Path) -> AsyncIterator[AsyncSqliteSaver]:
             connection = await stack.enter_async_context(aiosqlite.connect(path))
             for pragma in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=5000", "secure_delete=ON"):
                 await connection.execute(f"PRAGMA {pragma}")
-            saver = AsyncSqliteSaver(connection, serde=PlainSerializer())
+            saver = _Saver(connection, serde=PlainSerializer())
             await saver.setup()
         except sqlite3.Error as error:
             raise StartError(

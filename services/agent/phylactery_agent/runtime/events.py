@@ -11,6 +11,7 @@ from phylactery_chassis.clock import Clock
 from phylactery_chassis.database import Database
 from sqlalchemy.engine import Connection, Row
 
+from phylactery_agent.ports import Told
 from phylactery_agent.runtime.lease import require_lease
 from phylactery_agent.runtime.model import Lease, StoredEvent
 from phylactery_agent.runtime.schema import EVENTS, THREADS
@@ -63,14 +64,15 @@ class ThreadEvents:
     def __init__(self, database: Database, clock: Clock, news: ThreadNews, lease: Lease) -> None:
         self._database, self._clock, self._news, self._lease = database, clock, news, lease
 
-    async def emit(self, kind: str, payload: Mapping[str, Any], *, key: str) -> None:
-        """Stores the event once, then wakes who listens. Raises LeaseLostError."""
+    async def emit(self, *told: Told) -> None:
+        """Stores each event once, all in one commit, then wakes who listens. Raises LeaseLostError."""
         lease, clock = self._lease, self._clock
 
         def work(connection: Connection) -> None:
             now = clock.now_us()
             require_lease(connection, lease, now)
-            append_event(connection, lease, kind, payload, once=key, now_us=now)
+            for event in told:
+                append_event(connection, lease, event.kind, event.payload, once=event.key, now_us=now)
 
         await self._database.write(work)
         self._news.tell(lease.thread_key)

@@ -58,12 +58,15 @@ class RunStore:
         clock = self._clock
         await self._database.write(lambda connection: _end(connection, lease, turn, ending, clock.now_us()))
 
-    async def set_trace(self, lease: Lease, *, trace_id: str, language: str) -> None:
-        """Notes the turn's trace and the thread's language. Raises LeaseLostError."""
-        clock = self._clock
+    async def begin_turn(self, claim: Claim, *, trace_id: str, language: str) -> None:
+        """Tells that the turn began, and notes its trace and the thread's language. Raises LeaseLostError."""
+        clock, lease = self._clock, claim.lease
+        started = {"resumed": claim.turn.resumed, "graph": claim.run.graph}
 
         def work(connection: Connection) -> None:
-            require_lease(connection, lease, clock.now_us())
+            now = clock.now_us()
+            require_lease(connection, lease, now)
+            append_event(connection, lease, "run_started", started, once="run_started", now_us=now)
             connection.execute(
                 sa.update(RUNS).where(RUNS.c.run_id == lease.run_id).values(trace_id=trace_id, language=language)
             )

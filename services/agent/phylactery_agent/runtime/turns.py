@@ -109,6 +109,7 @@ class TurnServer:
             ending = await self._under_lease(claim.lease, self._execute(claim))
             span.set_attribute("phylactery.finish_reason", ending.reason)
             await self._t.runs.end_turn(claim.lease, claim.turn, ending)
+        self._t.news.tell(claim.lease.turn_id)
         self._t.news.tell(claim.lease.thread_key)
         self._t.delivery.wake()
         if ending.status != "suspended":
@@ -143,10 +144,9 @@ class TurnServer:
 
     async def _execute(self, claim: Claim) -> Ending:
         heard = _listen(claim)
-        await self._t.runs.set_trace(claim.lease, trace_id=telemetry.current_trace_id(), language=heard.language)
+        await self._t.runs.begin_turn(claim, trace_id=telemetry.current_trace_id(), language=heard.language)
+        self._t.news.tell(claim.lease.thread_key)
         events = ThreadEvents(self._t.database, self._t.clock, self._t.news, claim.lease)
-        started = {"resumed": claim.turn.resumed, "graph": claim.run.graph}
-        await events.emit("run_started", started, key="run_started")
         if claim.attempt > MAX_ATTEMPTS:
             return _sorry(claim, replies.TOO_MANY_ATTEMPTS, heard.language)
         try:

@@ -163,7 +163,7 @@ class ChatEdge:
 
     async def _ended(self, turn: StoredTurn) -> StoredTurn:
         """Waits until the turn has ended, and answers it as it was recorded."""
-        with self._t.news.listen(turn.thread_key) as news:
+        with self._t.news.listen(turn.turn_id) as news:
             while not turn.handled:
                 news.clear()
                 turn = await self._t.inbox.get(turn.turn_id)

@@ -10,7 +10,7 @@ from phylactery_chassis.crashpoints import reach
 
 from phylactery_agent.graph.common import AWAITING_APPROVAL, rfc3339
 from phylactery_agent.graph.state import AgentState
-from phylactery_agent.ports import TurnContext
+from phylactery_agent.ports import Told, TurnContext
 from phylactery_agent.texts import say
 
 SELF_CLASS = "self"
@@ -22,17 +22,14 @@ async def await_approval(state: AgentState, runtime: Runtime[TurnContext]) -> Co
     if approval is None or state["approval_id"] is None:
         raise RuntimeError("AwaitApproval was reached without an approval")
     language = state["language"]
-    await runtime.context.events.emit(
-        "approval_required",
-        {
-            "approval_id": state["approval_id"],
-            "tool": approval["tool"],
-            "risk": approval["risk"],
-            "approval_class": approval["approval_class"],
-            "expire_time": rfc3339(approval["expire_us"]),
-        },
-        key=f"approval:{state['approval_id']}",
-    )
+    payload = {
+        "approval_id": state["approval_id"],
+        "tool": approval["tool"],
+        "risk": approval["risk"],
+        "approval_class": approval["approval_class"],
+        "expire_time": rfc3339(approval["expire_us"]),
+    }
+    await runtime.context.events.emit(Told("approval_required", payload, key=f"approval:{state['approval_id']}"))
     reach("agent.3b")
     key = "approval_required" if approval["approval_class"] == SELF_CLASS else "approval_required_other"
     note = say(

@@ -11,7 +11,7 @@ from phylactery_chassis.crashpoints import reach
 
 from phylactery_agent.graph.common import blocked_result, canonical, proposed_call, sha256_text, stable_id
 from phylactery_agent.graph.state import AgentState, PlannedStep, ProposedTool
-from phylactery_agent.ports import TurnContext
+from phylactery_agent.ports import Told, TurnContext
 from phylactery_agent.texts import error_text
 from phylactery_agent.tools.registry import TOOL_REGISTRY
 
@@ -29,16 +29,8 @@ async def executor(state: AgentState, runtime: Runtime[TurnContext]) -> Command[
         )
     await context.ledger.propose(proposed_call(tool), plan_step=tool["step_id"])
     reach("agent.1")
-    await context.events.emit(
-        "tool_proposed",
-        {
-            "tool": tool["name"],
-            "tool_call_id": tool["tool_call_id"],
-            "args_hash": tool["args_hash"],
-            "step_id": tool["step_id"],
-        },
-        key=f"proposed:{tool['tool_call_id']}",
-    )
+    payload = {name: tool[name] for name in ("tool_call_id", "args_hash", "step_id")} | {"tool": tool["name"]}
+    await context.events.emit(Told("tool_proposed", payload, key=f"proposed:{tool['tool_call_id']}"))
     return Command(goto="RiskGate", update=update)
 
 

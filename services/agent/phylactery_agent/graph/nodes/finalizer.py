@@ -15,12 +15,14 @@ from phylactery_agent.texts import say, tool_list
 from phylactery_agent.tools.registry import TOOL_REGISTRY
 
 
-async def finalizer(state: AgentState, runtime: Runtime[TurnContext]) -> Command[Literal["__end__"]]:
+async def finalizer(
+    state: AgentState,
+    runtime: Runtime[TurnContext],  # noqa: ARG001 - the form of every node
+) -> Command[Literal["__end__"]]:
     """Writes the reply under an id that depends on run and turn alone, so that it is said once."""
     running = state["run_status"] == "running"
     text = "\n\n".join(state["notes"]) if state["notes"] else _talk(state)
     reply = Reply(id=stable_id("msg", state["run_id"], state["turn_id"]), text=text)
-    await runtime.context.events.emit("message", {"message_id": reply["id"], "text": text}, key="message")
     return Command(
         goto="__end__",
         update={

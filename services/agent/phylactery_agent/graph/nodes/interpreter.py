@@ -10,13 +10,13 @@ from langgraph.types import Command
 from phylactery_agent.graph.common import (
     APPROVAL_CLEARED,
     EFFECT_IN_DOUBT,
-    emit_step,
     fingerprint,
     proposal,
+    step_told,
     with_step,
 )
 from phylactery_agent.graph.state import AgentState, ProposedTool, StepState, ToolResult
-from phylactery_agent.ports import MemoryRefusedError, MemoryUnavailableError, TurnContext
+from phylactery_agent.ports import MemoryRefusedError, MemoryUnavailableError, Told, TurnContext
 from phylactery_agent.texts import say
 from phylactery_agent.tools.registry import TOOL_REGISTRY
 
@@ -32,21 +32,17 @@ async def interpreter(state: AgentState, runtime: Runtime[TurnContext]) -> Comma
     if result is None:
         raise RuntimeError("Interpreter was reached without a result")
     result = await _evict(state, context, result)
-    await context.events.emit(
-        "tool_result",
-        {
-            "tool": result["tool_name"],
-            "tool_call_id": result["tool_call_id"],
-            "status": result["status"],
-            "size_chars": result["size_chars"],
-            "pointer": result["pointer"] or "",
-            "rehydration_allowed": result["rehydration_allowed"],
-            "error_code": result["metadata"]["error_code"],
-        },
-        key=f"result:{result['tool_call_id']}",
-    )
+    payload = {
+        "tool": result["tool_name"],
+        "tool_call_id": result["tool_call_id"],
+        "status": result["status"],
+        "size_chars": result["size_chars"],
+        "pointer": result["pointer"] or "",
+        "rehydration_allowed": result["rehydration_allowed"],
+        "error_code": result["metadata"]["error_code"],
+    }
     step = _judge(state["steps"][tool["step_id"]], result)
-    await emit_step(context, step)
+    await context.events.emit(Told("tool_result", payload, key=f"result:{result['tool_call_id']}"), step_told(step))
     update: dict[str, Any] = {
         **APPROVAL_CLEARED,
         "last_tool_result": result,

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
-from phylactery_agent.graph.common import emit_step, fingerprint
+from phylactery_agent.graph.common import fingerprint, step_told
 from phylactery_agent.graph.state import MAX_PLAN_STEPS, MAX_TRIES, AgentState, PlannedStep, StepState
 from phylactery_agent.ports import TurnContext
 from phylactery_agent.static.rules import PlannedCall, read_request
@@ -18,10 +18,9 @@ from phylactery_agent.tools.registry import TOOL_REGISTRY
 async def planner(state: AgentState, runtime: Runtime[TurnContext]) -> Command[Literal["Supervisor"]]:
     """Plans, and hands the plan to Supervisor, who owns it."""
     update = _replan(state) if state["directive"] == "replan" else _plan(state)
-    for planned in update.get("plan", []):
-        step = update["steps"][planned["id"]]
-        if step["status"] == "pending":
-            await emit_step(runtime.context, step)
+    steps = (update["steps"][planned["id"]] for planned in update.get("plan", []))
+    if begun := [step_told(step) for step in steps if step["status"] == "pending"]:
+        await runtime.context.events.emit(*begun)
     return Command(goto="Supervisor", update={"agent_mode": "planning", **update})
 
 

@@ -24,7 +24,7 @@ from phylactery_agent.texts import error_text, say
 async def risk_gate(
     state: AgentState, runtime: Runtime[TurnContext]
 ) -> Command[Literal["Tools", "AwaitApproval", "Interpreter", "Finalizer"]]:
-    """Evaluates. The permit an ALLOW brings is dropped here on purpose: see nodes/tools.py."""
+    """Evaluates. The permit an ALLOW brings goes to Tools beside the state: see nodes/tools.py."""
     context, language = runtime.context, state["language"]
     tool = proposal(state)
     try:
@@ -48,6 +48,7 @@ async def risk_gate(
     await emit_decision(context, tool, decision, key=f"risk:{tool['tool_call_id']}")
     audit = {"audit_trail": with_audit(state["audit_trail"], decision.decision_id)}
     if decision.decision == "ALLOW":
+        context.allowed[tool["tool_call_id"]] = decision
         return Command(goto="Tools", update=audit)
     if decision.decision == "AUTH_REQUIRED":
         return Command(goto="AwaitApproval", update={**audit, **approval_update(decision)})

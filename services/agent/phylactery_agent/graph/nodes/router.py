@@ -9,7 +9,7 @@ from langgraph.types import Command
 
 from phylactery_agent.graph.common import with_message
 from phylactery_agent.graph.state import AgentState, ChatMessage
-from phylactery_agent.ports import TurnContext
+from phylactery_agent.ports import Told, TurnContext
 from phylactery_agent.static.grammar import parse_reply
 from phylactery_agent.static.intents import APPROVAL_DECIDED
 
@@ -37,7 +37,7 @@ async def router(
 ) -> Command[Literal["ApprovalHandler", "Supervisor", "Planner", "Finalizer"]]:
     """Opens a turn: takes the message into the window, counts supersteps from here, and dispatches."""
     target, reason, directive = route(state)
-    await runtime.context.events.emit("route_decided", {"node": target, "reason": reason}, key="route")
+    await runtime.context.events.emit(Told("route_decided", {"node": target, "reason": reason}, key="route"))
     incoming = state["incoming"]
     messages = state["messages"]
     if incoming["text"]:

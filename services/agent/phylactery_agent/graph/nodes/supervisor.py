@@ -13,7 +13,7 @@ from phylactery_agent.graph.common import (
     AWAITING_USER_INPUT,
     EFFECT_IN_DOUBT,
     approval_standing,
-    emit_step,
+    step_told,
     with_step,
 )
 from phylactery_agent.graph.state import (
@@ -67,7 +67,7 @@ async def _go_on(state: AgentState, context: TurnContext) -> Outcome:
     if spent is not None:
         return spent
     running = StepState(**{**step, "status": "running"})
-    await emit_step(context, running)
+    await context.events.emit(step_told(running))
     return Command(
         goto="Executor",
         update={
@@ -141,7 +141,7 @@ async def _closed(state: AgentState, context: TurnContext, reason: str) -> Outco
     current = state["current_step"]
     if current is not None and current in steps:
         blocked = StepState(**{**steps[current], "status": "blocked", "last_error": reason})
-        await emit_step(context, blocked)
+        await context.events.emit(step_told(blocked))
         steps = with_step(state, blocked)
     return _end(state, "done", reason, _not_done(state), steps=steps)
 

@@ -1,8 +1,8 @@
 """Tools: carries one proposal through the ledger, the redeem and the executor (effects.md, 6 to 10), exactly once.
 
 The permit never enters the state: a checkpoint would keep a signed token, and after a crash or a suspension it would be
-stale anyway. So RiskGate's first answer is only a route, and this node asks again right before it redeems. Evaluate is
-idempotent, so that is one short call; in return there is one way in, after ALLOW, after an approval and after a crash.
+stale anyway. An ALLOW of this very turn comes beside it, in the context, and is used once. After an approval, a crash
+or an expiry this node asks again right before it redeems. Redeem checks everything once more in any case.
 """
 
 from __future__ import annotations
