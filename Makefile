@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 DISTRIBUTIONS := protos services/chassis services/riskgate services/memory services/agent clients/python clients/cli
 MANIFESTS := pyproject.toml $(addsuffix /pyproject.toml,$(DISTRIBUTIONS))
 STAMP := $(VENV)/.installed
+# uv trusts what this machine trusts, as pip does: a certificate of a company's own is then no obstacle
+export UV_SYSTEM_CERTS ?= true
 
 .DEFAULT_GOAL := help
 .PHONY: help install run demo test check format protos bench compose-secrets constraints clean
