@@ -194,6 +194,20 @@ def test_a_second_agent_on_the_same_folder_is_refused_and_the_first_goes_on(tmp_
             assert ana.say("hola").reply.text
 
 
+def test_the_readmes_python_talks_to_the_agent_as_it_stands(tmp_path: Path):
+    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"^```python\n(.+?)^```", readme, re.DOTALL | re.MULTILINE)
+    with running(Stack(tmp_path / "data", FREE_PORTS)) as stack:
+        sandbox = tmp_path / "data" / "agent" / "sandbox"
+        sandbox.mkdir(parents=True, exist_ok=True)
+        (sandbox / "welcome.txt").write_text("Welcome to Phylactery.")
+        program = program.replace("127.0.0.1:50051", stack.target("agent"))
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("DONE ")
+    assert "Welcome to Phylactery." in done.stdout
+
+
 def test_approvals_are_listed_shown_approved_and_rejected_at_riskgate(tmp_path: Path):
     with running(Stack(tmp_path / "data", FREE_PORTS)) as stack:
 
