@@ -104,6 +104,14 @@ async def test_a_command_nobody_knows_is_quoted_as_it_was_typed():
     assert "No such command: /[bold]y." in await conversation("/[bold]y")
 
 
+async def test_bytes_that_are_no_text_are_told_and_the_chat_goes_on():
+    told = await conversation("hola \udcff", "/\udcff")
+    assert told.splitlines() == [
+        "That is not UTF-8 text, so it was not sent.",
+        "No such command: /\\udcff. /help lists them.",
+    ]
+
+
 @pytest.mark.parametrize("typed", ["/trace", "hello"])
 async def test_an_agent_that_is_away_is_told_in_a_sentence_and_the_chat_goes_on(typed: str):
     assert await conversation(typed) == (

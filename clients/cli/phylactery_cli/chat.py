@@ -85,6 +85,8 @@ class Chat:
             await self._do(line)
         except PhylacteryError as error:
             self._tell(error)
+        except UnicodeEncodeError:  # bytes that are no UTF-8 come from standard input as lone surrogates
+            self._console.print(self._texts("no_text"), style="red")
 
     def _tell(self, error: PhylacteryError) -> None:
         away = isinstance(error, UnavailableError) and not error.reason

@@ -39,6 +39,7 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
         ),
         "died": "{service} has ended by itself. Its log: {log}",
         "failed": "That did not work: {message}",
+        "no_text": "That is not UTF-8 text, so it was not sent.",
         "away": "The agent does not answer at {target}. Is it running? phylactery up starts it.",
     },
     "es": {
@@ -71,6 +72,7 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
         ),
         "died": "{service} ha terminado por sí solo. Su registro: {log}",
         "failed": "No ha funcionado: {message}",
+        "no_text": "Eso no es texto UTF-8, así que no se ha enviado.",
         "away": "El agente no responde en {target}. ¿Está en marcha? phylactery up lo arranca.",
     },
 }
