@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from phylactery.agent.v1 import event_pb2
+from phylactery.riskgate.v1 import types_pb2
 from phylactery_chassis.identity import TokenAuthenticator
 from phylactery_cli import texts as texts_module
+from phylactery_cli.approvals import _line
 from phylactery_cli.chat import Chat
 from phylactery_cli.demo.play import play
 from phylactery_cli.main import app
@@ -21,6 +23,8 @@ from phylactery_cli.terminal import plain_console, printable
 from phylactery_cli.texts import Texts, preferred_language
 from phylactery_cli.traces import read_spans, spans_of, trace_tree
 from phylactery_client import PhylacteryClient
+from phylactery_client.decode import decode
+from phylactery_client.results import Approval
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -229,3 +233,11 @@ def test_the_demo_says_which_folder_it_cannot_make(tmp_path: Path):
     out = io.StringIO()
     assert play(plain_console(file=out, width=200), tmp_path / "file" / "demo") == 1
     assert f"{tmp_path / 'file' / 'demo'} cannot be made" in out.getvalue()
+
+
+def test_an_approval_for_machines_has_neither_its_code_nor_a_character_that_paints():
+    approval = decode(Approval, types_pb2.Approval(id="ap_1", requester="ana\u202e\x9b2J", code="ABCDEFGHIJ"))
+    told = _line(approval)
+    assert told.isascii()
+    assert "ABCDEFGHIJ" not in told
+    assert json.loads(told)["requester"] == "ana\u202e\x9b2J"

@@ -48,8 +48,8 @@ def _ask(target: str, token_file: Path | None, call: Callable[[RiskGateClient], 
 
 
 def _line(approval: Approval) -> str:
-    """Answers the approval as JSON; the code stays out, for output is kept and piped."""
-    return json.dumps({k: v for k, v in asdict(approval).items() if k != "code"}, default=str, ensure_ascii=False)
+    """Answers the approval as ASCII JSON; the code stays out, for output is kept and piped."""
+    return json.dumps({k: v for k, v in asdict(approval).items() if k != "code"}, default=str)
 
 
 def _show(approval: Approval) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from phylactery_client import MemoryClient, PhylacteryClient, RiskGateClient
-from phylactery_client.results import Turn
+from phylactery_client.results import PendingApproval, Turn
 from phylactery_riskgate.domain.bundle import default_bundle_folder
 from rich.console import Console
 from rich.text import Text
@@ -57,6 +57,8 @@ class Stage:
     console: Console
     thread_id: str = "demo"
     last_run_id: str = ""
+    answered: PendingApproval | None = None
+    """The approval of step 3, for who comes with it again."""
 
     @property
     def sandbox(self) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
@@ -70,20 +69,21 @@ async def write_survives_a_kill(stage: Stage) -> None:
     expect(_run_of(done).id == _run_of(turn).id, "it is the same run, exactly where it stopped")
     expect(_run_of(done).status == "DONE", "the run is done")
     expect(journal.read_text(encoding="utf-8").split() == ["one", "line"], "the line was written once")
-    (stage.folder / "answered.json").write_text(json.dumps({"id": asked.approval_id, "code": asked.code}))
+    stage.answered = asked
 
 
 async def approval_is_used_once(stage: Stage) -> None:
     """The same approval again is refused, with its reason, and nothing is written twice."""
-    answered = json.loads((stage.folder / "answered.json").read_text())
-    turn = await stage.say(f"APROBAR {answered['id']} {answered['code']}")
+    answered = stage.answered
+    assert answered is not None, "the step before has approved it"
+    turn = await stage.say(f"APROBAR {answered.approval_id} {answered.code}")
     expect(not _run_of(turn).tool_calls, "nothing ran")
     async with stage.riskgate() as riskgate:
-        approval = await riskgate.get_approval(answered["id"])
+        approval = await riskgate.get_approval(answered.approval_id)
         expect(approval.state == "REDEEMED", "RiskGate knows that it was used")
         refused = await _refusal(
             riskgate.approve(
-                approval.id, args_hash=approval.args_hash, code=answered["code"], thread_id=approval.thread_id
+                approval.id, args_hash=approval.args_hash, code=answered.code, thread_id=approval.thread_id
             )
         )
     stage.console.print(f"  · RiskGate, asked directly: {refused.reason}: {refused.message}")
