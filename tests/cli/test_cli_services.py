@@ -227,9 +227,12 @@ def test_approvals_are_listed_shown_approved_and_rejected_at_riskgate(tmp_path: 
             listed = [json.loads(row) for row in command("list", "--json").stdout.splitlines()]
             assert {row["id"] for row in listed} == {first.approval_id, second.approval_id}
             assert first.code not in command("list", "--json").stdout
+            assert first.approval_id in command("list").stdout.split()
             assert "command.txt" in command("show", first.approval_id).stdout
             assert "APPROVED" in command("approve", first.approval_id, "--yes").stdout
             assert "REJECTED" in command("reject", second.approval_id, "--reason", "no").stdout
+            late = command("approve", second.approval_id, "--yes")
+            assert (late.returncode, "REJECTED already" in late.stderr) == (1, True)
             again = command("reject", first.approval_id)
             assert again.returncode == 1
             assert "APPROVAL_NOT_PENDING" in again.stderr

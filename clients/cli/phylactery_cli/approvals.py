@@ -28,6 +28,7 @@ TokenFile = Annotated[Path | None, typer.Option(help="File with your token.")]
 Json = Annotated[bool, typer.Option("--json", help="For machines: one JSON object a line.")]
 _TARGET = f"127.0.0.1:{DEFAULT_PORTS['riskgate']}"
 _ALL = "ALL"
+_WIDTH = 1_000
 
 
 def _ask(target: str, token_file: Path | None, call: Callable[[RiskGateClient], Awaitable[T]]) -> T:
@@ -92,15 +93,12 @@ def list_(
     if not page.approvals:
         typer.echo("Nothing waits." if wanted == "PENDING" else "None.")
         return
-    table = Table(box=None)
-    table.add_column("approval", no_wrap=True)  # whole, to be pasted into the next command
-    for name in ("state", "tool", "risk", "class", "requester", "expires"):
-        table.add_column(name)
+    table = Table("approval", "state", "tool", "risk", "class", "requester", "expires", box=None)
     for approval in page.approvals:
         expires = f"{approval.expire_time:%H:%M:%S} UTC" if approval.expire_time else ""
         cells = (approval.id, approval.state, approval.tool, approval.risk, approval.approval_class, approval.requester)
-        table.add_row(*(Text(one_line(cell), overflow="fold") for cell in cells), expires)
-    plain_console().print(table)
+        table.add_row(*(Text(one_line(cell)) for cell in cells), expires)
+    plain_console(width=_WIDTH).print(table)  # an id stays whole in a narrow terminal, to be pasted
 
 
 @app.command()
@@ -125,6 +123,8 @@ def approve(
     async def answer(client: RiskGateClient) -> Approval | None:
         seen = await client.get_approval(approval_id)
         _show(seen)
+        if seen.state != "PENDING":
+            raise ValueError(f"{seen.id} is {seen.state} already; only a PENDING one can be answered")
         if not yes and not typer.confirm("Approve exactly this, once?"):
             return None
         return await client.approve(approval_id, args_hash=seen.args_hash, code=seen.code, thread_id=seen.thread_id)
