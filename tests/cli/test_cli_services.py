@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from phylactery_cli.supervisor import Stack, StackError, running
 
-from tests.support.stack import FREE_PORTS, Person, lines
+from tests.support.stack import FREE_PORTS, Person, lines, sandbox
 
 COMMAND = str(Path(sys.executable).with_name("phylactery"))
 pytestmark = pytest.mark.xdist_group("cli")
@@ -77,6 +77,10 @@ class Terminal:
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 
+def files_in(folder: Path) -> Path:
+    return sandbox(Stack(folder / "data", FREE_PORTS))
+
+
 def pids_of(folder: Path) -> list[int]:
     return [json.loads(path.read_text())["pid"] for path in folder.glob("*/ready.json")]
 
@@ -102,11 +106,11 @@ def test_run_opens_a_chat_asks_before_it_writes_and_stops_all_three(tmp_path: Pa
         terminal.type('write "from a terminal" to t.txt')
         terminal.expect("A person has to approve this")
         terminal.expect("you ›")
-        assert not (tmp_path / "data/agent/sandbox/t.txt").exists()
+        assert not (files_in(tmp_path) / "t.txt").exists()
         terminal.type("/approve")
         terminal.expect("Saved")
         terminal.expect("you ›")
-        assert (tmp_path / "data/agent/sandbox/t.txt").read_text() == "from a terminal"
+        assert (files_in(tmp_path) / "t.txt").read_text() == "from a terminal"
         terminal.type("/trace")
         terminal.expect("3 services")
         terminal.type("/help")
@@ -131,7 +135,7 @@ def test_what_was_left_waiting_waits_when_the_chat_is_opened_again(tmp_path: Pat
     second.expect("Saved|Added|appended", 30)
     second.type("/quit")
     assert second.exit_code() == 0
-    assert (tmp_path / "data/agent/sandbox/later.txt").read_text().splitlines() == ["later"]
+    assert (files_in(tmp_path) / "later.txt").read_text().splitlines() == ["later"]
 
 
 def test_a_terminated_run_leaves_no_service_behind(tmp_path: Path):
@@ -198,9 +202,8 @@ def test_the_readmes_python_talks_to_the_agent_as_it_stands(tmp_path: Path):
     readme = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
     (program,) = re.findall(r"^```python\n(.+?)^```", readme, re.DOTALL | re.MULTILINE)
     with running(Stack(tmp_path / "data", FREE_PORTS)) as stack:
-        sandbox = tmp_path / "data" / "agent" / "sandbox"
-        sandbox.mkdir(parents=True, exist_ok=True)
-        (sandbox / "welcome.txt").write_text("Welcome to Phylactery.")
+        sandbox(stack).mkdir(parents=True, exist_ok=True)
+        (sandbox(stack) / "welcome.txt").write_text("Welcome to Phylactery.")
         program = program.replace("127.0.0.1:50051", stack.target("agent"))
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
