@@ -15,9 +15,8 @@ _TURNS = 60
 async def run() -> None:
     """Prints the suite's lines."""
     with services() as stack:
-        sandbox = stack.data_dir / "agent" / "sandbox"
-        sandbox.mkdir(parents=True, exist_ok=True)
-        (sandbox / "note.txt").write_text("a short note")
+        stack.sandbox.mkdir(parents=True, exist_ok=True)
+        (stack.sandbox / "note.txt").write_text("a short note")
         async with (
             aio.insecure_channel(stack.target("agent")) as agent,
             aio.insecure_channel(stack.target("riskgate")) as riskgate,

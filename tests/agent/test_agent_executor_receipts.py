@@ -276,16 +276,17 @@ async def test_a_write_that_ran_into_its_time_is_judged_by_its_journal(
 
     monkeypatch.setattr("phylactery_agent.tools.builtin.files.os.replace", renamed_then_broken)
     assert await run(executor, SIGNER.sign(claims), bound) == "a.txt"
-    assert (tmp_path / "sandbox" / "a.txt").read_text() == "x"
+    assert (tmp_path / "sandbox" / "acme" / "a.txt").read_text() == "x"
 
 
 async def test_asking_about_an_effect_needs_no_receipt_and_knows_what_it_cannot_know(executor: Executor) -> None:
     outputs = FakeOutputs()
     write = {"path": "a.txt", "content": "x"}
-    assert (await executor.reconcile("write_file", write, "ek_1", outputs)).state == "not_done"
-    assert (await executor.reconcile("write_file", {"path": 1}, "ek_1", outputs)).state == "unknown"
-    assert (await executor.reconcile("count", {"label": "one"}, "ek_1", outputs)).state == "unknown"
-    assert (await executor.reconcile("nope", {}, "ek_1", outputs)).state == "unknown"
+    asked = {"effect_key": "ek_1", "tenant": "acme", "outputs": outputs}
+    assert (await executor.reconcile("write_file", write, **asked)).state == "not_done"
+    assert (await executor.reconcile("write_file", {"path": 1}, **asked)).state == "unknown"
+    assert (await executor.reconcile("count", {"label": "one"}, **asked)).state == "unknown"
+    assert (await executor.reconcile("nope", {}, **asked)).state == "unknown"
     assert counter.counted == []
 
 
@@ -311,5 +312,7 @@ async def test_another_side_that_never_answers_leaves_the_effect_unknown(
     silent_count = replace(counter.IMPLEMENTATIONS["count"], reconcile=silent)
     monkeypatch.setitem(executor._implementations, "count", silent_count)
     async with asyncio.timeout(10):
-        answer = await executor.reconcile("count", {"label": "one"}, "ek_1", FakeOutputs())
+        answer = await executor.reconcile(
+            "count", {"label": "one"}, effect_key="ek_1", tenant="acme", outputs=FakeOutputs()
+        )
     assert answer.state == "unknown"

@@ -288,7 +288,7 @@ async def test_a_suspended_run_goes_on_in_another_process_over_the_stored_checkp
     after.gate, after.ledger, after.turns, after.runs = before.gate, before.ledger, before.turns, before.runs
     state = await after.say("APROBAR ap_waiting0 code-0-right")
     assert ended(state) == ("done", "ANSWERED")
-    assert (tmp_path / "sandbox" / "b.txt").read_bytes() == b"hola"
+    assert (tmp_path / "sandbox" / "acme" / "b.txt").read_bytes() == b"hola"
     assert state["run_id"] == "rn_1"
 
 

@@ -20,24 +20,24 @@ SECRET = "outside the sandbox"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "secret.txt").write_text(SECRET)
-    (tmp_path / "sandbox").mkdir()
-    return tmp_path / "sandbox"
+    (tmp_path / "sandbox" / "acme").mkdir(parents=True)
+    (tmp_path / "sandbox" / "secret.txt").write_text(SECRET)
+    return tmp_path / "sandbox" / "acme"
 
 
 @pytest.fixture
 def tools(tmp_path: Path, folder: Path) -> dict[str, Implementation]:
-    return dict(builtin_implementations(folder, tmp_path / "journal", 1_000))
+    return dict(builtin_implementations(folder.parent, tmp_path / "journal", 1_000))
 
 
-async def read(tools: dict[str, Implementation], path: str) -> str:
+async def read(tools: dict[str, Implementation], path: str, tenant: str = "acme") -> str:
     args = ReadFileArguments.model_construct(path=path)
-    return await tools["read_file"].run(Invocation(args, "ek_read", FakeOutputs()))
+    return await tools["read_file"].run(Invocation(args, "ek_read", FakeOutputs(), tenant))
 
 
 async def write(tools: dict[str, Implementation], path: str, content: str = "x", key: str = "ek_1") -> str:
     args = WriteFileArguments.model_construct(path=path, content=content, append=False)
-    return await tools["write_file"].run(Invocation(args, key, FakeOutputs()))
+    return await tools["write_file"].run(Invocation(args, key, FakeOutputs(), "acme"))
 
 
 async def test_a_file_in_a_sub_folder_is_read(tools: dict[str, Implementation], folder: Path) -> None:
@@ -163,3 +163,18 @@ async def test_a_file_used_as_a_folder_is_refused(tools: dict[str, Implementatio
 def test_the_longest_path_and_the_longest_component_are_taken() -> None:
     assert split_path("a/" * 150 + "x" * 100)[-1] == "x" * 100
     assert split_path("x" * 255) == ("x" * 255,)
+
+
+@pytest.mark.parametrize("tenant", ["other", "..", ".", ".acme", "a:b@c"])
+async def test_another_tenant_has_a_folder_of_its_own_and_never_reads_this_ones(
+    tools: dict[str, Implementation], folder: Path, tenant: str
+) -> None:
+    await write(tools, "a.txt", "of acme")
+    for path in ("a.txt", "acme/a.txt"):
+        with pytest.raises(ToolFailedError) as caught:
+            await read(tools, path, tenant)
+        assert caught.value.code == "NOT_FOUND"
+    assert await read(tools, "a.txt") == "of acme"
+    made = sorted(path.name for path in folder.parent.iterdir() if path.is_dir())
+    assert len(made) == 2
+    assert not any(name.startswith(".") for name in made)

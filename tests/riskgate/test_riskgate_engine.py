@@ -87,9 +87,6 @@ def test_an_approval_class_nobody_declared_brings_nothing(engine: DecisionEngine
         ".env",
         "a/.ssh/id",
         "a\\.ssh\\id",
-        "..",
-        "../a",
-        "a/../../b",
         "x.pem",
         "x.PEM",
         "x.key/y",
@@ -103,6 +100,29 @@ def test_protected_paths_are_out_of_reach_with_any_approval(engine: DecisionEngi
     for name, more in (("read_file", {}), ("write_file", {"content": "x"})):
         verdict = decide(engine, name, {"path": path, **more}, approved=everybody)
         assert (verdict.decision, verdict.policy_ids) == (Decision.BLOCKED, ("path.protected",))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "..",
+        "../a",
+        "a/../../b",
+        "a\\..\\b",
+        "/etc/hosts",
+        "\\\\host\\share",
+        "~/a",
+        "~ana/a",
+        "C:\\a",
+        "C:a",
+        "a/.. /b",
+    ],
+)
+def test_a_path_that_leads_outside_is_out_of_reach_with_any_approval(engine: DecisionEngine, path: str) -> None:
+    everybody = frozenset({"self", "peer", "dual"})
+    for name, more in (("read_file", {}), ("write_file", {"content": "x"})):
+        verdict = decide(engine, name, {"path": path, **more}, approved=everybody)
+        assert (verdict.decision, verdict.policy_ids) == (Decision.BLOCKED, ("path.outside",))
 
 
 @pytest.mark.parametrize("path", ["a.txt", "./a.txt", "a/b.c/d", "keys.txt", "pem", "monkey", "a.b/c", "ñandú.md"])
@@ -146,7 +166,7 @@ def test_another_schema_than_the_catalog_s_is_a_schema_mismatch(default: Bundle,
 def test_the_facts_hold_no_argument_value(engine: DecisionEngine) -> None:
     verdict = decide(engine, "write_file", {"path": "a-secret-name.pem", "content": "a secret text"})
     assert verdict.facts["context"] == {
-        "derived": {"path": {"absolute": "boolean", "hidden": "boolean", "suffixes": "set of 1"}}
+        "derived": {"path": {"hidden": "boolean", "outside": "boolean", "suffixes": "set of 1"}}
     }
     assert "secret" not in repr(verdict.facts)
 

@@ -164,8 +164,9 @@ class Chat:
     """One thread, spoken to as the runtime does: a new run, or the suspended one again."""
 
     def __init__(self, folder: Path, saver: BaseCheckpointSaver[Any] | None = None) -> None:
-        self.sandbox = folder / "sandbox"
-        self.executor = Executor(ToolSettings(self.sandbox, folder / "journal", plugins=(COUNTER,)))
+        self.sandbox = folder / "sandbox" / "acme"
+        self.sandbox.mkdir(parents=True, exist_ok=True)
+        self.executor = Executor(ToolSettings(folder / "sandbox", folder / "journal", plugins=(COUNTER,)))
         self.gate = FakeGate()
         self.gate.policy.update(count="ALLOW", flaky="ALLOW")
         self.ledger, self.outputs, self.events = FakeLedger(), FakeOutputs(), FakeEvents()

@@ -135,7 +135,12 @@ class System:
 
     @property
     def sandbox(self) -> Path:
-        return self.folder / "agent" / "sandbox"
+        return self.sandbox_of("acme")
+
+    def sandbox_of(self, tenant: str) -> Path:
+        folder = self.folder / "agent" / "sandbox" / tenant
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
 
     def person(self, subject: str = "ana", tenant: str = "acme") -> Person:
         """Answers somebody the loopback identity names."""

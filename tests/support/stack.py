@@ -128,7 +128,7 @@ def yes(answer: chat_pb2.SendMessageResponse) -> str:
 
 def sandbox(stack: Stack) -> Path:
     """Answers the folder the agent's files lie in."""
-    return stack.data_dir / "agent" / "sandbox"
+    return stack.sandbox
 
 
 def lines(stack: Stack, name: str = "log.txt") -> list[str]:

@@ -46,10 +46,10 @@ def _serving(data_dir: Path, console: Console, texts: Texts) -> Iterator[Stack]:
     stack = Stack(data_dir, DEFAULT_PORTS)
     try:
         with running(stack):
-            _welcome(data_dir)
+            _welcome(stack.sandbox)
             for name in SERVICES:
                 console.print(f"{name:<9}{stack.target(name)}", style="dim")
-            console.print(f"{texts('files')}: {data_dir / 'agent' / 'sandbox'}", style="dim", soft_wrap=True)
+            console.print(f"{texts('files')}: {stack.sandbox}", style="dim", soft_wrap=True)
             yield stack
             console.print(texts("bye"), style="dim")
     except StackError as error:
@@ -60,9 +60,8 @@ def _serving(data_dir: Path, console: Console, texts: Texts) -> Iterator[Stack]:
     console.print(texts("stopped", folder=data_dir), style="dim", soft_wrap=True)
 
 
-def _welcome(data_dir: Path) -> None:
+def _welcome(sandbox: Path) -> None:
     """Puts something to read into a sandbox nobody has used."""
-    sandbox = data_dir / "agent" / "sandbox"
     sandbox.mkdir(parents=True, exist_ok=True)
     if not any(sandbox.iterdir()):
         shutil.copyfile(Path(__file__).parent / _WELCOME, sandbox / _WELCOME)

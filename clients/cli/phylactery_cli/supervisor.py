@@ -59,6 +59,11 @@ class Stack:
     """Another module to start for a service; tests start one that dies where they say."""
     processes: dict[str, ServiceProcess] = field(default_factory=dict)
 
+    @property
+    def sandbox(self) -> Path:
+        """Answers the folder of the files the agent may touch for tenant 'local', who everybody on loopback is."""
+        return self.data_dir / "agent" / "sandbox" / "local"
+
     def start(self) -> None:
         """Starts all three and waits for their health. Raises StackError, and then leaves none behind."""
         try:

@@ -79,7 +79,10 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class ToolSettings:
-    """Where tools work: the sandbox, the effect journal outside it, and the plug-in modules by importable name."""
+    """Where tools work: the sandbox, the effect journal outside it, and the plug-in modules by importable name.
+
+    Every tenant has a folder of its own in the sandbox.
+    """
 
     sandbox: Path
     journal: Path
@@ -131,7 +134,9 @@ class Executor:
                     return await self._settle(spec, implementation, invocation, code)
         raise AssertionError("unreachable: the last attempt returns or raises")
 
-    async def reconcile(self, tool: str, arguments: Mapping[str, Any], effect_key: str, outputs: Outputs) -> Reconciled:
+    async def reconcile(
+        self, tool: str, arguments: Mapping[str, Any], *, effect_key: str, tenant: str, outputs: Outputs
+    ) -> Reconciled:
         """Asks the other side whether the effect under this key happened; unknown where it cannot be asked.
 
         It needs no receipt, because asking changes nothing; and after a crash there may be none to get.
@@ -143,7 +148,7 @@ class Executor:
             args = spec.args_model.model_validate(dict(arguments))
         except ValidationError:
             return Reconciled("unknown")
-        return await _ask(spec, implementation, Invocation(args, effect_key, outputs))
+        return await _ask(spec, implementation, Invocation(args, effect_key, outputs, tenant))
 
     async def _admit(
         self, receipt: str, bound: BoundCall, execution: Execution, keys: ReceiptKeys, outputs: Outputs
@@ -159,7 +164,7 @@ class Executor:
             raise ToolFailedError(
                 "INVALID_ARGUMENTS", f"{error.error_count()} arguments do not fit {bound.tool}"
             ) from None
-        return spec, implementation, Invocation(args, execution.effect_key, outputs)
+        return spec, implementation, Invocation(args, execution.effect_key, outputs, execution.tenant)
 
     async def _settle(self, spec: ToolSpec, implementation: Implementation, invocation: Invocation, code: str) -> str:
         """Turns a fault into what it means: a failure without effect, a late success, or doubt."""

@@ -16,6 +16,7 @@ class AgentSettings(ServiceSettings):
     model_config = SettingsConfigDict(env_prefix="AGENT_", extra="ignore")
     service: ClassVar[str] = "agent"
 
+    data_dir: Path = Field(Path(".phylactery/agent"), description="folder for everything this service keeps")
     port: int = Field(50051, ge=0, le=65_535, description="port to listen on; 0 takes a free one")
     riskgate_target: str = Field("127.0.0.1:50052", description="address of RiskGate")
     memory_target: str = Field("127.0.0.1:50053", description="address of the memory service")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import ClassVar
 
 from phylactery_chassis.settings import ServiceSettings
@@ -19,6 +20,7 @@ class MemorySettings(ServiceSettings):
     model_config = SettingsConfigDict(env_prefix="MEMORY_")
     service: ClassVar[str] = "memory"
 
+    data_dir: Path = Field(Path(".phylactery/memory"), description="folder for everything this service keeps")
     port: int = Field(50_053, ge=0, le=65_535, description="port to listen on; 0 takes a free one")
     evict_over_chars: int = Field(
         _DEFAULTS.evict_over_chars, ge=1, description="outputs of strictly more characters are kept here"

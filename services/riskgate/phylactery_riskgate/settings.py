@@ -18,6 +18,7 @@ class RiskGateSettings(ServiceSettings):
     model_config = SettingsConfigDict(env_prefix="RISKGATE_")
     service: ClassVar[str] = "riskgate"
 
+    data_dir: Path = Field(Path(".phylactery/riskgate"), description="folder for everything this service keeps")
     port: int = Field(50_052, ge=0, le=65_535, description="port to listen on; 0 takes a free one")
     bundle: Path = Field(default_factory=default_bundle_folder, description="folder of the policy bundle")
     issuer: str = Field(

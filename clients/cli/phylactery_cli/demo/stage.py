@@ -40,12 +40,13 @@ def set_stage(folder: Path) -> Stack:
     bundle = folder / "bundle"
     shutil.copytree(default_bundle_folder(), bundle)
     shutil.copy(Path(__file__).parent / "no_scripts.cedar", bundle / "policies")
-    sandbox = folder / "agent" / "sandbox"
+    stack = Stack(folder, _FREE_PORTS, extra_env={"riskgate": {"RISKGATE_BUNDLE": str(bundle)}})
+    sandbox = stack.sandbox
     sandbox.mkdir(parents=True)
     (sandbox / "notes.txt").write_text("Buy bread. Call Ana.\n", encoding="utf-8")
     report = "".join(f"line {number:04d}: nothing to report at this station\n" for number in range(_REPORT_LINES))
     (sandbox / "report.txt").write_text(report, encoding="utf-8")
-    return Stack(folder, _FREE_PORTS, extra_env={"riskgate": {"RISKGATE_BUNDLE": str(bundle)}})
+    return stack
 
 
 @dataclass(slots=True)
@@ -63,7 +64,7 @@ class Stage:
     @property
     def sandbox(self) -> Path:
         """Answers the folder with the real files."""
-        return self.folder / "agent" / "sandbox"
+        return self.stack.sandbox
 
     @asynccontextmanager
     async def agent(self) -> AsyncIterator[PhylacteryClient]:

@@ -223,7 +223,10 @@ class Effect:
 
     async def _ask(self) -> Reconciled:
         key = self._row.effect_key if self._row is not None else self._key
-        return await self._executor.reconcile(self._tool["name"], self._tool["args"], key, self._context.outputs)
+        tool, outputs = self._tool, self._context.outputs
+        return await self._executor.reconcile(
+            tool["name"], tool["args"], effect_key=key, tenant=self._state["tenant"], outputs=outputs
+        )
 
     async def _finish(self, status: Literal["success", "error"], output: str, code: str) -> ToolResult:
         output = output.encode("utf-8", "replace").decode()  # half a surrogate pair has no form on the wire

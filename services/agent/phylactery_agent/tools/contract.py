@@ -102,11 +102,12 @@ class ToolFailedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """What an implementation gets: checked arguments, the effect's key, and the user's outputs."""
+    """What an implementation gets: checked arguments, the effect's key, whose effect it is, and the user's outputs."""
 
     args: BaseModel
     effect_key: str
     outputs: Outputs
+    tenant: str
 
 
 def arguments_of(invocation: Invocation, model: type[Arguments]) -> Arguments:

@@ -5,7 +5,7 @@ and the sums of lists are facts. ``context.derived`` has the shape of the argume
 something to know:
 
 - a text of format uri or email: ``host`` and ``domains`` (the host and every domain it lies in);
-- a file path (the catalog's ``paths``): ``absolute``, and ``hidden`` and ``suffixes`` over every segment of it;
+- a file path (the catalog's ``paths``): ``outside``, and ``hidden`` and ``suffixes`` over every segment of it;
 - a list: ``count``; of texts ``values``; of numbers ``sum`` and, unless it is empty, ``min`` and ``max``; of addresses
   ``hosts`` and ``domains``; of objects ``each`` with the same for every text and number field.
 """
@@ -84,7 +84,7 @@ def _any(schema: Any, place: Place, paths: frozenset[Place]) -> Plan | None:
         return _list(form)
     if name == "string" and place in paths:
         return Plan(
-            _record(absolute=Scalar(Kind.BOOL), hidden=Scalar(Kind.BOOL), suffixes=_TEXTS),
+            _record(outside=Scalar(Kind.BOOL), hidden=Scalar(Kind.BOOL), suffixes=_TEXTS),
             lambda value, _mentions, _here: path_facts(value),
         )
     find = _HOST_FINDERS.get(form.get("format", "")) if name == "string" else None
@@ -227,16 +227,17 @@ _HOST_FINDERS: dict[str, Callable[[str], str]] = {"uri": host_of_uri, "email": h
 
 
 def path_facts(path: str) -> dict[str, Any]:
-    """Tells whether a file path is absolute or any segment hidden, and every segment's suffix in lower case (".pem").
+    """Tells whether a file path leads outside or any segment is hidden, and every segment's suffix in lower case.
 
-    Absolute is what begins at a root, a home (~) or a drive (C:), on whichever system. A segment is hidden when it
-    begins with a dot; "." alone, which names the same folder, is not. A backslash separates too, and spaces and dots at
+    Outside is what begins at a root, a home (~) or a drive (C:), on whichever system, or goes up (".."). A segment is
+    hidden when it begins with a dot; "." alone names the same folder. A backslash separates too, and spaces and dots at
     the end of a segment do not count, because some systems read them so.
     """
     segments = path.replace("\\", "/").split("/")
     first = segments[0].strip()
-    absolute = first.startswith("~") or first[1:2] == ":" or (not first and len(segments) > 1)
-    hidden = any(segment.lstrip().startswith(".") and segment != "." for segment in segments)
+    rooted = first.startswith("~") or first[1:2] == ":" or (not first and len(segments) > 1)
+    outside = rooted or any(segment.strip() == ".." for segment in segments)
+    hidden = any(segment.lstrip().startswith(".") and segment.strip() not in {".", ".."} for segment in segments)
     trimmed = [segment.rstrip(" .") for segment in segments]
     suffixes = {f".{segment.rpartition('.')[2].casefold()}" for segment in trimmed if "." in segment}
-    return {"absolute": absolute, "hidden": hidden, "suffixes": sorted(suffixes)}
+    return {"outside": outside, "hidden": hidden, "suffixes": sorted(suffixes)}

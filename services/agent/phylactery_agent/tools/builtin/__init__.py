@@ -7,19 +7,39 @@ from pathlib import Path
 
 from phylactery_agent.tools.builtin.files import FileTools
 from phylactery_agent.tools.builtin.journal import EffectJournal
-from phylactery_agent.tools.builtin.sandbox import Sandbox
+from phylactery_agent.tools.builtin.sandbox import Sandbox, tenant_folder
 from phylactery_agent.tools.builtin.texts import echo, read_output
-from phylactery_agent.tools.contract import Implementation
+from phylactery_agent.tools.contract import Implementation, Invocation
 
 __all__ = ["builtin_implementations"]
 
 
+class _TenantFiles:
+    """The file tools of every tenant: each has a folder of its own below one root, and reaches no other."""
+
+    def __init__(self, root: Path, journal: EffectJournal, max_file_bytes: int) -> None:
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._root, self._journal, self._max_file_bytes = root, journal, max_file_bytes
+        self._tools: dict[str, FileTools] = {}
+
+    def of(self, invocation: Invocation) -> FileTools:
+        """Answers the tools of the invocation's tenant, made when they are first asked for."""
+        tenant = invocation.tenant
+        if tenant not in self._tools:
+            sandbox = Sandbox(self._root / tenant_folder(tenant), self._max_file_bytes)
+            self._tools[tenant] = FileTools(sandbox, self._journal)
+        return self._tools[tenant]
+
+
 def builtin_implementations(sandbox: Path, journal: Path, max_file_bytes: int) -> Mapping[str, Implementation]:
     """Answers the functions by tool name. Both folders are created when missing; the journal is outside the sandbox."""
-    files = FileTools(Sandbox(sandbox, max_file_bytes), EffectJournal(journal))
+    files = _TenantFiles(sandbox, EffectJournal(journal), max_file_bytes)
     return {
         "echo": Implementation(run=echo),
-        "read_file": Implementation(run=files.read_file),
-        "write_file": Implementation(run=files.write_file, reconcile=files.reconcile_write),
+        "read_file": Implementation(run=lambda call: files.of(call).read_file(call)),
+        "write_file": Implementation(
+            run=lambda call: files.of(call).write_file(call),
+            reconcile=lambda call: files.of(call).reconcile_write(call),
+        ),
         "read_output": Implementation(run=read_output),
     }

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
 from phylactery_agent.tools.contract import ToolFailedError
 
@@ -121,3 +122,9 @@ def _is_link(folder: int, name: str) -> bool:
         return stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
     except OSError:
         return False
+
+
+def tenant_folder(tenant: str) -> str:
+    """Answers the folder of a tenant: its name, escaped where that could mean another place or a hidden one."""
+    name = quote(tenant, safe="@:")
+    return "%2E" + name[1:] if name.startswith(".") else name
