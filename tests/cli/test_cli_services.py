@@ -151,11 +151,22 @@ def test_ctrl_c_again_and_again_leaves_no_service_behind(tmp_path: Path):
     terminal = Terminal("up", "--data-dir", str(tmp_path / "data"), env=PORTS)
     terminal.expect("agent +127")
     pids = pids_of(tmp_path / "data")
-    for _ in range(4):
-        os.write(terminal.fd, b"\x03")
-        time.sleep(0.2)
+    os.write(terminal.fd, b"\x03" * 3)
+    terminal.expect("Stopped|Detenido")
     assert terminal.exit_code() == 0
     assert not any(alive(pid) for pid in pids)
+
+
+def test_ctrl_c_while_the_services_start_is_no_fault_and_leaves_none_behind(tmp_path: Path):
+    terminal = Terminal("up", "--data-dir", str(tmp_path / "data"), env=PORTS)
+    while not (tmp_path / "data" / "logs" / "riskgate.log").exists():
+        assert alive(terminal.pid)
+        time.sleep(0.01)
+    os.write(terminal.fd, b"\x03")
+    terminal.expect("Stopped|Detenido")
+    assert terminal.exit_code() == 0
+    assert "Traceback" not in terminal.seen
+    assert not any(alive(pid) for pid in pids_of(tmp_path / "data"))
 
 
 def test_a_chat_whose_agent_dies_says_so_stops_the_others_and_fails(tmp_path: Path):

@@ -45,7 +45,7 @@ def _serving(data_dir: Path, console: Console, texts: Texts) -> Iterator[Stack]:
     """Runs the three services for the block and says where they are and that they stopped."""
     stack = Stack(data_dir, DEFAULT_PORTS)
     try:
-        with running(stack):
+        with running(stack, leaving=True):
             _welcome(stack.sandbox)
             for name in SERVICES:
                 console.print(f"{name:<9}{stack.target(name)}", style="dim")
@@ -55,8 +55,10 @@ def _serving(data_dir: Path, console: Console, texts: Texts) -> Iterator[Stack]:
     except StackError as error:
         console.print(str(error), style="red", soft_wrap=True)
         raise typer.Exit(1) from None
-    except KeyboardInterrupt:
+    except KeyboardInterrupt:  # also while they start
         console.print()
+        console.print(texts("stopped", folder=data_dir), style="dim", soft_wrap=True)
+        raise typer.Exit(0) from None
     console.print(texts("stopped", folder=data_dir), style="dim", soft_wrap=True)
 
 

@@ -158,8 +158,12 @@ class Stack:
 
 
 @contextlib.contextmanager
-def running(stack: Stack) -> Iterator[Stack]:
-    """Runs the stack for the block; SIGTERM and SIGHUP end the block as Ctrl-C does. Nothing interrupts the stop."""
+def running(stack: Stack, *, leaving: bool = False) -> Iterator[Stack]:
+    """Runs the stack for the block; SIGTERM and SIGHUP end the block as Ctrl-C does. Nothing interrupts the stop.
+
+    leaving says that the process ends after it: then nothing interrupts that either, for an interpreter interrupted on
+    its way out can hang on gRPC's threads.
+    """
 
     def interrupt(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt
@@ -173,8 +177,9 @@ def running(stack: Stack) -> Iterator[Stack]:
         for number in before:
             signal.signal(number, signal.SIG_IGN)  # a service left behind would keep its port
         stack.stop()
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        if not leaving:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 def _last_lines(service: ServiceProcess) -> str:
