@@ -175,8 +175,11 @@ def test_a_log_line_withholds_what_must_not_be_written(capsys):
 
 @pytest.mark.parametrize("fault", [OSError(28, "No space left on device"), ValueError("I/O operation on closed file")])
 def test_a_log_line_that_cannot_be_written_fails_nothing(monkeypatch, fault: Exception):
+    tried: list[str] = []
+
     class Full:
-        def write(self, _text: str) -> int:
+        def write(self, text: str) -> int:
+            tried.append(text)
             raise fault
 
         def flush(self) -> None:
@@ -185,6 +188,7 @@ def test_a_log_line_that_cannot_be_written_fails_nothing(monkeypatch, fault: Exc
     logs.configure("test")
     monkeypatch.setattr("sys.stderr", Full())
     logs.get_logger("x").info("said")
+    assert "said" in tried[0]
 
 
 def test_a_crash_point_does_nothing_without_a_hook_and_calls_it_with_one():

@@ -45,6 +45,8 @@ class Terminal:
     def __init__(self, *arguments: str, env: dict[str, str]) -> None:
         self.pid, self.fd = pty.fork()
         if self.pid == 0:  # the child becomes the command
+            # A background job of a script hands down ignored interrupts; a person's terminal does not.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
             terminal = {"TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", "COLUMNS": "120"}
             os.execvpe(COMMAND, [COMMAND, *arguments], {**os.environ, **terminal, **env})
         self.seen = ""

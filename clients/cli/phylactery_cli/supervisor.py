@@ -168,8 +168,10 @@ def running(stack: Stack, *, leaving: bool = False) -> Iterator[Stack]:
     def interrupt(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
-    before[signal.SIGINT] = signal.getsignal(signal.SIGINT)
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)}
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if before[number] is not signal.SIG_IGN:  # nohup ignores the hang-up, and is right to
+            signal.signal(number, interrupt)
     try:
         stack.start()
         yield stack

@@ -1,0 +1,134 @@
+"""Stand-ins for what serves a turn: a graph with the compiled graph's two methods, services that go away on command."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from phylactery_agent.executor import Executor
+from phylactery_agent.ports import (
+    ApprovalInfo,
+    GateRefusedError,
+    GateUnavailableError,
+    MemoryUnavailableError,
+)
+from phylactery_agent.runtime.delivery import Delivery
+from phylactery_agent.runtime.model import Owner
+from phylactery_agent.runtime.seal import Sealer
+from phylactery_agent.runtime.services import TranscriptPage
+from phylactery_agent.runtime.turns import TurnServer, TurnTools
+
+from tests.support.agent_stores import Stores
+
+STATE = {
+    "turn_id": "",
+    "run_status": "done",
+    "finish_reason": "ANSWERED",
+    "reply": {"id": "msg_1", "text": "listo"},
+    "approval_id": None,
+    "steps": {},
+}
+
+
+class StandInGraph:
+    """Answers what a test says; with work, does that first."""
+
+    def __init__(self, work: Callable[..., Awaitable[Mapping[str, Any]]] | None = None) -> None:
+        self.work, self.calls = work, 0
+        self.contexts: list[Any] = []
+
+    async def aget_state(self, _config: Any) -> Any:
+        return SimpleNamespace(values={}, next=())
+
+    async def ainvoke(self, given: Any, _config: Any, *, context: Any, durability: str) -> Mapping[str, Any]:
+        assert durability == "sync"
+        self.calls += 1
+        self.contexts.append(context)
+        return STATE if self.work is None else await self.work(given, context)
+
+
+class StandInServices:
+    """Records what was delivered; each side can be switched off."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, str]] = []
+        self.gate_down = self.memory_down = False
+        self.refusal: GateRefusedError | None = None
+        self.approval_state = "PENDING"
+        self.heard_all = asyncio.Event()
+
+    def gate(self, _owner: Owner) -> Any:
+        return self
+
+    def outputs(self, _owner: Owner) -> Any:
+        return self
+
+    def transcript(self, _owner: Owner) -> Any:
+        return self
+
+    async def report_outcome(self, execution_id: str, **report: Any) -> None:
+        if self.gate_down:
+            raise GateUnavailableError("down")
+        if self.refusal is not None:
+            raise self.refusal
+        self.told.append((execution_id, report["outcome"]))
+
+    async def evaluate(self, asked: Any, **_where: Any) -> str:
+        self.told.append(("evaluate", asked.tool_call_id))
+        return "decision"
+
+    async def get_approval(self, approval_id: str) -> ApprovalInfo:
+        if self.gate_down:
+            raise GateUnavailableError("down")
+        if self.refusal is not None:
+            raise self.refusal
+        return ApprovalInfo(approval_id, self.approval_state, "self", "t", "low", "h", "t1", "r", "c", 0)
+
+    async def append(self, thread_id: str, _run_id: str, messages: Sequence[Mapping[str, Any]]) -> None:
+        if self.memory_down:
+            raise MemoryUnavailableError("down")
+        self.told.extend((thread_id, message["text"]) for message in messages)
+        if len(self.told) == 6:
+            self.heard_all.set()
+
+    async def page(self, _thread_id: str, **_bounds: Any) -> TranscriptPage:
+        if self.memory_down:
+            raise MemoryUnavailableError("down")
+        return TranscriptPage([], "")
+
+
+class Bench:
+    """A turn server over real stores."""
+
+    def __init__(self, stores: Stores, executor: Executor | None = None) -> None:
+        self.stores, self.services, self.graph = stores, StandInServices(), StandInGraph()
+        self.sealer = Sealer(b"\x07" * 32)
+        self.delivery = Delivery(stores.outbox, self.services, retry_seconds=0.01)
+        self.executor = executor
+        self.forgotten: list[str] = []
+        self.disk_full = False
+
+    async def forget_state(self, thread_key: str) -> None:
+        if self.disk_full:
+            raise sqlite3.OperationalError("database or disk is full")
+        self.forgotten.append(thread_key)
+
+    def server(self, heartbeat_seconds: float = 10.0) -> TurnServer:
+        tools: Any = {
+            "database": self.stores.database,
+            "clock": self.stores.clock,
+            "runs": self.stores.runs,
+            "leases": self.stores.leases,
+            "services": self.services,
+            "delivery": self.delivery,
+            "news": self.stores.news,
+            "sealer": self.sealer,
+            "graph": self.graph,
+            "forget_state": self.forget_state,
+            "executor": self.executor,
+            "evict_over_chars": 10_000,
+        }
+        return TurnServer(TurnTools(**tools), heartbeat_seconds=heartbeat_seconds)
