@@ -15,6 +15,7 @@ from pathlib import Path
 import grpc
 import pytest
 from grpc import aio
+from grpc_status import rpc_status
 from phylactery.memory.v1 import memory_pb2, output_pb2
 from phylactery_chassis.identity import Principal, Role, bind_principal
 from phylactery_memory.domain.outputs import OutputRules
@@ -190,7 +191,9 @@ async def _write_until_it_dies(
             await user.append("t1", say(f"a{name}"), say(f"b{name}"))
             messages.append(name)
         except aio.AioRpcError as error:
-            ended = error.code()
+            # A stream cut in the middle of a frame is the transport's own INTERNAL; a service's carries an ErrorInfo.
+            cut = error.code() is grpc.StatusCode.INTERNAL and rpc_status.from_call(error) is None
+            ended = grpc.StatusCode.UNAVAILABLE if cut else error.code()
             break
         if len(outputs) >= before + 12:
             enough.set()
