@@ -33,6 +33,7 @@ from phylactery_riskgate.assembly import PACKAGE, assemble
 from phylactery_riskgate.domain.bundle import default_bundle_folder, load_bundle
 from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.keys import KeyRing, load_keys
+from phylactery_riskgate.live import LiveBundle
 from phylactery_riskgate.service import RiskGate
 from phylactery_riskgate.settings import RiskGateSettings
 
@@ -270,7 +271,7 @@ async def open_gate(folder: Path, *, clock: FakeClock | None = None, bundle: Pat
     database, keys = Database(settings.url), load_keys(settings.keys_dir)
     database.migrate(PACKAGE)
     clock = clock or FakeClock()
-    riskgate = RiskGate(database, DecisionEngine(load_bundle(bundle)), keys, settings, clock)
+    riskgate = RiskGate(database, LiveBundle(DecisionEngine(load_bundle(bundle))), keys, settings, clock)
     await riskgate.open()
     server = await start(assemble(riskgate, database, settings), settings)
     channel = aio.insecure_channel(

@@ -28,7 +28,7 @@ from phylactery_riskgate.audit import Kind
 from phylactery_riskgate.codes import same_code
 from phylactery_riskgate.core import WORDS, ApprovalSeen, Core, Refused, about
 from phylactery_riskgate.evaluation import approval_not_found
-from phylactery_riskgate.requests import DEFAULT_PAGE, ApproveInput, ListInput, RejectInput
+from phylactery_riskgate.requests.approvals import DEFAULT_PAGE, ApproveInput, ListInput, RejectInput
 from phylactery_riskgate.store import approvals as rows
 
 

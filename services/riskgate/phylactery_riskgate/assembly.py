@@ -23,8 +23,11 @@ from phylactery_riskgate.audit import LogError
 from phylactery_riskgate.domain.bundle import BundleError, load_bundle
 from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.keys import KeysError, load_keys
+from phylactery_riskgate.live import LiveBundle
 from phylactery_riskgate.service import RiskGate
-from phylactery_riskgate.servicers import ApprovalServicer, KeyServicer, RiskGateServicer
+from phylactery_riskgate.servicers.approvals import ApprovalServicer
+from phylactery_riskgate.servicers.decisions import RiskGateServicer
+from phylactery_riskgate.servicers.keys import KeyServicer
 from phylactery_riskgate.settings import RiskGateSettings
 
 PACKAGE = "phylactery_riskgate"
@@ -39,7 +42,7 @@ async def build(settings: RiskGateSettings, *, clock: Clock | None = None) -> Se
     """
     settings.prepare()
     try:
-        engine = DecisionEngine(load_bundle(settings.bundle))
+        live = LiveBundle(DecisionEngine(load_bundle(settings.bundle)))
         keys = load_keys(settings.keys_dir)
     except BundleError as error:
         raise StartError(f"{settings.bundle}: {error}; mend the bundle, or name another in RISKGATE_BUNDLE") from None
@@ -48,7 +51,7 @@ async def build(settings: RiskGateSettings, *, clock: Clock | None = None) -> Se
     database = Database(settings.url)
     try:
         await asyncio.to_thread(database.migrate, PACKAGE, apply=database.dialect == "sqlite")
-        riskgate = RiskGate(database, engine, keys, settings, clock or SystemClock())
+        riskgate = RiskGate(database, live, keys, settings, clock or SystemClock())
         await riskgate.open()
     except (StartError, LogError, DomainError) as error:
         await asyncio.to_thread(database.close)

@@ -23,7 +23,8 @@ from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.model import ArgumentView, BoundCall, Caller, CallSite, RawCall, Verdict
 from phylactery_riskgate.domain.view import argument_views
 from phylactery_riskgate.keys import KeyRing
-from phylactery_riskgate.requests import CallInput
+from phylactery_riskgate.live import LiveBundle
+from phylactery_riskgate.requests.decisions import CallInput
 from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store.decisions import CallKey, DecisionRecord, find_decision
 
@@ -57,7 +58,7 @@ class Core:
     """One RiskGate. Everything it is made of is set at start."""
 
     database: Database
-    engine: DecisionEngine
+    live: LiveBundle
     keys: KeyRing
     audit: AuditLog
     clock: Clock
@@ -83,11 +84,18 @@ class Core:
             raise result.error
         return result
 
-    async def decide(self, who: Principal, call: RawCall, site: CallSite, approved: frozenset[str]) -> Verdict:
+    @property
+    def engine(self) -> DecisionEngine:
+        """The engine of this moment: a use case takes it once."""
+        return self.live.engine
+
+    async def decide(
+        self, engine: DecisionEngine, who: Principal, call: RawCall, site: CallSite, approved: frozenset[str]
+    ) -> Verdict:
         """Asks the engine. A large call goes to a thread: reading a megabyte takes a while, and others wait."""
 
         def ask() -> Verdict:
-            return self.engine.decide(call, caller_of(who), site, approved=approved)
+            return engine.decide(call, caller_of(who), site, approved=approved)
 
         small = call.arguments_struct is None and len(call.arguments_json or "") <= _SMALL_CHARACTERS
         return ask() if small else await asyncio.to_thread(ask)
@@ -121,13 +129,13 @@ class Core:
         show_code = mine and not listed and approval.state is ApprovalState.PENDING
         return ApprovalSeen(approval, arguments, self.code_of(approval) if show_code else "")
 
-    def satisfied_by(self, approval: Approval | None) -> frozenset[str]:
+    def satisfied_by(self, engine: DecisionEngine, approval: Approval | None) -> frozenset[str]:
         """Answers the class an approval satisfies: none where the bundle of today asks it of others, or of more."""
         if approval is None:
             return frozenset()
         return frozenset(
             one.name
-            for one in self.engine.bundle.classes
+            for one in engine.bundle.classes
             if (one.name, one.who) == (approval.approval_class, approval.who) and one.approvers <= approval.approvers
         )
 

@@ -27,9 +27,10 @@ from phylactery_riskgate.core import (
     key_of,
     raw_call,
 )
+from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.model import BoundCall, CallSite, Decision, Verdict
 from phylactery_riskgate.permits import TokenType, sign
-from phylactery_riskgate.requests import EvaluateInput
+from phylactery_riskgate.requests.decisions import EvaluateInput
 from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store import decisions as decision_rows
 from phylactery_riskgate.store.decisions import DecisionRecord
@@ -59,10 +60,11 @@ class _Stored:
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """One Evaluate: who asks what, what the decision says, and when."""
+    """One Evaluate: who asks what, which engine decided, what it says, and when."""
 
     who: Principal
     asked: EvaluateInput
+    engine: DecisionEngine
     verdict: Verdict
     fingerprint: str
     now_us: int
@@ -91,26 +93,29 @@ class Evaluation:
         Unavailable STORE_UNAVAILABLE, and FailedPrecondition where the approval does not count for the call.
         """
         who.require(Role.CALLER)
+        engine = self._core.engine
         approved: frozenset[str] = frozenset()
         if asked.approval_id:
             approval = await self._core.database.read(
                 lambda connection: approval_rows.find_approval(connection, who.tenant, asked.approval_id)
             )
             if approval is not None and approval.requester == who.subject:
-                approved = self._core.satisfied_by(approval)
-        question = await self._decide(who, asked, approved)
+                approved = self._core.satisfied_by(engine, approval)
+        question = await self._decide(engine, who, asked, approved)
         work = self._with_approval if asked.approval_id else self._without_approval
         stored = await self._core.write(lambda connection: work(connection, question))
         reach("riskgate.2")
         return self._answer(stored)
 
-    async def _decide(self, who: Principal, asked: EvaluateInput, approved: frozenset[str]) -> _Question:
+    async def _decide(
+        self, engine: DecisionEngine, who: Principal, asked: EvaluateInput, approved: frozenset[str]
+    ) -> _Question:
         call = raw_call(asked.call)
         site = CallSite(asked.thread_id, asked.run_id, asked.plan_step)
         with span("decide", attributes={semconv.GEN_AI_TOOL: call.tool}) as opened:
-            verdict = await self._core.decide(who, call, site, approved)
+            verdict = await self._core.decide(engine, who, call, site, approved)
             opened.set_attribute(semconv.DECISION, str(verdict.decision))
-        return _Question(who, asked, verdict, fingerprint(call, verdict), self._core.clock.now_us())
+        return _Question(who, asked, engine, verdict, fingerprint(call, verdict), self._core.clock.now_us())
 
     def _without_approval(self, connection: Connection, question: _Question) -> _Stored | Refused:
         key = key_of(question.who, question.asked.run_id, question.asked.call.tool_call_id)
@@ -206,7 +211,7 @@ class Evaluation:
 
     def _new_approval(self, connection: Connection, question: _Question) -> Approval:
         """Makes the approval a decision asks for. Raises ResourceExhausted TOO_MANY_PENDING."""
-        who, asked, verdict, bundle = question.who, question.asked, question.verdict, self._core.engine.bundle
+        who, asked, verdict, bundle = question.who, question.asked, question.verdict, question.engine.bundle
         assert verdict.bound is not None, "only a bound call can ask for an approval"
         wanted = next(known for known in bundle.classes if known.name == verdict.approval_class)
         for per, limit, thread_id in (

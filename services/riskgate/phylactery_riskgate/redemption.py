@@ -17,7 +17,7 @@ from phylactery_riskgate.audit import Kind
 from phylactery_riskgate.core import Core, Refused, fingerprint, key_of, raw_call
 from phylactery_riskgate.domain.model import BoundCall, CallSite, Decision, Verdict
 from phylactery_riskgate.permits import Claims, TokenError, TokenType, check_times, sign, verify
-from phylactery_riskgate.requests import OutcomeInput, RedeemInput
+from phylactery_riskgate.requests.decisions import OutcomeInput, RedeemInput
 from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store import redemptions as rows
 from phylactery_riskgate.store.decisions import DecisionRecord, find_decision
@@ -138,9 +138,10 @@ class Redemptions:
         if found is None:
             raise _refuse("PERMIT_INVALID", "id", "the permit belongs to no decision that is known here")
         decision, plan_step, approval = found
-        approved = self._core.satisfied_by(approval)
+        engine = self._core.engine
+        approved = self._core.satisfied_by(engine, approval)
         call, site = raw_call(asked.call), CallSite(asked.thread_id, asked.run_id, plan_step)
-        verdict = await self._core.decide(who, call, site, approved)
+        verdict = await self._core.decide(engine, who, call, site, approved)
         return _Attempt(who, asked, claims, decision, verdict, fingerprint(call, verdict), self._core.clock.now_us())
 
     def _origin(

@@ -9,18 +9,12 @@ from phylactery_chassis.identity import Principal
 from phylactery_riskgate.answers import Answers
 from phylactery_riskgate.audit import AuditLog
 from phylactery_riskgate.core import ApprovalSeen, Core
-from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.evaluation import Evaluated, Evaluation
 from phylactery_riskgate.keys import KeyRing, PublicKey
+from phylactery_riskgate.live import LiveBundle
 from phylactery_riskgate.redemption import Redeemed, Redemptions
-from phylactery_riskgate.requests import (
-    ApproveInput,
-    EvaluateInput,
-    ListInput,
-    OutcomeInput,
-    RedeemInput,
-    RejectInput,
-)
+from phylactery_riskgate.requests.approvals import ApproveInput, ListInput, RejectInput
+from phylactery_riskgate.requests.decisions import EvaluateInput, OutcomeInput, RedeemInput
 from phylactery_riskgate.sealing import Vault
 from phylactery_riskgate.settings import RiskGateSettings
 from phylactery_riskgate.store.redemptions import Redemption
@@ -30,7 +24,7 @@ class RiskGate:
     """One RiskGate over one database. Each method says what it raises where it is implemented."""
 
     def __init__(
-        self, database: Database, engine: DecisionEngine, keys: KeyRing, settings: RiskGateSettings, clock: Clock
+        self, database: Database, live: LiveBundle, keys: KeyRing, settings: RiskGateSettings, clock: Clock
     ) -> None:
         """Puts the parts together; open() comes before the first call."""
         self._audit = AuditLog(
@@ -40,7 +34,7 @@ class RiskGate:
             signer=keys.signer,
             sign_every=settings.checkpoint_every,
         )
-        self._core = Core(database, engine, keys, self._audit, clock, settings.issuer, settings.permit_ttl_seconds)
+        self._core = Core(database, live, keys, self._audit, clock, settings.issuer, settings.permit_ttl_seconds)
         self._evaluation = Evaluation(self._core)
         self._redemptions = Redemptions(self._core)
         self._answers = Answers(self._core)

@@ -1,32 +1,20 @@
-"""Requests as the edge accepts them. A fault here is the envelope's: INVALID_ARGUMENT, and nothing is recorded."""
+"""What RiskGateService is asked."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from phylactery_chassis.edge import (
-    EdgeModel,
-    Identifier,
-    LongIdentifier,
-    OptionalIdentifier,
-    OptionalSha256,
-    Sha256,
-    ToolName,
-)
+from phylactery_chassis.edge import EdgeModel, Identifier, LongIdentifier, OptionalIdentifier, OptionalSha256, ToolName
 from pydantic import Field, StringConstraints
 
-from phylactery_riskgate.approvals import ApprovalState
 from phylactery_riskgate.permits import MAX_TOKEN_CHARACTERS
 
-MAX_PAGE = 200
-DEFAULT_PAGE = 50
 MAX_SIZE = 2**53 - 1
 """The largest whole number that RFC 8785 writes exactly."""
 
 _Line = Annotated[str, StringConstraints(max_length=128, pattern=r"^[^\x00-\x1f\x7f]*$")]
 _Token = Annotated[str, StringConstraints(min_length=1, max_length=MAX_TOKEN_CHARACTERS, pattern=r"^[\x21-\x7e]+$")]
 _ErrorCode = Annotated[str, StringConstraints(pattern=r"^[A-Z0-9_]{0,64}$")]
-_Words = Annotated[str, StringConstraints(max_length=500, pattern=r"^[^\x00]*$")]
 
 
 class CallInput(EdgeModel):
@@ -68,35 +56,3 @@ class OutcomeInput(EdgeModel):
     result_hash: OptionalSha256 = ""
     result_size: int = Field(0, ge=0, le=MAX_SIZE)
     error_code: _ErrorCode = ""
-
-
-class ApprovalInput(EdgeModel):
-    """One approval's id."""
-
-    approval_id: Identifier
-
-
-class ListInput(EdgeModel):
-    """Which approvals to list."""
-
-    state: ApprovalState | None = None
-    thread_id: OptionalIdentifier = ""
-    page_size: int = Field(0, ge=0, le=MAX_PAGE)
-    page_token: str = Field("", max_length=1_000)
-
-
-class ApproveInput(EdgeModel):
-    """A person's yes."""
-
-    approval_id: Identifier
-    args_hash: Sha256
-    code: str = Field("", max_length=128)
-    thread_id: OptionalIdentifier = ""
-
-
-class RejectInput(EdgeModel):
-    """A person's no."""
-
-    approval_id: Identifier
-    reason: _Words = ""
-    thread_id: OptionalIdentifier = ""

@@ -1,0 +1,22 @@
+"""The command `riskgate`: serve, and what a security team does beside the running service."""
+
+from __future__ import annotations
+
+import typer
+
+from phylactery_riskgate.cli import audit, keys, policy
+from phylactery_riskgate.cli.serve import migrate, serve
+
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="RiskGate: decides about tool calls and keeps the record."
+)
+app.command()(serve)
+app.command()(migrate)
+app.add_typer(audit.app, name="audit")
+app.add_typer(keys.app, name="keys")
+app.add_typer(policy.app, name="policy")
+
+
+def main() -> None:
+    """Runs the command."""
+    app()

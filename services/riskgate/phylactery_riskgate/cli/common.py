@@ -1,0 +1,43 @@
+"""What the commands share: exit codes, options, output for people and for machines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from phylactery_chassis.settings import explain
+from pydantic import ValidationError
+
+from phylactery_riskgate.settings import RiskGateSettings
+
+FAILED, UNUSABLE = 1, 2
+"""Exit codes: the check found something; the command could not be carried out."""
+
+DataDir = Annotated[Path | None, typer.Option("--data-dir", help="RiskGate's data folder (RISKGATE_DATA_DIR)")]
+AsJson = Annotated[bool, typer.Option("--json", help="one JSON object instead of text")]
+
+
+def given(**options: Any) -> dict[str, Any]:
+    """Answers the options that were given."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def settings_of(**options: Any) -> RiskGateSettings:
+    """Answers the settings, options before the environment. Ends the command where they cannot be used."""
+    try:
+        return RiskGateSettings(**given(**options))
+    except ValidationError as error:
+        raise unusable(explain(error, "RISKGATE_")) from None
+
+
+def tell(as_json: bool, facts: dict[str, Any], text: str) -> None:
+    """Prints one answer."""
+    typer.echo(json.dumps(facts, ensure_ascii=False, sort_keys=True) if as_json else text)
+
+
+def unusable(message: str) -> typer.Exit:
+    """Says why the command could not be carried out; raise what it answers."""
+    typer.echo(f"riskgate: {message}", err=True)
+    return typer.Exit(UNUSABLE)

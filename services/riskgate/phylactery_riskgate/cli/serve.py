@@ -1,0 +1,28 @@
+"""`riskgate serve` and `riskgate migrate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from phylactery_chassis.server import migrate as migrate_database
+
+from phylactery_riskgate.__main__ import serve as serve_forever
+from phylactery_riskgate.cli.common import DataDir, given
+from phylactery_riskgate.settings import RiskGateSettings
+
+
+def serve(
+    bundle: Annotated[Path | None, typer.Option(help="the bundle's folder; none is the packaged one")] = None,
+    data_dir: DataDir = None,
+    host: Annotated[str | None, typer.Option(help="address to listen on")] = None,
+    port: Annotated[int | None, typer.Option(help="port to listen on; 0 takes a free one")] = None,
+) -> None:
+    """Serves until it is stopped. Every other setting comes from RISKGATE_… variables."""
+    serve_forever(**given(bundle=bundle, data_dir=data_dir, host=host, port=port))
+
+
+def migrate() -> None:
+    """Brings the database to this version's schema. SQLite does so at every start; PostgreSQL only here."""
+    migrate_database(RiskGateSettings)

@@ -1,0 +1,62 @@
+"""ApprovalService's messages."""
+
+from __future__ import annotations
+
+from phylactery.riskgate.v1 import types_pb2
+from phylactery_chassis.timestamps import to_timestamp
+
+from phylactery_riskgate.approvals import ApprovalState
+from phylactery_riskgate.core import ApprovalSeen
+from phylactery_riskgate.encoding.types import risk
+
+_STATES = {
+    types_pb2.APPROVAL_STATE_PENDING: ApprovalState.PENDING,
+    types_pb2.APPROVAL_STATE_APPROVED: ApprovalState.APPROVED,
+    types_pb2.APPROVAL_STATE_REDEEMED: ApprovalState.REDEEMED,
+    types_pb2.APPROVAL_STATE_REJECTED: ApprovalState.REJECTED,
+    types_pb2.APPROVAL_STATE_EXPIRED: ApprovalState.EXPIRED,
+    types_pb2.APPROVAL_STATE_CANCELLED: ApprovalState.CANCELLED,
+}
+
+
+def state_field(state: types_pb2.ApprovalState.ValueType) -> ApprovalState | str | None:
+    """Answers the state, None for unspecified; a number that is no state stays text, which the edge refuses."""
+    return None if state == types_pb2.APPROVAL_STATE_UNSPECIFIED else _STATES.get(state, str(state))
+
+
+def approval(seen: ApprovalSeen) -> types_pb2.Approval:
+    """Encodes an approval as one person may see it."""
+    record = seen.approval
+    message = types_pb2.Approval(
+        id=record.id,
+        state=types_pb2.ApprovalState.Value(f"APPROVAL_STATE_{record.state}"),
+        approval_class=record.approval_class,
+        tool=record.tool,
+        risk=risk(record.risk),
+        args_hash=record.args_hash,
+        arguments=[
+            types_pb2.ArgumentView(
+                path=view.path,
+                display=view.display,
+                control=view.control,
+                sensitive=view.sensitive,
+                altered=view.altered,
+            )
+            for view in seen.arguments
+        ],
+        thread_id=record.thread_id,
+        run_id=record.run_id,
+        tool_call_id=record.tool_call_id,
+        requester=record.requester,
+        create_time=to_timestamp(record.create_us),
+        expire_time=to_timestamp(record.expire_us),
+        decided_by=record.decided_by,
+        closed_reason=record.closed_reason,
+        attempts_left=record.attempts_left,
+        code=seen.code,
+        decision_id=record.decision_id,
+        policy_ids=record.policy_ids,
+    )
+    if record.decide_us:
+        message.decide_time.CopyFrom(to_timestamp(record.decide_us))
+    return message

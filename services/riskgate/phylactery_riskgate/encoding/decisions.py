@@ -1,0 +1,55 @@
+"""RiskGateService's messages."""
+
+from __future__ import annotations
+
+from phylactery.riskgate.v1 import riskgate_pb2, types_pb2
+from phylactery_chassis.timestamps import to_timestamp
+
+from phylactery_riskgate.encoding.approvals import approval
+from phylactery_riskgate.encoding.types import bound_call, reason, risk
+from phylactery_riskgate.evaluation import Evaluated
+from phylactery_riskgate.redemption import Redeemed
+
+_OUTCOMES = {
+    riskgate_pb2.OUTCOME_SUCCEEDED: "SUCCEEDED",
+    riskgate_pb2.OUTCOME_FAILED: "FAILED",
+    riskgate_pb2.OUTCOME_IN_DOUBT: "IN_DOUBT",
+}
+
+
+def outcome_field(outcome: riskgate_pb2.Outcome.ValueType) -> str:
+    """Answers the outcome's name; a number that is none stays a number, which the edge refuses."""
+    return _OUTCOMES.get(outcome, str(outcome))
+
+
+def evaluated(answer: Evaluated) -> riskgate_pb2.EvaluateResponse:
+    """Encodes a decision."""
+    record = answer.record
+    response = riskgate_pb2.EvaluateResponse(
+        decision_id=record.id,
+        decision=types_pb2.Decision.Value(f"DECISION_{record.decision}"),
+        reasons=[reason(one) for one in record.reasons],
+        permit=answer.permit,
+        policy_ids=record.policy_ids,
+        bundle_revision=record.bundle_revision,
+        risk=risk(record.risk),
+        audit_index=record.audit_index,
+        replayed=answer.replayed,
+    )
+    if answer.bound is not None:
+        response.bound_call.CopyFrom(bound_call(answer.bound))
+    if answer.permit:
+        response.permit_expire_time.CopyFrom(to_timestamp(answer.permit_expire_us))
+    if answer.approval is not None:
+        response.approval.CopyFrom(approval(answer.approval))
+    return response
+
+
+def redeemed(answer: Redeemed) -> riskgate_pb2.RedeemResponse:
+    """Encodes a redemption."""
+    return riskgate_pb2.RedeemResponse(
+        receipt=answer.receipt,
+        bound_call=bound_call(answer.bound),
+        redeem_time=to_timestamp(answer.redeem_us),
+        repeated_redeem=answer.repeated,
+    )

@@ -1,0 +1,82 @@
+"""The messages every service speaks: calls, reasons, risks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from google.protobuf.struct_pb2 import Struct, Value
+from phylactery.riskgate.v1 import types_pb2
+
+from phylactery_riskgate.domain.model import BoundCall, Reason
+
+_EXACT = 2**53
+
+_RISKS = {
+    "": types_pb2.RISK_LEVEL_UNSPECIFIED,
+    "low": types_pb2.RISK_LEVEL_LOW,
+    "medium": types_pb2.RISK_LEVEL_MEDIUM,
+    "high": types_pb2.RISK_LEVEL_HIGH,
+    "critical": types_pb2.RISK_LEVEL_CRITICAL,
+}
+
+
+def call_fields(call: types_pb2.ToolCall) -> dict[str, Any]:
+    """Answers a call as the edge reads it."""
+    fields: dict[str, Any] = {
+        "tool": call.tool,
+        "tool_call_id": call.tool_call_id,
+        "raw_args_hash": call.raw_args_hash,
+        "tool_schema_hash": call.tool_schema_hash,
+    }
+    if call.HasField("arguments_json"):
+        fields["arguments_json"] = call.arguments_json
+    elif call.HasField("arguments_struct"):
+        fields["arguments_struct"] = _struct(call.arguments_struct)
+    return fields
+
+
+def reason(told: Reason) -> types_pb2.Reason:
+    """Encodes one reason."""
+    return types_pb2.Reason(
+        code=told.code, message=told.message, message_es=told.message_es, path=told.path, policy_id=told.policy_id
+    )
+
+
+def risk(word: str) -> types_pb2.RiskLevel.ValueType:
+    """Encodes a risk level; the empty word is an unknown tool's."""
+    return _RISKS[word]
+
+
+def bound_call(bound: BoundCall) -> types_pb2.BoundCall:
+    """Encodes a bound call."""
+    return types_pb2.BoundCall(
+        tool=bound.tool,
+        tool_version=bound.tool_version,
+        arguments_json=bound.arguments_json,
+        args_hash=bound.args_hash,
+    )
+
+
+def _struct(struct: Struct) -> dict[str, Any]:
+    return {name: _value(value) for name, value in struct.fields.items()}
+
+
+def _value(value: Value) -> Any:
+    """Answers a Struct's value; every number in it is a double, and a whole one is a whole number again.
+
+    Protobuf refuses messages nested deeper than 100, so the recursion is bounded.
+    """
+    match value.WhichOneof("kind"):
+        case "struct_value":
+            return _struct(value.struct_value)
+        case "list_value":
+            return [_value(item) for item in value.list_value.values]
+        case "number_value":
+            number = value.number_value
+            return int(number) if number.is_integer() and abs(number) < _EXACT else number
+        case "string_value":
+            return value.string_value
+        case "bool_value":
+            return value.bool_value
+        case _:
+            return None

@@ -1,0 +1,10 @@
+"""Usage."""
+
+revision = "0005"
+down_revision = "0004"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Changes nothing yet."""

@@ -1,0 +1,47 @@
+"""What ApprovalService is asked."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from phylactery_chassis.edge import EdgeModel, Identifier, OptionalIdentifier, Sha256
+from pydantic import Field, StringConstraints
+
+from phylactery_riskgate.approvals import ApprovalState
+
+MAX_PAGE = 200
+DEFAULT_PAGE = 50
+
+_Words = Annotated[str, StringConstraints(max_length=500, pattern=r"^[^\x00]*$")]
+
+
+class ApprovalInput(EdgeModel):
+    """One approval's id."""
+
+    approval_id: Identifier
+
+
+class ListInput(EdgeModel):
+    """Which approvals to list."""
+
+    state: ApprovalState | None = None
+    thread_id: OptionalIdentifier = ""
+    page_size: int = Field(0, ge=0, le=MAX_PAGE)
+    page_token: str = Field("", max_length=1_000)
+
+
+class ApproveInput(EdgeModel):
+    """A person's yes."""
+
+    approval_id: Identifier
+    args_hash: Sha256
+    code: str = Field("", max_length=128)
+    thread_id: OptionalIdentifier = ""
+
+
+class RejectInput(EdgeModel):
+    """A person's no."""
+
+    approval_id: Identifier
+    reason: _Words = ""
+    thread_id: OptionalIdentifier = ""

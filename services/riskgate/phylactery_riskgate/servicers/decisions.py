@@ -1,0 +1,69 @@
+"""Serves phylactery.riskgate.v1.RiskGateService."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grpc import aio
+from phylactery.riskgate.v1 import riskgate_pb2, riskgate_pb2_grpc
+from phylactery_chassis.edge import parse
+from phylactery_chassis.identity import current_principal
+
+from phylactery_riskgate.encoding import decisions as encoding
+from phylactery_riskgate.encoding.types import call_fields
+from phylactery_riskgate.requests.decisions import EvaluateInput, OutcomeInput, RedeemInput
+from phylactery_riskgate.service import RiskGate
+
+Context = aio.ServicerContext[Any, Any]
+
+
+class RiskGateServicer(riskgate_pb2_grpc.RiskGateServiceServicer):
+    """Serves phylactery.riskgate.v1.RiskGateService."""
+
+    def __init__(self, riskgate: RiskGate) -> None:
+        self._riskgate = riskgate
+
+    async def Evaluate(self, request: riskgate_pb2.EvaluateRequest, _context: Context) -> riskgate_pb2.EvaluateResponse:
+        """Decides about one proposed tool call."""
+        asked = parse(
+            EvaluateInput,
+            {
+                "call": call_fields(request.call),
+                "thread_id": request.thread_id,
+                "run_id": request.run_id,
+                "plan_step": request.plan_step,
+                "approval_id": request.approval_id,
+            },
+        )
+        return encoding.evaluated(await self._riskgate.evaluate(current_principal(), asked))
+
+    async def Redeem(self, request: riskgate_pb2.RedeemRequest, _context: Context) -> riskgate_pb2.RedeemResponse:
+        """Consumes a permit for one execution and answers its receipt."""
+        asked = parse(
+            RedeemInput,
+            {
+                "permit": request.permit,
+                "call": call_fields(request.call),
+                "execution_id": request.execution_id,
+                "thread_id": request.thread_id,
+                "run_id": request.run_id,
+            },
+        )
+        return encoding.redeemed(await self._riskgate.redeem(current_principal(), asked))
+
+    async def ReportOutcome(
+        self, request: riskgate_pb2.ReportOutcomeRequest, _context: Context
+    ) -> riskgate_pb2.ReportOutcomeResponse:
+        """Records how an execution ended."""
+        asked = parse(
+            OutcomeInput,
+            {
+                "execution_id": request.execution_id,
+                "outcome": encoding.outcome_field(request.outcome),
+                "result_hash": request.result_hash,
+                "result_size": request.result_size,
+                "error_code": request.error_code,
+            },
+        )
+        index = await self._riskgate.report_outcome(current_principal(), asked)
+        return riskgate_pb2.ReportOutcomeResponse(audit_index=index)
