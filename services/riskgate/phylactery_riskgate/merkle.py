@@ -16,6 +16,9 @@ HASH_BYTES = 32
 EMPTY_ROOT = hashlib.sha256(b"").digest()
 _LEAF, _NODE = b"\x00", b"\x01"
 
+Span = tuple[int, int]
+"""Leaves from the first to before the second."""
+
 
 def leaf_hash(data: bytes) -> bytes:
     """Answers the hash of one entry's bytes."""
@@ -71,23 +74,65 @@ def root_of(leaves: Sequence[bytes]) -> bytes:
     return frontier.root()
 
 
+def inclusion_path(index: int, size: int) -> list[Span]:
+    """Answers whose heads are the audit path of one leaf, lowest node first (RFC 6962, 2.1.1).
+
+    Raises ValueError out of range.
+    """
+    if not 0 <= index < size:
+        raise ValueError(f"there is no leaf {index} in a tree of {size}")
+    path, first, end = [], 0, size
+    while end - first > 1:
+        middle = first + _split(end - first)
+        if index < middle:
+            path.append((middle, end))
+            end = middle
+        else:
+            path.append((first, middle))
+            first = middle
+    return path[::-1]
+
+
+def consistency_path(old_size: int, size: int) -> list[Span]:
+    """Answers whose heads prove that the first old_size leaves are a prefix (RFC 6962, 2.1.2). Raises ValueError."""
+    if not 0 < old_size <= size:
+        raise ValueError(f"a tree of {size} cannot be compared with one of {old_size}")
+    path, first, end = [], 0, size
+    while old_size != end:
+        middle = first + _split(end - first)
+        if old_size <= middle:
+            path.append((middle, end))
+            end = middle
+        else:
+            path.append((first, middle))
+            first = middle
+    if first:
+        path.append((first, end))
+    return path[::-1]
+
+
+def whole_subtrees(span: Span) -> list[tuple[int, int]]:
+    """Answers the perfect subtrees a span of a path is made of, left to right, as level and place in that level.
+
+    A span of a path begins where a perfect subtree at least as large as itself could begin, so it is their frontier.
+    """
+    first, end = span
+    subtrees = []
+    while first < end:
+        level = (end - first).bit_length() - 1
+        subtrees.append((level, first >> level))
+        first += 1 << level
+    return subtrees
+
+
 def inclusion_proof(leaves: Sequence[bytes], index: int) -> list[bytes]:
-    """Answers the audit path of one leaf, lowest node first (RFC 6962, 2.1.1). Raises ValueError out of range."""
-    if not 0 <= index < len(leaves):
-        raise ValueError(f"there is no leaf {index} in a tree of {len(leaves)}")
-    if len(leaves) == 1:
-        return []
-    split = _split(len(leaves))
-    if index < split:
-        return [*inclusion_proof(leaves[:split], index), root_of(leaves[split:])]
-    return [*inclusion_proof(leaves[split:], index - split), root_of(leaves[:split])]
+    """Answers the audit path of one leaf from all leaf hashes. Raises ValueError out of range."""
+    return [root_of(leaves[first:end]) for first, end in inclusion_path(index, len(leaves))]
 
 
 def consistency_proof(leaves: Sequence[bytes], old_size: int) -> list[bytes]:
-    """Answers the proof that the first old_size leaves are a prefix (RFC 6962, 2.1.2). Raises ValueError."""
-    if not 0 < old_size <= len(leaves):
-        raise ValueError(f"a tree of {len(leaves)} cannot be compared with one of {old_size}")
-    return _subproof(leaves, old_size, whole=True)
+    """Answers the proof that the first old_size leaves are a prefix, from all leaf hashes. Raises ValueError."""
+    return [root_of(leaves[first:end]) for first, end in consistency_path(old_size, len(leaves))]
 
 
 def verify_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[bytes], root: bytes) -> bool:
@@ -142,15 +187,6 @@ def verify_consistency(old_size: int, new_size: int, proof: Sequence[bytes], old
 def _split(size: int) -> int:
     """Answers the largest power of two below size."""
     return 1 << (size - 1).bit_length() - 1
-
-
-def _subproof(leaves: Sequence[bytes], old_size: int, *, whole: bool) -> list[bytes]:
-    if old_size == len(leaves):
-        return [] if whole else [root_of(leaves)]
-    split = _split(len(leaves))
-    if old_size <= split:
-        return [*_subproof(leaves[:split], old_size, whole=whole), root_of(leaves[split:])]
-    return [*_subproof(leaves[split:], old_size - split, whole=False), root_of(leaves[:split])]
 
 
 def _hashes(*values: bytes) -> bool:
