@@ -336,3 +336,19 @@ def refused() -> Callable[[Awaitable[Any]], Awaitable[Refusal]]:
 def call() -> Callable[..., types_pb2.ToolCall]:
     """Makes a proposed call; by default the same write every time."""
     return tool_call
+
+
+@pytest.fixture
+def fresh_database(postgres_url: str) -> str:
+    admin = sa.create_engine(postgres_url.format(database="postgres"), isolation_level="AUTOCOMMIT")
+    with admin.connect() as connection:
+        connection.execute(sa.text("DROP DATABASE IF EXISTS riskgate_test WITH (FORCE)"))
+        connection.execute(sa.text("CREATE DATABASE riskgate_test"))
+    admin.dispose()
+    return postgres_url.format(database="riskgate_test")
+
+
+@pytest.fixture(params=["embedded", "postgresql"])
+def shared_database(request: pytest.FixtureRequest) -> str:
+    """A database's URL; empty is the SQLite file of the data folder, which two gates of one name share."""
+    return request.getfixturevalue("fresh_database") if request.param == "postgresql" else ""

@@ -227,13 +227,14 @@ async def test_values_lie_sealed_fit_their_commitments_and_can_be_erased_while_t
     gate, out = exported
     log = gate.riskgate._audit
     record = entries(read(out))[-1]["record"]
-    values = gate.database.read_sync(lambda c: log.values(c, "acme", 11))
+    last = rows.Place("riskgate", 11)
+    values = gate.database.read_sync(lambda c: log.values(c, "acme", last))
     assert values["/arguments/content"] == "sesame-open"
-    assert gate.database.read_sync(lambda c: log.commitments(c, "acme", 11)) == record["values"]
-    assert gate.database.read_sync(lambda c: log.values(c, "zeta", 11)) is None
+    assert gate.database.read_sync(lambda c: log.commitments(c, "acme", last)) == record["values"]
+    assert gate.database.read_sync(lambda c: log.values(c, "zeta", last)) is None
     assert gate.database.write_sync(lambda c: rows.erase_values(c, "acme", "riskgate", 11))
     assert not gate.database.write_sync(lambda c: rows.erase_values(c, "acme", "riskgate", 11))
-    assert gate.database.read_sync(lambda c: log.values(c, "acme", 11)) is None
+    assert gate.database.read_sync(lambda c: log.values(c, "acme", last)) is None
     gate.database.read_sync(lambda c: export_log(c, "riskgate", out, keys=gate.keys.public, signer=gate.keys.signer))
     assert verify_export(out).ok
 
@@ -286,7 +287,7 @@ async def test_a_work_that_fails_takes_its_record_with_it(gate):
     with pytest.raises(RuntimeError):
         await gate.database.write(work)
     assert gate.records() == []
-    assert gate.database.write_sync(lambda c: log.append(c, ghost)) == 0
+    assert gate.database.write_sync(lambda c: log.append(c, ghost)) == rows.Place("riskgate", 0)
 
 
 def test_a_log_that_was_not_opened_takes_nothing(tmp_path, gate):

@@ -4,21 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-import sqlalchemy as sa
 from phylactery_riskgate.audit_export import export_log, verify_export
 
 READ = ("read_file", '{"path":"a.txt"}')
-
-
-@pytest.fixture
-def fresh_database(postgres_url: str) -> str:
-    admin = sa.create_engine(postgres_url.format(database="postgres"), isolation_level="AUTOCOMMIT")
-    with admin.connect() as connection:
-        connection.execute(sa.text("DROP DATABASE IF EXISTS riskgate_test WITH (FORCE)"))
-        connection.execute(sa.text("CREATE DATABASE riskgate_test"))
-    admin.dispose()
-    return postgres_url.format(database="riskgate_test")
 
 
 async def test_a_write_lives_its_whole_life_on_postgresql_and_the_log_verifies(make_gate, fresh_database, tmp_path):
@@ -32,12 +20,6 @@ async def test_a_write_lives_its_whole_life_on_postgresql_and_the_log_verifies(m
     out = tmp_path / "out.jsonl"
     gate.database.read_sync(lambda c: export_log(c, "riskgate", out, keys=gate.keys.public, signer=gate.keys.signer))
     assert verify_export(out, list(gate.keys.public)).ok
-
-
-@pytest.fixture(params=["embedded", "postgresql"])
-def shared_database(request: pytest.FixtureRequest) -> str:
-    """The URL two replicas share; empty is the SQLite file of their common data folder."""
-    return request.getfixturevalue("fresh_database") if request.param == "postgresql" else ""
 
 
 async def test_two_replicas_over_one_database_keep_one_record_one_winner_and_one_log(

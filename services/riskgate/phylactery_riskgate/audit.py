@@ -76,7 +76,7 @@ class AuditLog:
                 f"{self._data_key_id}: restore the keys folder that belongs to this database"
             )
 
-    def append(self, connection: Connection, entry: Entry) -> int:
+    def append(self, connection: Connection, entry: Entry) -> rows.Place:
         """Appends a record and answers its place. Every so many entries the head is signed with it."""
         head = self._head(connection)
         index = head.frontier.size
@@ -97,24 +97,25 @@ class AuditLog:
             plain = json.dumps(
                 {"salts": {pointer: encode(salt) for pointer, salt in salts.items()}, "values": dict(entry.values)}
             )
-            sealed = self._vault.seal(plain.encode(), self._place(index))
+            sealed = self._vault.seal(plain.encode(), _written(rows.Place(self.name, index)))
             rows.keep_values(connection, entry.who.tenant, self.name, index, sealed)
         data = rfc8785.dumps(record)
         leaf = leaf_hash(data)
         frontier = head.frontier.append(leaf)
-        rows.append_entry(connection, self.name, frontier, rows.StoredEntry(index, leaf, data))
+        label = rows.Label(entry.who.tenant, entry.who.subject, str(entry.kind), entry.time_us)
+        rows.append_entry(connection, self.name, frontier, rows.StoredEntry(index, leaf, data), label)
         if frontier.size - head.signed_size >= self._sign_every:
             self._sign(connection, frontier, entry.time_us)
-        return index
+        return rows.Place(self.name, index)
 
-    def values(self, connection: Connection, tenant: str, index: int) -> dict[str, Any] | None:
+    def values(self, connection: Connection, tenant: str, place: rows.Place) -> dict[str, Any] | None:
         """Answers the values of an entry by JSON Pointer, None once erased. Raises DataLoss when they were altered."""
-        opened = self._opened(connection, tenant, index)
+        opened = self._opened(connection, tenant, place)
         return None if opened is None else opened["values"]
 
-    def commitments(self, connection: Connection, tenant: str, index: int) -> dict[str, str]:
+    def commitments(self, connection: Connection, tenant: str, place: rows.Place) -> dict[str, str]:
         """Computes the commitments again from the values beside the log: equal to the record's, or it was altered."""
-        opened = self._opened(connection, tenant, index) or {"values": {}, "salts": {}}
+        opened = self._opened(connection, tenant, place) or {"values": {}, "salts": {}}
         return {
             pointer: commitment(decode(opened["salts"][pointer]), value) for pointer, value in opened["values"].items()
         }
@@ -137,15 +138,17 @@ class AuditLog:
             raise LogError(f"the log '{self.name}' was not opened")
         return head
 
-    def _opened(self, connection: Connection, tenant: str, index: int) -> dict[str, Any] | None:
-        sealed = rows.find_values(connection, tenant, self.name, index)
+    def _opened(self, connection: Connection, tenant: str, place: rows.Place) -> dict[str, Any] | None:
+        sealed = rows.find_values(connection, tenant, place.log, place.index)
         if sealed is None:
             return None
-        opened: dict[str, Any] = json.loads(self._vault.open(sealed, self._place(index)))
+        opened: dict[str, Any] = json.loads(self._vault.open(sealed, _written(place)))
         return opened
 
-    def _place(self, index: int) -> str:
-        return f"{self.name}/{index}"
+
+def _written(place: rows.Place) -> str:
+    """Answers the place as sealed values are tied to it."""
+    return f"{place.log}/{place.index}"
 
 
 def pointer_of(name: str) -> str:

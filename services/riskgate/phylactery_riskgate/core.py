@@ -26,6 +26,7 @@ from phylactery_riskgate.keys import KeyRing
 from phylactery_riskgate.live import LiveBundle
 from phylactery_riskgate.requests.decisions import CallInput
 from phylactery_riskgate.store import approvals as approval_rows
+from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.store.decisions import CallKey, DecisionRecord, find_decision
 
 T = TypeVar("T")
@@ -102,7 +103,7 @@ class Core:
 
     def bound_of(self, connection: Connection, record: DecisionRecord) -> BoundCall | None:
         """Answers the bound call of a decision, None where binding failed or the values were erased."""
-        values = self.audit.values(connection, record.tenant, record.audit_index)
+        values = self.audit.values(connection, record.tenant, Place(record.audit_log, record.audit_index))
         if not record.args_hash or values is None:
             return None
         names = (pointer for pointer in values if pointer.startswith(ARGUMENTS + "/"))
@@ -114,7 +115,7 @@ class Core:
 
     def plan_step_of(self, connection: Connection, record: DecisionRecord) -> str:
         """Answers the plan step a decision was asked for."""
-        values = self.audit.values(connection, record.tenant, record.audit_index) or {}
+        values = self.audit.values(connection, record.tenant, Place(record.audit_log, record.audit_index)) or {}
         return str(values.get(PLAN_STEP, ""))
 
     def seen(
@@ -171,7 +172,7 @@ class Core:
         body: Mapping[str, Any],
         *,
         values: Mapping[str, Any] | None = None,
-    ) -> int:
+    ) -> Place:
         """Appends a record to the audit log and answers its place."""
         return self.audit.append(connection, Entry(kind, now_us, who, body, values or {}))
 

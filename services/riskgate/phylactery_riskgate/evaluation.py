@@ -197,12 +197,13 @@ class Evaluation:
             permit_id=new_id("pm") if allowed else "",
             permit_us=now_us if allowed else 0,
             create_us=now_us,
+            audit_log="",
             audit_index=0,
         )
         values = argument_values(bound) | ({PLAN_STEP: asked.plan_step} if asked.plan_step else {})
         body = question.place | _decision_body(record, verdict)
-        index = self._core.note(connection, Kind.DECISION, who, now_us, body, values=values)
-        record = replace(record, audit_index=index)
+        place = self._core.note(connection, Kind.DECISION, who, now_us, body, values=values)
+        record = replace(record, audit_log=place.log, audit_index=place.index)
         decision_rows.insert_decision(connection, record)
         if approval is None:
             return _Stored(record, bound, None, replayed=False)

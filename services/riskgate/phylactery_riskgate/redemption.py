@@ -20,6 +20,7 @@ from phylactery_riskgate.permits import Claims, TokenError, TokenType, check_tim
 from phylactery_riskgate.requests.decisions import OutcomeInput, RedeemInput
 from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store import redemptions as rows
+from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.store.decisions import DecisionRecord, find_decision
 from phylactery_riskgate.store.redemptions import OutcomeReport, Redemption
 
@@ -95,7 +96,7 @@ class Redemptions:
         receipt = sign(stored.redemption.receipt_claims, TokenType.RECEIPT, self._core.keys.kid, self._core.keys.signer)
         return Redeemed(receipt, stored.bound, stored.redemption.redeem_us, stored.repeated)
 
-    async def report_outcome(self, who: Principal, report: OutcomeInput) -> int:
+    async def report_outcome(self, who: Principal, report: OutcomeInput) -> Place:
         """Records how an execution ended and answers the record's place in the audit log.
 
         Raises NotFound EXECUTION_NOT_FOUND and FailedPrecondition OUTCOME_CONFLICT.
@@ -247,7 +248,7 @@ class Redemptions:
             "bundle_revision": attempt.verdict.bundle_revision,
             "bundle_hash": attempt.verdict.bundle_hash,
         }
-        index = self._core.note(connection, Kind.REDEEMED, who, now_us, body)
+        place = self._core.note(connection, Kind.REDEEMED, who, now_us, body)
         redemption = Redemption(
             who.tenant,
             who.subject,
@@ -257,7 +258,8 @@ class Redemptions:
             decision.id,
             receipt,
             now_us,
-            index,
+            place.log,
+            place.index,
         )
         rows.insert_redemption(connection, redemption)
         return _Stored(redemption, bound, repeated=False)
@@ -267,7 +269,7 @@ class Redemptions:
         self._core.note(connection, Kind.REDEEM_REFUSED, who, self._core.clock.now_us(), body)
         return Refused(refused.error)
 
-    def _report(self, connection: Connection, who: Principal, asked: OutcomeInput, now_us: int) -> int:
+    def _report(self, connection: Connection, who: Principal, asked: OutcomeInput, now_us: int) -> Place:
         redemption = rows.find_execution(connection, who.tenant, who.subject, asked.execution_id, lock=True)
         if redemption is None:
             raise NotFound(
@@ -277,9 +279,9 @@ class Redemptions:
             )
         report = OutcomeReport(asked.outcome, asked.result_hash, asked.result_size, asked.error_code)
         known = rows.outcome_reports(connection, who.tenant, who.subject, asked.execution_id)
-        for earlier, index in known:
+        for earlier, place in known:
             if earlier == report:
-                return index
+                return place
         if known and known[-1][0].outcome != IN_DOUBT:
             raise FailedPrecondition(
                 "OUTCOME_CONFLICT",
@@ -296,9 +298,9 @@ class Redemptions:
             "result_size": report.result_size,
             "error_code": report.error_code,
         }
-        index = self._core.note(connection, Kind.OUTCOME, who, now_us, body)
-        rows.insert_outcome(connection, redemption, len(known), report, now_us=now_us, audit_index=index)
-        return index
+        place = self._core.note(connection, Kind.OUTCOME, who, now_us, body)
+        rows.insert_outcome(connection, redemption, len(known), report, now_us=now_us, place=place)
+        return place
 
 
 def _checked_call(attempt: _Attempt) -> BoundCall:

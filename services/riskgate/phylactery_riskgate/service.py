@@ -17,6 +17,7 @@ from phylactery_riskgate.requests.approvals import ApproveInput, ListInput, Reje
 from phylactery_riskgate.requests.decisions import EvaluateInput, OutcomeInput, RedeemInput
 from phylactery_riskgate.sealing import Vault
 from phylactery_riskgate.settings import RiskGateSettings
+from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.store.redemptions import Redemption
 
 
@@ -28,7 +29,7 @@ class RiskGate:
     ) -> None:
         """Puts the parts together; open() comes before the first call."""
         self._audit = AuditLog(
-            settings.issuer,
+            settings.log_name,
             vault=Vault(keys.data_key),
             data_key_id=keys.data_key_id,
             signer=keys.signer,
@@ -61,7 +62,7 @@ class RiskGate:
         """Consumes a permit: see redemption."""
         return await self._redemptions.redeem(who, asked)
 
-    async def report_outcome(self, who: Principal, asked: OutcomeInput) -> int:
+    async def report_outcome(self, who: Principal, asked: OutcomeInput) -> Place:
         """Records an outcome and answers its place in the audit log: see redemption."""
         return await self._redemptions.report_outcome(who, asked)
 

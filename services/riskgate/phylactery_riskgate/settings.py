@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from phylactery_chassis.settings import ServiceSettings
-from pydantic import Field
+from pydantic import Field, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from phylactery_riskgate.domain.bundle import default_bundle_folder
+
+_MAX_LOG_NAME = 128
 
 
 class RiskGateSettings(ServiceSettings):
@@ -26,9 +28,28 @@ class RiskGateSettings(ServiceSettings):
         pattern=r"^[A-Za-z0-9_.:-]{1,128}$",
         description="name in permits and receipts, and of the audit log",
     )
+    instance: str = Field(
+        "",
+        pattern=r"^[A-Za-z0-9_.:-]{0,64}$",
+        description="name of this process among those that share a database: its audit log is issuer/instance",
+    )
     permit_ttl_seconds: int = Field(60, ge=1, le=3_600, description="how long a permit can be redeemed")
     checkpoint_every: int = Field(64, ge=1, le=100_000, description="audit entries after which a head is signed")
     checkpoint_seconds: float = Field(60.0, gt=0, description="time after which a head is signed, if entries came")
+
+    @model_validator(mode="after")
+    def _log_name_fits(self) -> Self:
+        if len(self.log_name) > _MAX_LOG_NAME:
+            raise ValueError(
+                f"RISKGATE_ISSUER and RISKGATE_INSTANCE make a log name of {len(self.log_name)} characters, and "
+                f"{_MAX_LOG_NAME} fit: shorten one of them"
+            )
+        return self
+
+    @property
+    def log_name(self) -> str:
+        """Answers the name of the audit log this process writes, and no other may write."""
+        return f"{self.issuer}/{self.instance}" if self.instance else self.issuer
 
     @property
     def keys_dir(self) -> Path:

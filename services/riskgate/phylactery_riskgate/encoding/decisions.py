@@ -33,6 +33,7 @@ def evaluated(answer: Evaluated) -> riskgate_pb2.EvaluateResponse:
         policy_ids=record.policy_ids,
         bundle_revision=record.bundle_revision,
         risk=risk(record.risk),
+        audit_log=record.audit_log,
         audit_index=record.audit_index,
         replayed=answer.replayed,
     )

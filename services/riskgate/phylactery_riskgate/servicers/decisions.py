@@ -65,5 +65,5 @@ class RiskGateServicer(riskgate_pb2_grpc.RiskGateServiceServicer):
                 "error_code": request.error_code,
             },
         )
-        index = await self._riskgate.report_outcome(current_principal(), asked)
-        return riskgate_pb2.ReportOutcomeResponse(audit_index=index)
+        place = await self._riskgate.report_outcome(current_principal(), asked)
+        return riskgate_pb2.ReportOutcomeResponse(audit_log=place.log, audit_index=place.index)

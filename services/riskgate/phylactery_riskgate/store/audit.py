@@ -10,7 +10,7 @@ from phylactery_chassis.errors import DataLoss
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.merkle import Frontier
-from phylactery_riskgate.store.tables import audit_checkpoints, audit_entries, audit_logs, audit_values
+from phylactery_riskgate.store.tables import audit_checkpoints, audit_entries, audit_logs, audit_values, row_of
 
 _BATCH = 500
 
@@ -40,12 +40,30 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where a record stands: the log's name, and its index in it."""
+
+    log: str
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
 class StoredEntry:
     """One entry as it lies in the log."""
 
     index: int
     leaf: bytes
     record: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What lists find an entry by; its record says the same."""
+
+    tenant: str
+    subject: str
+    kind: str
+    time_us: int
 
 
 def create_log(connection: Connection, name: str, data_key_id: str) -> None:
@@ -75,9 +93,10 @@ def log_names(connection: Connection) -> list[str]:
     return list(connection.execute(sa.select(audit_logs.c.name).order_by(audit_logs.c.name)).scalars())
 
 
-def append_entry(connection: Connection, name: str, frontier: Frontier, entry: StoredEntry) -> None:
+def append_entry(connection: Connection, name: str, frontier: Frontier, entry: StoredEntry, label: Label) -> None:
     """Adds an entry and moves the head to the frontier that includes it."""
-    connection.execute(_ADD_ENTRY, {"log": name, "position": entry.index, "leaf": entry.leaf, "record": entry.record})
+    row = {"log": name, "position": entry.index, "leaf": entry.leaf, "record": entry.record, **row_of(label)}
+    connection.execute(_ADD_ENTRY, row)
     connection.execute(_MOVE_HEAD, {"log": name, "size": frontier.size, "frontier": frontier.to_bytes()})
 
 

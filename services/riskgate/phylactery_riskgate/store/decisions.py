@@ -60,6 +60,7 @@ class DecisionRecord:
     permit_id: str
     permit_us: int
     create_us: int
+    audit_log: str
     audit_index: int
 
 

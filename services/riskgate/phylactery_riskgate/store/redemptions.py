@@ -9,6 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
+from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.store.decisions import CallKey
 from phylactery_riskgate.store.tables import from_json, outcomes, redemptions, row_of, to_json
 
@@ -40,6 +41,7 @@ class Redemption:
     decision_id: str
     receipt_claims: Mapping[str, Any]
     redeem_us: int
+    audit_log: str
     audit_index: int
 
 
@@ -92,21 +94,24 @@ def without_outcome(connection: Connection, tenant: str, *, before_us: int, limi
 
 def outcome_reports(
     connection: Connection, tenant: str, subject: str, execution_id: str
-) -> list[tuple[OutcomeReport, int]]:
-    """Answers every report about an execution with its place in the audit log, oldest first."""
+) -> list[tuple[OutcomeReport, Place]]:
+    """Answers every report about an execution with its place in an audit log, oldest first."""
     query = (
         sa.select(outcomes)
         .where(outcomes.c.tenant == tenant, outcomes.c.subject == subject, outcomes.c.execution_id == execution_id)
         .order_by(outcomes.c.number)
     )
     return [
-        (OutcomeReport(row.outcome, row.result_hash, row.result_size, row.error_code), row.audit_index)
+        (
+            OutcomeReport(row.outcome, row.result_hash, row.result_size, row.error_code),
+            Place(row.audit_log, row.audit_index),
+        )
         for row in connection.execute(query)
     ]
 
 
 def insert_outcome(
-    connection: Connection, of: Redemption, number: int, report: OutcomeReport, *, now_us: int, audit_index: int
+    connection: Connection, of: Redemption, number: int, report: OutcomeReport, *, now_us: int, place: Place
 ) -> None:
     """Adds a report."""
     connection.execute(
@@ -120,7 +125,8 @@ def insert_outcome(
             result_size=report.result_size,
             error_code=report.error_code,
             report_us=now_us,
-            audit_index=audit_index,
+            audit_log=place.log,
+            audit_index=place.index,
         )
     )
 

@@ -35,6 +35,7 @@ decisions = sa.Table(
     sa.Column("permit_id", _NAME, nullable=False),
     sa.Column("permit_us", sa.BigInteger, nullable=False),
     sa.Column("create_us", sa.BigInteger, nullable=False),
+    sa.Column("audit_log", _NAME, nullable=False),
     sa.Column("audit_index", sa.BigInteger, nullable=False),
     sa.UniqueConstraint(
         "tenant", "subject", "run_id", "tool_call_id", "counted_approval_id", name="decisions_one_per_call"
@@ -90,6 +91,7 @@ redemptions = sa.Table(
     sa.Column("decision_id", _NAME, sa.ForeignKey("decisions.id"), nullable=False),
     sa.Column("receipt_claims", sa.LargeBinary, nullable=False),
     sa.Column("redeem_us", sa.BigInteger, nullable=False),
+    sa.Column("audit_log", _NAME, nullable=False),
     sa.Column("audit_index", sa.BigInteger, nullable=False),
     sa.UniqueConstraint("tenant", "subject", "execution_id", name="redemptions_one_per_execution"),
 )
@@ -106,6 +108,7 @@ outcomes = sa.Table(
     sa.Column("result_size", sa.BigInteger, nullable=False),
     sa.Column("error_code", sa.String(64), nullable=False),
     sa.Column("report_us", sa.BigInteger, nullable=False),
+    sa.Column("audit_log", _NAME, nullable=False),
     sa.Column("audit_index", sa.BigInteger, nullable=False),
 )
 
@@ -126,6 +129,12 @@ audit_entries = sa.Table(
     sa.Column("position", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("leaf", sa.LargeBinary, nullable=False),
     sa.Column("record", sa.LargeBinary, nullable=False),
+    # what lists look for; the record is the truth, and these repeat it
+    sa.Column("tenant", _NAME, nullable=False),
+    sa.Column("subject", _NAME, nullable=False),
+    sa.Column("kind", sa.String(32), nullable=False),
+    sa.Column("time_us", sa.BigInteger, nullable=False),
+    sa.Index("audit_entries_by_time", "tenant", "time_us", "log", "position"),
 )
 
 audit_values = sa.Table(

@@ -107,6 +107,7 @@ class EvaluateResponse(_message.Message):
     RISK_FIELD_NUMBER: _builtins.int
     AUDIT_INDEX_FIELD_NUMBER: _builtins.int
     REPLAYED_FIELD_NUMBER: _builtins.int
+    AUDIT_LOG_FIELD_NUMBER: _builtins.int
     decision_id: _builtins.str
     """decision_id names the decision in the audit log."""
     decision: _types_pb2.Decision.ValueType
@@ -118,9 +119,11 @@ class EvaluateResponse(_message.Message):
     risk: _types_pb2.RiskLevel.ValueType
     """risk is the catalog's risk level of the tool."""
     audit_index: _builtins.int
-    """audit_index is the place of the decision in the audit log of the process that answered."""
+    """audit_index is the place of the decision in audit_log, from 0."""
     replayed: _builtins.bool
     """replayed says that this call had been decided before and this is the recorded answer."""
+    audit_log: _builtins.str
+    """audit_log names the audit log the decision stands in: that of the process which decided, at most 128 characters."""
     @_builtins.property
     def reasons(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.Reason]:
         """reasons says why, most important first, at most 20."""
@@ -156,10 +159,11 @@ class EvaluateResponse(_message.Message):
         risk: _types_pb2.RiskLevel.ValueType = ...,
         audit_index: _builtins.int = ...,
         replayed: _builtins.bool = ...,
+        audit_log: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["approval", b"approval", "bound_call", b"bound_call", "permit_expire_time", b"permit_expire_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval", b"approval", "audit_index", b"audit_index", "bound_call", b"bound_call", "bundle_revision", b"bundle_revision", "decision", b"decision", "decision_id", b"decision_id", "permit", b"permit", "permit_expire_time", b"permit_expire_time", "policy_ids", b"policy_ids", "reasons", b"reasons", "replayed", b"replayed", "risk", b"risk"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval", b"approval", "audit_index", b"audit_index", "audit_log", b"audit_log", "bound_call", b"bound_call", "bundle_revision", b"bundle_revision", "decision", b"decision", "decision_id", b"decision_id", "permit", b"permit", "permit_expire_time", b"permit_expire_time", "policy_ids", b"policy_ids", "reasons", b"reasons", "replayed", b"replayed", "risk", b"risk"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -290,16 +294,20 @@ class ReportOutcomeResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     AUDIT_INDEX_FIELD_NUMBER: _builtins.int
+    AUDIT_LOG_FIELD_NUMBER: _builtins.int
     audit_index: _builtins.int
-    """audit_index is the place of the report in the audit log."""
+    """audit_index is the place of the report in audit_log, from 0."""
+    audit_log: _builtins.str
+    """audit_log names the audit log the report stands in: that of the process which took it, at most 128 characters."""
     def __init__(
         self,
         *,
         audit_index: _builtins.int = ...,
+        audit_log: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["audit_index", b"audit_index"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["audit_index", b"audit_index", "audit_log", b"audit_log"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
