@@ -20,7 +20,7 @@ from phylactery.memory.v1 import memory_pb2, output_pb2
 from phylactery_chassis.identity import Principal, Role, bind_principal
 from phylactery_memory.domain.outputs import OutputRules
 from phylactery_memory.outputs import Outputs
-from phylactery_memory.servicers import OutputServicer
+from phylactery_memory.servicers.outputs import OutputServicer
 from phylactery_memory.store.outputs import OutputStore
 
 LONG = "línea larga 🜛\r\n" * 8_000

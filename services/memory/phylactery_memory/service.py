@@ -11,7 +11,8 @@ from phylactery_chassis.errors import StartError
 from phylactery_chassis.server import Registration, Service
 
 from phylactery_memory.outputs import Outputs
-from phylactery_memory.servicers import MemoryServicer, OutputServicer
+from phylactery_memory.servicers.memory import MemoryServicer
+from phylactery_memory.servicers.outputs import OutputServicer
 from phylactery_memory.settings import MemorySettings
 from phylactery_memory.store.messages import MessageStore
 from phylactery_memory.store.outputs import OutputStore

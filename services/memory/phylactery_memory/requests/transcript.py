@@ -1,48 +1,16 @@
-"""Requests as the edge accepts them; the bounds are those the contract's comments state."""
+"""What is asked of the transcript."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
 from phylactery_chassis.clock import MICROSECONDS
-from phylactery_chassis.edge import EdgeModel, Identifier, OptionalIdentifier, ToolName
+from phylactery_chassis.edge import EdgeModel, Identifier, OptionalIdentifier
 from pydantic import Field
 
-from phylactery_memory.domain.outputs import MAX_READ_CHARS
-
-MAX_CHUNK_BYTES = 1024 * 1024
 MAX_SEQUENCE = 2**63 - 1
 _FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_799
 """The years 1 to 9999, as google.protobuf.Timestamp bounds them."""
-
-
-class SpecRequest(EdgeModel):
-    """Where an output comes from."""
-
-    thread_id: Identifier
-    run_id: Identifier
-    tool_call_id: Identifier
-    tool_name: ToolName
-
-
-class ChunkRequest(EdgeModel):
-    """The next bytes of an output."""
-
-    chunk: Annotated[bytes, Field(max_length=MAX_CHUNK_BYTES)]
-
-
-class PointerRequest(EdgeModel):
-    """Names an output."""
-
-    pointer: Identifier
-
-
-class ReadRequest(EdgeModel):
-    """Names a range of an output; limit 0 means the most."""
-
-    pointer: Identifier
-    offset: Annotated[int, Field(ge=0)]
-    limit: Annotated[int, Field(ge=0, le=MAX_READ_CHARS)]
 
 
 class TimeItem(EdgeModel):

@@ -1,0 +1,10 @@
+"""Memories."""
+
+revision = "0003"
+down_revision = "0002"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Changes nothing yet."""

@@ -1,0 +1,10 @@
+"""Privacy."""
+
+revision = "0004"
+down_revision = "0003"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Changes nothing yet."""
