@@ -32,8 +32,9 @@ from phylactery_chassis.server import RunningServer, start
 from phylactery_riskgate.assembly import PACKAGE, assemble
 from phylactery_riskgate.domain.bundle import default_bundle_folder, load_bundle
 from phylactery_riskgate.domain.engine import DecisionEngine
-from phylactery_riskgate.keys import KeyRing, load_keys
+from phylactery_riskgate.keys import KeyRing
 from phylactery_riskgate.live import LiveBundle
+from phylactery_riskgate.live_keys import LiveKeys
 from phylactery_riskgate.service import RiskGate
 from phylactery_riskgate.settings import RiskGateSettings
 
@@ -268,7 +269,7 @@ async def open_gate(folder: Path, *, clock: FakeClock | None = None, bundle: Pat
         **options,
     )
     settings.prepare()
-    database, keys = Database(settings.url), load_keys(settings.keys_dir)
+    database, keys = Database(settings.url), LiveKeys.open(settings.keys_dir)
     database.migrate(PACKAGE)
     clock = clock or FakeClock()
     riskgate = RiskGate(database, LiveBundle(DecisionEngine(load_bundle(bundle))), keys, settings, clock)
@@ -277,7 +278,7 @@ async def open_gate(folder: Path, *, clock: FakeClock | None = None, bundle: Pat
     channel = aio.insecure_channel(
         f"127.0.0.1:{server.port}", options=[("grpc.enable_retries", 0), ("grpc.max_send_message_length", -1)]
     )
-    return Gate(folder, settings, database, clock, keys, riskgate, server, channel)
+    return Gate(folder, settings, database, clock, keys.ring, riskgate, server, channel)
 
 
 @pytest.fixture

@@ -292,7 +292,7 @@ async def test_a_work_that_fails_takes_its_record_with_it(gate):
 
 def test_a_log_that_was_not_opened_takes_nothing(tmp_path, gate):
     ring = load_keys(tmp_path / "keys")
-    log = AuditLog("other", vault=Vault(ring.data_key), data_key_id=ring.data_key_id, signer=ring.signer)
+    log = AuditLog("other", vault=Vault(ring.data_key), data_key_id=ring.data_key_id, signer=lambda: ring.signer)
     with pytest.raises(LogError, match="not opened"):
         gate.database.write_sync(lambda c: log.append(c, Entry(Kind.OUTCOME, 1, NOBODY, {})))
 

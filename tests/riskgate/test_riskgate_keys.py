@@ -13,7 +13,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from phylactery_chassis.server import StartError
 from phylactery_riskgate.assembly import build
-from phylactery_riskgate.keys import KeysError, KeyState, load_keys, read_public_keys
+from phylactery_riskgate.keys import KeysError, KeyState, load_keys, read_signing
 from phylactery_riskgate.permits import TokenError, TokenType, encode, public_jwk, sign, thumbprint, verify
 from phylactery_riskgate.settings import RiskGateSettings
 
@@ -119,7 +119,7 @@ def test_retiring_keys_still_verify_and_revoked_ones_do_not(tmp_path):
     )
     ring = load_keys(tmp_path)
     assert [key.state for key in ring.public] == [KeyState.ACTIVE, KeyState.RETIRING, KeyState.REVOKED]
-    assert read_public_keys(tmp_path) == ring.public
+    assert read_signing(tmp_path / "signing.json")[0] == ring.public
     kid = thumbprint(old.public_key().public_bytes_raw())
     assert verify(sign({"iat": 1}, TokenType.PERMIT, kid, old), TokenType.PERMIT, ring.verifying).number("iat") == 1
     kid = thumbprint(gone.public_key().public_bytes_raw())
@@ -160,5 +160,5 @@ async def test_a_service_with_bad_keys_bundle_or_a_foreign_database_does_not_sta
 
 def test_a_folder_without_keys_is_not_filled_by_looking(tmp_path):
     with pytest.raises(KeysError, match="no key yet"):
-        read_public_keys(tmp_path)
+        read_signing(tmp_path / "signing.json")
     assert list(tmp_path.iterdir()) == []

@@ -22,8 +22,9 @@ from phylactery_chassis.server import Registration, Service
 from phylactery_riskgate.audit import LogError
 from phylactery_riskgate.domain.bundle import BundleError, load_bundle
 from phylactery_riskgate.domain.engine import DecisionEngine
-from phylactery_riskgate.keys import KeysError, load_keys
+from phylactery_riskgate.keys import KeysError
 from phylactery_riskgate.live import LiveBundle
+from phylactery_riskgate.live_keys import LiveKeys
 from phylactery_riskgate.service import RiskGate
 from phylactery_riskgate.servicers.approvals import ApprovalServicer
 from phylactery_riskgate.servicers.decisions import RiskGateServicer
@@ -43,7 +44,7 @@ async def build(settings: RiskGateSettings, *, clock: Clock | None = None) -> Se
     settings.prepare()
     try:
         live = LiveBundle(DecisionEngine(load_bundle(settings.bundle)))
-        keys = load_keys(settings.keys_dir)
+        keys = LiveKeys.open(settings.keys_dir, settings.signing_key_file)
     except BundleError as error:
         raise StartError(f"{settings.bundle}: {error}; mend the bundle, or name another in RISKGATE_BUNDLE") from None
     except KeysError as error:

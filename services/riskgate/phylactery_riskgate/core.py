@@ -22,8 +22,8 @@ from phylactery_riskgate.codes import approval_code
 from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.model import ArgumentView, BoundCall, Caller, CallSite, RawCall, Verdict
 from phylactery_riskgate.domain.view import argument_views
-from phylactery_riskgate.keys import KeyRing
 from phylactery_riskgate.live import LiveBundle
+from phylactery_riskgate.live_keys import LiveKeys
 from phylactery_riskgate.requests.decisions import CallInput
 from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store.audit import Place
@@ -60,7 +60,7 @@ class Core:
 
     database: Database
     live: LiveBundle
-    keys: KeyRing
+    keys: LiveKeys
     audit: AuditLog
     clock: Clock
     issuer: str

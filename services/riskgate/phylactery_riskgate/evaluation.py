@@ -29,7 +29,7 @@ from phylactery_riskgate.core import (
 )
 from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.model import BoundCall, CallSite, Decision, Verdict
-from phylactery_riskgate.permits import TokenType, sign
+from phylactery_riskgate.permits import TokenType
 from phylactery_riskgate.requests.decisions import EvaluateInput
 from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store import decisions as decision_rows
@@ -259,7 +259,7 @@ class Evaluation:
         record, permit, end = stored.record, "", 0
         if record.decision is Decision.ALLOW and stored.bound is not None:
             end = self._permit_end(record)
-            permit = sign(self._permit_claims(record), TokenType.PERMIT, self._core.keys.kid, self._core.keys.signer)
+            permit = self._core.keys.sign(self._permit_claims(record), TokenType.PERMIT)
         return Evaluated(record, stored.bound, stored.approval, permit, end, stored.replayed)
 
     def _permit_end(self, record: DecisionRecord) -> int:

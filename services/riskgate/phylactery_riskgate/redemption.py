@@ -16,7 +16,7 @@ from phylactery_riskgate.approvals import Approval, ApprovalEvent, ApprovalState
 from phylactery_riskgate.audit import Kind
 from phylactery_riskgate.core import Core, Refused, fingerprint, key_of, raw_call
 from phylactery_riskgate.domain.model import BoundCall, CallSite, Decision, Verdict
-from phylactery_riskgate.permits import Claims, TokenError, TokenType, check_times, sign, verify
+from phylactery_riskgate.permits import Claims, TokenError, TokenType, check_times
 from phylactery_riskgate.requests.decisions import OutcomeInput, RedeemInput
 from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store import redemptions as rows
@@ -93,7 +93,7 @@ class Redemptions:
             raise refused.error from None
         stored = await self._core.write(lambda connection: self._consume(connection, attempt))
         reach("riskgate.8")
-        receipt = sign(stored.redemption.receipt_claims, TokenType.RECEIPT, self._core.keys.kid, self._core.keys.signer)
+        receipt = self._core.keys.sign(stored.redemption.receipt_claims, TokenType.RECEIPT)
         return Redeemed(receipt, stored.bound, stored.redemption.redeem_us, stored.repeated)
 
     async def report_outcome(self, who: Principal, report: OutcomeInput) -> Place:
@@ -115,7 +115,7 @@ class Redemptions:
     def _verified(self, who: Principal, asked: RedeemInput) -> Claims:
         """Answers the claims of a genuine permit for exactly this caller and place."""
         try:
-            claims = verify(asked.permit, TokenType.PERMIT, self._core.keys.verifying)
+            claims = self._core.keys.verify(asked.permit, TokenType.PERMIT)
             expected = {
                 "iss": ("PERMIT_INVALID", "issuer", self._core.issuer),
                 "aud": ("PERMIT_INVALID", "audience", self._core.issuer),

@@ -10,8 +10,8 @@ from phylactery_riskgate.answers import Answers
 from phylactery_riskgate.audit import AuditLog
 from phylactery_riskgate.core import ApprovalSeen, Core
 from phylactery_riskgate.evaluation import Evaluated, Evaluation
-from phylactery_riskgate.keys import KeyRing, PublicKey
 from phylactery_riskgate.live import LiveBundle
+from phylactery_riskgate.live_keys import LiveKeys
 from phylactery_riskgate.redemption import Redeemed, Redemptions
 from phylactery_riskgate.requests.approvals import ApproveInput, ListInput, RejectInput
 from phylactery_riskgate.requests.decisions import EvaluateInput, OutcomeInput, RedeemInput
@@ -25,14 +25,14 @@ class RiskGate:
     """One RiskGate over one database. Each method says what it raises where it is implemented."""
 
     def __init__(
-        self, database: Database, live: LiveBundle, keys: KeyRing, settings: RiskGateSettings, clock: Clock
+        self, database: Database, live: LiveBundle, keys: LiveKeys, settings: RiskGateSettings, clock: Clock
     ) -> None:
         """Puts the parts together; open() comes before the first call."""
         self._audit = AuditLog(
             settings.log_name,
-            vault=Vault(keys.data_key),
-            data_key_id=keys.data_key_id,
-            signer=keys.signer,
+            vault=Vault(keys.ring.data_key),
+            data_key_id=keys.ring.data_key_id,
+            signer=lambda: keys.ring.signer,
             sign_every=settings.checkpoint_every,
         )
         self._core = Core(database, live, keys, self._audit, clock, settings.issuer, settings.permit_ttl_seconds)
@@ -50,9 +50,9 @@ class RiskGate:
         return self._core.issuer
 
     @property
-    def public_keys(self) -> tuple[PublicKey, ...]:
-        """Answers every public key, the active one first."""
-        return self._core.keys.public
+    def keys(self) -> LiveKeys:
+        """Answers what signs and verifies, as it stands in the keys folder."""
+        return self._core.keys
 
     async def evaluate(self, who: Principal, asked: EvaluateInput) -> Evaluated:
         """Decides about one call: see evaluation."""

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from phylactery_riskgate.domain.bundle import default_bundle_folder
+from phylactery_riskgate.keys import SIGNING_FILE
 
 _MAX_LOG_NAME = 128
 
@@ -23,6 +24,12 @@ class RiskGateSettings(ServiceSettings):
     data_dir: Path = Field(Path(".phylactery/riskgate"), description="folder for everything this service keeps")
     port: int = Field(50_052, ge=0, le=65_535, description="port to listen on; 0 takes a free one")
     bundle: Path = Field(default_factory=default_bundle_folder, description="folder of the policy bundle")
+    keys_dir: Path = Field(
+        default_factory=lambda data: data["data_dir"] / "keys", description="folder of the keys; replicas share one"
+    )
+    signing_key_file: Path | None = Field(
+        None, description="signing keys elsewhere, such as a mounted secret; none is signing.json in keys_dir"
+    )
     issuer: str = Field(
         "riskgate",
         pattern=r"^[A-Za-z0-9_.:-]{1,128}$",
@@ -52,6 +59,6 @@ class RiskGateSettings(ServiceSettings):
         return f"{self.issuer}/{self.instance}" if self.instance else self.issuer
 
     @property
-    def keys_dir(self) -> Path:
-        """Answers where the keys lie."""
-        return self.data_dir / "keys"
+    def signing_file(self) -> Path:
+        """Answers the file of the signing keys."""
+        return self.signing_key_file or self.keys_dir / SIGNING_FILE

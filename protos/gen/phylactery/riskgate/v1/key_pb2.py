@@ -22,23 +22,25 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
+from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n phylactery/riskgate/v1/key.proto\x12\x16phylactery.riskgate.v1\"P\n\x03Key\x12\x0b\n\x03kid\x18\x01 \x01(\t\x12\x0b\n\x03jwk\x18\x02 \x01(\t\x12/\n\x05state\x18\x03 \x01(\x0e\x32 .phylactery.riskgate.v1.KeyState\"\x11\n\x0fListKeysRequest\"M\n\x10ListKeysResponse\x12)\n\x04keys\x18\x01 \x03(\x0b\x32\x1b.phylactery.riskgate.v1.Key\x12\x0e\n\x06issuer\x18\x02 \x01(\t*j\n\x08KeyState\x12\x19\n\x15KEY_STATE_UNSPECIFIED\x10\x00\x12\x14\n\x10KEY_STATE_ACTIVE\x10\x01\x12\x16\n\x12KEY_STATE_RETIRING\x10\x02\x12\x15\n\x11KEY_STATE_REVOKED\x10\x03\x32k\n\nKeyService\x12]\n\x08ListKeys\x12\'.phylactery.riskgate.v1.ListKeysRequest\x1a(.phylactery.riskgate.v1.ListKeysResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n phylactery/riskgate/v1/key.proto\x12\x16phylactery.riskgate.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe3\x01\n\x03Key\x12\x0b\n\x03kid\x18\x01 \x01(\t\x12\x0b\n\x03jwk\x18\x02 \x01(\t\x12/\n\x05state\x18\x03 \x01(\x0e\x32 .phylactery.riskgate.v1.KeyState\x12/\n\x0b\x63reate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bretire_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0brevoke_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x1f\n\x0fListKeysRequest\x12\x0c\n\x04\x65tag\x18\x01 \x01(\t\"\xac\x01\n\x10ListKeysResponse\x12)\n\x04keys\x18\x01 \x03(\x0b\x32\x1b.phylactery.riskgate.v1.Key\x12\x0e\n\x06issuer\x18\x02 \x01(\t\x12\x0c\n\x04\x65tag\x18\x03 \x01(\t\x12\x14\n\x0cnot_modified\x18\x04 \x01(\x08\x12*\n\x07max_age\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\r\n\x05stale\x18\x06 \x01(\x08*j\n\x08KeyState\x12\x19\n\x15KEY_STATE_UNSPECIFIED\x10\x00\x12\x14\n\x10KEY_STATE_ACTIVE\x10\x01\x12\x16\n\x12KEY_STATE_RETIRING\x10\x02\x12\x15\n\x11KEY_STATE_REVOKED\x10\x03\x32k\n\nKeyService\x12]\n\x08ListKeys\x12\'.phylactery.riskgate.v1.ListKeysRequest\x1a(.phylactery.riskgate.v1.ListKeysResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'phylactery.riskgate.v1.key_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_KEYSTATE']._serialized_start=240
-  _globals['_KEYSTATE']._serialized_end=346
-  _globals['_KEY']._serialized_start=60
-  _globals['_KEY']._serialized_end=140
-  _globals['_LISTKEYSREQUEST']._serialized_start=142
-  _globals['_LISTKEYSREQUEST']._serialized_end=159
-  _globals['_LISTKEYSRESPONSE']._serialized_start=161
-  _globals['_LISTKEYSRESPONSE']._serialized_end=238
-  _globals['_KEYSERVICE']._serialized_start=348
-  _globals['_KEYSERVICE']._serialized_end=455
+  _globals['_KEYSTATE']._serialized_start=563
+  _globals['_KEYSTATE']._serialized_end=669
+  _globals['_KEY']._serialized_start=126
+  _globals['_KEY']._serialized_end=353
+  _globals['_LISTKEYSREQUEST']._serialized_start=355
+  _globals['_LISTKEYSREQUEST']._serialized_end=386
+  _globals['_LISTKEYSRESPONSE']._serialized_start=389
+  _globals['_LISTKEYSRESPONSE']._serialized_end=561
+  _globals['_KEYSERVICE']._serialized_start=671
+  _globals['_KEYSERVICE']._serialized_end=778
 # @@protoc_insertion_point(module_scope)

@@ -5,7 +5,9 @@ The public keys permits, receipts and audit checkpoints are verified with."""
 
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
@@ -30,21 +32,21 @@ class _KeyStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_KeyState.Val
     KEY_STATE_ACTIVE: _KeyState.ValueType  # 1
     """KEY_STATE_ACTIVE signs and verifies."""
     KEY_STATE_RETIRING: _KeyState.ValueType  # 2
-    """KEY_STATE_RETIRING verifies what it signed and signs nothing new."""
+    """KEY_STATE_RETIRING verifies what it signed (permits to their end, receipts, audit checkpoints) and signs nothing new."""
     KEY_STATE_REVOKED: _KeyState.ValueType  # 3
-    """KEY_STATE_REVOKED verifies nothing any more."""
+    """KEY_STATE_REVOKED verifies nothing any more: whoever holds its private half could have signed anything."""
 
 class KeyState(_KeyState, metaclass=_KeyStateEnumTypeWrapper):
-    """KeyState is what a key may still be used for."""
+    """KeyState is what a key may still be used for. It goes from ACTIVE to RETIRING to REVOKED, or from ACTIVE to REVOKED."""
 
 KEY_STATE_UNSPECIFIED: KeyState.ValueType  # 0
 """KEY_STATE_UNSPECIFIED is never answered."""
 KEY_STATE_ACTIVE: KeyState.ValueType  # 1
 """KEY_STATE_ACTIVE signs and verifies."""
 KEY_STATE_RETIRING: KeyState.ValueType  # 2
-"""KEY_STATE_RETIRING verifies what it signed and signs nothing new."""
+"""KEY_STATE_RETIRING verifies what it signed (permits to their end, receipts, audit checkpoints) and signs nothing new."""
 KEY_STATE_REVOKED: KeyState.ValueType  # 3
-"""KEY_STATE_REVOKED verifies nothing any more."""
+"""KEY_STATE_REVOKED verifies nothing any more: whoever holds its private half could have signed anything."""
 Global___KeyState: _TypeAlias = KeyState  # noqa: Y015
 
 @_typing.final
@@ -56,22 +58,40 @@ class Key(_message.Message):
     KID_FIELD_NUMBER: _builtins.int
     JWK_FIELD_NUMBER: _builtins.int
     STATE_FIELD_NUMBER: _builtins.int
+    CREATE_TIME_FIELD_NUMBER: _builtins.int
+    RETIRE_TIME_FIELD_NUMBER: _builtins.int
+    REVOKE_TIME_FIELD_NUMBER: _builtins.int
     kid: _builtins.str
     """kid is the key's RFC 7638 thumbprint."""
     jwk: _builtins.str
     """jwk is the public key as a JWK (RFC 8037, crv Ed25519) in JSON."""
     state: Global___KeyState.ValueType
     """state is what it may be used for."""
+    @_builtins.property
+    def create_time(self) -> _timestamp_pb2.Timestamp:
+        """create_time is when the key was made. Unset where it is not known."""
+
+    @_builtins.property
+    def retire_time(self) -> _timestamp_pb2.Timestamp:
+        """retire_time is when it stopped signing because another became active. Unset where that did not happen."""
+
+    @_builtins.property
+    def revoke_time(self) -> _timestamp_pb2.Timestamp:
+        """revoke_time is when it was revoked. Unset where it was not."""
+
     def __init__(
         self,
         *,
         kid: _builtins.str = ...,
         jwk: _builtins.str = ...,
         state: Global___KeyState.ValueType = ...,
+        create_time: _timestamp_pb2.Timestamp | None = ...,
+        retire_time: _timestamp_pb2.Timestamp | None = ...,
+        revoke_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "retire_time", b"retire_time", "revoke_time", b"revoke_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["jwk", b"jwk", "kid", b"kid", "state", b"state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "jwk", b"jwk", "kid", b"kid", "retire_time", b"retire_time", "revoke_time", b"revoke_time", "state", b"state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -79,16 +99,23 @@ Global___Key: _TypeAlias = Key  # noqa: Y015
 
 @_typing.final
 class ListKeysRequest(_message.Message):
-    """ListKeysRequest has no options."""
+    """ListKeysRequest asks for the keys, or whether they changed."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """etag is that of an earlier answer, at most 64 characters: where it still fits, keys is left out of the answer and
+    not_modified is set. Empty always asks for the keys.
+    """
     def __init__(
         self,
+        *,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -102,21 +129,43 @@ class ListKeysResponse(_message.Message):
 
     KEYS_FIELD_NUMBER: _builtins.int
     ISSUER_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    NOT_MODIFIED_FIELD_NUMBER: _builtins.int
+    MAX_AGE_FIELD_NUMBER: _builtins.int
+    STALE_FIELD_NUMBER: _builtins.int
     issuer: _builtins.str
     """issuer is the name permits and receipts carry as iss."""
+    etag: _builtins.str
+    """etag names this answer's content: it changes with every key and every state."""
+    not_modified: _builtins.bool
+    """not_modified says that the keys are those of the request's etag."""
+    stale: _builtins.bool
+    """stale says that the keys folder cannot be read as it is now, and these keys are those from before. The service's
+    log says what is wrong with it.
+    """
     @_builtins.property
     def keys(self) -> _containers.RepeatedCompositeFieldContainer[Global___Key]:
-        """keys is every key that is known, revoked ones included."""
+        """keys is every key that is known, revoked ones included. Empty with not_modified."""
+
+    @_builtins.property
+    def max_age(self) -> _duration_pb2.Duration:
+        """max_age is how long the answer may be believed without asking again; a revoked key verifies that long at most.
+        A kid that is not in the answer is a reason to ask at once.
+        """
 
     def __init__(
         self,
         *,
         keys: _abc.Iterable[Global___Key] | None = ...,
         issuer: _builtins.str = ...,
+        etag: _builtins.str = ...,
+        not_modified: _builtins.bool = ...,
+        max_age: _duration_pb2.Duration | None = ...,
+        stale: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["max_age", b"max_age"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["issuer", b"issuer", "keys", b"keys"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "issuer", b"issuer", "keys", b"keys", "max_age", b"max_age", "not_modified", b"not_modified", "stale", b"stale"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -34,7 +34,9 @@ class KeyServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> KeyServiceAsyncStub: ...
     ListKeys: _grpc.UnaryUnaryMultiCallable[_key_pb2.ListKeysRequest, _key_pb2.ListKeysResponse]
-    """ListKeys lists the public keys RiskGate signs with, so that executors and auditors verify offline."""
+    """ListKeys lists the public keys RiskGate signs with, so that executors and auditors verify offline. It answers what
+    the keys folder holds now: a rotation shows at once, without a restart.
+    """
 
 @_typing.type_check_only
 class KeyServiceAsyncStub(KeyServiceStub):
@@ -42,7 +44,9 @@ class KeyServiceAsyncStub(KeyServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListKeys: _aio.UnaryUnaryMultiCallable[_key_pb2.ListKeysRequest, _key_pb2.ListKeysResponse]  # type: ignore[assignment]
-    """ListKeys lists the public keys RiskGate signs with, so that executors and auditors verify offline."""
+    """ListKeys lists the public keys RiskGate signs with, so that executors and auditors verify offline. It answers what
+    the keys folder holds now: a rotation shows at once, without a restart.
+    """
 
 class KeyServiceServicer(metaclass=_abc_1.ABCMeta):
     """KeyService shows public keys."""
@@ -53,6 +57,8 @@ class KeyServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _key_pb2.ListKeysRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_key_pb2.ListKeysResponse, _abc.Awaitable[_key_pb2.ListKeysResponse]]:
-        """ListKeys lists the public keys RiskGate signs with, so that executors and auditors verify offline."""
+        """ListKeys lists the public keys RiskGate signs with, so that executors and auditors verify offline. It answers what
+        the keys folder holds now: a rotation shows at once, without a restart.
+        """
 
 def add_KeyServiceServicer_to_server(servicer: KeyServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -1,0 +1,98 @@
+"""The keys of a running RiskGate: they follow the signing file, so that a rotation needs no restart.
+
+The file is looked at when something is verified, and at most once a second when something is signed. A file that cannot
+be loaded changes nothing: the keys from before stay in use, the fault is logged once, and ListKeys tells it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+from phylactery_chassis.logs import get_logger
+
+from phylactery_riskgate.keys import SIGNING_FILE, KeyRing, KeysError, load_keys, read_signing
+from phylactery_riskgate.permits import Claims, TokenType, sign, verify
+
+_LOOK_SECONDS = 1.0
+_log = get_logger("keys")
+
+_Stamp = tuple[int, int, int]
+
+
+class LiveKeys:
+    """Holds the keys of this moment. A ring is replaced whole: what is signed names the key that signed it."""
+
+    def __init__(self, ring: KeyRing, path: Path, *, mounted: bool = False) -> None:
+        """Takes the keys as loaded, and the signing file they came from."""
+        self._ring, self._path, self._mounted = ring, path, mounted
+        self._stamp = _stamp(path)
+        self._next_look = 0.0
+        self._problem = ""
+
+    @classmethod
+    def open(cls, folder: Path, signing_file: Path | None = None) -> Self:
+        """Loads the keys as load_keys does. Raises KeysError."""
+        path = signing_file or folder / SIGNING_FILE
+        before = _stamp(path)
+        live = cls(load_keys(folder, signing_file), path, mounted=signing_file is not None)
+        if before is not None:
+            live._stamp = before  # replaced while it was loaded: the next look finds it
+        return live
+
+    @property
+    def ring(self) -> KeyRing:
+        """The keys of this moment: take them once for each use."""
+        now = time.monotonic()
+        if now >= self._next_look:
+            self._next_look = now + _LOOK_SECONDS
+            self.look()
+        return self._ring
+
+    @property
+    def problem(self) -> str:
+        """Says why the signing file of today is not the one in use; empty where it is."""
+        self.look()
+        return self._problem
+
+    @property
+    def code_key(self) -> bytes:
+        """What codes are computed with; it never changes while serving."""
+        return self._ring.code_key
+
+    def sign(self, claims: Mapping[str, Any], kind: TokenType) -> str:
+        """Answers the token, signed by the active key."""
+        ring = self.ring
+        return sign(claims, kind, ring.kid, ring.signer)
+
+    def verify(self, token: str, kind: TokenType) -> Claims:
+        """Answers the claims of a token a key signed that is not revoked. Raises TokenError."""
+        self.look()
+        return verify(token, kind, self._ring.verifying)
+
+    def look(self) -> None:
+        """Loads the signing file again where it is another one than last time."""
+        stamp = _stamp(self._path)
+        if stamp == self._stamp:
+            return
+        self._stamp = stamp
+        try:
+            public, signer = read_signing(self._path, mounted=self._mounted)
+        except KeysError as error:
+            self._problem = str(error)
+            _log.error("the signing keys cannot be loaded; those from before stay in use", problem=self._problem)
+            return
+        self._ring, self._problem = replace(self._ring, public=public, signer=signer), ""
+        _log.info("signing keys loaded", active=self._ring.kid, keys={key.kid: str(key.state) for key in public})
+
+
+def _stamp(path: Path) -> _Stamp | None:
+    """Answers what tells one version of a file from another; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
