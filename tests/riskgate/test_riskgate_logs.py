@@ -8,6 +8,8 @@ from phylactery.riskgate.v1 import riskgate_pb2
 READ = ("read_file", '{"path":"a.txt"}')
 _BEFORE = (
     "DROP INDEX audit_entries_by_time",
+    "DROP TABLE audit_subtrees",
+    "ALTER TABLE audit_logs DROP COLUMN last_us",
     *(f"ALTER TABLE audit_entries DROP COLUMN {name}" for name in ("tenant", "subject", "kind", "time_us")),
     *(f"ALTER TABLE {name} DROP COLUMN audit_log" for name in ("decisions", "redemptions", "outcomes")),
     "UPDATE phylactery_riskgate_version SET version_num = '0001'",

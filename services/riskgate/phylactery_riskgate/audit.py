@@ -7,7 +7,8 @@ commitments, and the values lie sealed beside the log, where they can be erased 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -24,8 +25,8 @@ from phylactery_riskgate.sealing import Vault, commitment, new_salt
 from phylactery_riskgate.store import audit as rows
 
 RECORD_VERSION = 1
-
-Signer = Callable[[], Ed25519PrivateKey]
+_NONCE_BYTES = 16
+"""In every record, so that its leaf hash, which stands in other tenants' proofs, confirms no guess about it."""
 
 
 class LogError(RuntimeError):
@@ -60,9 +61,9 @@ class AuditLog:
     """One named log. Its methods run inside the caller's transaction: a record stands or falls with what it tells."""
 
     def __init__(
-        self, name: str, *, vault: Vault, data_key_id: str, signer: Signer, sign_every: int = 64
+        self, name: str, *, vault: Vault, data_key_id: str, signer: Ed25519PrivateKey, sign_every: int = 64
     ) -> None:
-        """Takes the log's name, which is its origin, what answers the key of the moment, and how often it signs."""
+        """Takes the log's name, which is its origin, and after how many entries a head is signed."""
         self.name = name
         self._vault, self._data_key_id = vault, data_key_id
         self._signer, self._sign_every = signer, sign_every
@@ -92,6 +93,7 @@ class AuditLog:
             "tenant": entry.who.tenant,
             "subject": entry.who.subject,
             "actor": entry.who.actor,
+            "nonce": encode(secrets.token_bytes(_NONCE_BYTES)),
             **entry.body,
         }
         if entry.values:
@@ -104,7 +106,8 @@ class AuditLog:
         data = rfc8785.dumps(record)
         leaf = leaf_hash(data)
         frontier = head.frontier.append(leaf)
-        label = rows.Label(entry.who.tenant, entry.who.subject, str(entry.kind), entry.time_us)
+        time_us = max(entry.time_us, head.last_us)
+        label = rows.Label(entry.who.tenant, entry.who.subject, str(entry.kind), time_us)
         rows.append_entry(connection, self.name, frontier, rows.StoredEntry(index, leaf, data), label)
         if frontier.size - head.signed_size >= self._sign_every:
             self._sign(connection, frontier, entry.time_us)
@@ -131,7 +134,7 @@ class AuditLog:
         return True
 
     def _sign(self, connection: Connection, frontier: Frontier, now_us: int) -> None:
-        note = sign_note(Checkpoint(self.name, frontier.size, frontier.root()).text, self.name, self._signer())
+        note = sign_note(Checkpoint(self.name, frontier.size, frontier.root()).text, self.name, self._signer)
         rows.add_checkpoint(connection, self.name, frontier.size, note, now_us)
 
     def _head(self, connection: Connection) -> rows.Head:

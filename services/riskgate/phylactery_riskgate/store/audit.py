@@ -20,7 +20,7 @@ _HEAD_LOCKED = _HEAD.with_for_update()
 _MOVE_HEAD = (
     sa.update(audit_logs)
     .where(audit_logs.c.name == sa.bindparam("log"))
-    .values(size=sa.bindparam("size"), frontier=sa.bindparam("frontier"))
+    .values(size=sa.bindparam("size"), frontier=sa.bindparam("frontier"), last_us=sa.bindparam("last_us"))
 )
 _ADD_ENTRY, _ADD_VALUES = sa.insert(audit_entries), sa.insert(audit_values)
 _VALUES = sa.select(audit_values.c.sealed).where(
@@ -32,11 +32,12 @@ _VALUES = sa.select(audit_values.c.sealed).where(
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Where a log stands: its frontier, how much of it is signed, and whose data key sealed its values."""
+    """Where a log stands: its frontier, how much of it is signed, whose data key sealed its values, its latest time."""
 
     frontier: Frontier
     signed_size: int
     data_key_id: str
+    last_us: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class StoredEntry:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What lists find an entry by; its record says the same."""
+    """What lists find an entry by. Its record says the same, but for a time that was before that of the entry ahead."""
 
     tenant: str
     subject: str
@@ -69,7 +70,9 @@ class Label:
 def create_log(connection: Connection, name: str, data_key_id: str) -> None:
     """Begins an empty log."""
     connection.execute(
-        sa.insert(audit_logs).values(name=name, size=0, frontier=b"", signed_size=0, data_key_id=data_key_id)
+        sa.insert(audit_logs).values(
+            name=name, size=0, frontier=b"", signed_size=0, data_key_id=data_key_id, last_us=0
+        )
     )
 
 
@@ -85,7 +88,7 @@ def find_head(connection: Connection, name: str, *, lock: bool = False) -> Head 
         frontier = Frontier.from_bytes(row.size, _raw(row.frontier))
     except ValueError:
         raise DataLoss("INTERNAL", f"the head of the log '{name}' is damaged: restore a backup") from None
-    return Head(frontier, row.signed_size, row.data_key_id)
+    return Head(frontier, row.signed_size, row.data_key_id, row.last_us)
 
 
 def log_names(connection: Connection) -> list[str]:
@@ -97,7 +100,8 @@ def append_entry(connection: Connection, name: str, frontier: Frontier, entry: S
     """Adds an entry and moves the head to the frontier that includes it."""
     row = {"log": name, "position": entry.index, "leaf": entry.leaf, "record": entry.record, **row_of(label)}
     connection.execute(_ADD_ENTRY, row)
-    connection.execute(_MOVE_HEAD, {"log": name, "size": frontier.size, "frontier": frontier.to_bytes()})
+    head = {"log": name, "size": frontier.size, "frontier": frontier.to_bytes(), "last_us": label.time_us}
+    connection.execute(_MOVE_HEAD, head)
 
 
 def add_checkpoint(connection: Connection, name: str, size: int, note: str, now_us: int) -> None:

@@ -66,6 +66,9 @@ approvals = sa.Table(
     sa.Column("decided_by", _NAME, nullable=False),
     sa.Column("closed_reason", sa.String(32), nullable=False),
     sa.Column("attempts", sa.Integer, nullable=False),
+    sa.Column("version", sa.Integer, nullable=False, server_default="0"),
+    sa.Index("approvals_by_call", "tenant", "requester", "tool", "decide_us"),
+    sa.Index("approvals_by_asking", "tenant", "requester", "create_us"),
     sa.Index("approvals_by_tenant", "tenant", "create_us", "id"),
     sa.Index("approvals_by_requester", "tenant", "requester", "state"),
     sa.Index("approvals_by_expiry", "tenant", "state", "expire_us"),
@@ -78,6 +81,25 @@ approval_votes = sa.Table(
     sa.Column("subject", _NAME, primary_key=True),
     sa.Column("tenant", _NAME, nullable=False),
     sa.Column("vote_us", sa.BigInteger, nullable=False),
+    sa.Column("approver", sa.Boolean, nullable=False, server_default=sa.true()),
+    sa.Column("level", _NAME, nullable=False, server_default=""),
+    sa.Column("groups", sa.LargeBinary, nullable=False, server_default=sa.text("''")),
+)
+
+approval_changes = sa.Table(
+    "approval_changes",
+    METADATA,
+    sa.Column("approval_id", _NAME, sa.ForeignKey("approvals.id"), primary_key=True),
+    sa.Column("version", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("tenant", _NAME, nullable=False),
+    sa.Column("position", sa.BigInteger, nullable=False),
+    sa.Column("state", sa.String(16), nullable=False),
+    sa.Column("votes", sa.Integer, nullable=False),
+    sa.Column("decide_us", sa.BigInteger, nullable=False),
+    sa.Column("decided_by", _NAME, nullable=False),
+    sa.Column("closed_reason", sa.String(32), nullable=False),
+    sa.Column("change_us", sa.BigInteger, nullable=False),
+    sa.Index("approval_changes_in_order", "tenant", "position"),
 )
 
 redemptions = sa.Table(
@@ -120,6 +142,8 @@ audit_logs = sa.Table(
     sa.Column("frontier", sa.LargeBinary, nullable=False),
     sa.Column("signed_size", sa.BigInteger, nullable=False),
     sa.Column("data_key_id", sa.String(32), nullable=False),
+    # the latest time in the log: a clock that is set back must not put an entry before the one ahead of it
+    sa.Column("last_us", sa.BigInteger, nullable=False),
 )
 
 audit_entries = sa.Table(
@@ -135,6 +159,16 @@ audit_entries = sa.Table(
     sa.Column("kind", sa.String(32), nullable=False),
     sa.Column("time_us", sa.BigInteger, nullable=False),
     sa.Index("audit_entries_by_time", "tenant", "time_us", "log", "position"),
+)
+
+# heads of perfect subtrees of 256, 65,536, 16,777,216 entries, so that a proof reads few leaves; filled in behind
+audit_subtrees = sa.Table(
+    "audit_subtrees",
+    METADATA,
+    sa.Column("log", _NAME, sa.ForeignKey("audit_logs.name"), primary_key=True),
+    sa.Column("tier", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("position", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("head", sa.LargeBinary, nullable=False),
 )
 
 audit_values = sa.Table(

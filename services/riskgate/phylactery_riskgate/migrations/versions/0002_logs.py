@@ -29,19 +29,31 @@ def upgrade() -> None:
     ):
         op.add_column("audit_entries", sa.Column(name, kind, nullable=False, server_default=""))
     op.add_column("audit_entries", sa.Column("time_us", sa.BigInteger, nullable=False, server_default="0"))
+    op.add_column("audit_logs", sa.Column("last_us", sa.BigInteger, nullable=False, server_default="0"))
+    op.create_table(
+        "audit_subtrees",
+        sa.Column("log", sa.String(128), sa.ForeignKey("audit_logs.name"), primary_key=True),
+        sa.Column("tier", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("position", sa.BigInteger, primary_key=True, autoincrement=False),
+        sa.Column("head", sa.LargeBinary, nullable=False),
+    )
     _fill(op.get_bind())
     op.create_index("audit_entries_by_time", "audit_entries", ["tenant", "time_us", "log", "position"])
 
 
 def _fill(connection: sa.Connection) -> None:
+    latest: dict[str, int] = {}
     for log, position, record in _records(connection):
         place = {"log": log, "position": position}
         words = {name: _word(record.get(name)) for name in _WORDS}
         time_us = record.get("time_us")
         when = time_us if isinstance(time_us, int) and 0 <= time_us < 2**63 else 0
-        connection.execute(_FILL_ENTRY, place | words | {"time_us": when})
+        latest[log] = max(when, latest.get(log, 0))  # a clock that was set back changes no order
+        connection.execute(_FILL_ENTRY, place | words | {"time_us": latest[log]})
         if words["kind"] in _FILL_ROW:
             connection.execute(_FILL_ROW[words["kind"]], place | words)
+    for log, last_us in latest.items():
+        connection.execute(_FILL_HEAD, {"log": log, "last_us": last_us})
 
 
 def _word(value: object) -> str:
@@ -55,6 +67,7 @@ _FILL_ENTRY = sa.text(
     "UPDATE audit_entries SET tenant = :tenant, subject = :subject, kind = :kind, time_us = :time_us "
     "WHERE log = :log AND position = :position"
 )
+_FILL_HEAD = sa.text("UPDATE audit_logs SET last_us = :last_us WHERE name = :log")
 _FILL_ROW = {
     "decision": sa.text("UPDATE decisions SET audit_log = :log WHERE id = :decision_id"),
     "redeemed": sa.text(
