@@ -12,6 +12,7 @@ import cedarpy
 from pydantic import BaseModel, ConfigDict, Field
 
 from phylactery_riskgate.domain.authorizer import silent_groups
+from phylactery_riskgate.domain.budgets import Budgets, counted, read_budgets
 from phylactery_riskgate.domain.bundle_cases import BundleCase, read_cases
 from phylactery_riskgate.domain.canonical import hash_json, sha256
 from phylactery_riskgate.domain.catalog import read_catalog
@@ -58,6 +59,7 @@ class SettingsFile(_Strict):
     approval_ttl_seconds: Annotated[int, Field(ge=10, le=_WEEK_SECONDS)] = 600
     max_pending_per_thread: Annotated[int, Field(ge=1, le=1_000)] = 5
     max_pending_per_user: Annotated[int, Field(ge=1, le=10_000)] = 20
+    budgets: Budgets = []
 
 
 class UserEntry(_Strict):
@@ -127,7 +129,10 @@ def load_bundle(folder: Path) -> Bundle:
     if not policies:
         raise BundleError(POLICIES_FOLDER, 0, "holds no policy, so nothing could ever run")
     documents = [_document(files, name) for name in sorted(files) if name.startswith(f"{TESTS_FOLDER}/")]
-    cases, case_tools = read_cases(documents, levels, frozenset(tools))
+    named = frozenset(entry.name for entry in parsed.budgets)
+    cases, case_tools = read_cases(documents, levels, frozenset(tools), named)
+    budgets = read_budgets(settings, parsed.budgets, {**tools, **case_tools}, levels)
+    tools, case_tools = counted(tools, budgets), counted(case_tools, budgets)
     bundle = Bundle(
         revision=parsed.revision,
         hash=hash_json({name: sha256(text.encode()) for name, text in files.items()}),

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from phylactery_riskgate.domain.catalog import read_catalog
 from phylactery_riskgate.domain.documents import Document
-from phylactery_riskgate.domain.model import CatalogTool
+from phylactery_riskgate.domain.model import CatalogTool, Counters
+from phylactery_riskgate.domain.usage import Charge, units_of
 
 
 class _Strict(BaseModel):
@@ -36,8 +37,23 @@ class Expectation(_Strict):
     reason: str | None = None
 
 
+def _exact(value: float) -> float:
+    if units_of(value) is None:
+        raise ValueError("an amount is not negative, and has at most four places after the point")
+    return value
+
+
+class CaseUsage(_Strict):
+    """What a budget has counted before the call. By default every recipient of the call is new to it."""
+
+    calls: Annotated[int, Field(ge=0)] = 0
+    amount: Annotated[int | float, AfterValidator(_exact)] = 0
+    recipients: Annotated[int, Field(ge=0)] = 0
+    new_recipients: Annotated[int, Field(ge=0)] | None = None
+
+
 class BundleCase(_Strict):
-    """One case."""
+    """One case. ``usage`` says what budgets have counted, nothing where it does not name them."""
 
     name: Annotated[str, Field(min_length=1)]
     tool: str
@@ -45,7 +61,17 @@ class BundleCase(_Strict):
     user: CaseUser = CaseUser()
     thread_tenant: str = ""
     approved: list[str] = []
+    usage: dict[str, CaseUsage] = {}
     expect: Expectation
+
+    def read_usage(self, tool: CatalogTool, charge: Charge) -> dict[str, Counters]:
+        """Tells what the case says, as the records would."""
+        return {budget.name: self._counters(budget.name, charge) for budget in tool.budgets}
+
+    def _counters(self, budget: str, charge: Charge) -> Counters:
+        told = self.usage.get(budget, CaseUsage())
+        new = len(charge.recipients) if told.new_recipients is None else told.new_recipients
+        return Counters(told.calls, units_of(told.amount) or 0, told.recipients, new)
 
 
 class CasesFile(_Strict):
@@ -56,12 +82,12 @@ class CasesFile(_Strict):
 
 
 def read_cases(
-    documents: Iterable[Document], levels: tuple[str, ...], catalog: frozenset[str]
+    documents: Iterable[Document], levels: tuple[str, ...], catalog: frozenset[str], budgets: frozenset[str]
 ) -> tuple[tuple[BundleCase, ...], dict[str, CatalogTool]]:
     """Reads every case and the tools only they know.
 
     Raises:
-        BundleError: a file is not what it should be, or a name is used twice.
+        BundleError: a file is not what it should be, a name is used twice, or a budget is not there.
     """
     cases: list[BundleCase] = []
     tools: dict[str, CatalogTool] = {}
@@ -71,6 +97,9 @@ def read_cases(
         for index, case in enumerate(parsed.cases):
             if case.name in names:
                 raise document.error(("cases", index), f"repeats the case {case.name!r}")
+            for budget in case.usage:
+                if budget not in budgets:
+                    raise document.error(("cases", index, "usage", budget), f"there is no budget {budget!r}")
             names.add(case.name)
             cases.append(case)
         for name, tool in read_catalog(document.only("tools"), levels).items() if parsed.tools else ():

@@ -9,6 +9,7 @@ import jsonschema_rs
 from pydantic import BaseModel, ConfigDict, Field
 
 from phylactery_riskgate.domain import pointers
+from phylactery_riskgate.domain.argument_types import one_form
 from phylactery_riskgate.domain.canonical import hash_json
 from phylactery_riskgate.domain.documents import Document, Place
 from phylactery_riskgate.domain.guard import GuardError, read_struct
@@ -37,6 +38,9 @@ class ToolEntry(BaseModel):
     controls: list[Pointer] = []
     sensitive: list[Pointer] = []
     paths: list[Pointer] = []
+    amount: Pointer | None = None
+    currency: Pointer | None = None
+    recipients: list[Pointer] = []
     timeout_seconds: Annotated[float, Field(gt=0, le=MAX_TIMEOUT_SECONDS, strict=False)] = 30.0
     idempotency: Idempotency = "unsafe"
     description: Annotated[str, Field(min_length=1, max_length=1_000)]
@@ -98,6 +102,9 @@ def _tool(entry: ToolEntry, lowest_level: str) -> CatalogTool:
         "controls": entry.controls,
         "sensitive": entry.sensitive,
         "paths": entry.paths,
+        "amount": entry.amount,
+        "currency": entry.currency,
+        "recipients": entry.recipients,
         "timeout_seconds": entry.timeout_seconds,
         "idempotency": entry.idempotency,
     }
@@ -116,6 +123,9 @@ def _tool(entry: ToolEntry, lowest_level: str) -> CatalogTool:
         idempotency=entry.idempotency,
         description=entry.description,
         description_es=entry.description_es,
+        amount=entry.amount or "",
+        currency=entry.currency or "",
+        recipients=tuple(entry.recipients),
     )
 
 
@@ -168,16 +178,43 @@ def _subschemas(schema: Any, place: Place, *, reached: bool) -> Iterator[tuple[P
 
 
 def _check_pointers(document: Document, where: Place, entry: ToolEntry) -> None:
-    for field, listed in (("controls", entry.controls), ("sensitive", entry.sensitive), ("paths", entry.paths)):
-        for index, text in enumerate(listed):
-            try:
-                part = schema_at(entry.input_schema, pointers.parse(text))
-            except ValueError as error:
-                raise document.error((*where, field, index), str(error)) from error
-            if part is None:
-                raise document.error((*where, field, index), f"{text} leads to no property of the schema")
-            if field == "paths" and part.get("type") != "string":
-                raise document.error((*where, field, index), f"{text} is no text, so it is no file path")
+    for field, index, text in _pointers(entry):
+        place = (*where, field) if index is None else (*where, field, index)
+        try:
+            part = schema_at(entry.input_schema, pointers.parse(text))
+        except ValueError as error:
+            raise document.error(place, str(error)) from error
+        if part is None:
+            raise document.error(place, f"{text} leads to no property of the schema")
+        fault = _role_fault(field, part)
+        if fault:
+            raise document.error(place, f"{text} {fault}")
+
+
+def _pointers(entry: ToolEntry) -> Iterator[tuple[str, int | None, str]]:
+    for field in ("controls", "sensitive", "paths", "recipients"):
+        for index, text in enumerate(getattr(entry, field)):
+            yield field, index, text
+    for field in ("amount", "currency"):
+        if getattr(entry, field) is not None:
+            yield field, None, getattr(entry, field)
+
+
+def _role_fault(field: str, part: Mapping[str, Any]) -> str:
+    """Says why a property cannot have the role it is given, or nothing."""
+    form, name, _ = one_form(part)
+    if field == "paths" and part.get("type") != "string":
+        return "is no text, so it is no file path"
+    if field == "amount" and name not in {"integer", "number"}:
+        return "is no number, so it cannot be counted as an amount"
+    if field == "recipients":
+        texts = name == "string" or (name == "array" and one_form(form.get("items"))[1:] == ("string", False))
+        return "" if texts else "is neither a text nor a list of texts, so it names no recipients"
+    if field == "currency":
+        listed = [text.casefold() for text in form.get("enum", ()) if isinstance(text, str)]
+        if name != "string" or not listed or len(set(listed)) < len(listed):
+            return "needs an enum of currencies: each has a counter of its own, and one nobody listed would be another"
+    return ""
 
 
 def schema_at(schema: Mapping[str, Any], tokens: tuple[str, ...]) -> Mapping[str, Any] | None:

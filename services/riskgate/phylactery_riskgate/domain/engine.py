@@ -29,7 +29,8 @@ from phylactery_riskgate.domain.model import (
 )
 from phylactery_riskgate.domain.pointers import MAX_POINTER, pointer
 from phylactery_riskgate.domain.policies import PolicySlice, slice_for
-from phylactery_riskgate.domain.reasons import MAX_REASONS, policy_reason, reason
+from phylactery_riskgate.domain.reasons import MAX_REASONS, budget_reason, policy_reason, reason
+from phylactery_riskgate.domain.usage import MAX_RECIPIENTS, NotCountableError, Usage, UsageReader, read_usage
 from phylactery_riskgate.domain.visible import make_visible
 
 _GUARD_LIMITS = {"TOO_DEEP": MAX_DEPTH, "TOO_LARGE": MAX_BYTES}
@@ -74,13 +75,25 @@ class DecisionEngine:
         """The bundle it decides by."""
         return self._bundle
 
+    def counts(self, tool: str) -> bool:
+        """Says whether a budget counts a tool, so that its calls are decided with what was counted."""
+        prepared = self._prepared.get(tool)
+        return prepared is not None and bool(prepared.tool.budgets)
+
     def decide(
-        self, call: RawCall, caller: Caller, site: CallSite, *, approved: frozenset[str] = frozenset()
+        self,
+        call: RawCall,
+        caller: Caller,
+        site: CallSite,
+        *,
+        approved: frozenset[str] = frozenset(),
+        usage: UsageReader | None = None,
     ) -> Verdict:
         """Decides about one call; a bad call is BLOCKED, never an exception.
 
         ``approved`` names the approval classes that people have really satisfied; each brings every class below it, and
-        a name the bundle does not know brings nothing.
+        a name the bundle does not know brings nothing. ``usage`` tells what budgets have counted, and is asked only
+        about a tool that one counts; without it such a call is bound and BLOCKED, and decide_counted decides about it.
         """
         prepared = self._prepared.get(call.tool)
         try:
@@ -101,18 +114,43 @@ class DecisionEngine:
             bound = prepared.binder.bind(arguments, raw)
         except BindingError as error:
             return self._blocked(prepared, raw_hash, error.reasons)
-        return self._rule(prepared, bound, raw_hash, self._subject(caller, site), approved)
+        return self._rule(prepared, bound, raw_hash, self._subject(caller, site), approved, usage)
 
-    def _rule(
-        self, prepared: _Prepared, bound: BoundCall, raw_hash: str, subject: Subject, approved: frozenset[str]
+    def decide_counted(
+        self, verdict: Verdict, caller: Caller, site: CallSite, *, approved: frozenset[str], usage: UsageReader
+    ) -> Verdict:
+        """Decides again about the call a verdict is about, with what budgets have counted by now.
+
+        A verdict over a call that could not be bound, or that no budget counts, stays as it is.
+        """
+        if verdict.bound is None or not self.counts(verdict.bound.tool):
+            return verdict
+        prepared = self._prepared[verdict.bound.tool]
+        subject = self._subject(caller, site)
+        return self._rule(prepared, verdict.bound, verdict.raw_args_hash, subject, approved, usage)
+
+    def _rule(  # noqa: PLR0917 - both callers hand on all they have
+        self,
+        prepared: _Prepared,
+        bound: BoundCall,
+        raw_hash: str,
+        subject: Subject,
+        approved: frozenset[str],
+        reader: UsageReader | None,
     ) -> Verdict:
         satisfied = self._highest(approved)
         facts = _subject_facts(subject, satisfied)
+        usage = Usage()
         try:
-            context = prepared.context.build(bound)
+            usage = read_usage(prepared.tool, bound, reader)
+            context = prepared.context.build(bound, {"usage": usage.value})
             facts["context"] = without_values(context)
-            question = Question(prepared.schema, subject, prepared.tool.name)
-            ruling = self._ask(prepared, question, context, satisfied)
+            ruling = _over_budget(usage)
+            if ruling is None:
+                question = Question(prepared.schema, subject, prepared.tool.name)
+                ruling = self._ask(prepared, question, context, satisfied)
+        except NotCountableError as error:
+            ruling = _Ruling(Decision.BLOCKED, (reason(error.code, path=error.path, limit=MAX_RECIPIENTS),))
         except NotRepresentableError as error:
             path = make_visible(pointer(error.place[1:]), MAX_POINTER).text
             ruling = _Ruling(Decision.BLOCKED, (reason("VALUE_NOT_REPRESENTABLE", path=path),))
@@ -130,6 +168,7 @@ class DecisionEngine:
             risk=prepared.tool.risk,
             raw_args_hash=raw_hash,
             facts=facts,
+            usage=usage.before,
         )
 
     def _ask(self, prepared: _Prepared, question: Question, context: Json, satisfied: tuple[str, ...]) -> _Ruling:
@@ -211,6 +250,7 @@ def _differences(engine: DecisionEngine, case: BundleCase) -> tuple[str, ...]:
         Caller(user.id, user.tenant, user.level, frozenset(user.groups), direct=not user.delegated),
         CallSite("case", "case", thread_tenant=case.thread_tenant),
         approved=frozenset(case.approved),
+        usage=case.read_usage,
     )
     actual = {
         "decision": verdict.decision.value,
@@ -219,6 +259,11 @@ def _differences(engine: DecisionEngine, case: BundleCase) -> tuple[str, ...]:
         "reason": verdict.reasons[0].code,
     }
     return compare(case.expect, actual)
+
+
+def _over_budget(usage: Usage) -> _Ruling | None:
+    reasons = tuple(budget_reason(name, limit) for name, limit in usage.exceeded.items())
+    return _Ruling(Decision.BLOCKED, reasons) if reasons else None
 
 
 def _prepare(bundle: Bundle, tool: CatalogTool) -> _Prepared:

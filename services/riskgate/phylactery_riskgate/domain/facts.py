@@ -6,7 +6,7 @@ context of a request and the explanation all follow from it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ from phylactery_riskgate.domain.fact_types import (
 )
 from phylactery_riskgate.domain.model import BoundCall, CatalogTool, Json
 from phylactery_riskgate.domain.pointers import pointer
+from phylactery_riskgate.domain.usage import usage_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +34,11 @@ class Fact:
     """One attribute of the context for one tool.
 
     ``value`` gets the call and what some policy looks at; it may leave out the rest, and raises NotRepresentableError
-    where it cannot tell what is looked at.
+    where it cannot tell what is looked at. It is None where the value comes from outside and is handed in.
     """
 
     type: FactType
-    value: Callable[[BoundCall, Mentions], Any]
+    value: Callable[[BoundCall, Mentions], Any] | None
 
 
 def _arguments(tool: CatalogTool) -> Fact:
@@ -56,7 +57,17 @@ def _nulls(_tool: CatalogTool) -> Fact:
     return Fact(SetOf(Scalar(Kind.STRING)), lambda bound, _mentions: sorted(null_pointers(bound.arguments)))
 
 
-FAMILIES: dict[str, Callable[[CatalogTool], Fact]] = {"args": _arguments, "derived": _derived, "nulls": _nulls}
+def _usage(tool: CatalogTool) -> Fact:
+    """What the budgets that count the tool have counted; handed in."""
+    return Fact(usage_type(tool.budgets), None)
+
+
+FAMILIES: dict[str, Callable[[CatalogTool], Fact]] = {
+    "args": _arguments,
+    "derived": _derived,
+    "nulls": _nulls,
+    "usage": _usage,
+}
 
 NO_TOOL = CatalogTool(
     name="riskgate:none",
@@ -93,13 +104,16 @@ class ContextBuilder:
         self._facts = [(name, fact, part) for name, fact, part in looked_at if part is not None]
         self.asks_approved = mentions.part(APPROVED) is not None
 
-    def build(self, bound: BoundCall) -> Json:
-        """Writes the context without ``approved``.
+    def build(self, bound: BoundCall, handed_in: Mapping[str, Any]) -> Json:
+        """Writes the context without ``approved``; ``handed_in`` has the value of each family that has none itself.
 
         Raises:
             NotRepresentableError: a value some policy looks at cannot be held exactly.
         """
-        return {name: to_cedar(fact.type, fact.value(bound, part), part, (name,)) for name, fact, part in self._facts}
+        return {
+            name: to_cedar(fact.type, handed_in[name] if fact.value is None else fact.value(bound, part), part, (name,))
+            for name, fact, part in self._facts
+        }
 
 
 def approved_value(classes: tuple[str, ...]) -> list[Any]:

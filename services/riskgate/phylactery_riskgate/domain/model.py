@@ -90,8 +90,9 @@ class Verdict:
     """A decision and everything that explains it.
 
     ``bound`` is None where the call could not be bound. ``approval_class`` is set with AUTH_REQUIRED alone and names
-    the least class that would do. ``facts`` is what Cedar was given, with types and paths in the place of values.
-    ``risk`` is None where the tool is unknown; ``raw_args_hash`` is empty where the arguments are no JSON object.
+    the least class that would do. ``facts`` is what Cedar was given, with types and paths in the place of values;
+    ``usage`` is what each budget of the tool had counted, by its name. ``risk`` is None where the tool is unknown;
+    ``raw_args_hash`` is empty where the arguments are no JSON object.
     """
 
     decision: Decision
@@ -104,6 +105,7 @@ class Verdict:
     risk: str | None
     raw_args_hash: str
     facts: Json = field(default_factory=dict)
+    usage: Mapping[str, Counters] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +135,48 @@ class ApprovalClass:
     rank: int
 
 
+Per = Literal["thread", "user", "tool"]
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much calls of some tools may do within a window; RiskGate counts, and refuses what would be more.
+
+    ``per`` names what has counters of its own; a tenant always has. ``amount`` is in ten-thousandths, None where the
+    budget limits none.
+    """
+
+    name: str
+    tools: tuple[str, ...]
+    per: tuple[Per, ...]
+    window_seconds: int
+    calls: int
+    amount: int | None
+    recipients: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """What one budget has counted within its window, without the call at hand.
+
+    ``amount`` is in ten-thousandths, in the call's currency; ``new_recipients`` is how many of the call's recipients
+    are not among ``recipients``.
+    """
+
+    calls: int
+    amount: int
+    recipients: int
+    new_recipients: int
+
+
 @dataclass(frozen=True, slots=True)
 class CatalogTool:
     """One tool as the catalog knows it.
 
     ``version`` is a hash over the schema and the contract, ``schema_hash`` over the RFC 8785 form of the schema alone.
     ``controls``, ``sensitive`` and ``paths`` (arguments that name files) hold JSON Pointers; a pointer covers
-    everything below it.
+    everything below it. ``amount``, ``currency`` and ``recipients`` point at what budgets count, and ``budgets`` are
+    those that count the tool.
     """
 
     name: str
@@ -156,3 +193,7 @@ class CatalogTool:
     idempotency: Idempotency
     description: str
     description_es: str
+    amount: str = ""
+    currency: str = ""
+    recipients: tuple[str, ...] = ()
+    budgets: tuple[Budget, ...] = ()

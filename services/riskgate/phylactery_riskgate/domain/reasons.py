@@ -50,6 +50,18 @@ _TEXTS: dict[str, tuple[str, str]] = {
         "A policy looks at this value, and it cannot be held exactly.",
         "Una política mira este valor, y no se puede representar con exactitud.",
     ),
+    "AMOUNT_NOT_COUNTABLE": (
+        "A budget counts this amount, and it is missing, negative, not exact, or too large to be added.",
+        "Un presupuesto cuenta este importe, y falta, es negativo, no es exacto o es demasiado grande para sumarlo.",
+    ),
+    "RECIPIENTS_NOT_COUNTABLE": (
+        "A budget counts recipients, and this call has more than {limit}.",
+        "Un presupuesto cuenta destinatarios, y esta llamada tiene más de {limit}.",
+    ),
+    "USAGE_UNKNOWN": (
+        "A budget counts this tool, and what it has counted was not read.",
+        "Un presupuesto cuenta esta herramienta, y no se leyó lo que lleva contado.",
+    ),
     "POLICY_ERROR": (
         "The policies could not be evaluated, so the call is blocked.",
         "No se pudieron evaluar las políticas, así que la llamada se bloquea.",
@@ -82,6 +94,14 @@ _VIOLATIONS: dict[str, tuple[str, str]] = {
     "uniqueItems": ("Has repeated elements.", "Tiene elementos repetidos."),
     "multipleOf": ("Must be a multiple of {limit}.", "Debe ser múltiplo de {limit}."),
 }
+_BUDGETS: dict[str, tuple[str, str]] = {
+    "calls": ("The budget {budget} has no calls left.", "Al presupuesto {budget} no le quedan llamadas."),
+    "amount": ("The budget {budget} does not cover this amount.", "El presupuesto {budget} no cubre este importe."),
+    "recipients": (
+        "The budget {budget} allows no more recipients.",
+        "El presupuesto {budget} no admite más destinatarios.",
+    ),
+}
 _ANY_VIOLATION = ("Does not fit the tool's schema.", "No cumple el esquema de la herramienta.")
 
 
@@ -107,6 +127,12 @@ def violation_reason(keyword: str, path: str, limit: object) -> Reason:
     """Builds the reason of one schema violation; ``limit`` is what the schema says, never what the call held."""
     english, spanish = _VIOLATIONS.get(keyword, _ANY_VIOLATION)
     return Reason("SCHEMA_VIOLATION", _cut(english.format(limit=limit)), _cut(spanish.format(limit=limit)), path)
+
+
+def budget_reason(budget: str, limit: str) -> Reason:
+    """Builds the reason of a budget that a call would pass; ``limit`` says which of its limits."""
+    english, spanish = _BUDGETS[limit]
+    return Reason("BUDGET_EXCEEDED", english.format(budget=budget), spanish.format(budget=budget))
 
 
 def _cut(text: str) -> str:
