@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -27,6 +27,8 @@ from phylactery_riskgate.store import audit as rows
 RECORD_VERSION = 1
 _NONCE_BYTES = 16
 """In every record, so that its leaf hash, which stands in other tenants' proofs, confirms no guess about it."""
+
+Signer = Callable[[], Ed25519PrivateKey]
 
 
 class LogError(RuntimeError):
@@ -61,9 +63,9 @@ class AuditLog:
     """One named log. Its methods run inside the caller's transaction: a record stands or falls with what it tells."""
 
     def __init__(
-        self, name: str, *, vault: Vault, data_key_id: str, signer: Ed25519PrivateKey, sign_every: int = 64
+        self, name: str, *, vault: Vault, data_key_id: str, signer: Signer, sign_every: int = 64
     ) -> None:
-        """Takes the log's name, which is its origin, and after how many entries a head is signed."""
+        """Takes the log's name, which is its origin, what answers the key of the moment, and how often it signs."""
         self.name = name
         self._vault, self._data_key_id = vault, data_key_id
         self._signer, self._sign_every = signer, sign_every
@@ -134,7 +136,7 @@ class AuditLog:
         return True
 
     def _sign(self, connection: Connection, frontier: Frontier, now_us: int) -> None:
-        note = sign_note(Checkpoint(self.name, frontier.size, frontier.root()).text, self.name, self._signer)
+        note = sign_note(Checkpoint(self.name, frontier.size, frontier.root()).text, self.name, self._signer())
         rows.add_checkpoint(connection, self.name, frontier.size, note, now_us)
 
     def _head(self, connection: Connection) -> rows.Head:
