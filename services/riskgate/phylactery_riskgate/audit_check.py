@@ -1,0 +1,339 @@
+"""The check of exported logs with the public key alone, line by line: it names the first entry that cannot be trusted.
+
+An entry line as export writes it is hashed as it stands, without reading its JSON: if its leaf belongs to the signed
+tree, its bytes are those that were recorded. Any other line is read in full, so that the fault can be named.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import rfc8785
+
+from phylactery_riskgate.checkpoint import Checkpoint, NoteError, UnknownKeyError, Verifier, open_note
+from phylactery_riskgate.keys import PublicKey
+from phylactery_riskgate.merkle import Frontier, leaf_hash
+from phylactery_riskgate.permits import TokenError, decode
+from phylactery_riskgate.sealing import commitment
+
+FORMAT = 1
+_SECTION, _INDEX = (re.compile(rb'\s*\{\s*"type"\s*:\s*"%s"' % word) for word in (b"log", b"export"))
+_ENTRY, _RECORD, _END = b'{"type":"entry","index":%d,"leaf_hash":"', b'","record":{', b"}}\n"
+_HEX = 64
+
+Trusted = Sequence[PublicKey | Verifier]
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What the check of one log found. ``first_bad`` is the index of the first entry that cannot be trusted."""
+
+    origin: str
+    entries: int
+    problem: str = ""
+    first_bad: int | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Says whether every entry is the one that was signed."""
+        return not self.problem
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What the check of an export found: each log's verification, and what is wrong with the export as a whole."""
+
+    logs: tuple[Verification, ...]
+    fault: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Says whether every entry of every log is the one that was signed, and no log is missing."""
+        return not self.problem
+
+    @property
+    def entries(self) -> int:
+        """Answers how many entries were read."""
+        return sum(log.entries for log in self.logs)
+
+    @property
+    def worst(self) -> Verification:
+        """Answers the first log with a problem, or the first log where there is none."""
+        return next((log for log in self.logs if not log.ok), self.logs[0] if self.logs else Verification("", 0))
+
+    @property
+    def origin(self) -> str:
+        """Answers the name of the log with the problem, or of the first."""
+        return self.worst.origin
+
+    @property
+    def problem(self) -> str:
+        """Answers what is wrong, empty for nothing."""
+        return self.worst.problem or self.fault
+
+    @property
+    def first_bad(self) -> int | None:
+        """Answers the first entry of that log that cannot be trusted, None where no entry is to blame."""
+        return self.worst.first_bad
+
+
+class _Fault(Exception):
+    """Something in the export is not as it was signed."""
+
+    def __init__(self, problem: str, first_bad: int | None = None) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.first_bad = first_bad
+
+
+def check_lines(lines: Iterable[bytes], trusted: Trusted | None = None, kept: Sequence[str] = ()) -> Report:
+    """Checks an export: signatures, heads, leaves, order, completeness, and values where they are in it.
+
+    trusted are the keys to believe; without any, those in the file are believed, which shows that it is whole but not
+    whose it is. kept are signed heads from elsewhere: the logs have to grow out of them.
+    """
+    fault, expected = "", None
+    found: list[Verification] = []
+    for section in _sections(lines):
+        first = next(section)
+        if _INDEX.match(first) and not found:
+            try:
+                expected = _read_index(first, trusted)
+            except _Fault as error:
+                fault = error.problem
+            if (first := next(section, b"")) == b"":
+                continue
+        found.append(_checked(itertools.chain((first,), section), trusted, kept))
+    return Report(tuple(found), fault or _missing(found, expected, kept))
+
+
+def _checked(lines: Iterator[bytes], trusted: Trusted | None, kept: Sequence[str]) -> Verification:
+    check = _Check(trusted, kept)
+    try:
+        check.run(lines)
+    except _Fault as error:
+        return Verification(check.origin, check.frontier.size, error.problem, error.first_bad)
+    return Verification(check.origin, check.frontier.size)
+
+
+def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Answers a JSON object of pairs. Raises ValueError where a name stands twice."""
+    names = dict(pairs)
+    if len(names) != len(pairs):
+        raise ValueError("a name stands twice")
+    return names
+
+
+def index_text(issuer: str, sizes: Mapping[str, int]) -> str:
+    """Answers what is signed as the list of the logs in an export."""
+    return f"{issuer} export\n" + "".join(f"{name} {size}\n" for name, size in sizes.items())
+
+
+def _missing(found: Sequence[Verification], expected: dict[str, int] | None, kept: Sequence[str]) -> str:
+    """Answers which log is not there, doubled, or not in the signed list of logs; empty where all is well."""
+    names = [one.origin for one in found]
+    doubled = next((name for at, name in enumerate(names) if name in names[:at]), None)
+    if not found:
+        return "there is no log in it"
+    if doubled is not None:
+        return f"the log '{doubled}' stands in it twice"
+    for name, size in (expected or {}).items():
+        sizes = {one.origin: one.entries for one in found if one.ok}
+        if name not in names:
+            return f"the log '{name}' is missing: it was exported with the others"
+        if sizes.get(name, size) != size:
+            return f"the log '{name}' has {sizes[name]} entries and {size} were exported"
+    if expected is not None and set(names) != set(expected):
+        return f"the log '{min(set(names) - set(expected))}' was not exported with the others"
+    heads = {note.partition("\n")[0] for note in kept}
+    lost = sorted(heads - set(names))
+    return f"the signed head you kept is of the log '{lost[0]}', which is not in it" if lost else ""
+
+
+def _sections(lines: Iterable[bytes]) -> Iterator[Iterator[bytes]]:
+    """Yields what stands before the first log, then each log; lines of one that are not read are passed over."""
+    numbers = itertools.count(1)
+    number = 0
+
+    def section_of(line: bytes) -> int:
+        nonlocal number
+        if _SECTION.match(line):
+            number = next(numbers)
+        return number
+
+    for _, group in itertools.groupby(lines, section_of):
+        yield group
+
+
+class _Check:
+    """One pass over one log: what was signed, and the tree as far as it was read."""
+
+    def __init__(self, trusted: Trusted | None, kept: Sequence[str]) -> None:
+        self.origin = ""
+        self.frontier = Frontier()
+        self._trusted, self._kept = trusted, kept
+        self._heads: dict[int, bytes] = {}
+        self._good = 0
+
+    def run(self, lines: Iterator[bytes]) -> None:
+        """Reads every line. Raises _Fault at the first that is not as it was signed."""
+        self.origin, verifiers = _read_log_line(next(lines, b""), self._trusted)
+        own = [note for note in self._kept if note.startswith(self.origin + "\n")]
+        for note in own:
+            self._add_head(note, verifiers)
+        first = self._read_heads(lines, verifiers)
+        if not self._heads:
+            raise _Fault("no signed head by a trusted key is in the file")
+        signed = max(self._heads)
+        log = b'"log":%s,' % json.dumps(self.origin).encode()
+        for line in itertools.chain(() if first is None else (first,), lines):
+            leaf = _quick_leaf(line, self.frontier.size, log) if self.frontier.size < signed else None
+            if leaf is None:
+                leaf = _read_entry(line, self.origin, self.frontier.size, signed)
+            self.frontier = self.frontier.append(leaf)
+            self._compare()
+        if self.frontier.size < signed:
+            missing = self.frontier.size
+            raise _Fault(f"entries from {missing} on are missing: {signed} were signed", missing)
+
+    def _read_heads(self, lines: Iterator[bytes], verifiers: list[Verifier]) -> bytes | None:
+        """Takes every head there is, and answers the first line that is none."""
+        for line in lines:
+            if line.startswith(_ENTRY % 0):
+                return line
+            value = _parsed(line)
+            if value.get("type") != "checkpoint":
+                return line
+            note = value.get("note")
+            self._add_head(note if isinstance(note, str) else "", verifiers)
+        return None
+
+    def _add_head(self, note: str, verifiers: list[Verifier]) -> None:
+        try:
+            checkpoint = Checkpoint.parse(open_note(note, verifiers))
+        except UnknownKeyError:
+            return  # signed by a key from before: the others still have to cover every entry
+        except NoteError as error:
+            raise _Fault(f"a signed head is not genuine: {error}") from None
+        if checkpoint.origin != self.origin:
+            raise _Fault("a signed head is of another log")
+        if self._heads.setdefault(checkpoint.size, checkpoint.root) != checkpoint.root:
+            raise _Fault(f"two signed heads of size {checkpoint.size} differ: the log was forked")
+
+    def _compare(self) -> None:
+        size = self.frontier.size
+        if size not in self._heads:
+            return
+        if self._heads[size] != self.frontier.root():
+            raise _Fault(
+                f"entries {self._good} to {size - 1} are not those that were signed: at least one was altered",
+                self._good,
+            )
+        self._good = size
+
+
+def _quick_leaf(line: bytes, expected: int, log: bytes) -> bytes | None:
+    """Answers the leaf of an entry line that is exactly as export writes it, None for any other."""
+    head = _ENTRY % expected
+    begin = len(head) + _HEX
+    if not (line.startswith(head) and line.startswith(_RECORD, begin) and line.endswith(_END)):
+        return None
+    record = line[begin + len(_RECORD) - 1 : 1 - len(_END)]
+    leaf = hashlib.sha256(b"\x00" + record).digest()
+    if line[len(head) : begin] != leaf.hex().encode() or b'"index":%d,' % expected not in record or log not in record:
+        return None
+    return leaf
+
+
+def _read_entry(line: bytes, origin: str, expected: int, signed: int) -> bytes:
+    """Answers the leaf of an entry line, read in full. Raises _Fault that names what is wrong with it."""
+    value = _parsed(line, expected)
+    record = value.get("record")
+    if value.get("type") != "entry" or not isinstance(record, dict):
+        raise _Fault(f"the line where entry {expected} belongs is no entry", expected)
+    index = value.get("index")
+    if index != expected:
+        again = isinstance(index, int) and index < expected
+        what = "stands in it again" if again else "stands in its place"
+        raise _Fault(f"entry {expected} is missing or out of order: entry {index} {what}", expected)
+    if record.get("log") != origin:
+        raise _Fault(f"entry {expected} is foreign: its record is of another log", expected)
+    if record.get("index") != expected:
+        raise _Fault(f"entry {expected} was altered: its record names another place", expected)
+    if expected >= signed:
+        raise _Fault(f"entry {expected} was never signed: the log ends at {signed}", expected)
+    try:
+        leaf = leaf_hash(rfc8785.dumps(record))
+    except (rfc8785.CanonicalizationError, UnicodeEncodeError, RecursionError):
+        raise _Fault(f"entry {expected} was altered: its record has no canonical form", expected) from None
+    if value.get("leaf_hash") != leaf.hex():
+        raise _Fault(f"entry {expected} was altered: its hash is another one", expected)
+    if "values" in value:
+        _check_values(value["values"], record.get("values"), expected)
+    return leaf
+
+
+def _check_values(values: Any, commitments: Any, index: int) -> None:
+    """Raises _Fault unless every value fits its commitment."""
+    known = commitments if isinstance(commitments, dict) else {}
+    given: dict[str, Any] = values if isinstance(values, dict) else {"": None}
+    for path, shown in given.items():
+        try:
+            fits = known.get(path) == commitment(decode(shown["salt"]), shown["value"])
+        except (TokenError, TypeError, KeyError, ValueError, rfc8785.CanonicalizationError, RecursionError):
+            fits = False
+        if not fits:
+            raise _Fault(f"entry {index} was altered: its value at '{path}' does not fit its commitment", index)
+
+
+def _parsed(line: bytes, index: int | None = None) -> dict[str, Any]:
+    try:
+        value = json.loads(line, object_pairs_hook=unique_names)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise _Fault("a line is not one JSON object", index)
+    return value
+
+
+def _read_index(line: bytes, trusted: Trusted | None) -> dict[str, int]:
+    """Answers the signed list of logs with their sizes. Raises _Fault."""
+    value = _parsed(line)
+    issuer, note = value.get("issuer"), value.get("note")
+    try:
+        if value.get("format") != FORMAT or not isinstance(issuer, str) or not isinstance(note, str):
+            raise _Fault("the first line is no list of logs of this format")
+        text = open_note(note, _verifiers(issuer, value, trusted))
+    except NoteError as error:
+        raise _Fault(f"the list of logs is not genuine: {error}") from None
+    listed = dict(line.split(" ") for line in text.splitlines())
+    if listed.pop(issuer, "") != "export":
+        raise _Fault("the list of logs is a signed note about something else")
+    return {name: int(size) for name, size in listed.items()}
+
+
+def _read_log_line(line: bytes, trusted: Trusted | None) -> tuple[str, list[Verifier]]:
+    value = _parsed(line) if line else {}
+    origin = value.get("origin")
+    if value.get("type") != "log" or value.get("format") != FORMAT or not isinstance(origin, str):
+        raise _Fault("the first line does not name a log of this format")
+    try:
+        return origin, _verifiers(origin, value, trusted)
+    except NoteError:
+        raise _Fault("the first line holds no usable public key") from None
+
+
+def _verifiers(name: str, value: dict[str, Any], trusted: Trusted | None) -> list[Verifier]:
+    """Answers what may sign in that name: the keys to believe, or those the line brings. Raises NoteError."""
+    if trusted is not None:
+        return [Verifier(name, key.public_key if isinstance(key, Verifier) else key.raw) for key in trusted]
+    try:
+        return [Verifier(name, decode(key["jwk"]["x"])) for key in value["keys"]]
+    except (TokenError, KeyError, TypeError, AttributeError):
+        raise NoteError("no usable public key") from None
