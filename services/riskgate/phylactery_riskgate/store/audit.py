@@ -85,7 +85,7 @@ def find_head(connection: Connection, name: str, *, lock: bool = False) -> Head 
     if row is None:
         return None
     try:
-        frontier = Frontier.from_bytes(row.size, _raw(row.frontier))
+        frontier = Frontier.from_bytes(row.size, raw_bytes(row.frontier))
     except ValueError:
         raise DataLoss("INTERNAL", f"the head of the log '{name}' is damaged: restore a backup") from None
     return Head(frontier, row.signed_size, row.data_key_id, row.last_us)
@@ -105,8 +105,10 @@ def append_entry(connection: Connection, name: str, frontier: Frontier, entry: S
 
 
 def add_checkpoint(connection: Connection, name: str, size: int, note: str, now_us: int) -> None:
-    """Keeps a signed head."""
-    connection.execute(sa.insert(audit_checkpoints).values(log=name, size=size, note=note.encode(), sign_us=now_us))
+    """Keeps a signed head; one that an auditor asked for before, perhaps of another process, stays as it is."""
+    known = sa.select(audit_checkpoints.c.size).where(audit_checkpoints.c.log == name, audit_checkpoints.c.size == size)
+    if connection.execute(known).first() is None:
+        connection.execute(sa.insert(audit_checkpoints).values(log=name, size=size, note=note.encode(), sign_us=now_us))
     connection.execute(sa.update(audit_logs).where(audit_logs.c.name == name).values(signed_size=size))
 
 
@@ -114,14 +116,14 @@ def checkpoints(connection: Connection, name: str) -> Iterator[str]:
     """Answers every signed head, smallest first."""
     query = sa.select(audit_checkpoints.c.note).where(audit_checkpoints.c.log == name)
     for note in connection.execute(query.order_by(audit_checkpoints.c.size)).scalars():
-        yield _raw(note).decode(errors="replace")
+        yield raw_bytes(note).decode(errors="replace")
 
 
 def entries(connection: Connection, name: str) -> Iterator[StoredEntry]:
     """Answers every entry in order, without holding them all."""
     query = sa.select(audit_entries).where(audit_entries.c.log == name).order_by(audit_entries.c.position)
     for row in connection.execution_options(yield_per=_BATCH).execute(query):
-        yield StoredEntry(row.position, _raw(row.leaf), _raw(row.record))
+        yield StoredEntry(row.position, raw_bytes(row.leaf), raw_bytes(row.record))
 
 
 def leaves(connection: Connection, name: str, size: int) -> list[bytes]:
@@ -150,6 +152,6 @@ def erase_values(connection: Connection, tenant: str, name: str, index: int) -> 
     return result.rowcount > 0
 
 
-def _raw(value: bytes | str) -> bytes:
+def raw_bytes(value: bytes | str) -> bytes:
     """Answers a column's bytes: SQLite hands out text where somebody altered a row by hand."""
     return value.encode() if isinstance(value, str) else bytes(value)

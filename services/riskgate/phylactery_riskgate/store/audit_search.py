@@ -1,0 +1,127 @@
+"""Finding entries of the audit logs: by time over all logs, by place in one, always of one tenant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Row
+
+from phylactery_riskgate.store.audit import Place, StoredEntry, raw_bytes
+from phylactery_riskgate.store.tables import audit_checkpoints, audit_entries, audit_logs, audit_values
+
+_BATCH = 250
+_ORDER = (audit_entries.c.time_us, audit_entries.c.log, audit_entries.c.position)
+
+Position = tuple[int, str, int]
+"""Where an entry stands among those of all logs: time in microseconds, log, index."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogSize:
+    """One log: how many entries it has, and how many of them its newest signed head covers."""
+
+    name: str
+    size: int
+    signed_size: int
+
+
+@dataclass(frozen=True, slots=True)
+class FoundEntry:
+    """An entry with its log, and the time it is sorted by."""
+
+    log: str
+    time_us: int
+    kind: str
+    stored: StoredEntry
+
+    @property
+    def place(self) -> Place:
+        """Answers where it stands."""
+        return Place(self.log, self.stored.index)
+
+    @property
+    def position(self) -> Position:
+        """Answers where it stands among those of all logs."""
+        return self.time_us, self.log, self.stored.index
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What the columns beside the records narrow a search to; what is empty, or 0, does not."""
+
+    log: str = ""
+    kind: str = ""
+    subject: str = ""
+    start_us: int = 0
+    end_us: int = 0
+
+
+def log_sizes(connection: Connection) -> list[LogSize]:
+    """Answers every log, sorted by name."""
+    query = sa.select(audit_logs.c.name, audit_logs.c.size, audit_logs.c.signed_size).order_by(audit_logs.c.name)
+    return [LogSize(*row) for row in connection.execute(query)]
+
+
+def scan(
+    connection: Connection,
+    tenant: str,
+    bounds: Bounds,
+    *,
+    after: Position | None = None,
+    oldest_first: bool = False,
+    limit: int,
+) -> Iterator[FoundEntry]:
+    """Answers a tenant's entries of all logs in the order of time, at most so many, without holding them all."""
+    columns = audit_entries.c
+    query = sa.select(audit_entries).where(columns.tenant == tenant)
+    for column, wanted in ((columns.log, bounds.log), (columns.kind, bounds.kind), (columns.subject, bounds.subject)):
+        if wanted:
+            query = query.where(column == wanted)
+    if bounds.start_us:
+        query = query.where(columns.time_us >= bounds.start_us)
+    if bounds.end_us:
+        query = query.where(columns.time_us < bounds.end_us)
+    if after is not None:
+        place = sa.tuple_(*_ORDER)
+        query = query.where(place > sa.tuple_(*after) if oldest_first else place < sa.tuple_(*after))
+    query = query.order_by(*(column.asc() if oldest_first else column.desc() for column in _ORDER)).limit(limit)
+    for row in connection.execution_options(yield_per=_BATCH).execute(query):
+        yield _found(row)
+
+
+def following(connection: Connection, tenant: str, log: str, first: int, end: int) -> list[FoundEntry]:
+    """Answers the tenant's entries of a log from one index to before another."""
+    columns = audit_entries.c
+    query = sa.select(audit_entries).where(
+        columns.log == log, columns.position >= first, columns.position < end, columns.tenant == tenant
+    )
+    return [_found(row) for row in connection.execute(query.order_by(columns.position))]
+
+
+def find_entry(connection: Connection, tenant: str, place: Place) -> FoundEntry | None:
+    """Answers one entry of the tenant."""
+    found = following(connection, tenant, place.log, place.index, place.index + 1)
+    return found[0] if found else None
+
+
+def with_values(connection: Connection, tenant: str, places: Mapping[Place, FoundEntry]) -> list[FoundEntry]:
+    """Answers those of the entries whose values still lie beside them."""
+    columns = audit_values.c
+    query = sa.select(columns.log, columns.position).where(
+        columns.tenant == tenant, sa.tuple_(columns.log, columns.position).in_([(p.log, p.index) for p in places])
+    )
+    return [places[Place(*row)] for row in connection.execute(query)] if places else []
+
+
+def find_checkpoint(connection: Connection, log: str, size: int) -> str:
+    """Answers the head signed at exactly this size, empty where none was."""
+    columns = audit_checkpoints.c
+    note = connection.execute(sa.select(columns.note).where(columns.log == log, columns.size == size)).scalar()
+    return "" if note is None else raw_bytes(note).decode(errors="replace")
+
+
+def _found(row: Row[tuple[object, ...]]) -> FoundEntry:
+    entry = StoredEntry(row.position, raw_bytes(row.leaf), raw_bytes(row.record))
+    return FoundEntry(row.log, row.time_us, row.kind, entry)
