@@ -87,7 +87,7 @@ def test_a_file_cut_off_anywhere_never_loads_as_something_weaker(folder: Path, n
 
 def test_a_file_that_is_no_text_is_refused(folder: Path) -> None:
     (folder / "tools.yaml").write_bytes(b"\xff\xfe")
-    assert fault(folder)[:2] == ("tools.yaml", 0)
+    assert fault(folder)[:2] == ("tools.yaml", 1)
 
 
 @pytest.mark.parametrize("name", ["policies/default.cedar.bak", "tests/notes.txt"])
@@ -127,7 +127,7 @@ CLASSES = "revision: 1\nclasses:\n  - "
         ("revision: !!python/object:os.system 1\n", 1),
         ("revision: 1\n  classes: x\n", 2),
         ("revision: 1\n\tclasses: x\n", 2),
-        ("[" * 1_200 + "]" * 1_200, 0),
+        ("[" * 1_200 + "]" * 1_200, 1),
     ],
 )
 def test_a_fault_in_riskgate_yaml_names_its_line(folder: Path, text: str, line: int) -> None:

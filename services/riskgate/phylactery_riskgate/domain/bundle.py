@@ -14,25 +14,39 @@ from pydantic import BaseModel, ConfigDict, Field
 from phylactery_riskgate.domain.authorizer import silent_groups
 from phylactery_riskgate.domain.budgets import Budgets, counted, read_budgets
 from phylactery_riskgate.domain.bundle_cases import BundleCase, read_cases
-from phylactery_riskgate.domain.canonical import hash_json, sha256
+from phylactery_riskgate.domain.bundle_files import (
+    ENTITIES_FILE,
+    POLICIES_FOLDER,
+    SETTINGS_FILE,
+    TESTS_FOLDER,
+    TOOLS_FILE,
+    BundleFiles,
+    read_folder,
+)
 from phylactery_riskgate.domain.catalog import read_catalog
 from phylactery_riskgate.domain.cedar_schema import build_schema
-from phylactery_riskgate.domain.documents import BundleError, Document, read_document
-from phylactery_riskgate.domain.lint import lint
+from phylactery_riskgate.domain.documents import BundleError, Document, Faults, read_document
+from phylactery_riskgate.domain.lint import lint_each, unguarded_critical_tools
 from phylactery_riskgate.domain.model import ApprovalClass, CatalogTool, Who
-from phylactery_riskgate.domain.policies import Policy, parse_policies, policy_handle
+from phylactery_riskgate.domain.policies import Policy, policy_handle, read_policies
 
-__all__ = ["Bundle", "BundleError", "UserEntry", "default_bundle_folder", "load_bundle", "with_tools", "without_policy"]
+__all__ = [
+    "Bundle",
+    "BundleError",
+    "UserEntry",
+    "default_bundle_folder",
+    "load_bundle",
+    "read_bundle",
+    "with_tools",
+    "without_policy",
+]
 
-SETTINGS_FILE = "riskgate.yaml"
-TOOLS_FILE = "tools.yaml"
-ENTITIES_FILE = "entities.json"
-POLICIES_FOLDER = "policies"
-TESTS_FOLDER = "tests"
-_MAX_FILE_BYTES = 4_194_304
+_MAX_POLICIES = 2_000
 _WEEK_SECONDS = 604_800
 _OWN_NAME = re.compile(r"^for policy `policy0`, ")
 """How Cedar begins a message about a policy that was validated alone."""
+
+_Cases = tuple[tuple[BundleCase, ...], dict[str, CatalogTool]]
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:@-]{1,128}$")]
@@ -82,8 +96,8 @@ class EntitiesFile(_Strict):
 class Bundle:
     """A loaded, checked bundle.
 
-    ``hash`` is over every file in the folder, ``classes`` is ascending, ``levels`` begins with the lowest, ``users`` is
-    keyed by tenant and id. ``case_tools`` are tools only the cases in tests/ know.
+    ``hash`` is over every file but the signature, ``classes`` is ascending, ``levels`` begins with the lowest, ``users``
+    is keyed by tenant and id. ``case_tools`` are tools only the cases in tests/ know.
     """
 
     revision: int
@@ -99,6 +113,7 @@ class Bundle:
     cases: tuple[BundleCase, ...]
     case_tools: Mapping[str, CatalogTool]
     schema: cedarpy.Schema = field(compare=False, repr=False)
+    files: BundleFiles = field(compare=False, repr=False)
 
 
 def default_bundle_folder() -> Path:
@@ -110,32 +125,47 @@ def load_bundle(folder: Path) -> Bundle:
     """Loads and checks the bundle in a folder. Every file is read once, so what is hashed is what is used.
 
     Raises:
-        BundleError: the folder is no valid bundle; names the file and the line.
+        BundleError: the folder is no valid bundle; names every fault that was found, with file and line.
     """
-    files = _read_files(folder)
-    settings = _document(files, SETTINGS_FILE)
-    parsed = settings.parse(SettingsFile)
-    classes = _classes(settings, parsed)
-    levels = tuple(parsed.levels)
-    if len(set(levels)) < len(levels):
-        raise settings.error(("levels",), "repeats a level")
-    tools = read_catalog(_document(files, TOOLS_FILE), levels)
-    policies = tuple(
-        policy
-        for name in sorted(files)
-        if name.startswith(f"{POLICIES_FOLDER}/")
-        for policy in parse_policies(name, files[name])
-    )
-    if not policies:
-        raise BundleError(POLICIES_FOLDER, 0, "holds no policy, so nothing could ever run")
-    documents = [_document(files, name) for name in sorted(files) if name.startswith(f"{TESTS_FOLDER}/")]
-    named = frozenset(entry.name for entry in parsed.budgets)
-    cases, case_tools = read_cases(documents, levels, frozenset(tools), named)
-    budgets = read_budgets(settings, parsed.budgets, {**tools, **case_tools}, levels)
-    tools, case_tools = counted(tools, budgets), counted(case_tools, budgets)
-    bundle = Bundle(
+    return read_bundle(read_folder(folder))
+
+
+def read_bundle(files: BundleFiles) -> Bundle:
+    """Reads and checks a bundle.
+
+    Raises:
+        BundleError: it is no valid bundle; names every fault that was found, with file and line.
+    """
+    faults = Faults()
+    policies = _policies(files, faults)
+    settings = faults.catch(lambda: _settings(files))
+    if settings is None:
+        faults.check()
+        raise AssertionError("settings that cannot be read are a fault")
+    parsed, classes, levels = settings
+    tools = faults.catch(lambda: read_catalog(_document(files, TOOLS_FILE), levels))
+    users = faults.catch(lambda: _users(files, levels))
+    budgets = frozenset(entry.name for entry in parsed.budgets)
+    cases = faults.catch(lambda: _cases(files, levels, frozenset(tools or ()), budgets))
+    if budgets:
+        tools, cases = faults.catch(lambda: _counted(files, parsed, levels, tools, cases)) or (None, None)
+    whole = not faults
+    schema = None if tools is None else faults.catch(lambda: _schema(tools, classes, levels))
+    if tools is not None and schema is not None:
+        _check_policies(policies, schema, levels, faults)
+        findings = lint_each(policies, tools)
+        if whole:
+            findings += unguarded_critical_tools(policies, tools, classes)
+        for one in findings:
+            faults.add(BundleError(one.policy.file, one.policy.line, f"{one.policy.id}: {one.message}"))
+    faults.check()
+    assert tools is not None, "what cannot be read is a fault"
+    assert users is not None, "what cannot be read is a fault"
+    assert cases is not None, "what cannot be read is a fault"
+    assert schema is not None, "what cannot be read is a fault"
+    return Bundle(
         revision=parsed.revision,
-        hash=hash_json({name: sha256(text.encode()) for name, text in files.items()}),
+        hash=files.hash,
         tools=tools,
         classes=classes,
         approval_ttl_seconds=parsed.approval_ttl_seconds,
@@ -143,13 +173,12 @@ def load_bundle(folder: Path) -> Bundle:
         max_pending_per_user=parsed.max_pending_per_user,
         levels=levels,
         policies=policies,
-        users=_users(files, levels),
-        cases=cases,
-        case_tools=case_tools,
-        schema=_schema(tools, classes, levels),
+        users=users,
+        cases=cases[0],
+        case_tools=cases[1],
+        schema=schema,
+        files=files,
     )
-    _check_policies(bundle)
-    return bundle
 
 
 def with_tools(bundle: Bundle, tools: Mapping[str, CatalogTool]) -> Bundle:
@@ -163,33 +192,55 @@ def without_policy(bundle: Bundle, policy_id: str) -> Bundle:
     return replace(bundle, policies=tuple(policy for policy in bundle.policies if policy.id != policy_id))
 
 
-def _read_files(folder: Path) -> dict[str, str]:
-    if not folder.is_dir():
-        raise BundleError(str(folder), 0, "is no folder")
-    files: dict[str, str] = {}
-    for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder).as_posix()
-        if path.is_dir() or any(part.startswith((".", "__")) for part in name.split("/")):
-            continue
-        top = name.partition("/")[0]
-        if top == POLICIES_FOLDER and path.suffix != ".cedar":
-            raise BundleError(name, 0, "in policies/ every file ends in .cedar")
-        if top == TESTS_FOLDER and path.suffix not in {".yaml", ".yml"}:
-            raise BundleError(name, 0, "in tests/ every file ends in .yaml")
-        try:
-            data = path.read_bytes()
-            files[name] = data.decode()
-        except (OSError, UnicodeDecodeError) as error:
-            raise BundleError(name, 0, f"cannot be read as UTF-8 text: {type(error).__name__}") from error
-        if len(data) > _MAX_FILE_BYTES:
-            raise BundleError(name, 0, f"is larger than {_MAX_FILE_BYTES} bytes")
-    return files
-
-
-def _document(files: Mapping[str, str], name: str) -> Document:
-    if name not in files:
+def _document(files: BundleFiles, name: str) -> Document:
+    if name not in files.texts:
         raise BundleError(name, 0, "is missing")
-    return read_document(name, files[name])
+    return read_document(name, files.texts[name])
+
+
+def _settings(files: BundleFiles) -> tuple[SettingsFile, tuple[ApprovalClass, ...], tuple[str, ...]]:
+    document = _document(files, SETTINGS_FILE)
+    parsed = document.parse(SettingsFile)
+    levels = tuple(parsed.levels)
+    if len(set(levels)) < len(levels):
+        raise document.error(("levels",), "repeats a level")
+    return parsed, _classes(document, parsed), levels
+
+
+def _policies(files: BundleFiles, faults: Faults) -> tuple[Policy, ...]:
+    before = bool(faults)
+    found: list[Policy] = []
+    for name, text in files.below(POLICIES_FOLDER):
+        found += read_policies(name, text, faults)
+    if not found and bool(faults) == before:
+        faults.add(BundleError(POLICIES_FOLDER, 0, "holds no policy, so nothing could ever run"))
+    if len(found) > _MAX_POLICIES:
+        faults.add(
+            BundleError(POLICIES_FOLDER, 0, f"holds {len(found)} policies; a bundle has at most {_MAX_POLICIES}")
+        )
+        del found[_MAX_POLICIES:]
+    return tuple(found)
+
+
+def _cases(
+    files: BundleFiles, levels: tuple[str, ...], catalog: frozenset[str], budgets: frozenset[str]
+) -> _Cases:
+    documents = [read_document(name, text) for name, text in files.below(TESTS_FOLDER)]
+    return read_cases(documents, levels, catalog, budgets)
+
+
+def _counted(
+    files: BundleFiles,
+    parsed: SettingsFile,
+    levels: tuple[str, ...],
+    tools: dict[str, CatalogTool] | None,
+    cases: _Cases | None,
+) -> tuple[dict[str, CatalogTool], _Cases] | None:
+    """Answers catalog and cases with the budgets that count each tool, None where either could not be read."""
+    if tools is None or cases is None:
+        return None
+    budgets = read_budgets(_document(files, SETTINGS_FILE), parsed.budgets, {**tools, **cases[1]}, levels)
+    return counted(tools, budgets), (cases[0], counted(cases[1], budgets))
 
 
 def _classes(document: Document, parsed: SettingsFile) -> tuple[ApprovalClass, ...]:
@@ -207,8 +258,8 @@ def _classes(document: Document, parsed: SettingsFile) -> tuple[ApprovalClass, .
     return tuple(classes)
 
 
-def _users(files: Mapping[str, str], levels: tuple[str, ...]) -> dict[tuple[str, str], UserEntry]:
-    if ENTITIES_FILE not in files:
+def _users(files: BundleFiles, levels: tuple[str, ...]) -> dict[tuple[str, str], UserEntry]:
+    if ENTITIES_FILE not in files.texts:
         return {}
     document = _document(files, ENTITIES_FILE)
     parsed = document.parse(EntitiesFile)
@@ -235,14 +286,17 @@ def _schema(
         raise BundleError(TOOLS_FILE, 0, f"Cedar cannot type the catalog: {error}") from error
 
 
-def _check_policies(bundle: Bundle) -> None:
-    silent = silent_groups(bundle.levels)
+def _check_policies(
+    policies: tuple[Policy, ...], schema: cedarpy.Schema, levels: tuple[str, ...], faults: Faults
+) -> None:
+    """Lets Cedar validate the policies: all at once, and each alone only where one of them does not fit."""
+    silent = silent_groups(levels)
     if silent:
-        raise BundleError(POLICIES_FOLDER, 0, f"policies over {', '.join(silent)} would never fire")
-    for policy in bundle.policies:
-        result = cedarpy.validate_policies(str(policy_handle([policy])), bundle.schema)
+        faults.add(BundleError(POLICIES_FOLDER, 0, f"policies over {', '.join(silent)} would never fire"))
+    if cedarpy.validate_policies(str(policy_handle(policies)), schema).validation_passed:
+        return
+    for policy in policies:
+        result = cedarpy.validate_policies(str(policy_handle([policy])), schema)
         if not result.validation_passed:
             message = result.errors[0].error if result.errors else "does not fit the catalog"
-            raise BundleError(policy.file, policy.line, f"{policy.id}: {_OWN_NAME.sub('', message)}")
-    for finding in lint(bundle.policies, bundle.tools, bundle.classes):
-        raise BundleError(finding.policy.file, finding.policy.line, f"{finding.policy.id}: {finding.message}")
+            faults.add(BundleError(policy.file, policy.line, f"{policy.id}: {_OWN_NAME.sub('', message)}"))

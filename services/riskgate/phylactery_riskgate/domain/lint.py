@@ -47,9 +47,13 @@ def lint(
     A finding about a missing safeguard names the first policy that would let the tool through.
     """
     ordered = tuple(policies)
-    found = [Finding(policy, message) for policy in ordered for message in _lint_one(policy, tools)]
-    found += _repeated_ids(ordered)
-    return (*found, *_unguarded_critical_tools(ordered, tools, classes))
+    return (*lint_each(ordered, tools), *unguarded_critical_tools(ordered, tools, classes))
+
+
+def lint_each(policies: tuple[Policy, ...], tools: Mapping[str, CatalogTool]) -> list[Finding]:
+    """Finds what is wrong with a policy whatever the others say."""
+    found = [Finding(policy, message) for policy in policies for message in _lint_one(policy, tools)]
+    return found + _repeated_ids(policies)
 
 
 def _repeated_ids(policies: tuple[Policy, ...]) -> list[Finding]:
@@ -139,7 +143,7 @@ def _exists(fact: Any, path: tuple[str, ...]) -> bool:
 # ---- critical tools -------------------------------------------------------------------------------------------------
 
 
-def _unguarded_critical_tools(
+def unguarded_critical_tools(
     policies: tuple[Policy, ...], tools: Mapping[str, CatalogTool], classes: tuple[ApprovalClass, ...]
 ) -> Iterator[Finding]:
     """A critical tool is never allowed without an approval of somebody other than the requester.

@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial
 from typing import Any
 
 import cedarpy
 from cedarpy import pst
 
 from phylactery_riskgate.domain.approval_syntax import APPROVED_PATH, CLASS, context_path, permit_needs
-from phylactery_riskgate.domain.documents import BundleError
+from phylactery_riskgate.domain.documents import BundleError, Faults
 from phylactery_riskgate.domain.fact_types import Mentions
+from phylactery_riskgate.domain.nesting import MAX_NESTING, nesting
 
 _POLICY_ID = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _MAX_TITLE = 200
@@ -65,12 +67,23 @@ def parse_policies(file: str, text: str) -> tuple[Policy, ...]:
     """Reads one .cedar file, each statement for itself so that every error knows its line.
 
     Raises:
-        BundleError: a statement is no policy, is a template, or lacks @id or @title.
+        BundleError: a statement is no policy, is a template, or lacks @id or @title; tells every such statement.
     """
-    return tuple(_parse(file, line, statement) for line, statement in _statements(file, text))
+    faults = Faults()
+    found = read_policies(file, text, faults)
+    faults.check()
+    return found
 
 
-def _statements(file: str, text: str) -> Iterator[tuple[int, str]]:
+def read_policies(file: str, text: str, faults: Faults) -> tuple[Policy, ...]:
+    """Reads the good statements of one .cedar file and keeps what is wrong with the others."""
+    parsed = (
+        faults.catch(partial(_parse, file, line, statement)) for line, statement in _statements(file, text, faults)
+    )
+    return tuple(policy for policy in parsed if policy is not None)
+
+
+def _statements(file: str, text: str, faults: Faults) -> Iterator[tuple[int, str]]:
     """Cuts the text behind every ";" outside strings and comments; the line is that of the first word."""
     line = 1
     first = 0
@@ -86,10 +99,12 @@ def _statements(file: str, text: str) -> Iterator[tuple[int, str]]:
             first = 0
             pieces = []
     if first:
-        raise BundleError(file, first, "a policy ends with ;")
+        faults.add(BundleError(file, first, "a policy ends with ;"))
 
 
 def _parse(file: str, line: int, statement: str) -> Policy:
+    if nesting(statement) > MAX_NESTING:
+        raise BundleError(file, line, f"is nested deeper than {MAX_NESTING} levels; write it as several policies")
     try:
         parsed = cedarpy.policies_to_pst(statement)
     except ValueError as error:
