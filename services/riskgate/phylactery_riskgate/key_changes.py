@@ -95,6 +95,8 @@ def _locked(path: Path) -> Iterator[None]:
     """Holds the lock beside the file; the system lets go of it when a process ends, however it ends."""
     try:
         descriptor = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    except FileNotFoundError:
+        raise KeysError(f"{path}: there is no key yet; start the service once, or run: riskgate keys create") from None
     except OSError as error:
         raise KeysError(f"{path.parent}: the keys cannot be changed here ({error.strerror})") from None
     with os.fdopen(descriptor, "w"):

@@ -38,8 +38,6 @@ from phylactery_agent.runtime.model import Owner
 
 T = TypeVar("T")
 _log = get_logger("riskgate-adapter")
-_KEYS_SECONDS = 60.0
-"""How long keys are believed: a revoked one stops verifying within that time."""
 _DECISIONS = {
     types_pb2.DECISION_ALLOW: "ALLOW",
     types_pb2.DECISION_AUTH_REQUIRED: "AUTH_REQUIRED",
@@ -54,16 +52,23 @@ class RiskGateConnection:
         self.decisions = riskgate_pb2_grpc.RiskGateServiceStub(channel)
         self.approvals = approval_pb2_grpc.ApprovalServiceStub(channel)
         self._keys = key_pb2_grpc.KeyServiceStub(channel)
-        self._known: tuple[str, Mapping[str, Mapping[str, str]]] | None = None
+        self._known: tuple[str, Mapping[str, Mapping[str, str]]] = ("", {})
         self._known_until = 0.0
+        self._etag = ""
 
     async def keys(self, metadata: aio.Metadata, *, fresh: bool) -> tuple[str, Mapping[str, Mapping[str, str]]]:
-        """Answers issuer and keys by kid, revoked ones left out, from the cache unless fresh."""
+        """Answers issuer and keys by kid, revoked ones left out, from the cache unless fresh.
+
+        The cache lasts as long as RiskGate says: a revoked key stops verifying within that time.
+        """
         now = time.monotonic()
-        if self._known is None or fresh or now > self._known_until:
-            answer = await answered(self._keys.ListKeys(key_pb2.ListKeysRequest(), metadata=metadata))
-            usable = {key.kid: json.loads(key.jwk) for key in answer.keys if key.state != key_pb2.KEY_STATE_REVOKED}
-            self._known, self._known_until = (answer.issuer, usable), now + _KEYS_SECONDS
+        if fresh or now >= self._known_until:
+            request = key_pb2.ListKeysRequest(etag=self._etag)
+            answer = await answered(self._keys.ListKeys(request, metadata=metadata))
+            if not answer.not_modified:
+                usable = {key.kid: json.loads(key.jwk) for key in answer.keys if key.state != key_pb2.KEY_STATE_REVOKED}
+                self._known, self._etag = (answer.issuer, usable), answer.etag
+            self._known_until = now + answer.max_age.ToTimedelta().total_seconds()
         return self._known
 
 

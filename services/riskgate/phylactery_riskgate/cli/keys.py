@@ -1,7 +1,7 @@
 """`riskgate keys`: what RiskGate signs with.
 
 Every command works on the keys folder itself (RISKGATE_KEYS_DIR, or keys in the data folder), also while replicas run:
-they follow it within a second.
+they follow it before they sign or verify anything else.
 """
 
 from __future__ import annotations
