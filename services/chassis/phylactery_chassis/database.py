@@ -1,12 +1,14 @@
 """One database per service: SQLite by default, PostgreSQL by URL, and one ordered writer thread with group commit.
 
-Every write is a function of a connection. The writer takes whatever waits, runs each function in a savepoint of one
-transaction, commits, and only then answers: an answer means durable. Reads run beside it in a small pool.
+Every write is a function of a connection. The writer takes whatever waits, runs each function so that it can be undone
+alone, in one transaction, commits, and only then answers: an answer means durable. Where another process was faster the
+functions run once more, so they change nothing but the database. Reads run beside it in a small pool.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import queue
 import threading
 from collections.abc import Callable
@@ -20,21 +22,82 @@ from sqlalchemy.engine import Connection, Engine
 from phylactery_chassis.errors import StartError, Unavailable
 from phylactery_chassis.logs import get_logger
 from phylactery_chassis.migrations import upgrade
+from phylactery_chassis.unit import ConflictError, Unit, unit_of
 
 T = TypeVar("T")
 Work = Callable[[Connection], T]
 
 _MAX_GROUP = 256
+_MAX_ATTEMPTS = 20
+"""How often a job runs again because another process was faster each time."""
 _READERS = 4
 _BUSY_MS = 5_000
+
+_STORE_FAULTS = (sa.exc.OperationalError, sa.exc.InternalError, sa.exc.DisconnectionError)
+_LOST_A_RACE = ("40001", "40P01")
+"""SQLSTATE of a serialization failure and of a deadlock: nothing is wrong with the store."""
 
 _log = get_logger("database")
 
 
+class _UndoneError(Exception):
+    """The transaction was undone for what one of its jobs did, or left to be written."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
 @dataclass(slots=True)
 class _Job(Generic[T]):
+    """Work and who waits for it: a task of an event loop, or a thread."""
+
     work: Work[T]
-    future: Future[T]
+    waiter: asyncio.Future[T] | Future[T]
+    loop: asyncio.AbstractEventLoop | None = None
+
+    def wanted(self) -> bool:
+        """Says whether anybody still waits."""
+        if isinstance(self.waiter, Future):
+            return self.waiter.set_running_or_notify_cancel()
+        return not self.waiter.cancelled()
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    job: _Job[Any]
+    result: Any = None
+    fault: BaseException | None = None
+
+    def tell(self) -> None:
+        """Answers the waiter, if it still waits."""
+        waiter = self.job.waiter
+        if waiter.done():
+            return
+        if self.fault is None:
+            waiter.set_result(self.result)
+        elif isinstance(self.fault, StopIteration):  # which no future takes
+            waiter.set_exception(RuntimeError("the work ended in StopIteration"))
+        else:
+            waiter.set_exception(self.fault)
+
+
+def _tell(outcomes: list[_Outcome]) -> None:
+    for outcome in outcomes:
+        outcome.tell()
+
+
+def _tell_all(outcomes: list[_Outcome]) -> None:
+    """Answers every waiter, waking each event loop once."""
+    by_loop: dict[asyncio.AbstractEventLoop | None, list[_Outcome]] = {}
+    for outcome in outcomes:
+        by_loop.setdefault(outcome.job.loop, []).append(outcome)
+    for loop, some in by_loop.items():
+        if loop is None:
+            _tell(some)
+            continue
+        with contextlib.suppress(RuntimeError):  # the loop has ended, and nobody waits any more
+            loop.call_soon_threadsafe(_tell, some)
 
 
 def _why(error: sa.exc.SQLAlchemyError) -> str:
@@ -66,6 +129,22 @@ def _set_up_sqlite(engine: Engine) -> None:
         connection.exec_driver_sql(f"BEGIN {mode}")
 
 
+def _flush(unit: Unit) -> None:
+    """Writes what the jobs left to be written. Raises ConflictError, _UndoneError, and the store's own faults."""
+    try:
+        unit.flush()
+    except (ConflictError, *_STORE_FAULTS):
+        raise
+    except Exception as error:
+        raise _UndoneError(error) from error
+
+
+def _protect(connection: Connection, *_statement: Any) -> None:
+    unit = unit_of(connection)
+    if unit is not None:
+        unit.protect()
+
+
 class Database:
     """A service's database. Every failure of the store itself is Unavailable STORE_UNAVAILABLE."""
 
@@ -82,6 +161,7 @@ class Database:
         if self.dialect == "sqlite":
             _set_up_sqlite(self._engine)
         self._write_engine = self._engine.execution_options(phylactery_write=True)
+        sa.event.listen(self._write_engine, "before_cursor_execute", _protect)
         self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="database-reader")
         self._closed = False
@@ -127,11 +207,16 @@ class Database:
 
     async def write(self, work: Work[T]) -> T:
         """Runs work in the writer and answers once it is durable. What work raises rolls back that work alone."""
-        return await asyncio.wrap_future(self._submit(work))
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[T] = loop.create_future()
+        self._submit(_Job(work, waiter, loop))
+        return await waiter
 
     def write_sync(self, work: Work[T]) -> T:
         """Does the same from a thread."""
-        return self._submit(work).result()
+        waiter: Future[T] = Future()
+        self._submit(_Job(work, waiter))
+        return waiter.result()
 
     async def read(self, work: Work[T]) -> T:
         """Runs work on a reader connection, beside the writer; after close() it is Unavailable."""
@@ -162,13 +247,11 @@ class Database:
         self._readers.shutdown()
         self._engine.dispose()
 
-    def _submit(self, work: Work[T]) -> Future[T]:
-        job: _Job[T] = _Job(work, Future())
+    def _submit(self, job: _Job[Any]) -> None:
         with self._gate:
             if self._closed or not self._writer.is_alive():
                 raise self._unavailable("the writer has stopped")
             self._jobs.put(job)
-        return job.future
 
     def _read(self, work: Work[T]) -> T:
         try:
@@ -186,36 +269,83 @@ class Database:
                     last = True
                     break
                 group.append(job)
-            self._run_group([job for job in group if job.future.set_running_or_notify_cancel()])
+            self._run_group([job for job in group if job.wanted()])
             if last:
                 return
 
     def _run_group(self, group: list[_Job[Any]]) -> None:
-        """Runs jobs in one transaction; a failed commit fails every one of them, for none is durable."""
-        outcomes: list[tuple[_Job[Any], Any, BaseException | None]] = []
+        """Runs jobs in one transaction, or each in its own where together they cannot be kept."""
+        if not group:
+            return
+        try:
+            outcomes = self._attempt(group)
+        except _UndoneError as undone:
+            alone = len(group) == 1
+            outcomes = [_Outcome(group[0], fault=undone.cause)] if alone else [self._run_alone(job) for job in group]
+        except ConflictError:
+            outcomes = [self._run_alone(job) for job in group]
+        except BaseException as error:  # noqa: BLE001 - the writer must outlive any fault and tell every waiter
+            outcomes = self._lost(group, error)
+        _tell_all(outcomes)
+
+    def _run_alone(self, job: _Job[Any]) -> _Outcome:
+        """Runs one job in a transaction of its own, again while other processes are faster."""
+        for _ in range(_MAX_ATTEMPTS):
+            try:
+                return self._attempt([job])[0]
+            except ConflictError:
+                continue
+            except _UndoneError as undone:
+                return _Outcome(job, fault=undone.cause)
+            except BaseException as error:  # noqa: BLE001 - as for a group
+                return self._lost([job], error)[0]
+        return _Outcome(job, fault=self._unavailable("other processes were faster each time"))
+
+    def _attempt(self, group: list[_Job[Any]]) -> list[_Outcome]:
+        """Runs jobs and commits.
+
+        Raises ConflictError, _UndoneError, and the store's own faults; then nothing of any job is kept.
+        """
+        committed, unit = False, None
         try:
             with self._write_engine.begin() as connection:
-                outcomes = [self._run_job(connection, job) for job in group]
-            self._failing = False
-        except BaseException as error:  # noqa: BLE001 - the writer must outlive any fault and tell every waiter
-            self._failing = True
-            _log.error("commit failed", error=type(error).__name__, jobs=len(group))
-            failure = self._store_error(error)
-            outcomes = [(job, None, failure) for job in group]
-        for job, result, fault in outcomes:
-            if fault is None:
-                job.future.set_result(result)
-            else:
-                job.future.set_exception(fault)
+                unit = Unit(connection, several=len(group) > 1)
+                try:
+                    outcomes = [self._run_job(connection, unit, job) for job in group]
+                    _flush(unit)
+                finally:
+                    unit.close()
+            committed = True
+        except sa.exc.OperationalError as error:
+            if getattr(error.orig, "sqlstate", "") in _LOST_A_RACE:
+                raise ConflictError from error
+            raise
+        finally:
+            if unit is not None:
+                unit.settle(committed=committed)
+        self._failing = False
+        return outcomes
 
-    def _run_job(self, connection: Connection, job: _Job[Any]) -> tuple[_Job[Any], Any, BaseException | None]:
+    def _run_job(self, connection: Connection, unit: Unit, job: _Job[Any]) -> _Outcome:
+        unit.begin_job()
         try:
-            with connection.begin_nested():
-                return job, job.work(connection), None
-        except (sa.exc.OperationalError, sa.exc.InternalError, sa.exc.DisconnectionError):
+            result = job.work(connection)
+        except _STORE_FAULTS:
             raise  # the store itself fails, so the whole group is in question
-        except Exception as error:  # noqa: BLE001 - the work's own error, a taken key included, belongs to its waiter
-            return job, None, error
+        except Exception as error:  # the work's own error, a taken key included, belongs to its waiter
+            if unit.alone or (isinstance(error, sa.exc.SQLAlchemyError) and not unit.protected):
+                raise _UndoneError(error) from error
+            unit.end_job(failed=True)
+            return _Outcome(job, fault=error)
+        unit.end_job(failed=False)
+        return _Outcome(job, result)
+
+    def _lost(self, group: list[_Job[Any]], error: BaseException) -> list[_Outcome]:
+        """Fails jobs none of which is durable."""
+        self._failing = True
+        _log.error("commit failed", error=type(error).__name__, jobs=len(group))
+        failure = self._store_error(error)
+        return [_Outcome(job, fault=failure) for job in group]
 
     def _store_error(self, error: BaseException) -> BaseException:
         if isinstance(error, sa.exc.SQLAlchemyError):
