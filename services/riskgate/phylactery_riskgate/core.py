@@ -21,6 +21,7 @@ from phylactery_riskgate.audit import AuditLog, Entry, Kind, pointer_of
 from phylactery_riskgate.codes import approval_code
 from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.model import ArgumentView, BoundCall, Caller, CallSite, RawCall, Verdict
+from phylactery_riskgate.domain.usage import UsageReader
 from phylactery_riskgate.domain.view import argument_views
 from phylactery_riskgate.live import LiveBundle
 from phylactery_riskgate.live_keys import LiveKeys
@@ -28,6 +29,7 @@ from phylactery_riskgate.requests.decisions import CallInput
 from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.store.decisions import CallKey, DecisionRecord, find_decision
+from phylactery_riskgate.usage import Counting
 
 T = TypeVar("T")
 
@@ -43,6 +45,16 @@ class Refused:
     """A refusal that was recorded: the work returns it, so that the record is kept, and then it is raised."""
 
     error: DomainError
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What a decision rests on beside the call, so that it can be made again with newer counters."""
+
+    engine: DecisionEngine
+    who: Principal
+    site: CallSite
+    approved: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +77,7 @@ class Core:
     clock: Clock
     issuer: str
     permit_ttl_seconds: int
+    usage: Counting
 
     async def write(self, work: Work[T | Refused]) -> T:
         """Runs work, durably, and raises what it refused.
@@ -91,15 +104,43 @@ class Core:
         return self.live.engine
 
     async def decide(
-        self, engine: DecisionEngine, who: Principal, call: RawCall, site: CallSite, approved: frozenset[str]
+        self,
+        engine: DecisionEngine,
+        who: Principal,
+        call: RawCall,
+        site: CallSite,
+        approved: frozenset[str],
+        *,
+        counted_later: bool = False,
     ) -> Verdict:
-        """Asks the engine. A large call goes to a thread: reading a megabyte takes a while, and others wait."""
+        """Asks the engine. A large call goes to a thread: reading a megabyte takes a while, and others wait.
 
-        def ask() -> Verdict:
-            return engine.decide(call, caller_of(who), site, approved=approved)
+        A tool that budgets count is decided with what they have counted by now; with counted_later it is only bound,
+        for decide_counted.
+        """
 
+        def ask(usage: UsageReader | None = None) -> Verdict:
+            return engine.decide(call, caller_of(who), site, approved=approved, usage=usage)
+
+        if engine.counts(call.tool) and not counted_later:
+            now_us = self.clock.now_us()
+            return await self.database.read(lambda opened: ask(self.usage.reader(opened, who, site, now_us)))
         small = call.arguments_struct is None and len(call.arguments_json or "") <= _SMALL_CHARACTERS
         return ask() if small else await asyncio.to_thread(ask)
+
+    def decide_counted(self, connection: Connection, basis: Basis, verdict: Verdict, *, lock: bool = False) -> Verdict:
+        """Decides about a bound call with what its budgets have counted, inside the transaction that records it.
+
+        With lock nobody else counts there until the commit. A tool that no budget counts keeps its verdict.
+        """
+        usage = self.usage.reader(connection, basis.who, basis.site, self.clock.now_us(), lock=lock)
+        caller = caller_of(basis.who)
+        return basis.engine.decide_counted(verdict, caller, basis.site, approved=basis.approved, usage=usage)
+
+    def count(self, connection: Connection, basis: Basis, bound: BoundCall, *, receipt_id: str, now_us: int) -> None:
+        """Counts a redeemed call in the budgets of its tool, whose counters decide_counted has locked."""
+        tool = basis.engine.bundle.tools[bound.tool]
+        self.usage.count(connection, basis.who, basis.site, tool, bound, receipt_id=receipt_id, now_us=now_us)
 
     def bound_of(self, connection: Connection, record: DecisionRecord) -> BoundCall | None:
         """Answers the bound call of a decision, None where binding failed or the values were erased."""

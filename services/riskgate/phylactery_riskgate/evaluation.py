@@ -19,6 +19,7 @@ from phylactery_riskgate.audit import Kind
 from phylactery_riskgate.core import (
     PLAN_STEP,
     ApprovalSeen,
+    Basis,
     Core,
     Refused,
     about,
@@ -34,6 +35,7 @@ from phylactery_riskgate.requests.decisions import EvaluateInput
 from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store import decisions as decision_rows
 from phylactery_riskgate.store.decisions import DecisionRecord
+from phylactery_riskgate.usage import usage_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +62,12 @@ class _Stored:
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """One Evaluate: who asks what, which engine decided, what it says, and when."""
+    """One Evaluate: who asks what, which engine decided on what else, what it says, and when."""
 
     who: Principal
     asked: EvaluateInput
     engine: DecisionEngine
+    basis: Basis
     verdict: Verdict
     fingerprint: str
     now_us: int
@@ -113,9 +116,11 @@ class Evaluation:
         call = raw_call(asked.call)
         site = CallSite(asked.thread_id, asked.run_id, asked.plan_step)
         with span("decide", attributes={semconv.GEN_AI_TOOL: call.tool}) as opened:
-            verdict = await self._core.decide(engine, who, call, site, approved)
-            opened.set_attribute(semconv.DECISION, str(verdict.decision))
-        return _Question(who, asked, engine, verdict, fingerprint(call, verdict), self._core.clock.now_us())
+            verdict = await self._core.decide(engine, who, call, site, approved, counted_later=True)
+            if not engine.counts(call.tool):
+                opened.set_attribute(semconv.DECISION, str(verdict.decision))
+        basis = Basis(engine, who, site, approved)
+        return _Question(who, asked, engine, basis, verdict, fingerprint(call, verdict), self._core.clock.now_us())
 
     def _without_approval(self, connection: Connection, question: _Question) -> _Stored | Refused:
         key = key_of(question.who, question.asked.run_id, question.asked.call.tool_call_id)
@@ -172,7 +177,9 @@ class Evaluation:
 
     def _record(self, connection: Connection, question: _Question) -> _Stored:
         """Makes the decision durable, with its approval where it asks for one."""
-        who, asked, verdict, now_us = question.who, question.asked, question.verdict, question.now_us
+        verdict = self._core.decide_counted(connection, question.basis, question.verdict)
+        question = replace(question, verdict=verdict)
+        who, asked, now_us = question.who, question.asked, question.now_us
         bound = verdict.bound
         approval = self._new_approval(connection, question) if verdict.decision is Decision.AUTH_REQUIRED else None
         allowed = verdict.decision is Decision.ALLOW
@@ -201,6 +208,7 @@ class Evaluation:
             audit_index=0,
         )
         values = argument_values(bound) | ({PLAN_STEP: asked.plan_step} if asked.plan_step else {})
+        values |= usage_values(verdict.usage)
         body = question.place | _decision_body(record, verdict)
         place = self._core.note(connection, Kind.DECISION, who, now_us, body, values=values)
         record = replace(record, audit_log=place.log, audit_index=place.index)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +15,7 @@ from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.approvals import Approval, ApprovalEvent, ApprovalState, advance, not_pending
 from phylactery_riskgate.audit import Kind
-from phylactery_riskgate.core import Core, Refused, fingerprint, key_of, raw_call
+from phylactery_riskgate.core import Basis, Core, Refused, fingerprint, key_of, raw_call
 from phylactery_riskgate.domain.model import BoundCall, CallSite, Decision, Verdict
 from phylactery_riskgate.permits import Claims, TokenError, TokenType, check_times
 from phylactery_riskgate.requests.decisions import OutcomeInput, RedeemInput
@@ -23,6 +24,7 @@ from phylactery_riskgate.store import redemptions as rows
 from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.store.decisions import DecisionRecord, find_decision
 from phylactery_riskgate.store.redemptions import OutcomeReport, Redemption
+from phylactery_riskgate.usage import once_free, usage_values
 
 RECEIPT_AUDIENCE = "executor"
 IN_DOUBT = "IN_DOUBT"
@@ -53,18 +55,20 @@ class _Attempt:
     asked: RedeemInput
     claims: Claims
     decision: DecisionRecord
+    basis: Basis
     verdict: Verdict
     fingerprint: str
     now_us: int
 
 
 class _RefusalError(Exception):
-    """A check failed: what is recorded, and what the caller is told."""
+    """A check failed: what is recorded, with the values it rests on, and what the caller is told."""
 
-    def __init__(self, factor: str, error: DomainError) -> None:
+    def __init__(self, factor: str, error: DomainError, values: Mapping[str, Any] | None = None) -> None:
         super().__init__(factor)
         self.factor = factor
         self.error = error
+        self.values = values or {}
 
 
 def _refuse(reason: str, factor: str, message: str, **metadata: str) -> _RefusalError:
@@ -91,7 +95,7 @@ class Redemptions:
             error = refused
             await self._core.write(lambda connection: self._refused(connection, who, asked, error))
             raise refused.error from None
-        stored = await self._core.write(lambda connection: self._consume(connection, attempt))
+        stored = await once_free(lambda: self._core.write(lambda connection: self._consume(connection, attempt)))
         reach("riskgate.8")
         receipt = self._core.keys.sign(stored.redemption.receipt_claims, TokenType.RECEIPT)
         return Redeemed(receipt, stored.bound, stored.redemption.redeem_us, stored.repeated)
@@ -142,8 +146,9 @@ class Redemptions:
         engine = self._core.engine
         approved = self._core.satisfied_by(engine, approval)
         call, site = raw_call(asked.call), CallSite(asked.thread_id, asked.run_id, plan_step)
-        verdict = await self._core.decide(engine, who, call, site, approved)
-        return _Attempt(who, asked, claims, decision, verdict, fingerprint(call, verdict), self._core.clock.now_us())
+        verdict = await self._core.decide(engine, who, call, site, approved, counted_later=True)
+        basis, now_us = Basis(engine, who, site, approved), self._core.clock.now_us()
+        return _Attempt(who, asked, claims, decision, basis, verdict, fingerprint(call, verdict), now_us)
 
     def _origin(
         self, connection: Connection, who: Principal, claims: Claims
@@ -163,7 +168,9 @@ class Redemptions:
             self._check_time(attempt)
             bound = _checked_call(attempt)
             approval = self._checked_approval(connection, attempt)
-            _check_policy(attempt.verdict)
+            verdict = self._core.decide_counted(connection, attempt.basis, attempt.verdict, lock=True)
+            attempt = replace(attempt, verdict=verdict)
+            _check_policy(verdict)
         except _RefusalError as refused:
             return self._refused(connection, attempt.who, attempt.asked, refused)
         return self._redeem(connection, attempt, bound, approval)
@@ -219,10 +226,11 @@ class Redemptions:
         if approval is not None:
             approval = replace(approval, state=advance(approval.state, ApprovalEvent.REDEEM))
             approval_rows.save_approval(connection, approval)
+        receipt_id = new_id("rc")
         receipt = {
             "iss": self._core.issuer,
             "aud": RECEIPT_AUDIENCE,
-            "jti": new_id("rc"),
+            "jti": receipt_id,
             "iat": now_us // MICROSECONDS,
             "sub": who.subject,
             "tenant": who.tenant,
@@ -241,14 +249,17 @@ class Redemptions:
             "decision_id": decision.id,
             "approval_id": decision.counted_approval_id,
             "permit_id": attempt.claims.text("jti"),
-            "receipt_id": receipt["jti"],
+            "receipt_id": receipt_id,
             "tool_version": bound.tool_version,
             "args_hash": bound.args_hash,
             "policy_ids": list(attempt.verdict.policy_ids),
             "bundle_revision": attempt.verdict.bundle_revision,
             "bundle_hash": attempt.verdict.bundle_hash,
         }
-        place = self._core.note(connection, Kind.REDEEMED, who, now_us, body)
+        self._core.count(connection, attempt.basis, bound, receipt_id=receipt_id, now_us=now_us)
+        place = self._core.note(
+            connection, Kind.REDEEMED, who, now_us, body, values=usage_values(attempt.verdict.usage)
+        )
         redemption = Redemption(
             who.tenant,
             who.subject,
@@ -266,7 +277,8 @@ class Redemptions:
 
     def _refused(self, connection: Connection, who: Principal, asked: RedeemInput, refused: _RefusalError) -> Refused:
         body = _place(asked) | {"failed": [refused.factor], "reason": refused.error.reason}
-        self._core.note(connection, Kind.REDEEM_REFUSED, who, self._core.clock.now_us(), body)
+        now_us = self._core.clock.now_us()
+        self._core.note(connection, Kind.REDEEM_REFUSED, who, now_us, body, values=refused.values)
         return Refused(refused.error)
 
     def _report(self, connection: Connection, who: Principal, asked: OutcomeInput, now_us: int) -> Place:
@@ -314,13 +326,20 @@ def _checked_call(attempt: _Attempt) -> BoundCall:
 
 
 def _check_policy(verdict: Verdict) -> None:
-    if verdict.decision is not Decision.ALLOW:
-        raise _refuse(
+    if verdict.decision is Decision.ALLOW:
+        return
+    if verdict.exceeded:
+        message = f"{verdict.reasons[0].message} It is counted when a permit is redeemed; nothing was redeemed"
+        refused = _refuse("BUDGET_EXCEEDED", "budget", message, budget=verdict.exceeded[0])
+    else:
+        refused = _refuse(
             "POLICY_CHANGED",
             "policy",
             "the current policy does not allow the call any more",
             decision=str(verdict.decision),
         )
+    refused.values = usage_values(verdict.usage)
+    raise refused
 
 
 def _place(asked: RedeemInput) -> dict[str, Any]:

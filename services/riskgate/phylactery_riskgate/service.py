@@ -19,6 +19,7 @@ from phylactery_riskgate.sealing import Vault
 from phylactery_riskgate.settings import RiskGateSettings
 from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.store.redemptions import Redemption
+from phylactery_riskgate.usage import Counting
 
 
 class RiskGate:
@@ -35,7 +36,16 @@ class RiskGate:
             signer=lambda: keys.ring.signer,
             sign_every=settings.checkpoint_every,
         )
-        self._core = Core(database, live, keys, self._audit, clock, settings.issuer, settings.permit_ttl_seconds)
+        self._core = Core(
+            database,
+            live,
+            keys,
+            self._audit,
+            clock,
+            settings.issuer,
+            settings.permit_ttl_seconds,
+            Counting(keys.ring.data_key),
+        )
         self._evaluation = Evaluation(self._core)
         self._redemptions = Redemptions(self._core)
         self._answers = Answers(self._core)

@@ -169,6 +169,7 @@ class DecisionEngine:
             raw_args_hash=raw_hash,
             facts=facts,
             usage=usage.before,
+            exceeded=tuple(usage.exceeded),
         )
 
     def _ask(self, prepared: _Prepared, question: Question, context: Json, satisfied: tuple[str, ...]) -> _Ruling:

@@ -91,8 +91,8 @@ class Verdict:
 
     ``bound`` is None where the call could not be bound. ``approval_class`` is set with AUTH_REQUIRED alone and names
     the least class that would do. ``facts`` is what Cedar was given, with types and paths in the place of values;
-    ``usage`` is what each budget of the tool had counted, by its name. ``risk`` is None where the tool is unknown;
-    ``raw_args_hash`` is empty where the arguments are no JSON object.
+    ``usage`` is what each budget of the tool had counted, by its name, ``exceeded`` the budgets the call would pass.
+    ``risk`` is None where the tool is unknown; ``raw_args_hash`` is empty where the arguments are no JSON object.
     """
 
     decision: Decision
@@ -106,6 +106,7 @@ class Verdict:
     raw_args_hash: str
     facts: Json = field(default_factory=dict)
     usage: Mapping[str, Counters] = field(default_factory=dict)
+    exceeded: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -167,6 +167,32 @@ audit_checkpoints = sa.Table(
     sa.Column("sign_us", sa.BigInteger, nullable=False),
 )
 
+usage_calls = sa.Table(
+    "usage_calls",
+    METADATA,
+    sa.Column("tenant", _NAME, primary_key=True),
+    sa.Column("budget", sa.String(64), primary_key=True),
+    sa.Column("key", _HASH, primary_key=True),
+    sa.Column("count_us", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("receipt_id", _NAME, primary_key=True),
+    sa.Column("currency", _HASH, nullable=False),
+    sa.Column("amount", sa.BigInteger, nullable=False),
+    sa.Column("end_us", sa.BigInteger, nullable=False),
+    sa.Index("usage_calls_by_end", "end_us"),
+)
+
+usage_recipients = sa.Table(
+    "usage_recipients",
+    METADATA,
+    sa.Column("tenant", _NAME, primary_key=True),
+    sa.Column("budget", sa.String(64), primary_key=True),
+    sa.Column("key", _HASH, primary_key=True),
+    sa.Column("recipient", _HASH, primary_key=True),
+    sa.Column("count_us", sa.BigInteger, nullable=False),
+    sa.Column("end_us", sa.BigInteger, nullable=False),
+    sa.Index("usage_recipients_by_end", "end_us"),
+)
+
 
 def row_of(record: Any) -> dict[str, Any]:
     """Answers the fields of a record, a dataclass, by name; unlike asdict it copies nothing."""

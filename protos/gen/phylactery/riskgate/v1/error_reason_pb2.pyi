@@ -104,6 +104,10 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """INTERNAL: a fault of ours, with an id to look for in the log and nothing else:
     {"reason":"ERROR_REASON_INTERNAL","domain":"riskgate.phylactery","metadata":{"error_id":"…"}}
     """
+    ERROR_REASON_BUDGET_EXCEEDED: _ErrorReason.ValueType  # 36
+    """FAILED_PRECONDITION: a budget of the bundle has no room left for the call; nothing was redeemed:
+    {"reason":"ERROR_REASON_BUDGET_EXCEEDED","domain":"riskgate.phylactery","metadata":{"factor":"budget","budget":"daily"}}
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """ErrorReason is every reason RiskGate gives. Each comment shows the ErrorInfo a client sees."""
@@ -189,5 +193,9 @@ ERROR_REASON_TOO_MANY_PENDING: ErrorReason.ValueType  # 19
 ERROR_REASON_INTERNAL: ErrorReason.ValueType  # 20
 """INTERNAL: a fault of ours, with an id to look for in the log and nothing else:
 {"reason":"ERROR_REASON_INTERNAL","domain":"riskgate.phylactery","metadata":{"error_id":"…"}}
+"""
+ERROR_REASON_BUDGET_EXCEEDED: ErrorReason.ValueType  # 36
+"""FAILED_PRECONDITION: a budget of the bundle has no room left for the call; nothing was redeemed:
+{"reason":"ERROR_REASON_BUDGET_EXCEEDED","domain":"riskgate.phylactery","metadata":{"factor":"budget","budget":"daily"}}
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -1,4 +1,7 @@
-"""Usage."""
+"""What budgets count: a row for each call and one for each recipient, under the key of a budget."""
+
+import sqlalchemy as sa
+from alembic import op
 
 revision = "0005"
 down_revision = "0004"
@@ -7,4 +10,26 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Changes nothing yet."""
+    """Creates the counters, empty."""
+    op.create_table(
+        "usage_calls",
+        sa.Column("tenant", sa.String(128), primary_key=True),
+        sa.Column("budget", sa.String(64), primary_key=True),
+        sa.Column("key", sa.String(80), primary_key=True),
+        sa.Column("count_us", sa.BigInteger, primary_key=True, autoincrement=False),
+        sa.Column("receipt_id", sa.String(128), primary_key=True),
+        sa.Column("currency", sa.String(80), nullable=False),
+        sa.Column("amount", sa.BigInteger, nullable=False),
+        sa.Column("end_us", sa.BigInteger, nullable=False),
+    )
+    op.create_index("usage_calls_by_end", "usage_calls", ["end_us"])
+    op.create_table(
+        "usage_recipients",
+        sa.Column("tenant", sa.String(128), primary_key=True),
+        sa.Column("budget", sa.String(64), primary_key=True),
+        sa.Column("key", sa.String(80), primary_key=True),
+        sa.Column("recipient", sa.String(80), primary_key=True),
+        sa.Column("count_us", sa.BigInteger, nullable=False),
+        sa.Column("end_us", sa.BigInteger, nullable=False),
+    )
+    op.create_index("usage_recipients_by_end", "usage_recipients", ["end_us"])
