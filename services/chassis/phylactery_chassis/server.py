@@ -45,12 +45,16 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service ready to be served: what it registers, when it is healthy, what happens around its life."""
+    """A service ready to be served: what it registers, when it is healthy, what happens around its life.
+
+    ``on_drain`` runs once nobody new should come and calls still run: streams without an end of their own end there.
+    """
 
     name: str
     registrations: Sequence[Registration]
     healthy: Callable[[], Awaitable[bool]]
     on_start: Sequence[Hook] = ()
+    on_drain: Sequence[Hook] = ()
     on_stop: Sequence[Hook] = ()
 
 
@@ -76,6 +80,8 @@ class RunningServer:
             await self._watch
         grace = self._drain_seconds if drain_seconds is None else drain_seconds
         await self._health.enter_graceful_shutdown()
+        for hook in self._service.on_drain:
+            await hook()
         if grace:
             await asyncio.sleep(min(_BEFORE_DRAIN_SECONDS, grace))
         await self._server.stop(grace)
