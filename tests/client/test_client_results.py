@@ -48,6 +48,7 @@ MESSAGES = {
     results.Window: memory_pb2.ListMessagesResponse,
 }
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)
+SPAN = timedelta(seconds=61, microseconds=5)
 
 
 def filled(kind):
@@ -57,6 +58,9 @@ def filled(kind):
         if field.message_type is not None and field.message_type.full_name == "google.protobuf.Timestamp":
             getattr(message, field.name).CopyFrom(stamp(MOMENT))
             plain[field.name] = MOMENT
+        elif field.message_type is not None and field.message_type.full_name == "google.protobuf.Duration":
+            getattr(message, field.name).FromTimedelta(SPAN)
+            plain[field.name] = SPAN
         elif field.message_type is not None:
             part, values = filled(message_factory.GetMessageClass(field.message_type))
             target = getattr(message, field.name)

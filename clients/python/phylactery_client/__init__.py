@@ -4,6 +4,7 @@ from phylactery_client.channel import ServiceClient, new_request_id
 from phylactery_client.chat import PhylacteryClient
 from phylactery_client.errors import FieldViolation, PhylacteryError
 from phylactery_client.memory import MemoryClient, NewMessage
+from phylactery_client.receipts import Receipt, ReceiptError, keys_of_jwk_set, verify_receipt
 from phylactery_client.riskgate import RiskGateClient, ToolCall
 
 __all__ = [
@@ -12,8 +13,12 @@ __all__ = [
     "NewMessage",
     "PhylacteryClient",
     "PhylacteryError",
+    "Receipt",
+    "ReceiptError",
     "RiskGateClient",
     "ServiceClient",
     "ToolCall",
+    "keys_of_jwk_set",
     "new_request_id",
+    "verify_receipt",
 ]

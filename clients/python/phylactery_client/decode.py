@@ -13,7 +13,7 @@ from google.protobuf.message import Message
 
 T = TypeVar("T")
 
-_TIMESTAMP = "google.protobuf.Timestamp"
+_TIMESTAMP, _DURATION = "google.protobuf.Timestamp", "google.protobuf.Duration"
 _known_hints: dict[type, Mapping[str, Any]] = {}
 """Resolving annotations is slow, and they never change."""
 
@@ -21,8 +21,8 @@ _known_hints: dict[type, Mapping[str, Any]] = {}
 def decode(result: type[T], message: Message) -> T:
     """Answers the result dataclass of a message.
 
-    A Timestamp becomes an aware datetime, a repeated field a tuple, an unset message None, an enum value its word
-    without the enum's prefix (a number this client does not know stays a number, as text).
+    A Timestamp becomes an aware datetime, a Duration a timedelta, a repeated field a tuple, an unset message None, an
+    enum value its word without the enum's prefix (a number this client does not know stays a number, as text).
     """
     fields: Mapping[str, Any] = message.DESCRIPTOR.fields_by_name
     return result(**{name: _field(hint, message, fields[name]) for name, hint in _hints(result).items()})
@@ -50,6 +50,8 @@ def _single(hint: Any, value: Any, field: FieldDescriptor) -> Any:
         return value
     if field.message_type.full_name == _TIMESTAMP:
         return value.ToDatetime(tzinfo=UTC)
+    if field.message_type.full_name == _DURATION:
+        return value.ToTimedelta()
     return decode(_dataclass_in(hint), value)
 
 

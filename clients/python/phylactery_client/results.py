@@ -6,7 +6,7 @@ Codes, permits, receipts and argument values stay out of repr(), so that a logge
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from phylactery.agent.v1 import event_pb2
@@ -231,19 +231,26 @@ class Redemption:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One public key; state is ACTIVE, RETIRING or REVOKED."""
+    """One public key; state is ACTIVE, RETIRING or REVOKED, and a REVOKED one verifies nothing."""
 
     kid: str
     jwk: str
     state: str
+    create_time: datetime | None = None
+    retire_time: datetime | None = None
+    revoke_time: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The keys permits and receipts verify with, and the iss they carry."""
+    """The keys permits and receipts verify with, and the iss they carry; max_age says how long to believe them."""
 
     keys: tuple[Key, ...]
     issuer: str
+    etag: str = ""
+    not_modified: bool = False
+    max_age: timedelta | None = None
+    stale: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,6 +145,6 @@ class RiskGateClient(ServiceClient):
         request = approval_pb2.RejectRequest(approval_id=approval_id, reason=reason, thread_id=thread_id)
         return decode(Approval, (await self._call(self._approvals.Reject, request, timeout)).approval)
 
-    async def list_keys(self, *, timeout: float | None = None) -> Keys:
-        """Answers the public keys RiskGate signs with, the active one first."""
-        return decode(Keys, await self._call(self._keys.ListKeys, key_pb2.ListKeysRequest(), timeout))
+    async def list_keys(self, *, etag: str = "", timeout: float | None = None) -> Keys:
+        """Answers the public keys RiskGate signs with, the active one first; none where etag still fits."""
+        return decode(Keys, await self._call(self._keys.ListKeys, key_pb2.ListKeysRequest(etag=etag), timeout))

@@ -1,0 +1,218 @@
+"""Verifies a receipt without asking anybody: what an executor does before it runs a call.
+
+A receipt is a JWS (RFC 7515 compact, alg Ed25519 of RFC 9864) whose header is one fixed byte string for each key. It
+has no end: it names one execution, and that one may come back to it after a crash.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from phylactery_client.results import BoundCall, Key, Keys
+
+TYPE: Final = "phylactery-receipt+jwt"
+AUDIENCE: Final = "executor"
+SKEW_SECONDS: Final = 30
+"""How far RiskGate's clock may run ahead of the executor's."""
+_MAX_CHARACTERS: Final = 8_192
+_PARTS: Final = 3
+_REVOKED: Final = "REVOKED"
+
+
+class ReceiptError(Exception):
+    """The receipt does not cover this call; nothing may run. factor names what failed, a claim by its own name."""
+
+    def __init__(self, factor: str, message: str) -> None:
+        super().__init__(message)
+        self.factor = factor
+
+
+class MalformedReceiptError(ReceiptError):
+    """It is no receipt of RiskGate's: another header, type, algorithm or spelling (factor "format" or "header")."""
+
+
+class UnknownKeyError(ReceiptError):
+    """No key that is still believed signed it (factor "kid"): ask for the keys again, once."""
+
+
+class SignatureError(ReceiptError):
+    """The signature is wrong (factor "signature")."""
+
+
+class NotYetValidError(ReceiptError):
+    """It comes from the future (factor "iat"): one of the two clocks is wrong."""
+
+
+class MismatchError(ReceiptError):
+    """It is genuine and for something else: factor is the claim that differs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """A genuine receipt: what one execution may run, for whom, and the decision and approval behind it."""
+
+    execution_id: str
+    tool: str
+    args_hash: str
+    subject: str
+    tenant: str
+    thread_id: str
+    run_id: str
+    tool_call_id: str
+    decision_id: str
+    approval_id: str
+    issue_time: datetime
+    kid: str
+
+
+def verify_receipt(
+    receipt: str,
+    keys: Keys,
+    *,
+    call: BoundCall,
+    execution_id: str,
+    subject: str = "",
+    tenant: str = "",
+    thread_id: str = "",
+    run_id: str = "",
+    tool_call_id: str = "",
+    now: float | None = None,
+) -> Receipt:
+    """Answers the receipt if it lets this execution run exactly this call.
+
+    keys are those of RiskGateClient.list_keys or keys_of_jwk_set, with the issuer to believe. The arguments are hashed
+    here, as they are about to be run. What is given of subject, tenant, thread_id, run_id and tool_call_id must be the
+    receipt's; empty is not compared. now is the time in seconds since the epoch, None for the machine's clock.
+
+    Raises MalformedReceiptError, UnknownKeyError, SignatureError, NotYetValidError or MismatchError.
+    """
+    kid, claims = _opened(receipt, keys)
+    issued = claims.get("iat")
+    if not isinstance(issued, int) or isinstance(issued, bool) or issued < 0:
+        raise MalformedReceiptError("iat", "the receipt does not say when it was issued")
+    if issued > (time.time() if now is None else now) + SKEW_SECONDS:
+        raise NotYetValidError("iat", "the receipt comes from the future: compare this clock with RiskGate's")
+    given = {"sub": subject, "tenant": tenant, "thread": thread_id, "run": run_id, "tool_call_id": tool_call_id}
+    expected = {
+        "iss": keys.issuer,
+        "aud": AUDIENCE,
+        "execution_id": execution_id,
+        "tool": call.tool,
+        "tool_version": call.tool_version,
+        "args_hash": "sha256:" + hashlib.sha256(call.arguments_json.encode()).hexdigest(),
+        **{name: value for name, value in given.items() if value},
+    }
+    for name, value in expected.items():
+        if claims.get(name) != value:
+            raise MismatchError(name, f"the receipt is for another {name}; it does not cover this call")
+    return _receipt(claims, kid, issued)
+
+
+def keys_of_jwk_set(text: str, *, issuer: str) -> Keys:
+    """Reads the JWK Set that `riskgate keys export` prints, for an executor without a way to RiskGate.
+
+    issuer is the RISKGATE_ISSUER to believe. A key marked as revoked verifies nothing. Raises ValueError.
+    """
+    try:
+        found = json.loads(text)["keys"]
+        keys = tuple(
+            Key(one["kid"], json.dumps(one), _REVOKED if "revoked" in one else "ACTIVE")
+            for one in found
+            if one["kty"] == "OKP"
+        )
+    except (KeyError, TypeError, RecursionError) as error:
+        raise ValueError("this is no JWK Set with a kid for each key") from error
+    return Keys(keys, issuer)
+
+
+def _opened(receipt: str, keys: Keys) -> tuple[str, Mapping[str, Any]]:
+    """Answers who signed it and its claims, once header and signature are good."""
+    parts = receipt.split(".") if len(receipt) <= _MAX_CHARACTERS else []
+    if len(parts) != _PARTS:
+        raise MalformedReceiptError("format", "this is no receipt: three segments belong in one")
+    header, payload, signature = parts
+    believed = [one for one in keys.keys if one.state != _REVOKED]
+    key = next((one for one in believed if _header(one.kid) == header), None)
+    if key is None:
+        if _json(header).get("kid") in {one.kid for one in believed}:
+            raise MalformedReceiptError("header", "the header is not the one a receipt of this key has")
+        raise UnknownKeyError("kid", "no key in use signed this receipt; ask for the keys again")
+    try:
+        _public_key(key).verify(_decode(signature), f"{header}.{payload}".encode("ascii"))
+    except (InvalidSignature, UnicodeEncodeError):
+        raise SignatureError("signature", "the receipt's signature is wrong") from None
+    return key.kid, _json(payload)
+
+
+def _header(kid: str) -> str:
+    """Answers the one header segment a receipt of this key has; nothing in a header is ever read to be believed."""
+    return _encode(json.dumps({"alg": "Ed25519", "kid": kid, "typ": TYPE}, separators=(",", ":")).encode())
+
+
+def _public_key(key: Key) -> Ed25519PublicKey:
+    try:
+        jwk = json.loads(key.jwk)
+        if (jwk["kty"], jwk["crv"]) == ("OKP", "Ed25519"):
+            return Ed25519PublicKey.from_public_bytes(_decode(jwk["x"]))
+    except (ValueError, KeyError, TypeError, AttributeError, MalformedReceiptError):
+        pass
+    raise UnknownKeyError("kid", "the key is no Ed25519 key")
+
+
+def _receipt(claims: Mapping[str, Any], kid: str, issued: int) -> Receipt:
+    def text(name: str) -> str:
+        value = claims.get(name, "")
+        if not isinstance(value, str):
+            raise MalformedReceiptError(name, f"the receipt's {name} is no text")
+        return value
+
+    return Receipt(
+        execution_id=text("execution_id"),
+        tool=text("tool"),
+        args_hash=text("args_hash"),
+        subject=text("sub"),
+        tenant=text("tenant"),
+        thread_id=text("thread"),
+        run_id=text("run"),
+        tool_call_id=text("tool_call_id"),
+        decision_id=text("decision_id"),
+        approval_id=text("approval_id"),
+        issue_time=datetime.fromtimestamp(issued, UTC),
+        kid=kid,
+    )
+
+
+def _json(segment: str) -> Mapping[str, Any]:
+    try:
+        value = json.loads(_decode(segment))
+    except (ValueError, RecursionError):
+        raise MalformedReceiptError("format", "a segment is no JSON object") from None
+    if not isinstance(value, dict):
+        raise MalformedReceiptError("format", "a segment is no JSON object")
+    return value
+
+
+def _encode(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def _decode(segment: str) -> bytes:
+    """Reads base64url without padding, in its one spelling."""
+    try:
+        data = base64.b64decode(segment + "=" * (-len(segment) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        raise MalformedReceiptError("format", "a segment is not base64url") from None
+    if _encode(data) != segment:
+        raise MalformedReceiptError("format", "a segment is not base64url in its one spelling")
+    return data
