@@ -1,0 +1,41 @@
+"""The day a text was said on, as words beside it: people ask for "in May" and "en mayo"."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+_ENGLISH = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
+_SPANISH = (
+    "enero",
+    "febrero",
+    "marzo",
+    "abril",
+    "mayo",
+    "junio",
+    "julio",
+    "agosto",
+    "septiembre",
+    "octubre",
+    "noviembre",
+    "diciembre",
+)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def day_words(time_us: int) -> str:
+    """Answers day, month in both languages, and year of a time in microseconds since the epoch, in UTC."""
+    day = _EPOCH + timedelta(microseconds=time_us)
+    return f"{day.day} {_ENGLISH[day.month - 1]} {_SPANISH[day.month - 1]} {day.year}"

@@ -1,0 +1,79 @@
+"""Text into terms: accents stripped, stop words out, every word under its English and its Spanish stem.
+
+No language is detected: a word that is looked for under both stems is found whichever language either text is in, and
+typing without accents finds the same.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import Stemmer
+
+from phylactery_memory.domain.retrieval.stop_words import STOP_WORDS
+
+MAX_TERM_CHARS = 48
+"""A longer word is cut: it is an address, a hash or an attack, and its beginning tells it apart well enough."""
+
+# Single bounded classes without nesting cannot backtrack, so the standard module is safe on hostile text.
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+_GROUPED = re.compile(r"(?<=\d)[.,](?=\d{3}(?!\d))")
+_APOSTROPHES = str.maketrans({"’": "'", "ʼ": "'", "＇": "'", "`": "'", "´": "'"})
+_local = threading.local()
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a text is indexed as: how often each term occurs, and how many words stand behind them."""
+
+    counts: Mapping[str, int]
+    length: int
+
+
+def plain(text: str) -> str:
+    """Answers the text lower-cased, without accents, compatibility forms (ﬁ, ４) written out."""
+    if not text.isascii():
+        decomposed = unicodedata.normalize("NFKD", text.translate(_APOSTROPHES))
+        text = "".join(character for character in decomposed if not unicodedata.combining(character))
+    return text.casefold()
+
+
+def words(text: str) -> Iterator[str]:
+    """Answers the words of a text in order, stop words left out; a number is a word, an emoji is not."""
+    for found in _WORD.finditer(_GROUPED.sub("", plain(text))):
+        word = found.group().removesuffix("'s").replace("'", "")[:MAX_TERM_CHARS]
+        if word and word not in STOP_WORDS:
+            yield word
+
+
+def stems(word: str) -> tuple[str, str]:
+    """Answers the word's terms: its English stem after an e, its Spanish stem after an s.
+
+    The two never meet, so every word weighs the same whether or not its stems agree: kept in one space, words whose
+    stems agree count half (measured on LoCoMo: R@5 .620 against .642).
+    """
+    english, spanish = _stemmers()
+    return "e" + english.stemWord(word), "s" + spanish.stemWord(word)
+
+
+def terms(text: str) -> Terms:
+    """Answers what a text is indexed as; a query is taken apart the same way."""
+    counts: Counter[str] = Counter()
+    length = 0
+    for word in words(text):
+        length += 1
+        counts.update(stems(word))
+    return Terms(counts, length)
+
+
+def _stemmers() -> tuple[Stemmer.Stemmer, Stemmer.Stemmer]:
+    """Answers this thread's stemmers: PyStemmer's are not safe to share."""
+    pair: tuple[Stemmer.Stemmer, Stemmer.Stemmer] | None = getattr(_local, "pair", None)
+    if pair is None:
+        pair = _local.pair = (Stemmer.Stemmer("english"), Stemmer.Stemmer("spanish"))
+    return pair

@@ -1,0 +1,199 @@
+"""How text becomes terms and how terms rank, without a database."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from phylactery_memory.domain.retrieval.dates import day_words
+from phylactery_memory.domain.retrieval.index import (
+    POSTING,
+    RECORD,
+    label,
+    pack_postings,
+    pack_records,
+    unpack_postings,
+    unpack_records,
+    without,
+)
+from phylactery_memory.domain.retrieval.ranking import best_first, bm25, fused, with_neighbours
+from phylactery_memory.domain.retrieval.words import MAX_TERM_CHARS, plain, terms, words
+
+NEVER = 2**63 - 1
+DAY = 86_400 * 1_000_000
+
+
+class Shelf:
+    """One user's index over texts, each (text, thread, sequence, valid_us)."""
+
+    def __init__(self, texts):
+        records, postings = [], {}
+        for number, (text, thread, sequence, valid_us) in enumerate(texts, 1):
+            found = terms(text)
+            where = label(thread) if thread else 0
+            records.append((number, found.length, where, sequence, valid_us, NEVER, label(text), 1, 1, 3))
+            for term, count in found.counts.items():
+                postings.setdefault(term, []).append((number, count))
+        self.texts = [text for text, *_ in texts]
+        self.records = unpack_records([pack_records(records)])
+        self.postings = {term: unpack_postings([pack_postings(found)]) for term, found in postings.items()}
+
+    def scores(self, query):
+        return bm25(self.records, {t: self.postings[t] for t in terms(query).counts if t in self.postings})
+
+    def find(self, query, limit=10, *, neighbours=True):
+        scores = self.scores(query)
+        if neighbours:
+            scores = with_neighbours(self.records, scores)
+        order = best_first(self.records, scores, np.ones(len(self.records), dtype=bool), limit)
+        return [self.texts[place] for place in order]
+
+
+def shelf(*texts):
+    return Shelf([(text, "", 0, 0) for text in texts])
+
+
+def without_accents(text):
+    return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("¿Dónde está la CANCIÓN?", ["cancion"]),
+        ("Caroline's cat, Caroline’s cats", ["caroline", "cat", "caroline", "cats"]),
+        ("don't won't", []),
+        ("1,000 and 1.000 and 3.5", ["1000", "1000", "3", "5"]),
+        ("ﬁsh №４ Straße", ["fish", "no4", "strasse"]),
+        ("🜛 👩‍👩‍👧 ❤️ ...", []),
+        ("a_b\0c", ["b", "c"]),
+        ("niño Ñandú", ["nino", "nandu"]),
+        ("日本 Москва", ["日本", "москва"]),
+    ],
+)
+def test_words_are_plain_and_stop_words_are_none(text, expected):
+    assert list(words(text)) == expected
+
+
+def test_a_word_is_found_under_both_its_stems():
+    assert terms("canciones").counts == {"ecancion": 1, "scancion": 1}
+    assert terms("running runs").counts["erun"] == 2
+    assert terms("running runs").length == 2
+
+
+def test_hostile_text_is_taken_apart_in_bounded_terms():
+    found = terms("x" * 1_048_576 + " " + "e" + "\u0301" * 100_000 + " \0 " + "\ufdfa" * 100)
+    assert max(map(len, found.counts)) <= MAX_TERM_CHARS + 2
+    assert len(found.counts) < 20
+
+
+@given(st.text(max_size=200))
+def test_accents_change_no_term_of_any_text(text):
+    assert terms(text).counts == terms(unicodedata.normalize("NFC", without_accents(text))).counts
+    assert plain(plain(text)) == plain(text)
+
+
+def test_days_are_words_in_both_languages():
+    assert day_words(0) == "1 january enero 1970"
+    assert day_words(-1) == "31 december diciembre 1969"
+    assert day_words(DAY * 59) == "1 march marzo 1970"
+
+
+def test_a_rare_word_weighs_more_than_a_common_one():
+    found = shelf("the red house", "the red car", "the red boat", "a green car").find("red car boat")
+    assert found[:2] == ["the red boat", "the red car"]
+
+
+@pytest.mark.parametrize("query", ["canciones españolas", "CANCION ESPANOLA", "canción española"])
+def test_spanish_is_found_with_and_without_accents_and_endings(query):
+    assert shelf("Me gusta la canción española", "I like the sea").find(query) == ["Me gusta la canción española"]
+
+
+def test_the_turn_beside_the_one_that_matches_is_found_after_it():
+    talk = Shelf(
+        [
+            ("Where did you buy the telescope?", "t", 1, 0),
+            ("In Lima, at the old market.", "t", 2, 0),
+            ("Lovely weather, is it not?", "t", 3, 0),
+            ("Some other talk", "u", 2, 0),
+        ]
+    )
+    assert talk.find("telescope") == ["Where did you buy the telescope?", "In Lima, at the old market."]
+    assert talk.find("telescope", neighbours=False) == ["Where did you buy the telescope?"]
+
+
+def test_a_turn_gains_four_tenths_of_its_better_neighbour_alone():
+    talk = Shelf([("apple", "t", 1, 0), ("pear", "t", 5, 0), ("apple apple", "t", 9, 0), ("apple", "", 0, 0)])
+    plain_scores = talk.scores("apple")
+    boosted = with_neighbours(talk.records, plain_scores)
+    assert boosted[1] == pytest.approx(0.4 * max(plain_scores[0], plain_scores[2]))
+    assert boosted[0] == plain_scores[0]
+    assert boosted[3] == plain_scores[3]
+
+
+def test_equals_stand_newest_first():
+    texts = [("blue whale", "", 0, 5), ("whale blue", "", 0, 9), ("blue  whale", "", 0, 7)]
+    assert Shelf(texts).find("whale") == ["whale blue", "blue  whale", "blue whale"]
+
+
+WORDS = st.sampled_from(["casa", "perro", "gato", "azul", "rojo", "house", "dog", "cat", "blue"])
+
+TEXTS = st.lists(
+    st.tuples(
+        st.lists(
+            st.sampled_from(["casa", "perro", "gato", "azul", "rojo", "house", "dog", "cat", "blue"]),
+            min_size=1,
+            max_size=6,
+        ).map(" ".join),
+        st.sampled_from(["", "t", "u"]),
+        st.integers(1, 5),
+        st.integers(0, 3),
+    ),
+    min_size=1,
+    max_size=15,
+    unique_by=lambda item: item[0],
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(TEXTS, st.randoms(use_true_random=False))
+def test_the_order_of_writing_changes_no_ranking(texts, random):
+    shuffled = list(texts)
+    random.shuffle(shuffled)
+    for query in ("casa azul", "dog", "perros y gatos rojos"):
+        assert Shelf(texts).find(query, 100) == Shelf(shuffled).find(query, 100)
+
+
+@settings(max_examples=60, deadline=None)
+@given(TEXTS, st.integers(1, 6))
+def test_a_short_answer_is_the_beginning_of_the_long_one(texts, limit):
+    assert Shelf(texts).find("casa blue", limit) == Shelf(texts).find("casa blue", 100)[:limit]
+
+
+def test_vectors_join_what_words_cannot_find_and_silence_changes_nothing():
+    books = shelf("the sea at night", "ocean waves", "a dry desert")
+    lexical = books.scores("sea")
+    assert (fused(lexical, np.array([np.nan] * 3)) == lexical).all()
+    mixed = fused(lexical, np.array([0.7, 0.9, 0.1]))
+    assert mixed[0] == pytest.approx(0.6 + 0.4 * 0.75)
+    assert mixed[1] == pytest.approx(0.4)
+    assert mixed[2] == 0
+
+
+def test_stored_blocks_read_back_and_lose_one_document_alone():
+    body = pack_postings([(1, 2), (7, 70_000), (9, 1)])
+    assert [tuple(row) for row in unpack_postings([body])] == [(1, 2), (7, 65_535), (9, 1)]
+    assert without(body, POSTING, 7) == pack_postings([(1, 2), (9, 1)])
+    assert without(pack_postings([(7, 1)]), POSTING, 7) == b""
+    row = (3, 4, 5, 6, -7, NEVER, 2**64 - 1, 1, 2, 3)
+    assert tuple(unpack_records([pack_records([row])])[0]) == row
+    assert without(pack_records([row]), RECORD, 3) == b""
+
+
+def test_nothing_is_found_where_nothing_is():
+    assert shelf("").find("anything") == []
+    assert Shelf([]).find("anything") == []
+    assert shelf("hola").find("???") == []
