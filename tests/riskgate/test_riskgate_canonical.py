@@ -5,6 +5,9 @@ import json
 from pathlib import Path
 
 import pytest
+import rfc8785
+from hypothesis import given
+from hypothesis import strategies as st
 from phylactery_riskgate.domain.canonical import canonical_bytes, hash_json, sha256
 
 VECTORS = ("arrays", "french", "structures", "unicode", "values", "weird")
@@ -30,6 +33,19 @@ def test_the_canonical_form_of_a_canonical_form_is_itself(data_folder: Path, nam
 
 def test_a_hash_is_written_with_its_algorithm() -> None:
     assert sha256(b"{}") == "sha256:" + hashlib.sha256(b"{}").hexdigest()
+
+
+_NUMBERS = st.integers(-(2**53) + 1, 2**53 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+_TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
+_VALUES = st.recursive(
+    st.none() | st.booleans() | _NUMBERS | _TEXTS,
+    lambda inner: st.lists(inner) | st.dictionaries(_TEXTS | st.text("ab\U0001f600\uffff\ue000"), inner),
+)
+
+
+@given(_VALUES)
+def test_the_short_way_writes_what_the_reference_writes(value: object) -> None:
+    assert canonical_bytes(value) == rfc8785.dumps(value)
 
 
 def test_the_order_of_keys_does_not_change_the_hash_and_a_type_does() -> None:

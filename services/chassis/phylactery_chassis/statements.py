@@ -19,43 +19,65 @@ _MAX_ROWS = 64
 """Rows in one INSERT; fewer go in powers of two, so that the driver knows every text it is given."""
 
 
-class Query:
-    """A SELECT with named parameters."""
+class _Compiled:
+    """A statement with named parameters, as text for each store."""
+
+    def __init__(self, statement: sa.ClauseElement) -> None:
+        self._statement = statement
+        self._texts: dict[str, tuple[str, tuple[str, ...] | None]] = {}
+
+    def _run(self, connection: Connection, values: Mapping[str, Any]) -> Any:
+        name = connection.dialect.name
+        found = self._texts.get(name)
+        if found is None:
+            compiled: Any = self._statement.compile(dialect=connection.dialect)
+            order = getattr(compiled, "positiontup", None)
+            found = self._texts[name] = (str(compiled), None if order is None else tuple(order))
+        text, names = found
+        return run_text(connection, text, values if names is None else [values[name] for name in names])
+
+
+class Query(_Compiled):
+    """A SELECT."""
 
     def __init__(self, statement: sa.Select[Any]) -> None:
-        self._statement = statement
-        self._compiled: dict[str, tuple[str, tuple[str, ...] | None]] = {}
+        super().__init__(statement)
 
     def one(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[Any] | None:
-        """Answers the one row in the order of its columns, None where there is none."""
-        text, names = self._for(connection)
-        cursor = run_text(connection, text, values if names is None else [values[name] for name in names])
+        """Answers the first row in the order of its columns, None where there is none."""
+        cursor = self._run(connection, values)
         row: Sequence[Any] | None = cursor.fetchone()
         cursor.close()
         return row
 
-    def _for(self, connection: Connection) -> tuple[str, tuple[str, ...] | None]:
-        name = connection.dialect.name
-        found = self._compiled.get(name)
-        if found is None:
-            compiled = self._statement.compile(dialect=connection.dialect)
-            order = getattr(compiled, "positiontup", None)
-            found = self._compiled[name] = (str(compiled), None if order is None else tuple(order))
-        return found
+
+class Update(_Compiled):
+    """An UPDATE or DELETE."""
+
+    def __init__(self, statement: sa.Update | sa.Delete) -> None:
+        super().__init__(statement)
+
+    def run(self, connection: Connection, values: Mapping[str, Any]) -> int:
+        """Runs it and answers how many rows it met."""
+        _protect(connection)
+        cursor = self._run(connection, values)
+        count = int(cursor.rowcount)
+        cursor.close()
+        return count
 
 
 class RowInsert:
-    """An INSERT of many rows of one table, given as tuples in the order of its columns."""
+    """An INSERT of many rows of one table, given as tuples in the order of the columns named here."""
 
-    def __init__(self, table: sa.Table) -> None:
+    def __init__(self, table: sa.Table, *columns: str) -> None:
         self._table = table
+        self._columns = [table.columns[name].name for name in columns]
         self._texts: dict[tuple[str, int], str] = {}
 
     def run(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
         """Adds the rows. Raises IntegrityError where one stands there already."""
-        unit = unit_of(connection)
-        if unit is not None:
-            unit.protect()
+        if rows:
+            _protect(connection)
         at = 0
         while at < len(rows):
             size = min(_MAX_ROWS, 1 << (len(rows) - at).bit_length() - 1)
@@ -68,9 +90,15 @@ class RowInsert:
         text = self._texts.get(key)
         if text is None:
             quote = connection.dialect.identifier_preparer.quote
-            columns = ", ".join(quote(column.name) for column in self._table.columns)
+            columns = ", ".join(quote(name) for name in self._columns)
             mark = "?" if connection.dialect.paramstyle == "qmark" else "%s"
-            row = f"({', '.join([mark] * len(self._table.columns))})"
+            row = f"({', '.join([mark] * len(self._columns))})"
             text = f"INSERT INTO {quote(self._table.name)} ({columns}) VALUES {', '.join([row] * size)}"  # noqa: S608 - names of our own tables
             self._texts[key] = text
         return text
+
+
+def _protect(connection: Connection) -> None:
+    unit = unit_of(connection)
+    if unit is not None:
+        unit.protect()

@@ -63,6 +63,10 @@ class Unit:
             self._marks.append((part, part.mark()))
         return cast("AnyPart", part)
 
+    def find(self, key: Hashable) -> Any:
+        """Answers the unit's part of that name, None where nobody has used it."""
+        return self._parts.get(key)
+
     def begin_job(self) -> None:
         """Notes where every part stands."""
         self._saved = False

@@ -7,22 +7,24 @@ commitments, and the values lie sealed beside the log, where they can be erased 
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-import rfc8785
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from phylactery_chassis.identity import Principal
+from phylactery_chassis.ids import random_bytes
+from phylactery_chassis.unit import unit_of
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.checkpoint import Checkpoint, sign_note
+from phylactery_riskgate.domain.canonical import canonical_bytes
 from phylactery_riskgate.merkle import Frontier, leaf_hash
 from phylactery_riskgate.permits import decode, encode
 from phylactery_riskgate.sealing import Vault, commitment, new_salt
 from phylactery_riskgate.store import audit as rows
+from phylactery_riskgate.store.audit_append import PendingEntries
 
 RECORD_VERSION = 1
 _NONCE_BYTES = 16
@@ -46,6 +48,10 @@ class Kind(StrEnum):
     REDEEMED = "redeemed"
     REDEEM_REFUSED = "redeem_refused"
     OUTCOME = "outcome"
+    VALUES_ERASED = "values_erased"
+    BUNDLE_ACTIVATED = "bundle_activated"
+    BUNDLE_REFUSED = "bundle_refused"
+    SHADOW_DIFFERENCE = "shadow_difference"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +75,8 @@ class AuditLog:
         self.name = name
         self._vault, self._data_key_id = vault, data_key_id
         self._signer, self._sign_every = signer, sign_every
+        self._known: rows.Head | None = None
+        """Where this process left the log; only its writer looks, and the database has the last word."""
 
     def open(self, connection: Connection) -> None:
         """Begins the log, or goes on with it. Raises LogError when its values were sealed under another key."""
@@ -82,43 +90,52 @@ class AuditLog:
             )
 
     def append(self, connection: Connection, entry: Entry) -> rows.Place:
-        """Appends a record and answers its place. Every so many entries the head is signed with it."""
-        head = self._head(connection)
-        index = head.frontier.size
-        salts = {pointer: new_salt() for pointer in entry.values}
+        """Appends a record and answers its place. Every so many entries the head is signed with it.
+
+        The record is written with everything else of the transaction, at its end.
+        """
+        pending = self._pending(connection)
+        place = rows.Place(self.name, pending.frontier.size)
         record: dict[str, Any] = {
             "version": RECORD_VERSION,
             "log": self.name,
-            "index": index,
+            "index": place.index,
             "time_us": entry.time_us,
             "kind": str(entry.kind),
             "tenant": entry.who.tenant,
             "subject": entry.who.subject,
             "actor": entry.who.actor,
-            "nonce": encode(secrets.token_bytes(_NONCE_BYTES)),
+            "nonce": encode(random_bytes(_NONCE_BYTES)),
             **entry.body,
         }
         if entry.values:
+            salts = {pointer: new_salt() for pointer in entry.values}
             record["values"] = {pointer: commitment(salts[pointer], value) for pointer, value in entry.values.items()}
             plain = json.dumps(
                 {"salts": {pointer: encode(salt) for pointer, salt in salts.items()}, "values": dict(entry.values)}
             )
-            sealed = self._vault.seal(plain.encode(), _written(rows.Place(self.name, index)))
-            rows.keep_values(connection, entry.who.tenant, self.name, index, sealed)
-        data = rfc8785.dumps(record)
-        leaf = leaf_hash(data)
-        frontier = head.frontier.append(leaf)
-        time_us = max(entry.time_us, head.last_us)
+            pending.keep_values(entry.who.tenant, place.index, self._vault.seal(plain.encode(), _written(place)))
+        data = canonical_bytes(record)
+        time_us = max(entry.time_us, pending.last_us)
         label = rows.Label(entry.who.tenant, entry.who.subject, str(entry.kind), time_us)
-        rows.append_entry(connection, self.name, frontier, rows.StoredEntry(index, leaf, data), label)
-        if frontier.size - head.signed_size >= self._sign_every:
-            self._sign(connection, frontier, entry.time_us)
-        return rows.Place(self.name, index)
+        pending.add(rows.StoredEntry(place.index, leaf_hash(data), data), label)
+        if pending.unsigned >= self._sign_every:
+            pending.sign_at_end(entry.time_us)
+        return place
 
     def values(self, connection: Connection, tenant: str, place: rows.Place) -> dict[str, Any] | None:
         """Answers the values of an entry by JSON Pointer, None once erased. Raises DataLoss when they were altered."""
         opened = self._opened(connection, tenant, place)
         return None if opened is None else opened["values"]
+
+    def salted_values(
+        self, connection: Connection, tenant: str, place: rows.Place
+    ) -> dict[str, tuple[bytes, Any]] | None:
+        """Answers the values of an entry, each with the salt of its commitment, None once erased. Raises DataLoss."""
+        opened = self._opened(connection, tenant, place)
+        if opened is None:
+            return None
+        return {pointer: (decode(opened["salts"][pointer]), value) for pointer, value in opened["values"].items()}
 
     def commitments(self, connection: Connection, tenant: str, place: rows.Place) -> dict[str, str]:
         """Computes the commitments again from the values beside the log: equal to the record's, or it was altered."""
@@ -129,24 +146,36 @@ class AuditLog:
 
     def sign_head(self, connection: Connection, now_us: int) -> bool:
         """Signs the head if entries were added since the last time; says whether it did."""
-        head = self._head(connection)
-        if head.frontier.size == head.signed_size:
+        pending = self._pending(connection)
+        if not pending.unsigned:
             return False
-        self._sign(connection, head.frontier, now_us)
+        pending.sign_at_end(now_us)
         return True
 
-    def _sign(self, connection: Connection, frontier: Frontier, now_us: int) -> None:
-        note = sign_note(Checkpoint(self.name, frontier.size, frontier.root()).text, self.name, self._signer())
-        rows.add_checkpoint(connection, self.name, frontier.size, note, now_us)
+    def _signed(self, frontier: Frontier) -> str:
+        return sign_note(Checkpoint(self.name, frontier.size, frontier.root()).text, self.name, self._signer())
 
-    def _head(self, connection: Connection) -> rows.Head:
-        head = rows.find_head(connection, self.name, lock=True)
+    def _pending(self, connection: Connection) -> PendingEntries:
+        """Answers what the transaction appends. Raises LogError outside of a write."""
+        unit = unit_of(connection)
+        if unit is None:
+            raise LogError(f"the log '{self.name}' takes entries within a write alone")
+        return unit.part(self, lambda: self._begun(connection))
+
+    def _begun(self, connection: Connection) -> PendingEntries:
+        head = self._known or rows.find_head(connection, self.name)
         if head is None:
             raise LogError(f"the log '{self.name}' was not opened")
-        return head
+        return PendingEntries(self.name, head, sign=self._signed, settled=self._settle)
+
+    def _settle(self, head: rows.Head | None) -> None:
+        self._known = head
 
     def _opened(self, connection: Connection, tenant: str, place: rows.Place) -> dict[str, Any] | None:
-        sealed = rows.find_values(connection, tenant, place.log, place.index)
+        unit = unit_of(connection)
+        pending = unit.find(self) if unit is not None and place.log == self.name else None
+        sealed = None if pending is None else pending.find_values(tenant, place.index)
+        sealed = sealed or rows.find_values(connection, tenant, place.log, place.index)
         if sealed is None:
             return None
         opened: dict[str, Any] = json.loads(self._vault.open(sealed, _written(place)))

@@ -6,15 +6,15 @@ leaves a leaf that says nothing about the value and still verifies.
 
 from __future__ import annotations
 
-import secrets
 from typing import Any
 
-import rfc8785
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from phylactery_chassis.errors import DataLoss
+from phylactery_chassis.ids import random_bytes
 
 from phylactery_riskgate.codes import hmac_sha256
+from phylactery_riskgate.domain.canonical import canonical_bytes
 
 KEY_BYTES = 32
 SALT_BYTES = 32
@@ -30,7 +30,7 @@ class Vault:
 
     def seal(self, plain: bytes, place: str) -> bytes:
         """Answers nonce, ciphertext and tag."""
-        nonce = secrets.token_bytes(_NONCE_BYTES)
+        nonce = random_bytes(_NONCE_BYTES)
         return nonce + self._cipher.encrypt(nonce, plain, place.encode())
 
     def open(self, sealed: bytes, place: str) -> bytes:
@@ -45,9 +45,9 @@ class Vault:
 
 def new_salt() -> bytes:
     """Answers a fresh salt."""
-    return secrets.token_bytes(SALT_BYTES)
+    return random_bytes(SALT_BYTES)
 
 
 def commitment(salt: bytes, value: Any) -> str:
     """Answers "hmac-sha256:" and 64 hex digits over the RFC 8785 form of a JSON value, keyed with the salt."""
-    return "hmac-sha256:" + hmac_sha256(salt, rfc8785.dumps(value)).hex()
+    return "hmac-sha256:" + hmac_sha256(salt, canonical_bytes(value)).hex()

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from typing import Any
 
 import rfc8785
+
+_MAX_INTEGER = 2**53 - 1
+_PLAIN = json.JSONEncoder(
+    ensure_ascii=False, check_circular=False, allow_nan=False, sort_keys=True, separators=(",", ":")
+)
 
 
 def canonical_bytes(value: Any) -> bytes:
@@ -15,9 +21,31 @@ def canonical_bytes(value: Any) -> bytes:
         ValueError: the value has no such form (NaN, an integer beyond 2^53 - 1, a lone surrogate, another type).
     """
     try:
-        return bytes(rfc8785.dumps(value))
+        return _PLAIN.encode(value).encode() if _is_plain(value) else bytes(rfc8785.dumps(value))
     except UnicodeEncodeError as error:
         raise ValueError("a text holds a lone surrogate") from error
+
+
+def _is_plain(value: Any) -> bool:
+    """Says whether the standard encoder, many times faster, writes exactly the RFC 8785 form of a value.
+
+    It does where every name is ASCII, so that all orders of names are one, and every number a small integer. Strings
+    both escape alike.
+    """
+    kind = type(value)
+    if kind is dict:
+        for name, item in value.items():
+            if type(name) is not str or not name.isascii() or not _is_plain(item):
+                return False
+    elif kind is list:
+        for item in value:
+            if not _is_plain(item):
+                return False
+    elif kind is int:
+        return bool(-_MAX_INTEGER <= value <= _MAX_INTEGER)
+    elif kind is not str and kind is not bool:
+        return value is None
+    return True
 
 
 def sha256(data: bytes) -> str:

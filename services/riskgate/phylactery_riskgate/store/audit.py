@@ -7,26 +7,23 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 from phylactery_chassis.errors import DataLoss
+from phylactery_chassis.statements import Query
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.merkle import Frontier
-from phylactery_riskgate.store.tables import audit_checkpoints, audit_entries, audit_logs, audit_values, row_of
+from phylactery_riskgate.store.tables import audit_checkpoints, audit_entries, audit_logs, audit_values
 
 _BATCH = 500
 
 # Built once: building a statement costs several times what SQLite takes to run it.
 _HEAD = sa.select(audit_logs).where(audit_logs.c.name == sa.bindparam("log"))
 _HEAD_LOCKED = _HEAD.with_for_update()
-_MOVE_HEAD = (
-    sa.update(audit_logs)
-    .where(audit_logs.c.name == sa.bindparam("log"))
-    .values(size=sa.bindparam("size"), frontier=sa.bindparam("frontier"), last_us=sa.bindparam("last_us"))
-)
-_ADD_ENTRY, _ADD_VALUES = sa.insert(audit_entries), sa.insert(audit_values)
-_VALUES = sa.select(audit_values.c.sealed).where(
-    audit_values.c.log == sa.bindparam("log"),
-    audit_values.c.position == sa.bindparam("position"),
-    audit_values.c.tenant == sa.bindparam("tenant"),
+_VALUES = Query(
+    sa.select(audit_values.c.sealed).where(
+        audit_values.c.log == sa.bindparam("log"),
+        audit_values.c.position == sa.bindparam("position"),
+        audit_values.c.tenant == sa.bindparam("tenant"),
+    )
 )
 
 
@@ -70,9 +67,7 @@ class Label:
 def create_log(connection: Connection, name: str, data_key_id: str) -> None:
     """Begins an empty log."""
     connection.execute(
-        sa.insert(audit_logs).values(
-            name=name, size=0, frontier=b"", signed_size=0, data_key_id=data_key_id, last_us=0
-        )
+        sa.insert(audit_logs).values(name=name, size=0, frontier=b"", signed_size=0, data_key_id=data_key_id, last_us=0)
     )
 
 
@@ -96,20 +91,13 @@ def log_names(connection: Connection) -> list[str]:
     return list(connection.execute(sa.select(audit_logs.c.name).order_by(audit_logs.c.name)).scalars())
 
 
-def append_entry(connection: Connection, name: str, frontier: Frontier, entry: StoredEntry, label: Label) -> None:
-    """Adds an entry and moves the head to the frontier that includes it."""
-    row = {"log": name, "position": entry.index, "leaf": entry.leaf, "record": entry.record, **row_of(label)}
-    connection.execute(_ADD_ENTRY, row)
-    head = {"log": name, "size": frontier.size, "frontier": frontier.to_bytes(), "last_us": label.time_us}
-    connection.execute(_MOVE_HEAD, head)
-
-
 def add_checkpoint(connection: Connection, name: str, size: int, note: str, now_us: int) -> None:
     """Keeps a signed head; one that an auditor asked for before, perhaps of another process, stays as it is."""
     known = sa.select(audit_checkpoints.c.size).where(audit_checkpoints.c.log == name, audit_checkpoints.c.size == size)
     if connection.execute(known).first() is None:
         connection.execute(sa.insert(audit_checkpoints).values(log=name, size=size, note=note.encode(), sign_us=now_us))
-    connection.execute(sa.update(audit_logs).where(audit_logs.c.name == name).values(signed_size=size))
+    behind = (audit_logs.c.name == name, audit_logs.c.signed_size < size)
+    connection.execute(sa.update(audit_logs).where(*behind).values(signed_size=size))
 
 
 def checkpoints(connection: Connection, name: str) -> Iterator[str]:
@@ -132,14 +120,10 @@ def leaves(connection: Connection, name: str, size: int) -> list[bytes]:
     return list(connection.execute(query.order_by(audit_entries.c.position)).scalars())
 
 
-def keep_values(connection: Connection, tenant: str, name: str, index: int, sealed: bytes) -> None:
-    """Lays sealed values beside an entry."""
-    connection.execute(_ADD_VALUES, {"log": name, "position": index, "tenant": tenant, "sealed": sealed})
-
-
 def find_values(connection: Connection, tenant: str, name: str, index: int) -> bytes | None:
     """Answers the sealed values of an entry, None where there are none or they were erased."""
-    return connection.execute(_VALUES, {"log": name, "position": index, "tenant": tenant}).scalar_one_or_none()
+    row = _VALUES.one(connection, {"log": name, "position": index, "tenant": tenant})
+    return None if row is None else raw_bytes(row[0])
 
 
 def erase_values(connection: Connection, tenant: str, name: str, index: int) -> bool:

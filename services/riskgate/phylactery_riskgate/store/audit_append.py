@@ -1,0 +1,112 @@
+"""What a unit of work appends to one log: gathered as rows, and written with one move of the log's head.
+
+The head is not locked before it moves: it moves only from where this process knew it to be, so a log never forks, and
+processes that share a name by mistake, or while one takes over from another, run their jobs again instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import sqlalchemy as sa
+from phylactery_chassis.statements import RowInsert, Update
+from phylactery_chassis.unit import ConflictError
+from sqlalchemy.engine import Connection
+
+from phylactery_riskgate.merkle import Frontier
+from phylactery_riskgate.store import audit as rows
+from phylactery_riskgate.store.tables import audit_entries, audit_logs, audit_values
+
+Sign: TypeAlias = Callable[[Frontier], str]
+"""Answers the signed note of a head."""
+
+_Mark: TypeAlias = "tuple[int, int, Frontier, int, int | None]"
+
+_MOVE_HEAD = Update(
+    sa.update(audit_logs)
+    .where(audit_logs.c.name == sa.bindparam("log"), audit_logs.c.size == sa.bindparam("expected"))
+    .values(size=sa.bindparam("size"), frontier=sa.bindparam("frontier"), last_us=sa.bindparam("last_us"))
+)
+_ADD_ENTRIES = RowInsert(audit_entries, "log", "position", "leaf", "record", "tenant", "subject", "kind", "time_us")
+_ADD_VALUES = RowInsert(audit_values, "log", "position", "tenant", "sealed")
+
+
+class PendingEntries:
+    """The entries one unit adds to one log; see the module."""
+
+    def __init__(self, name: str, head: rows.Head, *, sign: Sign, settled: Callable[[rows.Head | None], None]) -> None:
+        """Goes on from a head; settled is told where the log stands after the unit, None where nobody can know."""
+        self._name, self._head, self._sign, self._settled = name, head, sign, settled
+        self._signed_size = head.signed_size
+        self._entries: list[tuple[Any, ...]] = []
+        self._values: list[tuple[Any, ...]] = []
+        self._sign_us: int | None = None
+        self.frontier, self.last_us = head.frontier, head.last_us
+
+    @property
+    def unsigned(self) -> int:
+        """Answers how many entries no signed head covers."""
+        return self.frontier.size - self._signed_size
+
+    def add(self, entry: rows.StoredEntry, label: rows.Label) -> None:
+        """Adds the entry that belongs at the end."""
+        self.frontier = self.frontier.append(entry.leaf)
+        self.last_us = label.time_us
+        self._entries.append(
+            (
+                self._name,
+                entry.index,
+                entry.leaf,
+                entry.record,
+                label.tenant,
+                label.subject,
+                label.kind,
+                label.time_us,
+            )
+        )
+
+    def keep_values(self, tenant: str, index: int, sealed: bytes) -> None:
+        """Lays sealed values beside an entry."""
+        self._values.append((self._name, index, tenant, sealed))
+
+    def find_values(self, tenant: str, index: int) -> bytes | None:
+        """Answers the sealed values of an entry that is not written yet."""
+        return next((sealed for _, at, whose, sealed in self._values if (at, whose) == (index, tenant)), None)
+
+    def sign_at_end(self, now_us: int) -> None:
+        """Lets the head be signed once, where the unit leaves it."""
+        self._sign_us = now_us
+
+    def mark(self) -> _Mark:
+        """Answers where it stands, for undo."""
+        return len(self._entries), len(self._values), self.frontier, self.last_us, self._sign_us
+
+    def undo(self, mark: _Mark) -> None:
+        """Forgets what came after the mark."""
+        entries, values, self.frontier, self.last_us, self._sign_us = mark
+        del self._entries[entries:]
+        del self._values[values:]
+
+    def flush(self, connection: Connection) -> None:
+        """Moves the head and writes every row. Raises ConflictError where the head is not where it was."""
+        if self._entries:
+            moved = {
+                "log": self._name,
+                "expected": self._head.frontier.size,
+                "size": self.frontier.size,
+                "frontier": self.frontier.to_bytes(),
+                "last_us": self.last_us,
+            }
+            if _MOVE_HEAD.run(connection, moved) != 1:
+                raise ConflictError
+            _ADD_ENTRIES.run(connection, self._entries)
+            _ADD_VALUES.run(connection, self._values)
+        if self._sign_us is not None and self.unsigned:
+            rows.add_checkpoint(connection, self._name, self.frontier.size, self._sign(self.frontier), self._sign_us)
+            self._signed_size = self.frontier.size
+
+    def settle(self, *, committed: bool) -> None:
+        """Remembers the head it left, or that nobody knows it any more."""
+        head = rows.Head(self.frontier, self._signed_size, self._head.data_key_id, self.last_us)
+        self._settled(head if committed else None)
