@@ -1,0 +1,143 @@
+"""Finds credentials that show by their form whose they are: vendors' keys, JWTs, private keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from phylactery_riskgate.domain.inspection.candidates import Candidate, Sight
+from phylactery_riskgate.domain.inspection.expressions import Expression, expression
+from phylactery_riskgate.domain.inspection.kinds import Confidence, FindingKind
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRule:
+    """One form of credential: words one of which is in every match, and the form; its group 1 is the credential."""
+
+    id: str
+    kind: FindingKind
+    words: tuple[bytes, ...]
+    pattern: Expression
+
+
+def _rule(rule_id: str, kind: FindingKind, words: str, pattern: str) -> TokenRule:
+    """Makes a rule whose match begins where no letter, digit or sign of a longer word stands before it."""
+    compiled = expression(rf"(?:\b|_){pattern}")
+    return TokenRule(rule_id, kind, tuple(words.encode().split()), compiled)
+
+
+_RULES = (
+    _rule("jwt", FindingKind.JWT, "eyJ", r"(eyJ[\w-]{8,}\.e[yw][\w-]{6,}\.[\w-]*)"),
+    _rule("jwe", FindingKind.JWT, "eyJ", r"(eyJ[\w-]{8,}\.[\w-]*\.[\w-]{8,}\.[\w-]{8,}\.[\w-]{16,})"),
+    _rule("aws-access-key-id", FindingKind.AWS_KEY, "AKIA ASIA ABIA ACCA", r"((?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16})\b"),
+    _rule(
+        "aws-secret-access-key",
+        FindingKind.AWS_KEY,
+        "ecret ECRET",
+        r"""(?i:(?:aws_?)?secret_?(?:access_?)?key)[\\"']{0,3} ?(?:=>|[:=]) ?[\\"']{0,2}"""
+        r"([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|$)",
+    ),
+    _rule("github-token", FindingKind.GITHUB_TOKEN, "ghp_ gho_ ghu_ ghs_ ghr_", r"(gh[pousr]_[A-Za-z0-9]{36,})"),
+    _rule("github-fine-grained", FindingKind.GITHUB_TOKEN, "github_pat_", r"(github_pat_\w{22,})"),
+    _rule(
+        "gitlab-token",
+        FindingKind.GITLAB_TOKEN,
+        "glpat- gldt- glrt- glcbt- glptt- glft- glsoat-",
+        r"(gl(?:pat|dt|rt|cbt|ptt|ft|soat)-[\w-]{20,})",
+    ),
+    _rule("slack-token", FindingKind.SLACK_TOKEN, "xox xapp-", r"((?:xox[abceoprs]|xapp)-[\w-]{10,})"),
+    _rule(
+        "slack-webhook",
+        FindingKind.SLACK_TOKEN,
+        "hooks.slack.com",
+        r"hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9+/]{20,})",
+    ),
+    _rule("stripe-key", FindingKind.STRIPE_KEY, "sk_ rk_", r"([sr]k_(?:live|test|prod)_[A-Za-z0-9]{10,})"),
+    _rule("stripe-webhook", FindingKind.STRIPE_KEY, "whsec_", r"(whsec_[A-Za-z0-9+/=]{20,})"),
+    _rule("anthropic-key", FindingKind.ANTHROPIC_KEY, "sk-ant-", r"(sk-ant-[\w-]{20,})"),
+    _rule("openai-key", FindingKind.OPENAI_KEY, "sk-", r"(sk-(?:[a-z]{2,10}-)?[\w-]{20,})"),
+    _rule("google-api-key", FindingKind.GOOGLE_KEY, "AIza", r"(AIza[\w-]{35})"),
+    _rule("google-oauth", FindingKind.GOOGLE_KEY, "GOCSPX- ya29.", r"((?:GOCSPX-[\w-]{24,}|ya29\.[\w-]{20,}))"),
+    _rule("twilio-key", FindingKind.TWILIO_KEY, "SK", r"(SK[0-9a-f]{32})\b"),
+    _rule("sendgrid-key", FindingKind.SENDGRID_KEY, "SG.", r"(SG\.[\w-]{16,32}\.[\w-]{16,64})"),
+    _rule("npm-token", FindingKind.NPM_TOKEN, "npm_", r"(npm_[A-Za-z0-9]{36})"),
+    _rule("pypi-token", FindingKind.PYPI_TOKEN, "pypi-", r"(pypi-[\w-]{50,})"),
+    _rule("azure-storage-key", FindingKind.AZURE_KEY, "AccountKey", r"AccountKey ?= ?([A-Za-z0-9+/]{40,}={0,2})"),
+    _rule(
+        "azure-shared-access",
+        FindingKind.AZURE_KEY,
+        "SharedAccess",
+        r"SharedAccess(?:Key|Signature) ?= ?([^\s;\"']{16,})",
+    ),
+    _rule("azure-sas", FindingKind.AZURE_KEY, "sig=", r"sig=([A-Za-z0-9%+/]{30,}={0,2})"),
+    _rule("huggingface-token", FindingKind.SERVICE_TOKEN, "hf_", r"(hf_[A-Za-z0-9]{30,})"),
+    _rule("digitalocean-token", FindingKind.SERVICE_TOKEN, "dop_v1_ doo_v1_ dor_v1_", r"(do[opr]_v1_[a-f0-9]{64})"),
+    _rule("docker-token", FindingKind.SERVICE_TOKEN, "dckr_", r"(dckr_[po]at_[\w-]{20,})"),
+    _rule(
+        "shopify-token",
+        FindingKind.SERVICE_TOKEN,
+        "shpat_ shpca_ shppa_ shpss_",
+        r"(shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32})",
+    ),
+    _rule("square-token", FindingKind.SERVICE_TOKEN, "sq0", r"(sq0(?:atp|csp|idp)-[\w-]{22,})"),
+    _rule("telegram-token", FindingKind.SERVICE_TOKEN, ":AA", r"([0-9]{8,10}:AA[\w-]{32,34})"),
+    _rule("databricks-token", FindingKind.SERVICE_TOKEN, "dapi", r"(dapi[a-f0-9]{32})"),
+    _rule("vault-token", FindingKind.SERVICE_TOKEN, "hvs. hvb. hvr.", r"(hv[sbr]\.[\w-]{24,})"),
+    _rule("linear-token", FindingKind.SERVICE_TOKEN, "lin_api_", r"(lin_api_[A-Za-z0-9]{32,})"),
+    _rule("notion-token", FindingKind.SERVICE_TOKEN, "ntn_ secret_", r"((?:ntn|secret)_[A-Za-z0-9]{40,})"),
+    _rule("postman-token", FindingKind.SERVICE_TOKEN, "PMAK-", r"(PMAK-[a-f0-9]{24}-[a-f0-9]{34})"),
+    _rule("mailgun-key", FindingKind.SERVICE_TOKEN, "key-", r"(key-[a-f0-9]{32})\b"),
+    _rule("age-key", FindingKind.PRIVATE_KEY, "AGE-SECRET-KEY-1", r"(AGE-SECRET-KEY-1[0-9A-Z]{50,})"),
+    _rule(
+        "discord-webhook",
+        FindingKind.SERVICE_TOKEN,
+        "/webhooks/",
+        r"discord(?:app)?\.com/api/webhooks/([0-9]{15,}/[\w-]{40,})",
+    ),
+)
+
+_ANY_WORD = expression("|".join(sorted({re.escape(word.decode()) for rule in _RULES for word in rule.words})))
+"""One look tells whether any rule has to be asked at all."""
+
+_MIN_DIFFERENT = 3
+"""A credential of fewer different characters after its prefix is drawn, not made: ghp_xxxx…"""
+
+_KEY_BEGIN = expression(r"-{3,5}BEGIN (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-{3,5}")
+_KEY_END = expression(r"-{3,5}END (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-{3,5}")
+_KEY_BODY = expression(r"(?:[A-Za-z0-9+/=,:.\s\"'-]|\\[nrt])*")
+_KEY_WORD = b"PRIVATE KEY"
+_MAX_KEY = 64 * 1024
+
+
+def credentials(sight: Sight) -> Iterator[Candidate]:
+    """Finds every credential of a known form."""
+    if _KEY_WORD in sight.data:
+        yield from _private_keys(sight.data)
+    if _ANY_WORD.search(sight.data) is None:
+        return
+    for rule in _RULES:
+        if any(word in sight.data for word in rule.words):
+            yield from _tokens(sight.data, rule)
+
+
+def _tokens(data: bytes, rule: TokenRule) -> Iterator[Candidate]:
+    for found in rule.pattern.finditer(data):
+        start, end = found.span(1)
+        different = len(set(data[end - (end - start) // 2 : end]))
+        sure = Confidence.HIGH if different >= _MIN_DIFFERENT else Confidence.LOW
+        yield Candidate(start, end, rule.kind, sure, rule.id)
+
+
+def _private_keys(data: bytes) -> Iterator[Candidate]:
+    """Finds key blocks; one whose end is cut off reaches as far as it looks like one."""
+    began = _KEY_BEGIN.search(data)
+    while began is not None:
+        body, limit = began.end(), min(len(data), began.end() + _MAX_KEY)
+        following = _KEY_BEGIN.search(data, body, limit)
+        limit = following.start() if following is not None else limit
+        ended = _KEY_END.search(data, body, limit)
+        cut = _KEY_BODY.match(data, body, limit) if ended is None else None
+        end = ended.end() if ended is not None else cut.end() if cut is not None else body
+        yield Candidate(began.start(), end, FindingKind.PRIVATE_KEY, Confidence.HIGH, "private-key")
+        began = _KEY_BEGIN.search(data, end)

@@ -1,0 +1,97 @@
+"""Runs every search over a text, settles what overlaps, and writes the text without what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from phylactery_riskgate.domain.inspection.assignments import assignments
+from phylactery_riskgate.domain.inspection.candidates import Candidate, Sight
+from phylactery_riskgate.domain.inspection.cards import cards
+from phylactery_riskgate.domain.inspection.contacts import addresses, emails, phones
+from phylactery_riskgate.domain.inspection.credentials import credentials
+from phylactery_riskgate.domain.inspection.expressions import expression
+from phylactery_riskgate.domain.inspection.identities import identities
+from phylactery_riskgate.domain.inspection.kinds import RANK, Confidence, Finding, FindingKind
+from phylactery_riskgate.domain.inspection.text import Folded, readings
+
+_MANY_DIGITS = expression(r"(?:[0-9][ .()/-]{0,3}){7}")
+"""Whatever is a number of somebody has seven digits close together."""
+_ADDRESS_LIKE = expression(r"[0-9]\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]|[0-9A-Fa-f]:[0-9A-Fa-f:]+:")
+
+ALL_KINDS = frozenset(FindingKind)
+_ROUNDS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is asked for: which kinds, and how sure at least."""
+
+    kinds: frozenset[FindingKind] = ALL_KINDS
+    min_confidence: Confidence = Confidence.MEDIUM
+
+
+EVERYTHING_LIKELY = Wanted()
+
+
+def inspect(text: str, wanted: Wanted = EVERYTHING_LIKELY) -> tuple[Finding, ...]:
+    """Finds secrets and personal data: in the order of the text, none over another, the same for the same text.
+
+    Of two candidates for one place the surer wins, then the more specific kind, then the longer. Only then it is looked
+    at what was asked for, so that asking for less never finds something else.
+    """
+    settled = _settled([found for reading in readings(text) for found in _findings(reading)], len(text))
+    return tuple(one for one in settled if one.kind in wanted.kinds and one.confidence >= wanted.min_confidence)
+
+
+def redact(text: str, wanted: Wanted = EVERYTHING_LIKELY) -> str:
+    """Writes the text with a placeholder for everything that is found; doing so again changes nothing.
+
+    What is left is looked at again, because it may read differently without its neighbours.
+    """
+    for _ in range(_ROUNDS):
+        found = inspect(text, wanted)
+        if not found:
+            break
+        text = replaced(text, found)
+    return text
+
+
+def replaced(text: str, findings: tuple[Finding, ...]) -> str:
+    """Writes the text with a placeholder for each of these findings."""
+    pieces: list[str] = []
+    written = 0
+    for one in findings:
+        pieces += (text[written : one.start], one.kind.placeholder)
+        written = one.end
+    return "".join((*pieces, text[written:]))
+
+
+def _findings(reading: Folded) -> Iterator[Finding]:
+    for one in _candidates(Sight(reading.data)):
+        yield Finding(one.kind, *reading.span(one.start, one.end), one.confidence, one.rule)
+
+
+def _candidates(sight: Sight) -> Iterator[Candidate]:
+    yield from credentials(sight)
+    yield from assignments(sight)
+    if b"@" in sight.data:
+        yield from emails(sight)
+    if _ADDRESS_LIKE.search(sight.data) is not None:
+        yield from addresses(sight)
+    if _MANY_DIGITS.search(sight.data) is not None:
+        yield from identities(sight)
+        yield from cards(sight)
+        yield from phones(sight)
+
+
+def _settled(findings: list[Finding], size: int) -> list[Finding]:
+    """Answers the findings that stand, in the order of the text."""
+    findings.sort(key=lambda one: (-one.confidence, RANK[one.kind], one.start - one.end, one.start, one.rule))
+    taken = bytearray(size)
+    standing = []
+    for one in findings:
+        if taken.find(1, one.start, one.end) < 0:
+            taken[one.start : one.end] = b"\1" * (one.end - one.start)
+            standing.append(one)
+    return sorted(standing, key=lambda one: one.start)
