@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from operator import attrgetter
+from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection, Row
+from phylactery_chassis.statements import Query, RowInsert
+from phylactery_chassis.unit import unit_of
+from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.domain.model import Decision, Reason
 from phylactery_riskgate.store.tables import decisions, from_json, row_of, to_json
-
-# Built once: building a statement costs several times what SQLite takes to run it.
-_INSERT = sa.insert(decisions)
-_BY_CALL = sa.select(decisions).where(
-    decisions.c.tenant == sa.bindparam("tenant"),
-    decisions.c.subject == sa.bindparam("subject"),
-    decisions.c.run_id == sa.bindparam("run_id"),
-    decisions.c.tool_call_id == sa.bindparam("tool_call_id"),
-    decisions.c.counted_approval_id == sa.bindparam("counted_approval_id"),
-)
-_BY_ID = sa.select(decisions).where(decisions.c.tenant == sa.bindparam("tenant"), decisions.c.id == sa.bindparam("id"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,29 +58,95 @@ class DecisionRecord:
     audit_index: int
 
 
+_COLUMNS = tuple(one.name for one in fields(DecisionRecord))
+_DECISION, _REASONS, _POLICIES = (_COLUMNS.index(name) for name in ("decision", "reasons", "policy_ids"))
+_values_of = attrgetter(*_COLUMNS)
+_ALL = sa.select(*(decisions.c[name] for name in _COLUMNS))
+_BY_CALL = Query(
+    _ALL.where(
+        decisions.c.tenant == sa.bindparam("tenant"),
+        decisions.c.subject == sa.bindparam("subject"),
+        decisions.c.run_id == sa.bindparam("run_id"),
+        decisions.c.tool_call_id == sa.bindparam("tool_call_id"),
+        decisions.c.counted_approval_id == sa.bindparam("counted_approval_id"),
+    )
+)
+_BY_ID = Query(_ALL.where(decisions.c.tenant == sa.bindparam("tenant"), decisions.c.id == sa.bindparam("id")))
+_INSERT = RowInsert(decisions, *_COLUMNS)
+
+
+class _Pending:
+    """The decisions of a unit of work, which are written together at its end."""
+
+    def __init__(self) -> None:
+        self._made: list[DecisionRecord] = []
+        self._by_id: dict[tuple[str, str], DecisionRecord] = {}
+        self._by_call: dict[tuple[CallKey, str], DecisionRecord] = {}
+
+    def put(self, record: DecisionRecord) -> None:
+        """Adds a decision, or puts a changed one in its place."""
+        self._made.append(record)
+        self._by_id[record.tenant, record.id] = record
+        self._by_call[_key_of(record), record.counted_approval_id] = record
+
+    def by_id(self, tenant: str, decision_id: str) -> DecisionRecord | None:
+        """Answers a decision that is not written yet."""
+        return self._by_id.get((tenant, decision_id))
+
+    def by_call(self, key: CallKey, counted_approval_id: str) -> DecisionRecord | None:
+        """Answers the decision about a place that is not written yet."""
+        return self._by_call.get((key, counted_approval_id))
+
+    def mark(self) -> int:
+        """Answers where it stands, for undo."""
+        return len(self._made)
+
+    def undo(self, mark: int) -> None:
+        """Forgets what came after the mark."""
+        kept = self._made[:mark]
+        for memory in (self._made, self._by_id, self._by_call):
+            memory.clear()
+        for record in kept:
+            self.put(record)
+
+    def flush(self, connection: Connection) -> None:
+        """Writes every decision as it is now. Raises IntegrityError when another process added one first."""
+        _INSERT.run(connection, [_row(record) for record in self._by_id.values()])
+
+    def settle(self, *, committed: bool) -> None:
+        """Has nothing to remember."""
+
+
 def insert_decision(connection: Connection, record: DecisionRecord) -> None:
-    """Adds a decision. Raises IntegrityError when another process added it first."""
-    values = row_of(record)
-    values["decision"] = str(record.decision)
-    values["reasons"] = to_json([[r.code, r.message, r.message_es, r.path, r.policy_id] for r in record.reasons])
-    values["policy_ids"] = to_json(record.policy_ids)
-    connection.execute(_INSERT, values)
+    """Adds a decision, with everything else of the unit of work at its end."""
+    unit = unit_of(connection)
+    if unit is None:
+        _INSERT.run(connection, [_row(record)])
+    else:
+        unit.part(_Pending, _Pending).put(record)
 
 
 def find_call(connection: Connection, key: CallKey, counted_approval_id: str) -> DecisionRecord | None:
     """Answers the decision about this place, whatever its arguments were."""
-    row = connection.execute(_BY_CALL, {**row_of(key), "counted_approval_id": counted_approval_id}).one_or_none()
-    return None if row is None else _record(row)
+    pending = _pending(connection)
+    found = pending and pending.by_call(key, counted_approval_id)
+    return found or _found(_BY_CALL.one(connection, {**row_of(key), "counted_approval_id": counted_approval_id}))
 
 
 def find_decision(connection: Connection, tenant: str, decision_id: str) -> DecisionRecord | None:
     """Answers a decision by its id."""
-    row = connection.execute(_BY_ID, {"tenant": tenant, "id": decision_id}).one_or_none()
-    return None if row is None else _record(row)
+    pending = _pending(connection)
+    found = pending and pending.by_id(tenant, decision_id)
+    return found or _found(_BY_ID.one(connection, {"tenant": tenant, "id": decision_id}))
 
 
 def renew_permit(connection: Connection, tenant: str, decision_id: str, permit_id: str, now_us: int) -> None:
     """Notes which permit of a decision is the newest."""
+    pending = _pending(connection)
+    unwritten = pending and pending.by_id(tenant, decision_id)
+    if pending and unwritten:
+        pending.put(replace(unwritten, permit_id=permit_id, permit_us=now_us))
+        return
     connection.execute(
         sa.update(decisions)
         .where(decisions.c.tenant == tenant, decisions.c.id == decision_id)
@@ -94,9 +154,28 @@ def renew_permit(connection: Connection, tenant: str, decision_id: str, permit_i
     )
 
 
-def _record(row: Row[tuple[object, ...]]) -> DecisionRecord:
-    values = row._asdict()
-    values["decision"] = Decision(values["decision"])
-    values["reasons"] = tuple(Reason(*parts) for parts in from_json(values["reasons"]))
-    values["policy_ids"] = tuple(from_json(values["policy_ids"]))
-    return DecisionRecord(**values)
+def _pending(connection: Connection) -> _Pending | None:
+    unit = unit_of(connection)
+    return None if unit is None else unit.find(_Pending)
+
+
+def _key_of(record: DecisionRecord) -> CallKey:
+    return CallKey(record.tenant, record.subject, record.run_id, record.tool_call_id)
+
+
+def _row(record: DecisionRecord) -> tuple[Any, ...]:
+    row = list(_values_of(record))
+    row[_DECISION] = str(record.decision)
+    row[_REASONS] = to_json([[r.code, r.message, r.message_es, r.path, r.policy_id] for r in record.reasons])
+    row[_POLICIES] = to_json(record.policy_ids)
+    return tuple(row)
+
+
+def _found(row: Sequence[Any] | None) -> DecisionRecord | None:
+    if row is None:
+        return None
+    values = list(row)
+    values[_DECISION] = Decision(values[_DECISION])
+    values[_REASONS] = tuple(Reason(*parts) for parts in from_json(values[_REASONS]))
+    values[_POLICIES] = tuple(from_json(values[_POLICIES]))
+    return DecisionRecord(*values)
