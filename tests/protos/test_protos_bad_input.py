@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from phylactery.agent.v1 import chat_pb2, run_pb2
 from phylactery.memory.v1 import memory_pb2, output_pb2
-from phylactery.riskgate.v1 import approval_pb2, key_pb2, riskgate_pb2, types_pb2
+from phylactery.riskgate.v1 import approval_pb2, audit_pb2, key_pb2, riskgate_pb2, types_pb2
 
 from tests.support.agent_system import Person, System, approval_of, open_system
 from tests.support.rpcs import MARK, Answer, Rpc, call, call_all, every_rpc, spoilt, truncated
@@ -55,6 +55,10 @@ def valid_requests() -> dict[str, list[Message]]:
     spec = output_pb2.OutputSpec(thread_id="t1", run_id="r1", tool_call_id="c1", tool_name="echo")
     said = {"request_id": "request-1", "thread_id": "t1", "text": "hola", "language": "es"}
     asked = {"thread_id": "t1", "run_id": "r1"}
+    wanted = audit_pb2.EntryFilter(
+        log="riskgate", kind="decision", subject="ana", tool="echo", decision=types_pb2.DECISION_ALLOW, **asked
+    )
+    wanted.start_time.FromSeconds(1_700_000_000)
     return {
         "ChatService/SendMessage": [chat_pb2.SendMessageRequest(**said)],
         "ChatService/StreamMessage": [chat_pb2.StreamMessageRequest(**said | {"request_id": "request-2"})],
@@ -97,6 +101,28 @@ def valid_requests() -> dict[str, list[Message]]:
         ],
         "ApprovalService/Reject": [approval_pb2.RejectRequest(approval_id="ap_none", reason="no", thread_id="t1")],
         "KeyService/ListKeys": [key_pb2.ListKeysRequest()],
+        "AuditService/ListLogs": [audit_pb2.ListLogsRequest()],
+        "AuditService/ListEntries": [
+            audit_pb2.ListEntriesRequest(filter=wanted, include_values=True, page_size=5, page_token="WzEsInIiLDFd")
+        ],
+        "AuditService/TailEntries": [
+            audit_pb2.TailEntriesRequest(
+                filter=audit_pb2.EntryFilter(kind="decision"),
+                positions=[audit_pb2.LogPosition(log="riskgate", next_index=1)],
+            )
+        ],
+        "AuditService/GetCheckpoint": [audit_pb2.GetCheckpointRequest(log="riskgate", size=1)],
+        "AuditService/GetInclusionProof": [
+            audit_pb2.GetInclusionProofRequest(log="riskgate", index=1, tree_size=2)
+        ],
+        "AuditService/GetConsistencyProof": [
+            audit_pb2.GetConsistencyProofRequest(log="riskgate", first_size=1, second_size=2)
+        ],
+        "AuditService/EraseValues": [
+            audit_pb2.EraseValuesRequest(
+                filter=wanted, reason="they asked", entries=[audit_pb2.EntryReference(log="riskgate", index=1)]
+            )
+        ],
     }
 
 

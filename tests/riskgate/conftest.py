@@ -19,6 +19,7 @@ from grpc_status import rpc_status
 from phylactery.riskgate.v1 import (
     approval_pb2,
     approval_pb2_grpc,
+    audit_pb2_grpc,
     key_pb2,
     key_pb2_grpc,
     riskgate_pb2,
@@ -45,6 +46,9 @@ PEOPLE: dict[str, dict[str, Any]] = {
     "dora": {"tenant": "acme", "roles": ["approver"]},
     "zoe": {"tenant": "zeta", "roles": ["caller", "approver"]},
     "agent": {"tenant": "*", "roles": ["delegate"]},
+    "aldo": {"tenant": "acme", "roles": ["auditor"]},
+    "zora": {"tenant": "zeta", "roles": ["auditor", "operator"]},
+    "olga": {"tenant": "acme", "roles": ["operator"]},
 }
 EXTRA_TOOLS = [
     {
@@ -114,6 +118,7 @@ class Person:
         self.decisions = riskgate_pb2_grpc.RiskGateServiceStub(channel)
         self.approvals = approval_pb2_grpc.ApprovalServiceStub(channel)
         self.keys = key_pb2_grpc.KeyServiceStub(channel)
+        self.audit = audit_pb2_grpc.AuditServiceStub(channel)
 
     async def evaluate(
         self,

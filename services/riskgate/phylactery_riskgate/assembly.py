@@ -8,6 +8,8 @@ import contextlib
 from phylactery.riskgate.v1 import (
     approval_pb2,
     approval_pb2_grpc,
+    audit_pb2,
+    audit_pb2_grpc,
     key_pb2,
     key_pb2_grpc,
     riskgate_pb2,
@@ -27,6 +29,7 @@ from phylactery_riskgate.live import LiveBundle
 from phylactery_riskgate.live_keys import LiveKeys
 from phylactery_riskgate.service import RiskGate
 from phylactery_riskgate.servicers.approvals import ApprovalServicer
+from phylactery_riskgate.servicers.audit import AuditServicer
 from phylactery_riskgate.servicers.decisions import RiskGateServicer
 from phylactery_riskgate.servicers.keys import KeyServicer
 from phylactery_riskgate.settings import RiskGateSettings
@@ -63,6 +66,7 @@ async def build(settings: RiskGateSettings, *, clock: Clock | None = None) -> Se
 def assemble(riskgate: RiskGate, database: Database, settings: RiskGateSettings) -> Service:
     """Answers the service over a RiskGate that is open."""
     decisions, answers, keys = RiskGateServicer(riskgate), ApprovalServicer(riskgate), KeyServicer(riskgate)
+    audit = AuditServicer(riskgate.auditing)
     signing: list[asyncio.Task[None]] = []
 
     async def begin() -> None:
@@ -90,12 +94,17 @@ def assemble(riskgate: RiskGate, database: Database, settings: RiskGateSettings)
                 lambda server: approval_pb2_grpc.add_ApprovalServiceServicer_to_server(answers, server),
             ),
             Registration(
+                audit_pb2.DESCRIPTOR.services_by_name["AuditService"].full_name,
+                lambda server: audit_pb2_grpc.add_AuditServiceServicer_to_server(audit, server),
+            ),
+            Registration(
                 key_pb2.DESCRIPTOR.services_by_name["KeyService"].full_name,
                 lambda server: key_pb2_grpc.add_KeyServiceServicer_to_server(keys, server),
             ),
         ],
         healthy=database.probe,
         on_start=[begin],
+        on_drain=[riskgate.auditing.tails.end],
         on_stop=[end],
     )
 
@@ -108,8 +117,9 @@ async def _sign_in_time(riskgate: RiskGate, seconds: float) -> None:
 
 
 async def _try_to_sign(riskgate: RiskGate) -> None:
-    """Signs the head; where the store refuses, the next head covers these entries too."""
+    """Signs the head, and works out what proofs read; where the store refuses, the next time covers these entries."""
     try:
         await riskgate.sign_head()
+        await riskgate.auditing.keep_subtrees()
     except DomainError as error:
         _log.warning("the audit head was not signed", reason=error.reason)

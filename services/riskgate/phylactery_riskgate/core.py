@@ -33,7 +33,7 @@ from phylactery_riskgate.usage import Counting
 
 T = TypeVar("T")
 
-ARGUMENTS, PLAN_STEP, WORDS = "/arguments", "/plan_step", "/reason"
+ARGUMENTS, RAW_ARGUMENTS, PLAN_STEP, WORDS = "/arguments", "/raw_arguments", "/plan_step", "/reason"
 """Where the values of a record stand: each a JSON Pointer, or the beginning of one."""
 
 _SMALL_CHARACTERS = 16 * 1024

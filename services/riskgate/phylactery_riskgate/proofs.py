@@ -9,6 +9,7 @@ from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.merkle import Frontier, Span, consistency_path, inclusion_path, root_of, whole_subtrees
 from phylactery_riskgate.store import audit_tree as rows
+from phylactery_riskgate.store.audit import find_head
 from phylactery_riskgate.store.audit_tree import TIER_BITS, TIERS
 
 _WIDTH = 1 << TIER_BITS
@@ -35,17 +36,17 @@ class Tree:
         """Answers the tree head of the first so many entries. Raises DataLoss where leaves are missing."""
         return self._head((0, size))
 
-    def behind(self, size: int) -> tuple[int, dict[int, bytes]] | None:
+    def behind(self) -> tuple[int, dict[int, bytes]] | None:
         """Answers a tier and heads of it that are not kept yet, the lowest first, at most 64; None when none is."""
+        head = find_head(self._connection, self._log)
+        size = 0 if head is None else head.frontier.size
         known = rows.kept(self._connection, self._log)
         for tier in range(1, TIERS + 1):
             there = known[tier - 1] if tier > 1 else size
             first, end = known[tier], min(there // _WIDTH, known[tier] + _AT_ONCE)
             if first < end:
                 below = self._hashes(tier - 1, first * _WIDTH, end * _WIDTH)
-                return tier, {
-                    first + at: root_of(below[at * _WIDTH : (at + 1) * _WIDTH]) for at in range(end - first)
-                }
+                return tier, {first + at: root_of(below[at * _WIDTH : (at + 1) * _WIDTH]) for at in range(end - first)}
         return None
 
     def _head(self, span: Span) -> bytes:
@@ -63,9 +64,7 @@ class Tree:
         known = rows.hashes(self._connection, self._log, tier, first, end)
         missing = [at for at in range(first, end) if at not in known]
         if missing and tier == 0:
-            raise DataLoss(
-                "INTERNAL", f"entry {missing[0]} of the log '{self._log}' is missing; verify an export, restore a backup"
-            )
+            raise DataLoss("INTERNAL", f"entry {missing[0]} of the log '{self._log}' is missing: restore a backup")
         for at in missing:
             known[at] = root_of(self._hashes(tier - 1, at * _WIDTH, (at + 1) * _WIDTH))
         return [known[at] for at in range(first, end)]

@@ -8,6 +8,7 @@ from phylactery_chassis.identity import Principal
 
 from phylactery_riskgate.answers import Answers
 from phylactery_riskgate.audit import AuditLog
+from phylactery_riskgate.auditing import Auditing
 from phylactery_riskgate.core import ApprovalSeen, Core
 from phylactery_riskgate.evaluation import Evaluated, Evaluation
 from phylactery_riskgate.live import LiveBundle
@@ -49,6 +50,7 @@ class RiskGate:
         self._evaluation = Evaluation(self._core)
         self._redemptions = Redemptions(self._core)
         self._answers = Answers(self._core)
+        self.auditing = Auditing(self._core)
 
     async def open(self) -> None:
         """Opens the audit log. Raises audit.LogError when keys and database do not belong together."""

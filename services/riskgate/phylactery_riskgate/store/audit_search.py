@@ -122,6 +122,14 @@ def find_checkpoint(connection: Connection, log: str, size: int) -> str:
     return "" if note is None else raw_bytes(note).decode(errors="replace")
 
 
+def newest_checkpoint(connection: Connection, log: str) -> str:
+    """Answers the head signed over the most entries, empty where none was."""
+    columns = audit_checkpoints.c
+    query = sa.select(columns.note).where(columns.log == log).order_by(columns.size.desc()).limit(1)
+    note = connection.execute(query).scalar()
+    return "" if note is None else raw_bytes(note).decode(errors="replace")
+
+
 def _found(row: Row[tuple[object, ...]]) -> FoundEntry:
     entry = StoredEntry(row.position, raw_bytes(row.leaf), raw_bytes(row.record))
     return FoundEntry(row.log, row.time_us, row.kind, entry)

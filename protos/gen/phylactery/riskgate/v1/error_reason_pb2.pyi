@@ -104,6 +104,18 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """INTERNAL: a fault of ours, with an id to look for in the log and nothing else:
     {"reason":"ERROR_REASON_INTERNAL","domain":"riskgate.phylactery","metadata":{"error_id":"…"}}
     """
+    ERROR_REASON_AUDIT_NOT_FOUND: _ErrorReason.ValueType  # 23
+    """NOT_FOUND: no such audit log, signed head, or entry of this tenant:
+    {"reason":"ERROR_REASON_AUDIT_NOT_FOUND","domain":"riskgate.phylactery","metadata":{"log":"riskgate"}}
+    """
+    ERROR_REASON_AUDIT_OUT_OF_RANGE: _ErrorReason.ValueType  # 24
+    """OUT_OF_RANGE: the log is not that large; size says how large it is:
+    {"reason":"ERROR_REASON_AUDIT_OUT_OF_RANGE","domain":"riskgate.phylactery","metadata":{"size":"12"}}
+    """
+    ERROR_REASON_TOO_MANY_TAILS: _ErrorReason.ValueType  # 25
+    """RESOURCE_EXHAUSTED: this process serves as many tails of the log as it can:
+    {"reason":"ERROR_REASON_TOO_MANY_TAILS","domain":"riskgate.phylactery","metadata":{"limit":"64"}}
+    """
     ERROR_REASON_BUDGET_EXCEEDED: _ErrorReason.ValueType  # 36
     """FAILED_PRECONDITION: a budget of the bundle has no room left for the call; nothing was redeemed:
     {"reason":"ERROR_REASON_BUDGET_EXCEEDED","domain":"riskgate.phylactery","metadata":{"factor":"budget","budget":"daily"}}
@@ -193,6 +205,18 @@ ERROR_REASON_TOO_MANY_PENDING: ErrorReason.ValueType  # 19
 ERROR_REASON_INTERNAL: ErrorReason.ValueType  # 20
 """INTERNAL: a fault of ours, with an id to look for in the log and nothing else:
 {"reason":"ERROR_REASON_INTERNAL","domain":"riskgate.phylactery","metadata":{"error_id":"…"}}
+"""
+ERROR_REASON_AUDIT_NOT_FOUND: ErrorReason.ValueType  # 23
+"""NOT_FOUND: no such audit log, signed head, or entry of this tenant:
+{"reason":"ERROR_REASON_AUDIT_NOT_FOUND","domain":"riskgate.phylactery","metadata":{"log":"riskgate"}}
+"""
+ERROR_REASON_AUDIT_OUT_OF_RANGE: ErrorReason.ValueType  # 24
+"""OUT_OF_RANGE: the log is not that large; size says how large it is:
+{"reason":"ERROR_REASON_AUDIT_OUT_OF_RANGE","domain":"riskgate.phylactery","metadata":{"size":"12"}}
+"""
+ERROR_REASON_TOO_MANY_TAILS: ErrorReason.ValueType  # 25
+"""RESOURCE_EXHAUSTED: this process serves as many tails of the log as it can:
+{"reason":"ERROR_REASON_TOO_MANY_TAILS","domain":"riskgate.phylactery","metadata":{"limit":"64"}}
 """
 ERROR_REASON_BUDGET_EXCEEDED: ErrorReason.ValueType  # 36
 """FAILED_PRECONDITION: a budget of the bundle has no room left for the call; nothing was redeemed:

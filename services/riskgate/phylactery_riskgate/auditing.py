@@ -1,0 +1,263 @@
+"""What auditors ask: entries of their tenant, signed heads, proofs. Nothing here changes a record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from phylactery_chassis.errors import NotFound, OutOfRange
+from phylactery_chassis.identity import Principal, Role
+from phylactery_chassis.paging import decode_token, encode_token
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import IntegrityError
+
+from phylactery_riskgate.checkpoint import Checkpoint, Verifier, sign_note
+from phylactery_riskgate.core import Core
+from phylactery_riskgate.entry_filter import EntryFilter, ReadEntry
+from phylactery_riskgate.entry_values import ShownValue, shown_values
+from phylactery_riskgate.erasure import Erasure
+from phylactery_riskgate.merkle import Frontier
+from phylactery_riskgate.proofs import Tree
+from phylactery_riskgate.requests.audit import (
+    DEFAULT_PAGE,
+    CheckpointInput,
+    ConsistencyInput,
+    InclusionInput,
+    ListEntriesInput,
+)
+from phylactery_riskgate.store import audit as log_rows
+from phylactery_riskgate.store import audit_search as rows
+from phylactery_riskgate.store import audit_tree
+from phylactery_riskgate.store.audit import Place
+from phylactery_riskgate.tails import Tails
+
+_SCAN = 20_000
+"""Entries one page looks through: some 100 ms, then the caller gets what was found and asks for more."""
+_PAGE_BYTES = 3 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class LogView:
+    """One log, and the keys whose signatures on its heads count."""
+
+    size: rows.LogSize
+    vkeys: tuple[str, ...]
+    own: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SeenEntry:
+    """An entry as its auditor sees it."""
+
+    entry: ReadEntry
+    values: tuple[ShownValue, ...] = ()
+    erased: bool = False
+
+    @property
+    def bytes(self) -> int:
+        """Answers about how long it is in a message."""
+        return len(self.entry.found.stored.record) + sum(len(value.value_json) for value in self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class SignedHead:
+    """A signed head of a log."""
+
+    log: str
+    size: int
+    root: bytes
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A proof: what it is about, its hashes, and the signed heads at its sizes, empty where none was signed."""
+
+    log: str
+    first: int
+    size: int
+    hashes: tuple[bytes, ...]
+    leaf: bytes = b""
+    first_note: str = ""
+    note: str = ""
+
+
+class Auditing:
+    """The use cases of AuditService. ``tails`` follows the logs, ``erasure`` erases values."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self.tails = Tails(core, self._seen)
+        self.erasure = Erasure(core)
+
+    async def logs(self, who: Principal) -> list[LogView]:
+        """Answers every log."""
+        who.require(Role.AUDITOR)
+        ring = self._core.keys.ring
+        sizes = await self._core.database.read(rows.log_sizes)
+        return [
+            LogView(
+                log,
+                tuple(Verifier(log.name, key.raw).text for key in ring.public if key.raw in ring.verifying.values()),
+                log.name == self._core.audit.name,
+            )
+            for log in sizes
+        ]
+
+    async def list_page(self, who: Principal, asked: ListEntriesInput) -> tuple[list[SeenEntry], str]:
+        """Answers a page of the tenant's entries and the next page's token. Raises InvalidArgument for a bad token."""
+        who.require(Role.AUDITOR)
+        after: rows.Position | None = None
+        if asked.page_token:
+            time_us, log, index = decode_token(asked.page_token, int, str, int)
+            after = int(time_us), str(log), int(index)
+        return await self._core.database.read(lambda connection: self._page(connection, who, asked, after))
+
+    async def checkpoint(self, who: Principal, asked: CheckpointInput) -> SignedHead:
+        """Answers a signed head; the current one is signed now if it was not. Raises NotFound AUDIT_NOT_FOUND."""
+        who.require(Role.AUDITOR)
+        log = asked.log or self._core.audit.name
+        if asked.size == 0:
+            return await self._current(log)
+        note = await self._core.database.read(lambda connection: rows.find_checkpoint(connection, log, asked.size))
+        if not note:
+            raise _not_found(f"no head of the log '{log}' was signed at size {asked.size}", log)
+        return _read_note(note)
+
+    async def inclusion(self, who: Principal, asked: InclusionInput) -> Proof:
+        """Proves that one of the tenant's entries stands in a log.
+
+        Raises NotFound AUDIT_NOT_FOUND for an entry of another tenant as for none, and OutOfRange.
+        """
+        who.require(Role.AUDITOR)
+        place = Place(asked.log or self._core.audit.name, asked.index)
+        size = asked.tree_size or (await self._current(place.log)).size
+        await self._keep_subtrees(place.log)
+
+        def prove(connection: Connection) -> Proof:
+            _check_size(connection, place.log, size)
+            if rows.find_entry(connection, who.tenant, place) is None:
+                raise _not_found(f"the log '{place.log}' has no entry {place.index} of this tenant", place.log)
+            if place.index >= size:
+                raise _out_of_range(f"entry {place.index} is not in the first {size}; ask for a larger tree", size)
+            leaf, path = Tree(connection, place.log).inclusion(place.index, size)
+            note = rows.find_checkpoint(connection, place.log, size)
+            return Proof(place.log, place.index, size, tuple(path), leaf, note=note)
+
+        return await self._core.database.read(prove)
+
+    async def consistency(self, who: Principal, asked: ConsistencyInput) -> Proof:
+        """Proves that a log of one size is the beginning of the log of another. Raises NotFound and OutOfRange."""
+        who.require(Role.AUDITOR)
+        log, first = asked.log or self._core.audit.name, asked.first_size
+        second = asked.second_size or (await self._current(log)).size
+        await self._keep_subtrees(log)
+
+        def prove(connection: Connection) -> Proof:
+            size = _check_size(connection, log, second)
+            if first > second:
+                raise _out_of_range(f"first_size {first} is beyond second_size {second}", size)
+            path = Tree(connection, log).consistency(first, second)
+            notes = [rows.find_checkpoint(connection, log, at) for at in (first, second)]
+            return Proof(log, first, second, tuple(path), first_note=notes[0], note=notes[1])
+
+        return await self._core.database.read(prove)
+
+    async def keep_subtrees(self) -> None:
+        """Works out for every log what proofs read, so that the next one finds it."""
+        for log in await self._core.database.read(rows.log_sizes):
+            await self._keep_subtrees(log.name)
+
+    async def _keep_subtrees(self, log: str) -> None:
+        """Works out what proofs over a log read and nobody worked out yet, a little at a time."""
+        while behind := await self._core.database.read(lambda connection: Tree(connection, log).behind()):
+            tier, heads = behind
+            try:
+                await self._core.database.write(partial(audit_tree.keep, log=log, tier=tier, heads=heads))
+            except IntegrityError:
+                return  # another process is working out the same
+
+    def _page(
+        self, connection: Connection, who: Principal, asked: ListEntriesInput, after: rows.Position | None
+    ) -> tuple[list[SeenEntry], str]:
+        wanted = EntryFilter(who.tenant, asked.filter)
+        page: list[SeenEntry] = []
+        room, seen = _PAGE_BYTES, 0
+        last: rows.FoundEntry | None = None
+        found = rows.scan(
+            connection, who.tenant, wanted.bounds, after=after, oldest_first=asked.oldest_first, limit=_SCAN
+        )
+        for last in found:
+            seen += 1
+            entry = wanted.read(last)
+            if entry is None:
+                continue
+            page.append(self._seen(connection, entry, values=asked.include_values))
+            room -= page[-1].bytes
+            if len(page) == (asked.page_size or DEFAULT_PAGE) or room <= 0:
+                return page, encode_token(*last.position)
+        return page, encode_token(*last.position) if last is not None and seen == _SCAN else ""
+
+    def _seen(self, connection: Connection, entry: ReadEntry, *, values: bool) -> SeenEntry:
+        """Answers an entry as its auditor sees it, with its values if they are wanted."""
+        if not entry.record.get("values"):
+            return SeenEntry(entry)
+        tenant, place = str(entry.record.get("tenant")), entry.found.place
+        if not rows.with_values(connection, tenant, {place: entry.found}):
+            return SeenEntry(entry, erased=True)
+        opened = self._core.audit.salted_values(connection, tenant, place) if values else None
+        if opened is None:
+            return SeenEntry(entry)
+        return SeenEntry(entry, tuple(shown_values(entry.record, opened, self._core.engine.bundle.tools)))
+
+    async def _current(self, log: str) -> SignedHead:
+        """Answers the current head of a log, signed; one whose process has ended is signed here too."""
+        note = await self._core.database.read(lambda connection: _signed_current(connection, log))
+        if not note:
+            now_us = self._core.clock.now_us()
+            if log == self._core.audit.name:
+                await self._core.write(lambda connection: self._core.audit.sign_head(connection, now_us))
+            else:
+                await self._core.write(lambda connection: self._sign_for(connection, log, now_us))
+            note = await self._core.database.read(lambda connection: rows.newest_checkpoint(connection, log))
+        return _read_note(note or self._note(log, Frontier()))
+
+    def _sign_for(self, connection: Connection, log: str, now_us: int) -> None:
+        """Signs the head of a log that another process writes, or wrote."""
+        head = log_rows.find_head(connection, log, lock=True)
+        if head is not None and head.frontier.size > head.signed_size:
+            log_rows.add_checkpoint(connection, log, head.frontier.size, self._note(log, head.frontier), now_us)
+
+    def _note(self, log: str, frontier: Frontier) -> str:
+        return sign_note(Checkpoint(log, frontier.size, frontier.root()).text, log, self._core.keys.ring.signer)
+
+
+def _signed_current(connection: Connection, log: str) -> str:
+    """Answers the note of the current head, empty where it was not signed. Raises NotFound where there is no log."""
+    head = log_rows.find_head(connection, log)
+    if head is None:
+        raise _not_found(f"there is no log '{log}'", log)
+    return rows.find_checkpoint(connection, log, head.frontier.size)
+
+
+def _read_note(note: str) -> SignedHead:
+    head = Checkpoint.parse(note.partition("\n\n")[0] + "\n")
+    return SignedHead(head.origin, head.size, head.root, note)
+
+
+def _check_size(connection: Connection, log: str, size: int) -> int:
+    """Answers how large a log is. Raises NotFound where there is none, OutOfRange where it is smaller than asked."""
+    head = log_rows.find_head(connection, log)
+    if head is None:
+        raise _not_found(f"there is no log '{log}'", log)
+    if not 0 < size <= head.frontier.size:
+        raise _out_of_range(f"the log '{log}' has {head.frontier.size} entries, not {size}", head.frontier.size)
+    return head.frontier.size
+
+
+def _not_found(message: str, log: str) -> NotFound:
+    return NotFound("AUDIT_NOT_FOUND", message, metadata={"log": log})
+
+
+def _out_of_range(message: str, size: int) -> OutOfRange:
+    return OutOfRange("AUDIT_OUT_OF_RANGE", message, metadata={"size": str(size)})

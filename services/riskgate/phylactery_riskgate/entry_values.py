@@ -1,0 +1,55 @@
+"""The values beside an entry, as somebody may see them: sensitive ones never, and each with its salt."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from phylactery_riskgate.core import ARGUMENTS, RAW_ARGUMENTS
+from phylactery_riskgate.domain.model import CatalogTool
+
+SENSITIVE = "sensitive"
+"""The name in a record under which it says which of its values the catalog of its day called sensitive."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownValue:
+    """One value with the salt of its commitment; both are empty where it is withheld."""
+
+    path: str
+    value_json: str
+    salt: bytes
+    withheld: bool
+
+
+def shown_values(
+    record: Mapping[str, Any], opened: Mapping[str, tuple[bytes, Any]], tools: Mapping[str, CatalogTool]
+) -> list[ShownValue]:
+    """Answers the values of an entry that were opened, as they may be shown.
+
+    An argument is withheld where the catalog of its day or of today calls any part of it sensitive, and where neither
+    knows the tool. Arguments that were never bound were judged by no catalog, so they are withheld too.
+    """
+    hidden = sensitive_values(tools.get(str(record.get("tool"))))
+    told = record.get(SENSITIVE)
+    known = hidden is not None or isinstance(told, list)
+    concealed = {*(hidden or ()), *(told if isinstance(told, list) else ())}
+    shown = []
+    for path, (salt, value) in sorted(opened.items()):
+        argument = path.startswith(ARGUMENTS + "/")
+        if path == RAW_ARGUMENTS or (argument and (not known or path in concealed)):
+            shown.append(ShownValue(path, "", b"", withheld=True))
+        else:
+            text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+            shown.append(ShownValue(path, text, salt, withheld=False))
+    return shown
+
+
+def sensitive_values(tool: CatalogTool | None) -> list[str] | None:
+    """Answers where the values lie that hold anything sensitive for this tool, None where no catalog knows it."""
+    if tool is None:
+        return None
+    names = {pointer.split("/")[1] for pointer in tool.sensitive if pointer.startswith("/")}
+    return sorted(ARGUMENTS + "/" + name for name in names)
