@@ -34,7 +34,7 @@ class LimitsEntry(_Strict):
 
     calls: _Count = MAX_COUNTED
     amount: Annotated[int | float, Field(ge=0)] | None = None
-    recipients: _Count | None = None
+    recipients: _Count = MAX_COUNTED
 
 
 class BudgetEntry(_Strict):
@@ -110,11 +110,11 @@ def _budget(document: Document, place: Place, entry: BudgetEntry) -> Budget:
 
 def _check_declared(document: Document, place: Place, budget: Budget, tool: CatalogTool) -> None:
     """A limit that a tool cannot be measured by would let every call of that tool through."""
-    for name, limit, declared in (
-        ("amount", budget.amount, tool.amount),
-        ("recipients", budget.recipients, tool.recipients),
+    for name, limited, declared in (
+        ("amount", budget.amount is not None, tool.amount),
+        ("recipients", budget.recipients < MAX_COUNTED, tool.recipients),
     ):
-        if limit is not None and not declared:
+        if limited and not declared:
             raise document.error(
                 (*place, name),
                 f"the budget {budget.name} limits {name}, and its tool {tool.name} declares none in tools.yaml",

@@ -153,7 +153,7 @@ class Budget:
     window_seconds: int
     calls: int
     amount: int | None
-    recipients: int | None
+    recipients: int
 
 
 @dataclass(frozen=True, slots=True)
