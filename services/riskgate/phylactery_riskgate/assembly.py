@@ -10,6 +10,8 @@ from phylactery.riskgate.v1 import (
     approval_pb2_grpc,
     audit_pb2,
     audit_pb2_grpc,
+    inspection_pb2,
+    inspection_pb2_grpc,
     key_pb2,
     key_pb2_grpc,
     riskgate_pb2,
@@ -31,6 +33,7 @@ from phylactery_riskgate.service import RiskGate
 from phylactery_riskgate.servicers.approvals import ApprovalServicer
 from phylactery_riskgate.servicers.audit import AuditServicer
 from phylactery_riskgate.servicers.decisions import RiskGateServicer
+from phylactery_riskgate.servicers.inspection import InspectionServicer
 from phylactery_riskgate.servicers.keys import KeyServicer
 from phylactery_riskgate.settings import RiskGateSettings
 
@@ -67,6 +70,7 @@ def assemble(riskgate: RiskGate, database: Database, settings: RiskGateSettings)
     """Answers the service over a RiskGate that is open."""
     decisions, answers, keys = RiskGateServicer(riskgate), ApprovalServicer(riskgate), KeyServicer(riskgate)
     audit = AuditServicer(riskgate.auditing)
+    inspection = InspectionServicer(riskgate.inspecting)
     signing: list[asyncio.Task[None]] = []
 
     async def begin() -> None:
@@ -96,6 +100,10 @@ def assemble(riskgate: RiskGate, database: Database, settings: RiskGateSettings)
             Registration(
                 audit_pb2.DESCRIPTOR.services_by_name["AuditService"].full_name,
                 lambda server: audit_pb2_grpc.add_AuditServiceServicer_to_server(audit, server),
+            ),
+            Registration(
+                inspection_pb2.DESCRIPTOR.services_by_name["InspectionService"].full_name,
+                lambda server: inspection_pb2_grpc.add_InspectionServiceServicer_to_server(inspection, server),
             ),
             Registration(
                 key_pb2.DESCRIPTOR.services_by_name["KeyService"].full_name,

@@ -11,6 +11,7 @@ from phylactery_riskgate.audit import AuditLog
 from phylactery_riskgate.auditing import Auditing
 from phylactery_riskgate.core import ApprovalSeen, Core
 from phylactery_riskgate.evaluation import Evaluated, Evaluation
+from phylactery_riskgate.inspecting import Inspecting
 from phylactery_riskgate.live import LiveBundle
 from phylactery_riskgate.live_keys import LiveKeys
 from phylactery_riskgate.redemption import Redeemed, Redemptions
@@ -51,6 +52,7 @@ class RiskGate:
         self._redemptions = Redemptions(self._core)
         self._answers = Answers(self._core)
         self.auditing = Auditing(self._core)
+        self.inspecting = Inspecting()
 
     async def open(self) -> None:
         """Opens the audit log. Raises audit.LogError when keys and database do not belong together."""
