@@ -118,10 +118,19 @@ def assemble(riskgate: RiskGate, database: Database, settings: RiskGateSettings)
 
 
 async def _sign_in_time(riskgate: RiskGate, seconds: float) -> None:
-    """Signs the head again and again, so that no entry stays uncovered for long."""
+    """Signs the head again and again, so that no entry stays uncovered for long, and drops old counts of budgets."""
     while True:
         await asyncio.sleep(seconds)
         await _try_to_sign(riskgate)
+        await _try_to_prune(riskgate)
+
+
+async def _try_to_prune(riskgate: RiskGate) -> None:
+    """Drops old counts; where the store refuses, the next time drops them too."""
+    try:
+        await riskgate.prune_usage()
+    except DomainError as error:
+        _log.warning("old counts of budgets were not dropped", reason=error.reason)
 
 
 async def _try_to_sign(riskgate: RiskGate) -> None:

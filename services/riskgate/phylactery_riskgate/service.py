@@ -104,3 +104,8 @@ class RiskGate:
         """Signs the audit log's head if it has grown; says whether it did."""
         now_us = self._core.clock.now_us()
         return await self._core.write(lambda connection: self._audit.sign_head(connection, now_us))
+
+    async def prune_usage(self) -> int:
+        """Drops what budgets counted in windows that are long over; says how much."""
+        now_us = self._core.clock.now_us()
+        return await self._core.write(lambda connection: self._core.usage.prune(connection, now_us))
