@@ -15,6 +15,8 @@ import cedarpy
 from phylactery_riskgate.domain.approval_syntax import CLASS
 from phylactery_riskgate.domain.fact_types import EntityOf, FactType, Kind, RecordOf, Scalar, SetOf
 from phylactery_riskgate.domain.facts import NO_TOOL, context_type
+from phylactery_riskgate.domain.inspected import FINDING
+from phylactery_riskgate.domain.inspection import FindingKind
 from phylactery_riskgate.domain.model import ApprovalClass, CatalogTool
 
 SENTINEL = NO_TOOL.name
@@ -55,7 +57,8 @@ def build_schema(
     actions[SENTINEL] = _action(groups, context_type(NO_TOOL))
     for name, tool in tools.items():
         actions[name] = _action(sorted(action_groups(tool)), context_type(tool))
-    entity_types = {CLASS: {"enum": [one.name for one in classes]}, **_entity_types(levels)}
+    enumerated = {CLASS: [one.name for one in classes], FINDING: [str(kind) for kind in FindingKind]}
+    entity_types = {**{name: {"enum": ids} for name, ids in enumerated.items()}, **_entity_types(levels)}
     return cedarpy.Schema.from_json_str(json.dumps({"": {"entityTypes": entity_types, "actions": actions}}))
 
 

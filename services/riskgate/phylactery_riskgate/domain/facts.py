@@ -24,6 +24,7 @@ from phylactery_riskgate.domain.fact_types import (
     SetOf,
     to_cedar,
 )
+from phylactery_riskgate.domain.inspected import inspection_type, inspection_value
 from phylactery_riskgate.domain.model import BoundCall, CatalogTool, Json
 from phylactery_riskgate.domain.pointers import pointer
 from phylactery_riskgate.domain.usage import usage_type
@@ -62,11 +63,17 @@ def _usage(tool: CatalogTool) -> Fact:
     return Fact(usage_type(tool.budgets), None)
 
 
+def _inspection(tool: CatalogTool) -> Fact:
+    """What inspection finds in the arguments."""
+    return Fact(inspection_type(tool), lambda bound, mentions: inspection_value(tool, bound, mentions))
+
+
 FAMILIES: dict[str, Callable[[CatalogTool], Fact]] = {
     "args": _arguments,
     "derived": _derived,
     "nulls": _nulls,
     "usage": _usage,
+    "inspection": _inspection,
 }
 
 NO_TOOL = CatalogTool(

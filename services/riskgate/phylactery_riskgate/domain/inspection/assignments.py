@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from phylactery_riskgate.domain.inspection.candidates import Candidate, Sight, text_of
 from phylactery_riskgate.domain.inspection.expressions import Match, expression
 from phylactery_riskgate.domain.inspection.kinds import Confidence, FindingKind
+from phylactery_riskgate.domain.inspection.text import readings
 
 _LOGIN_WORDS = (
     r"pass[ _-]?word|passwd|pass[ _-]?phrase|passcode|pwd|contrasen(?:y?a|as)|\bclaves?|_clave|senhas?|"
@@ -79,6 +80,11 @@ def assignments(sight: Sight) -> Iterator[Candidate]:
     if _ANY_WORD.search(data) is not None:
         for found in _ASSIGNED.finditer(data):
             yield from _assigned(data, found)
+
+
+def names_secret(name: str) -> bool:
+    """Says whether a name says of what it stands for that it is secret."""
+    return any(_ANY_WORD.search(reading.data) is not None for reading in readings(name))
 
 
 def _judged_url(value: bytes) -> Confidence | None:
