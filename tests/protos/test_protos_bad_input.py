@@ -100,6 +100,12 @@ def valid_requests() -> dict[str, list[Message]]:
             approval_pb2.ApproveRequest(approval_id="ap_none", args_hash=HASH, code="ABC123", thread_id="t1")
         ],
         "ApprovalService/Reject": [approval_pb2.RejectRequest(approval_id="ap_none", reason="no", thread_id="t1")],
+        "ApprovalService/Cancel": [approval_pb2.CancelRequest(approval_id="ap_none", reason="no", thread_id="t1")],
+        "ApprovalService/WatchApprovals": [
+            approval_pb2.WatchApprovalsRequest(
+                state=types_pb2.APPROVAL_STATE_PENDING, thread_id="t1", approval_id="ap_none", snapshot=True
+            )
+        ],
         "KeyService/ListKeys": [key_pb2.ListKeysRequest()],
         "AuditService/ListLogs": [audit_pb2.ListLogsRequest()],
         "AuditService/ListEntries": [
@@ -137,6 +143,7 @@ UNKNOWN = {
     "ApprovalService/GetApproval": "APPROVAL_NOT_FOUND",
     "ApprovalService/Approve": "APPROVAL_NOT_FOUND",
     "ApprovalService/Reject": "APPROVAL_NOT_FOUND",
+    "ApprovalService/Cancel": "APPROVAL_NOT_FOUND",
 }
 
 
@@ -275,7 +282,7 @@ async def test_an_id_that_names_nothing_is_not_found(swept: Swept, name: str, re
     assert (answer.code, answer.reason) == (Code.NOT_FOUND, f"ERROR_REASON_{reason}"), answer
 
 
-@pytest.mark.parametrize("name", ["ApprovalService/GetApproval", "ApprovalService/Approve", "ApprovalService/Reject"])
+@pytest.mark.parametrize("name", [f"ApprovalService/{name}" for name in ("GetApproval", "Approve", "Reject", "Cancel")])
 async def test_somebody_elses_id_is_not_found_as_one_that_never_was(swept: Swept, name: str):
     approval_id, _ = approval_of(await swept.ana.say("escribe «hola» en notas.txt"))
     request = valid_requests()[name][0]

@@ -263,14 +263,15 @@ async def test_a_storm_of_approvals_is_refused_and_room_comes_back_with_an_answe
 ):
     gate = await make_gate(bundle=bundle_with(**{f"max_pending_per_{per}": 2}))
     ana = gate.person("ana")
+    other = '{"path":"other.txt","content":"x"}'
     first = (await ana.evaluate(call(call_id="c0"))).approval
     await ana.evaluate(call(call_id="c1"))
-    refusal = await refused(ana.evaluate(call(call_id="c2")))
+    refusal = await refused(ana.evaluate(call(arguments=other, call_id="c2")))
     assert (refusal.code, refusal.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "TOO_MANY_PENDING")
     assert refusal.metadata == {"limit": "2", "per": per}
     assert gate.count("decisions") == 2
     await ana.reject(first.id)
-    assert (await ana.evaluate(call(call_id="c2"))).approval.id
+    assert (await ana.evaluate(call(arguments=other, call_id="c2"))).approval.id
     gate.clock.advance(601)
     assert (await ana.evaluate(call(call_id="c3"))).approval.id
 

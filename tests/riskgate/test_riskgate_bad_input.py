@@ -54,6 +54,8 @@ BAD = [
     ("Reject", {}, {"approval_id"}),
     ("Reject", {"approval_id": "ap_1", "reason": "x" * 501}, {"reason"}),
     ("Reject", {"approval_id": "ap_1", "reason": "a\x00"}, {"reason"}),
+    ("Cancel", {}, {"approval_id"}),
+    ("Cancel", {"approval_id": "ap_1", "reason": "x" * 501}, {"reason"}),
 ]
 
 

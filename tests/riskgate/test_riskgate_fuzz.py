@@ -36,6 +36,7 @@ def requests() -> dict[str, Message]:
             approval_id="ap_1", args_hash=HASH, code="ABCDEF", thread_id="t1"
         ),
         "ApprovalService/Reject": approval_pb2.RejectRequest(approval_id="ap_1", reason="no"),
+        "ApprovalService/Cancel": approval_pb2.CancelRequest(approval_id="ap_1", reason="no"),
         "KeyService/ListKeys": key_pb2.ListKeysRequest(),
     }
 

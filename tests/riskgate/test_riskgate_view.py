@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.model import ArgumentView
-from phylactery_riskgate.domain.view import MAX_DISPLAY, argument_views
+from phylactery_riskgate.domain.view import MAX_DISPLAY, call_view
 from phylactery_riskgate.domain.visible import make_visible
 
 from tests.support.bundles import ALLOW_ALL, bundle_of, decide, tool
@@ -29,7 +29,7 @@ def engine(tmp_path: Path) -> DecisionEngine:
 def views(engine: DecisionEngine, arguments: dict[str, Any]) -> tuple[ArgumentView, ...]:
     bound = decide(engine, "send", arguments).bound
     assert bound is not None
-    return argument_views(bound, engine.bundle.tools["send"])
+    return call_view(bound, engine.bundle.tools["send"]).arguments
 
 
 def shown(engine: DecisionEngine, value: Any) -> ArgumentView:

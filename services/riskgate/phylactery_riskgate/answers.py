@@ -18,7 +18,9 @@ from phylactery_riskgate.approvals import (
     ApprovalState,
     ClosedReason,
     Factor,
+    Vote,
     advance,
+    cancel_factors,
     eligible,
     failed_factors,
     refusal,
@@ -27,8 +29,10 @@ from phylactery_riskgate.approvals import (
 from phylactery_riskgate.audit import Kind
 from phylactery_riskgate.codes import same_code
 from phylactery_riskgate.core import WORDS, ApprovalSeen, Core, Refused, about
+from phylactery_riskgate.domain.eligibility import Approver, people
 from phylactery_riskgate.evaluation import approval_not_found
 from phylactery_riskgate.requests.approvals import DEFAULT_PAGE, ApproveInput, ListInput, RejectInput
+from phylactery_riskgate.standing import eligible_now
 from phylactery_riskgate.store import approvals as rows
 
 
@@ -44,7 +48,7 @@ class Answers:
 
         def look(connection: Connection) -> ApprovalSeen | None:
             approval = rows.find_approval(connection, who.tenant, approval_id)
-            if approval is None or not _visible(approval, who):
+            if approval is None or not visible_to(approval, who):
                 raise approval_not_found(approval_id)
             return None if approval.due(now_us) else self._core.seen(connection, approval, who)
 
@@ -61,13 +65,13 @@ class Answers:
         position = decode_token(asked.page_token, int, str) if asked.page_token else None
         before = None if position is None else (int(position[0]), str(position[1]))
         size = asked.page_size or DEFAULT_PAGE
-        await self._expire_due(who)
+        await self.expire_due(who)
 
         def look(connection: Connection) -> list[ApprovalSeen]:
             found = rows.list_approvals(
                 connection,
                 who.tenant,
-                requester="" if _sees_all(who) else who.subject,
+                requester="" if sees_all(who) else who.subject,
                 state=asked.state,
                 thread_id=asked.thread_id,
                 before=before,
@@ -87,7 +91,16 @@ class Answers:
         Raises NotFound, PermissionDenied NOT_ELIGIBLE, FailedPrecondition with the first failed factor, InvalidArgument
         where a "self" approval is answered without code or thread, Unavailable STORE_UNAVAILABLE.
         """
-        answer = Answer(who.subject, not who.delegated, _sees_all(who), asked.args_hash, asked.thread_id, asked.code)
+        answer = Answer(
+            who.subject,
+            not who.delegated,
+            sees_all(who),
+            asked.args_hash,
+            asked.thread_id,
+            asked.code,
+            # without a credential, on loopback, nobody is told apart from anybody
+            delegate=Role.DELEGATE in who.roles and bool(who.credential_hash),
+        )
         now_us = self._core.clock.now_us()
         seen = await self._core.write(
             lambda connection: self._approve(connection, who, asked.approval_id, answer, now_us)
@@ -102,32 +115,52 @@ class Answers:
         reach("riskgate.4")
         return seen
 
+    async def cancel(self, who: Principal, asked: RejectInput) -> ApprovalSeen:
+        """Withdraws what the requester asked, also once it is approved, and answers the new state.
+
+        Raises as approve does.
+        """
+        now_us = self._core.clock.now_us()
+        seen = await self._core.write(lambda connection: self._cancel(connection, who, asked, now_us))
+        reach("riskgate.4")
+        return seen
+
+    async def expire_due(self, who: Principal) -> None:
+        """Records what time has ended, so that lists, filters and streams say the same."""
+        now_us = self._core.clock.now_us()
+        while due := await self._core.database.read(lambda connection: rows.find_due(connection, who.tenant, now_us)):
+            for approval_id in due:
+                await self._core.write(functools.partial(self._expire, who=who, approval_id=approval_id, now_us=now_us))
+
     def _approve(
         self, connection: Connection, who: Principal, approval_id: str, answer: Answer, now_us: int
     ) -> ApprovalSeen | Refused:
         found = self._find(connection, who, approval_id, now_us)
         if isinstance(found, Refused):
             return found
-        if eligible(found, answer):
-            require_chat_fields(found, answer)
         approval = self._core.current(connection, found, who, now_us)
+        if eligible(approval, answer):
+            require_chat_fields(approval, answer)
+        person = Approver(who.subject, who.tenant, sees_all(who), who.level, who.groups)
+        answer = replace(answer, eligible=eligible_now(self._core.engine.bundle, approval, person))
         matches = approval.by_requester and same_code(self._core.code_of(approval), answer.code)
         if answer.subject in approval.voters and _same_answer(approval, answer, code_matches=matches):
             return self._core.seen(connection, approval, who)
         failed = failed_factors(approval, answer, code_matches=matches, now_us=now_us)
         if failed:
             return self._refuse(connection, who, approval, failed, now_us)
-        rows.add_vote(connection, who.tenant, approval.id, who.subject, now_us)
-        approval = replace(approval, voters=(*approval.voters, who.subject))
-        if len(approval.voters) >= approval.approvers:
+        vote = Vote(who.subject, now_us, approver=sees_all(who), level=who.level, groups=who.groups)
+        rows.add_vote(connection, approval, vote)
+        approval = replace(approval, votes=(*approval.votes, vote))
+        if people(approval.voters) >= approval.approvers:
             approval = replace(
                 approval,
                 state=advance(approval.state, ApprovalEvent.APPROVE),
                 decide_us=now_us,
                 decided_by=who.subject,
             )
-            rows.save_approval(connection, approval)
-        body = about(approval) | {"answer": "approve", "votes": len(approval.voters), "needed": approval.approvers}
+        approval = rows.change_approval(connection, approval, now_us)
+        body = about(approval) | {"answer": "approve", "votes": len(approval.votes), "needed": approval.approvers}
         self._core.note(connection, Kind.APPROVAL_ANSWERED, who, now_us, body)
         return self._core.seen(connection, approval, who)
 
@@ -150,8 +183,31 @@ class Answers:
             decided_by=who.subject,
             closed_reason=str(ClosedReason.REJECTED_BY_USER),
         )
-        rows.save_approval(connection, approval)
+        approval = rows.change_approval(connection, approval, now_us)
         body = about(approval) | {"answer": "reject"}
+        words = {WORDS: asked.reason} if asked.reason else {}
+        self._core.note(connection, Kind.APPROVAL_ANSWERED, who, now_us, body, values=words)
+        return self._core.seen(connection, approval, who)
+
+    def _cancel(
+        self, connection: Connection, who: Principal, asked: RejectInput, now_us: int
+    ) -> ApprovalSeen | Refused:
+        found = self._find(connection, who, asked.approval_id, now_us)
+        if isinstance(found, Refused):
+            return found
+        approval = self._core.current(connection, found, who, now_us)
+        failed = cancel_factors(approval, who.subject, asked.thread_id)
+        if failed:
+            return self._refuse(connection, who, approval, failed, now_us)
+        if approval.state is ApprovalState.CANCELLED:
+            return self._core.seen(connection, approval, who)
+        approval = replace(
+            approval,
+            state=advance(approval.state, ApprovalEvent.CANCEL),
+            closed_reason=str(ClosedReason.CANCELLED_BY_REQUESTER),
+        )
+        approval = rows.change_approval(connection, approval, now_us)
+        body = about(approval) | {"answer": "cancel"}
         words = {WORDS: asked.reason} if asked.reason else {}
         self._core.note(connection, Kind.APPROVAL_ANSWERED, who, now_us, body, values=words)
         return self._core.seen(connection, approval, who)
@@ -159,7 +215,7 @@ class Answers:
     def _find(self, connection: Connection, who: Principal, approval_id: str, now_us: int) -> Approval | Refused:
         """Answers the approval; somebody who may not even see it is told that there is none, and is recorded."""
         approval = rows.find_approval(connection, who.tenant, approval_id, lock=True)
-        if approval is not None and _visible(approval, who):
+        if approval is not None and visible_to(approval, who):
             return approval
         factor = Factor.ID if approval is None else Factor.USER
         body = {"approval_id": approval_id, "failed": [str(factor)]}
@@ -189,7 +245,8 @@ class Answers:
                     state=advance(approval.state, ApprovalEvent.CANCEL),
                     closed_reason=str(ClosedReason.TOO_MANY_ATTEMPTS),
                 )
-            rows.save_approval(connection, approval)
+                approval = rows.change_approval(connection, approval, now_us)
+            rows.save_attempts(connection, approval)
         body = about(approval) | {"failed": [str(factor) for factor in failed], "attempts": approval.attempts}
         self._core.note(connection, Kind.APPROVAL_REFUSED, who, now_us, body)
         if closed:
@@ -202,26 +259,20 @@ class Answers:
             raise approval_not_found(approval_id)
         return self._core.seen(connection, self._core.current(connection, approval, who, now_us), who)
 
-    async def _expire_due(self, who: Principal) -> None:
-        """Records what time has ended, so that a list and its filter say the same."""
-        now_us = self._core.clock.now_us()
-        while due := await self._core.database.read(lambda connection: rows.find_due(connection, who.tenant, now_us)):
-            await self._core.write(functools.partial(self._expire, who=who, due=due, now_us=now_us))
-
-    def _expire(self, connection: Connection, who: Principal, due: list[str], now_us: int) -> None:
-        for approval_id in due:
-            approval = rows.find_approval(connection, who.tenant, approval_id, lock=True)
-            if approval is not None:
-                self._core.current(connection, approval, who, now_us)
+    def _expire(self, connection: Connection, who: Principal, approval_id: str, now_us: int) -> None:
+        approval = rows.find_approval(connection, who.tenant, approval_id, lock=True)
+        if approval is not None:
+            self._core.current(connection, approval, who, now_us)
 
 
-def _sees_all(who: Principal) -> bool:
+def sees_all(who: Principal) -> bool:
     """Says whether the caller is an approver who speaks for themselves."""
     return Role.APPROVER in who.roles and not who.delegated
 
 
-def _visible(approval: Approval, who: Principal) -> bool:
-    return approval.requester == who.subject or _sees_all(who)
+def visible_to(approval: Approval, who: Principal) -> bool:
+    """Says whether the caller may see an approval."""
+    return approval.requester == who.subject or sees_all(who)
 
 
 def _same_answer(approval: Approval, answer: Answer, *, code_matches: bool) -> bool:

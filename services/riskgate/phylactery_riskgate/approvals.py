@@ -16,6 +16,8 @@ from phylactery_chassis.errors import (
     Violation,
 )
 
+from phylactery_riskgate.domain.eligibility import same_person
+
 MAX_ATTEMPTS = 5
 """Wrong codes after which an approval is closed."""
 
@@ -47,6 +49,7 @@ class ClosedReason(StrEnum):
     REJECTED_BY_USER = "REJECTED_BY_USER"
     EXPIRED = "EXPIRED"
     TOO_MANY_ATTEMPTS = "TOO_MANY_ATTEMPTS"
+    CANCELLED_BY_REQUESTER = "CANCELLED_BY_REQUESTER"
 
 
 _TRANSITIONS: dict[tuple[ApprovalState, ApprovalEvent], ApprovalState] = {
@@ -83,6 +86,19 @@ class Factor(StrEnum):
     ARGUMENT_HASH = "argument_hash"
     SIGNATURE = "signature"
     TOOL_VERSION = "tool_version"
+    APPROVER = "approver"
+    DISTINCT = "distinct"
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """A person's yes as it is kept: with the role, level and groups their own credential gave them at that moment."""
+
+    subject: str
+    vote_us: int
+    approver: bool = True
+    level: str = ""
+    groups: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +126,13 @@ class Approval:
     decided_by: str = ""
     closed_reason: str = ""
     attempts: int = 0
-    voters: tuple[str, ...] = ()
+    version: int = 0
+    votes: tuple[Vote, ...] = ()
+
+    @property
+    def voters(self) -> tuple[str, ...]:
+        """Answers who has said yes, in that order."""
+        return tuple(vote.subject for vote in self.votes)
 
     @property
     def attempts_left(self) -> int:
@@ -134,7 +156,11 @@ class Approval:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A person's yes: who, from where, what they saw. ``direct`` says that they speak for themselves."""
+    """A person's yes: who, from where, what they saw.
+
+    ``direct`` says that they speak for themselves, ``delegate`` that they may speak for others, and ``eligible`` that
+    they have what the approval's class asks of its approvers.
+    """
 
     subject: str
     direct: bool
@@ -142,6 +168,8 @@ class Answer:
     args_hash: str
     thread_id: str = ""
     code: str = field(default="", repr=False)
+    delegate: bool = False
+    eligible: bool = True
 
 
 def failed_factors(approval: Approval, answer: Answer, *, code_matches: bool, now_us: int) -> tuple[Factor, ...]:
@@ -152,11 +180,26 @@ def failed_factors(approval: Approval, answer: Answer, *, code_matches: bool, no
     """
     checks = {
         Factor.USER: eligible(approval, answer),
+        Factor.APPROVER: approval.by_requester or answer.eligible,
+        Factor.DISTINCT: not any(
+            same_person(voter, answer.subject) and voter != answer.subject for voter in approval.voters
+        ),
         Factor.EXPIRY: approval.state is not ApprovalState.EXPIRED and not approval.due(now_us),
         Factor.ONE_TIME: approval.state in (ApprovalState.PENDING, ApprovalState.EXPIRED),
         Factor.THREAD: not approval.by_requester or answer.thread_id == approval.thread_id,
         Factor.ARGUMENT_HASH: answer.args_hash == approval.args_hash,
         Factor.SIGNATURE: not approval.by_requester or code_matches,
+    }
+    return tuple(factor for factor, holds in checks.items() if not holds)
+
+
+def cancel_factors(approval: Approval, subject: str, thread_id: str) -> tuple[Factor, ...]:
+    """Answers what keeps a person from withdrawing an approval: it is the requester's, as long as nothing ran."""
+    checks = {
+        Factor.USER: subject == approval.requester,
+        Factor.EXPIRY: approval.state is not ApprovalState.EXPIRED,
+        Factor.ONE_TIME: approval.state not in (ApprovalState.REDEEMED, ApprovalState.REJECTED),
+        Factor.THREAD: thread_id in ("", approval.thread_id),
     }
     return tuple(factor for factor, holds in checks.items() if not holds)
 
@@ -195,16 +238,17 @@ def eligible(approval: Approval, answer: Answer) -> bool:
     """Says whether this person may answer this approval.
 
     The requester alone answers theirs, directly or through a delegate; any other class wants somebody else who has the
-    role approver and speaks for themselves.
+    role approver, speaks for themselves, and is nobody who asks for others: a delegate answers class "self" alone.
     """
     if approval.by_requester:
         return answer.subject == approval.requester
-    return answer.direct and answer.approver and answer.subject != approval.requester
+    another = not same_person(answer.subject, approval.requester)
+    return another and answer.direct and answer.approver and not answer.delegate
 
 
 def require_chat_fields(approval: Approval, answer: Answer) -> None:
-    """Raises InvalidArgument INVALID_REQUEST where an approval of class "self" is answered without code or thread."""
-    if not approval.by_requester:
+    """Raises InvalidArgument INVALID_REQUEST where a waiting "self" approval is answered without its fields."""
+    if not approval.by_requester or approval.state is not ApprovalState.PENDING:
         return
     missing = [name for name in ("code", "thread_id") if not getattr(answer, name)]
     if missing:
@@ -225,6 +269,17 @@ def refusal(approval: Approval, factor: Factor) -> DomainError:
         return PermissionDenied(
             "NOT_ELIGIBLE", f"this approval is answered by {whom}, and not by this identity", metadata=metadata
         )
+    if factor is Factor.APPROVER:
+        return PermissionDenied(
+            "NOT_ELIGIBLE",
+            f"an approval of class '{approval.approval_class}' wants another group or level than this identity's; "
+            "riskgate.yaml says which",
+            metadata=metadata,
+        )
+    if factor is Factor.DISTINCT:
+        return PermissionDenied(
+            "NOT_ELIGIBLE", "somebody of this name has approved already; another person has to", metadata=metadata
+        )
     if factor is Factor.SIGNATURE:
         left = f"{approval.attempts_left} tries are left" if approval.attempts_left else "the approval is closed now"
         return FailedPrecondition(
@@ -243,6 +298,16 @@ _REFUSALS = {
     Factor.ARGUMENT_HASH: ("ARGS_MISMATCH", "the approval is for other arguments; look at it again"),
     Factor.TOOL_VERSION: ("ARGS_MISMATCH", "the tool's contract has changed since; propose the call again"),
 }
+
+
+def approvers_lost(approval: Approval) -> DomainError:
+    """Answers the reason for an approval that does not count because somebody who gave it may not approve any more."""
+    return FailedPrecondition(
+        "APPROVER_NOT_ELIGIBLE",
+        f"the approval '{approval.id}' does not count any more: somebody who gave it may not approve this class now; "
+        "propose the call again",
+        metadata={"factor": str(Factor.APPROVER), "approval_id": approval.id},
+    )
 
 
 def not_pending(approval: Approval) -> DomainError:

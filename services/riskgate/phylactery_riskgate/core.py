@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -20,15 +21,16 @@ from phylactery_riskgate.approvals import Approval, ApprovalEvent, ApprovalState
 from phylactery_riskgate.audit import AuditLog, Entry, Kind, pointer_of
 from phylactery_riskgate.codes import approval_code
 from phylactery_riskgate.domain.engine import DecisionEngine
-from phylactery_riskgate.domain.model import ArgumentView, BoundCall, Caller, CallSite, RawCall, Verdict
+from phylactery_riskgate.domain.model import BoundCall, Caller, CallSite, RawCall, Verdict
 from phylactery_riskgate.domain.usage import UsageReader
-from phylactery_riskgate.domain.view import argument_views
+from phylactery_riskgate.domain.view import ROOM, CallView, call_view
 from phylactery_riskgate.live import LiveBundle
 from phylactery_riskgate.live_keys import LiveKeys
 from phylactery_riskgate.requests.decisions import CallInput
 from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.store.decisions import CallKey, DecisionRecord, find_decision
+from phylactery_riskgate.store.locks import BusyError
 from phylactery_riskgate.usage import Counting
 
 T = TypeVar("T")
@@ -36,6 +38,10 @@ T = TypeVar("T")
 ARGUMENTS, RAW_ARGUMENTS, PLAN_STEP, WORDS = "/arguments", "/raw_arguments", "/plan_step", "/reason"
 """Where the values of a record stand: each a JSON Pointer, or the beginning of one."""
 
+_TRIES = 100
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.002, 0.1
+_LISTED_ROOM = 8 * 1024
+"""Characters of displays in an approval of a list, so that a full page stays one message."""
 _SMALL_CHARACTERS = 16 * 1024
 """Up to here a call is read in about the time a change of threads takes."""
 
@@ -59,11 +65,17 @@ class Basis:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalSeen:
-    """An approval as one person may see it; code is empty unless it is theirs to type."""
+    """An approval as one person may see it; code is empty unless it is theirs to type.
+
+    ``policies`` are those that want it, as id, title and Spanish title; ``compared_id`` is the approval whose call the
+    view compares with.
+    """
 
     approval: Approval
-    arguments: tuple[ArgumentView, ...]
+    view: CallView
+    policies: tuple[tuple[str, str, str], ...] = ()
     code: str = ""
+    compared_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,21 +94,34 @@ class Core:
     async def write(self, work: Work[T | Refused]) -> T:
         """Runs work, durably, and raises what it refused.
 
-        Another process may have written the same row first; then work runs once more and finds it. A store that still
-        refuses is Unavailable STORE_UNAVAILABLE: without a record nothing happens.
+        Another process may have written the same row first; then work runs once more and finds it. Where another
+        replica is at the same approval, work runs again until that one is done. A store that still refuses is
+        Unavailable STORE_UNAVAILABLE: without a record nothing happens.
         """
+        pause = _FIRST_PAUSE_SECONDS
+        for _ in range(_TRIES):
+            try:
+                result = await self._write_once(work)
+                break
+            except BusyError:
+                await asyncio.sleep(random.uniform(0, pause))  # noqa: S311 - so that replicas do not meet again
+                pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+        else:
+            raise Unavailable("STORE_UNAVAILABLE", "other replicas kept this approval busy; nothing changed, try again")
+        if isinstance(result, Refused):
+            raise result.error
+        return result
+
+    async def _write_once(self, work: Work[T | Refused]) -> T | Refused:
         try:
             try:
-                result = await self.database.write(work)
+                return await self.database.write(work)
             except IntegrityError:
-                result = await self.database.write(work)
+                return await self.database.write(work)
         except SQLAlchemyError as error:
             raise Unavailable(
                 "STORE_UNAVAILABLE", f"the record could not be made ({type(error).__name__}), so nothing was decided"
             ) from error
-        if isinstance(result, Refused):
-            raise result.error
-        return result
 
     @property
     def engine(self) -> DecisionEngine:
@@ -162,24 +187,38 @@ class Core:
     def seen(
         self, connection: Connection, approval: Approval, viewer: Principal, *, listed: bool = False
     ) -> ApprovalSeen:
-        """Answers an approval as this person may see it. A code is never in a list."""
-        record = find_decision(connection, approval.tenant, approval.decision_id)
-        bound = None if record is None else self.bound_of(connection, record)
-        tool = self.engine.bundle.tools.get(approval.tool)
-        arguments = () if bound is None or tool is None else argument_views(bound, tool)
-        mine = viewer.subject == approval.requester and approval.by_requester
-        show_code = mine and not listed and approval.state is ApprovalState.PENDING
-        return ApprovalSeen(approval, arguments, self.code_of(approval) if show_code else "")
-
-    def satisfied_by(self, engine: DecisionEngine, approval: Approval | None) -> frozenset[str]:
-        """Answers the class an approval satisfies: none where the bundle of today asks it of others, or of more."""
-        if approval is None:
-            return frozenset()
-        return frozenset(
-            one.name
-            for one in engine.bundle.classes
-            if (one.name, one.who) == (approval.approval_class, approval.who) and one.approvers <= approval.approvers
+        """Answers an approval as this person may see it. A list is short of codes, comparisons and long values."""
+        bundle = self.engine.bundle
+        titles = {policy.id: policy for policy in bundle.policies if policy.id in approval.policy_ids}
+        policies = tuple(
+            (one, titles[one].title, titles[one].title_es) if one in titles else (one, "", "")
+            for one in approval.policy_ids
         )
+        bound, tool = self._bound_for(connection, approval), bundle.tools.get(approval.tool)
+        if bound is None or tool is None:
+            return ApprovalSeen(approval, CallView(()), policies, self._code_for(approval, viewer, listed=listed))
+        if listed:
+            return ApprovalSeen(approval, call_view(bound, tool, room=_LISTED_ROOM), policies)
+        last = approval_rows.find_last_approved(
+            connection,
+            approval.tenant,
+            approval.requester,
+            tool=approval.tool,
+            before_us=approval.decide_us or self.clock.now_us(),
+            but_id=approval.id,
+        )
+        previous = None if last is None else self._bound_for(connection, last)
+        view = call_view(bound, tool, None if previous is None else previous.arguments, room=ROOM)
+        compared_id = last.id if last is not None and previous is not None else ""
+        return ApprovalSeen(approval, view, policies, self._code_for(approval, viewer, listed=False), compared_id)
+
+    def _bound_for(self, connection: Connection, approval: Approval) -> BoundCall | None:
+        record = find_decision(connection, approval.tenant, approval.decision_id)
+        return None if record is None else self.bound_of(connection, record)
+
+    def _code_for(self, approval: Approval, viewer: Principal, *, listed: bool) -> str:
+        mine = viewer.subject == approval.requester and approval.by_requester
+        return self.code_of(approval) if mine and not listed and approval.state is ApprovalState.PENDING else ""
 
     def code_of(self, approval: Approval) -> str:
         """Computes the code that answers an approval."""
@@ -200,7 +239,7 @@ class Core:
         expired = replace(
             approval, state=advance(approval.state, ApprovalEvent.EXPIRE), closed_reason=str(ClosedReason.EXPIRED)
         )
-        approval_rows.save_approval(connection, expired)
+        expired = approval_rows.change_approval(connection, expired, now_us)
         self.note(connection, Kind.APPROVAL_CLOSED, who, now_us, about(expired))
         return expired
 

@@ -8,13 +8,22 @@ from typing import Any
 from phylactery_chassis import semconv
 from phylactery_chassis.clock import MICROSECONDS
 from phylactery_chassis.crashpoints import reach
-from phylactery_chassis.errors import AlreadyExists, NotFound, ResourceExhausted
+from phylactery_chassis.errors import AlreadyExists, NotFound
 from phylactery_chassis.identity import Principal, Role
 from phylactery_chassis.ids import new_id
 from phylactery_chassis.telemetry import span
 from sqlalchemy.engine import Connection
 
-from phylactery_riskgate.approvals import Approval, ApprovalState, Factor, Use, refusal, unusable_factors
+from phylactery_riskgate.approvals import (
+    Approval,
+    ApprovalState,
+    Factor,
+    Use,
+    approvers_lost,
+    refusal,
+    unusable_factors,
+)
+from phylactery_riskgate.asking import Asking, new_approval
 from phylactery_riskgate.audit import Kind
 from phylactery_riskgate.core import (
     PLAN_STEP,
@@ -32,6 +41,7 @@ from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.model import BoundCall, CallSite, Decision, Verdict
 from phylactery_riskgate.permits import TokenType
 from phylactery_riskgate.requests.decisions import EvaluateInput
+from phylactery_riskgate.standing import lost_approvers, satisfied_by
 from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store import decisions as decision_rows
 from phylactery_riskgate.store.decisions import DecisionRecord
@@ -92,7 +102,7 @@ class Evaluation:
     async def evaluate(self, who: Principal, asked: EvaluateInput) -> Evaluated:
         """Answers the decision about one call.
 
-        Raises AlreadyExists CALL_CONFLICT, NotFound APPROVAL_NOT_FOUND, ResourceExhausted TOO_MANY_PENDING,
+        Raises AlreadyExists CALL_CONFLICT, NotFound APPROVAL_NOT_FOUND, what asking gives as reasons to ask nobody,
         Unavailable STORE_UNAVAILABLE, and FailedPrecondition where the approval does not count for the call.
         """
         who.require(Role.CALLER)
@@ -103,7 +113,7 @@ class Evaluation:
                 lambda connection: approval_rows.find_approval(connection, who.tenant, asked.approval_id)
             )
             if approval is not None and approval.requester == who.subject:
-                approved = self._core.satisfied_by(engine, approval)
+                approved = satisfied_by(engine.bundle, approval)
         question = await self._decide(engine, who, asked, approved)
         work = self._with_approval if asked.approval_id else self._without_approval
         stored = await self._core.write(lambda connection: work(connection, question))
@@ -148,6 +158,12 @@ class Evaluation:
             self._note_refused(connection, question, failed, about(approval))
             return Refused(refusal(approval, failed[0]))
         if approval.state is ApprovalState.APPROVED and record is None:
+            lost = question.verdict.decision is Decision.AUTH_REQUIRED and lost_approvers(
+                question.engine.bundle, approval
+            )
+            if lost:
+                self._note_refused(connection, question, (Factor.APPROVER,), about(approval))
+                return Refused(approvers_lost(approval))
             return self._record(connection, question)
         # while nobody has answered, the answer is still the one that asked for the approval
         earlier = origin if approval.state is ApprovalState.PENDING else record
@@ -175,13 +191,15 @@ class Evaluation:
         approval = self._core.current(connection, approval, who, now_us)
         return _Stored(record, bound, self._core.seen(connection, approval, who), replayed=True)
 
-    def _record(self, connection: Connection, question: _Question) -> _Stored:
+    def _record(self, connection: Connection, question: _Question) -> _Stored | Refused:
         """Makes the decision durable, with its approval where it asks for one."""
         verdict = self._core.decide_counted(connection, question.basis, question.verdict)
         question = replace(question, verdict=verdict)
         who, asked, now_us = question.who, question.asked, question.now_us
         bound = verdict.bound
-        approval = self._new_approval(connection, question) if verdict.decision is Decision.AUTH_REQUIRED else None
+        approval = self._asked(connection, question) if verdict.decision is Decision.AUTH_REQUIRED else None
+        if isinstance(approval, Refused):
+            return approval
         allowed = verdict.decision is Decision.ALLOW
         record = DecisionRecord(
             id=approval.decision_id if approval else new_id("de"),
@@ -215,46 +233,29 @@ class Evaluation:
         decision_rows.insert_decision(connection, record)
         if approval is None:
             return _Stored(record, bound, None, replayed=False)
-        approval_rows.insert_approval(connection, approval)
+        approval = approval_rows.insert_approval(connection, approval)
         return _Stored(record, bound, self._core.seen(connection, approval, who), replayed=False)
 
-    def _new_approval(self, connection: Connection, question: _Question) -> Approval:
-        """Makes the approval a decision asks for. Raises ResourceExhausted TOO_MANY_PENDING."""
-        who, asked, verdict, bundle = question.who, question.asked, question.verdict, question.engine.bundle
+    def _asked(self, connection: Connection, question: _Question) -> Approval | Refused:
+        """Makes the approval a decision asks for; where nobody may be asked, the refusal is recorded."""
+        who, asked, verdict = question.who, question.asked, question.verdict
         assert verdict.bound is not None, "only a bound call can ask for an approval"
-        wanted = next(known for known in bundle.classes if known.name == verdict.approval_class)
-        for per, limit, thread_id in (
-            ("thread", bundle.max_pending_per_thread, asked.thread_id),
-            ("user", bundle.max_pending_per_user, ""),
-        ):
-            waiting = approval_rows.count_pending(
-                connection, who.tenant, who.subject, question.now_us, thread_id=thread_id
-            )
-            if waiting >= limit:
-                raise ResourceExhausted(
-                    "TOO_MANY_PENDING",
-                    f"{limit} approvals of this {per} wait already; answer those first",
-                    metadata={"limit": str(limit), "per": per},
-                )
-        return Approval(
-            id=new_id("ap"),
+        asking = Asking(
             tenant=who.tenant,
-            state=ApprovalState.PENDING,
-            approval_class=wanted.name,
-            who=wanted.who,
-            approvers=wanted.approvers,
-            tool=verdict.bound.tool,
-            risk=verdict.risk or "",
-            args_hash=verdict.bound.args_hash,
+            requester=who.subject,
             thread_id=asked.thread_id,
             run_id=asked.run_id,
             tool_call_id=asked.call.tool_call_id,
-            requester=who.subject,
-            create_us=question.now_us,
-            expire_us=question.now_us + bundle.approval_ttl_seconds * MICROSECONDS,
-            decision_id=new_id("de"),
-            policy_ids=verdict.policy_ids,
+            verdict=verdict,
+            bound=verdict.bound,
+            now_us=question.now_us,
         )
+        made = new_approval(connection, asking, question.engine.bundle)
+        if isinstance(made, Approval):
+            return made
+        body = question.place | {"reason": made.reason, "args_hash": verdict.bound.args_hash} | made.metadata
+        self._core.note(connection, Kind.EVALUATE_REFUSED, who, question.now_us, body)
+        return Refused(made)
 
     def _note_refused(
         self, connection: Connection, question: _Question, failed: tuple[Factor, ...], body: dict[str, Any]

@@ -13,12 +13,21 @@ from phylactery_chassis.identity import Principal, Role
 from phylactery_chassis.ids import new_id
 from sqlalchemy.engine import Connection
 
-from phylactery_riskgate.approvals import Approval, ApprovalEvent, ApprovalState, advance, not_pending
+from phylactery_riskgate.approvals import (
+    Approval,
+    ApprovalEvent,
+    ApprovalState,
+    Factor,
+    advance,
+    approvers_lost,
+    not_pending,
+)
 from phylactery_riskgate.audit import Kind
 from phylactery_riskgate.core import Basis, Core, Refused, fingerprint, key_of, raw_call
 from phylactery_riskgate.domain.model import BoundCall, CallSite, Decision, Verdict
 from phylactery_riskgate.permits import Claims, TokenError, TokenType, check_times
 from phylactery_riskgate.requests.decisions import OutcomeInput, RedeemInput
+from phylactery_riskgate.standing import lost_approvers, satisfied_by
 from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store import redemptions as rows
 from phylactery_riskgate.store.audit import Place
@@ -144,7 +153,7 @@ class Redemptions:
             raise _refuse("PERMIT_INVALID", "id", "the permit belongs to no decision that is known here")
         decision, plan_step, approval = found
         engine = self._core.engine
-        approved = self._core.satisfied_by(engine, approval)
+        approved = satisfied_by(engine.bundle, approval)
         call, site = raw_call(asked.call), CallSite(asked.thread_id, asked.run_id, plan_step)
         verdict = await self._core.decide(engine, who, call, site, approved, counted_later=True)
         basis, now_us = Basis(engine, who, site, approved), self._core.clock.now_us()
@@ -170,6 +179,7 @@ class Redemptions:
             approval = self._checked_approval(connection, attempt)
             verdict = self._core.decide_counted(connection, attempt.basis, attempt.verdict, lock=True)
             attempt = replace(attempt, verdict=verdict)
+            _check_approvers(attempt, approval)
             _check_policy(verdict)
         except _RefusalError as refused:
             return self._refused(connection, attempt.who, attempt.asked, refused)
@@ -224,8 +234,8 @@ class Redemptions:
     ) -> _Stored:
         who, asked, decision, now_us = attempt.who, attempt.asked, attempt.decision, attempt.now_us
         if approval is not None:
-            approval = replace(approval, state=advance(approval.state, ApprovalEvent.REDEEM))
-            approval_rows.save_approval(connection, approval)
+            redeemed = replace(approval, state=advance(approval.state, ApprovalEvent.REDEEM))
+            approval_rows.change_approval(connection, redeemed, now_us)
         receipt_id = new_id("rc")
         receipt = {
             "iss": self._core.issuer,
@@ -323,6 +333,13 @@ def _checked_call(attempt: _Attempt) -> BoundCall:
     if bound.tool_version != attempt.claims.text("tool_version"):
         raise _refuse("PERMIT_INVALID", "tool_version", "the tool's contract has changed; propose the call again")
     return bound
+
+
+def _check_approvers(attempt: _Attempt, approval: Approval | None) -> None:
+    """Raises a refusal where the call still needs its approval, and somebody who gave it may not approve any more."""
+    asks = attempt.verdict.decision is Decision.AUTH_REQUIRED
+    if approval is not None and asks and lost_approvers(attempt.basis.engine.bundle, approval):
+        raise _RefusalError(str(Factor.APPROVER), approvers_lost(approval))
 
 
 def _check_policy(verdict: Verdict) -> None:

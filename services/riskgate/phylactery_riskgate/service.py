@@ -22,6 +22,7 @@ from phylactery_riskgate.settings import RiskGateSettings
 from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.store.redemptions import Redemption
 from phylactery_riskgate.usage import Counting
+from phylactery_riskgate.watching import Watches
 
 
 class RiskGate:
@@ -51,6 +52,7 @@ class RiskGate:
         self._evaluation = Evaluation(self._core)
         self._redemptions = Redemptions(self._core)
         self._answers = Answers(self._core)
+        self.watches = Watches(self._core, self._answers)
         self.auditing = Auditing(self._core)
         self.inspecting = Inspecting()
 
@@ -91,6 +93,10 @@ class RiskGate:
     async def reject(self, who: Principal, asked: RejectInput) -> ApprovalSeen:
         """Takes a no: see answers."""
         return await self._answers.reject(who, asked)
+
+    async def cancel(self, who: Principal, asked: RejectInput) -> ApprovalSeen:
+        """Withdraws what was asked: see answers."""
+        return await self._answers.cancel(who, asked)
 
     async def get_approval(self, who: Principal, approval_id: str) -> ApprovalSeen:
         """Answers one approval: see answers."""

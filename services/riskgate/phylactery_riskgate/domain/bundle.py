@@ -56,12 +56,21 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
+class EligibleEntry(_Strict):
+    """Who may approve a class: whoever is in one of the groups and at one of the levels; an empty list asks nothing."""
+
+    groups: Annotated[list[Identifier], Field(max_length=50)] = []
+    levels: Annotated[list[Name], Field(max_length=20)] = []
+
+
 class ClassEntry(_Strict):
     """One approval class as riskgate.yaml writes it."""
 
     name: Name
     approvers: Annotated[int, Field(ge=1, le=10)]
     who: Who
+    eligible: EligibleEntry = EligibleEntry()
+    max_asked_per_hour: Annotated[int, Field(ge=1, le=100_000)] | None = None
 
 
 class SettingsFile(_Strict):
@@ -74,15 +83,18 @@ class SettingsFile(_Strict):
     max_pending_per_thread: Annotated[int, Field(ge=1, le=1_000)] = 5
     max_pending_per_user: Annotated[int, Field(ge=1, le=10_000)] = 20
     budgets: Budgets = []
+    max_asked_per_user_per_hour: Annotated[int, Field(ge=1, le=100_000)] = 100
+    rejected_stays_seconds: Annotated[int, Field(ge=0, le=_WEEK_SECONDS)] = 300
 
 
 class UserEntry(_Strict):
-    """What the bundle says about one user of one tenant."""
+    """What the bundle says about one user of one tenant; ``approver`` false lets them approve nothing."""
 
     id: Identifier
     tenant: Identifier
     level: str = ""
     groups: list[Identifier] = []
+    approver: bool = True
 
 
 class EntitiesFile(_Strict):
@@ -107,6 +119,8 @@ class Bundle:
     approval_ttl_seconds: int
     max_pending_per_thread: int
     max_pending_per_user: int
+    max_asked_per_user_per_hour: int
+    rejected_stays_seconds: int
     levels: tuple[str, ...]
     policies: tuple[Policy, ...]
     users: Mapping[tuple[str, str], UserEntry]
@@ -171,6 +185,8 @@ def read_bundle(files: BundleFiles) -> Bundle:
         approval_ttl_seconds=parsed.approval_ttl_seconds,
         max_pending_per_thread=parsed.max_pending_per_thread,
         max_pending_per_user=parsed.max_pending_per_user,
+        max_asked_per_user_per_hour=parsed.max_asked_per_user_per_hour,
+        rejected_stays_seconds=parsed.rejected_stays_seconds,
         levels=levels,
         policies=policies,
         users=users,
@@ -252,10 +268,24 @@ def _classes(document: Document, parsed: SettingsFile) -> tuple[ApprovalClass, .
             raise document.error(place, f"repeats the class {entry.name}")
         if entry.who == "requester" and entry.approvers != 1:
             raise document.error(place, "there is only one requester")
+        if entry.who == "requester" and entry.eligible != EligibleEntry():
+            raise document.error((*place, "eligible"), "the requester alone answers this class, whoever that is")
+        unknown = [level for level in entry.eligible.levels if level not in parsed.levels]
+        if unknown:
+            raise document.error((*place, "eligible"), f"the level {unknown[0]} is not in levels")
         if classes and (entry.approvers < classes[-1].approvers or (entry.who == "requester" != classes[-1].who)):
             raise document.error(place, "classes ascend: a class asks for no less than the one before it")
-        classes.append(ApprovalClass(entry.name, entry.approvers, entry.who, rank))
+        groups, of_levels = frozenset(entry.eligible.groups), frozenset(entry.eligible.levels)
+        if classes and (_widens(classes[-1].groups, groups) or _widens(classes[-1].levels, of_levels)):
+            raise document.error((*place, "eligible"), "classes ascend: who approves this one may approve the one before")
+        cap = entry.max_asked_per_hour or 0
+        classes.append(ApprovalClass(entry.name, entry.approvers, entry.who, rank, groups, of_levels, cap))
     return tuple(classes)
+
+
+def _widens(below: frozenset[str], above: frozenset[str]) -> bool:
+    """Says whether what is asked above lets somebody in whom it keeps out below; an empty set lets everybody in."""
+    return bool(below) and not (above and above <= below)
 
 
 def _users(files: BundleFiles, levels: tuple[str, ...]) -> dict[tuple[str, str], UserEntry]:

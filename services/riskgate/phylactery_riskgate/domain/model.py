@@ -109,15 +109,45 @@ class Verdict:
     exceeded: tuple[str, ...] = ()
 
 
+class Mark(StrEnum):
+    """Why a display is not the raw value."""
+
+    CONTROL = "CONTROL"
+    BIDI = "BIDI"
+    INVISIBLE = "INVISIBLE"
+    LOOK_ALIKE = "LOOK_ALIKE"
+    MIXED_SCRIPT = "MIXED_SCRIPT"
+    PILED_UP = "PILED_UP"
+    CUT = "CUT"
+    HIDDEN = "HIDDEN"
+
+
+class Change(StrEnum):
+    """How an argument stands to the last approved call of its tool; NOTHING where there is none to compare with."""
+
+    NOTHING = "UNSPECIFIED"
+    SAME = "SAME"
+    CHANGED = "CHANGED"
+    NEW = "NEW"
+    REMOVED = "REMOVED"
+
+
 @dataclass(frozen=True, slots=True)
 class ArgumentView:
-    """One bound argument as an approver sees it; ``display`` is safe to print."""
+    """One bound argument as an approver sees it; ``display`` and ``previous`` are safe to print."""
 
     path: str
     display: str
     control: bool
     sensitive: bool
-    altered: bool
+    marks: tuple[Mark, ...] = ()
+    change: Change = Change.NOTHING
+    previous: str = ""
+
+    @property
+    def altered(self) -> bool:
+        """Says whether ``display`` is not the raw value."""
+        return bool(self.marks)
 
 
 Risk = Literal["low", "medium", "high", "critical"]
@@ -128,12 +158,19 @@ Who = Literal["requester", "not_requester"]
 
 @dataclass(frozen=True, slots=True)
 class ApprovalClass:
-    """Who has to approve and how many; ``rank`` counts from 0 and a class satisfies every class of a lower rank."""
+    """Who has to approve and how many; ``rank`` counts from 0 and a class satisfies every class of a lower rank.
+
+    An approver is in one of ``groups`` and at one of ``levels``; an empty set asks for nothing.
+    ``max_asked_per_hour`` is how often one user may ask for it, 0 for as often as for any.
+    """
 
     name: str
     approvers: int
     who: Who
     rank: int
+    groups: frozenset[str] = frozenset()
+    levels: frozenset[str] = frozenset()
+    max_asked_per_hour: int = 0
 
 
 Per = Literal["thread", "user", "tool"]

@@ -1,66 +1,129 @@
-"""What an approver sees of a bound call."""
+"""What an approver sees of a bound call, and what is different from the last one that was approved."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 from phylactery_riskgate.domain import pointers
-from phylactery_riskgate.domain.model import ArgumentView, BoundCall, CatalogTool
+from phylactery_riskgate.domain.model import ArgumentView, BoundCall, CatalogTool, Change, Json, Mark
 from phylactery_riskgate.domain.visible import make_visible
 
 MAX_DISPLAY = 2_000
+MAX_PREVIOUS = 500
+MAX_VIEWS = 1_000
+ROOM = 256 * 1024
+"""Characters of displays in one view; what comes after them is cut short."""
+_SHORT = 80
 SENSITIVE = "«sensitive»"
 
 _PLAIN_ESCAPES = frozenset('"\\nt')
 """After a backslash: JSON's own way to write quotes, backslashes, line breaks and tabs, which deceives nobody."""
+_ABSENT = object()
+Place = tuple[str, ...]
 
 
-def argument_views(bound: BoundCall, tool: CatalogTool) -> tuple[ArgumentView, ...]:
+@dataclass(frozen=True, slots=True)
+class CallView:
+    """The arguments of one call, control arguments first; ``left_out`` is how many more there are."""
+
+    arguments: tuple[ArgumentView, ...]
+    left_out: int = 0
+
+
+def call_view(bound: BoundCall, tool: CatalogTool, previous: Json | None = None, *, room: int = ROOM) -> CallView:
     """Shows every bound argument, control arguments first, with nothing in it that could deceive a reader.
 
     A control argument inside another argument gets a view of its own, so that no long neighbour pushes it out.
+    ``previous`` is what was approved last, None where nothing was; ``room`` is in characters.
     """
-    sensitive = {pointers.parse(text) for text in tool.sensitive}
+    viewer = _Viewer(bound.arguments, previous, frozenset(pointers.parse(text) for text in tool.sensitive))
+    places = _places(tool, bound.arguments, previous or {})
+    views: list[ArgumentView] = []
+    for place, control in places[:MAX_VIEWS]:
+        view = viewer.view(place, control=control, limit=MAX_DISPLAY if room > 0 else _SHORT)
+        room -= len(view.display)
+        views.append(view)
+    return CallView(tuple(views), len(places) - len(views))
+
+
+def _places(tool: CatalogTool, arguments: Json, previous: Json) -> list[tuple[Place, bool]]:
+    """Answers what is shown, in its order: control arguments, then the others, each with those that are gone last."""
     controls = [pointers.parse(text) for text in tool.controls]
-    first = [place for place in controls if _holds(bound.arguments, place)]
-    rest = [(name,) for name in sorted(bound.arguments) if (name,) not in first]
-    return tuple(
-        _view(bound.arguments, place, control=place in first, sensitive=sensitive) for place in [*first, *rest]
-    )
+    found = [(place, True) for place in controls if _at(arguments, place) is not _ABSENT]
+    found += [(place, True) for place in controls if _gone(place, arguments, previous)]
+    taken = {place for place, _ in found}
+    found += [((name,), False) for name in sorted(arguments) if (name,) not in taken]
+    found += [((name,), False) for name in sorted(previous) if name not in arguments and (name,) not in taken]
+    return found
 
 
-def _holds(value: Any, place: tuple[str, ...]) -> bool:
+def _gone(place: Place, arguments: Json, previous: Json) -> bool:
+    return _at(arguments, place) is _ABSENT and _at(previous, place) is not _ABSENT
+
+
+def _at(value: Any, place: Place) -> Any:
     for token in place:
         if not isinstance(value, dict) or token not in value:
-            return False
+            return _ABSENT
         value = value[token]
-    return True
+    return value
 
 
-def _view(
-    arguments: dict[str, Any], place: tuple[str, ...], *, control: bool, sensitive: set[tuple[str, ...]]
-) -> ArgumentView:
-    path = make_visible(pointers.pointer(place), pointers.MAX_POINTER)
-    if any(place[: len(hidden)] == hidden for hidden in sensitive):
-        return ArgumentView(path.text, SENSITIVE, control, sensitive=True, altered=path.altered)
-    value: Any = arguments
-    for token in place:
-        value = value[token]
-    shown = _without(value, place, sensitive)
-    text = json.dumps(shown, ensure_ascii=False)
-    display = make_visible(text, MAX_DISPLAY)
-    altered = path.altered or display.altered or shown != value or _escapes_controls(text)
-    return ArgumentView(path.text, display.text, control, sensitive=False, altered=altered)
+@dataclass(frozen=True, slots=True)
+class _Viewer:
+    """Shows one argument after the other; the previous arguments are None where there is nothing to compare with."""
+
+    arguments: Json
+    previous: Json | None
+    sensitive: frozenset[Place]
+
+    def view(self, place: Place, *, control: bool, limit: int) -> ArgumentView:
+        """Shows the argument at a place, where it is now, and where it was."""
+        path = make_visible(pointers.pointer(place), pointers.MAX_POINTER)
+        hidden = any(place[: len(above)] == above for above in self.sensitive)
+        now, before = _at(self.arguments, place), _at(self.previous, place)
+        change = Change.NOTHING if self.previous is None else _change(now, before)
+        display, marks = self._shown(place, now, hidden=hidden, limit=limit)
+        different = change in (Change.CHANGED, Change.REMOVED)
+        previous = self._shown(place, before, hidden=hidden, limit=min(limit, MAX_PREVIOUS))[0] if different else ""
+        return ArgumentView(path.text, display, control, hidden, _ordered(path.marks | marks), change, previous)
+
+    def _shown(self, place: Place, value: Any, *, hidden: bool, limit: int) -> tuple[str, frozenset[Mark]]:
+        if value is _ABSENT:
+            return "", frozenset()
+        if hidden:
+            return SENSITIVE, frozenset()
+        shown = self._without(value, place)
+        text = json.dumps(shown, ensure_ascii=False)
+        display = make_visible(text, limit)
+        inside = {Mark.HIDDEN} if shown != value else set()
+        escapes = {Mark.CONTROL} if _escapes_controls(text) else set()
+        return display.text, display.marks | inside | escapes
+
+    def _without(self, value: Any, place: Place) -> Any:
+        """Answers the value with the sensitive ones inside it hidden."""
+        if not isinstance(value, dict) or not any(hidden[: len(place)] == place for hidden in self.sensitive):
+            return value
+        return {
+            name: SENSITIVE if (*place, name) in self.sensitive else self._without(item, (*place, name))
+            for name, item in value.items()
+        }
 
 
-def _without(value: Any, place: tuple[str, ...], sensitive: set[tuple[str, ...]]) -> Any:
-    if not isinstance(value, dict) or not any(hidden[: len(place)] == place for hidden in sensitive):
-        return value
-    return {
-        name: SENSITIVE if (*place, name) in sensitive else _without(item, (*place, name), sensitive)
-        for name, item in value.items()
-    }
+def _change(now: Any, before: Any) -> Change:
+    if before is _ABSENT:
+        return Change.NEW
+    if now is _ABSENT:
+        return Change.REMOVED
+    # as text: to Python 1, 1.0 and true are one value
+    same = json.dumps(now, sort_keys=True) == json.dumps(before, sort_keys=True)
+    return Change.SAME if same else Change.CHANGED
+
+
+def _ordered(marks: frozenset[Mark]) -> tuple[Mark, ...]:
+    return tuple(mark for mark in Mark if mark in marks)
 
 
 def _escapes_controls(text: str) -> bool:

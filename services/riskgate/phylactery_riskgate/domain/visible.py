@@ -6,33 +6,36 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
+from phylactery_riskgate.domain import look_alikes
+from phylactery_riskgate.domain.model import Mark
+
 _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 """Letters and marks that print as nothing at all."""
 
-_LOOK_ALIKE_MARKS = frozenset(
-    "\u2024\u2044\u2215\u29f8\u2236\ua789\uff0e\uff0f\uff1a\uff20\u3002\uff61\u02d0\u0589\u05c3"
-)
-"""Marks that pass for one of . / : @ in a path or an address."""
+_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+"""Characters that change the direction of reading (Unicode TR 9)."""
 
-_HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
+_NO_CHARACTERS = frozenset({"Cc", "Co", "Cs", "Cn"})
+_BLANKS = frozenset({"Cf", "Zl", "Zp", "Zs"})
 _LATIN_1_END = 0x100
 _FIRST_PAIR = 0x10000
 """From here on JSON writes a character as two surrogates (RFC 8259, section 7)."""
 _MAX_MARKS = 3
 """So many combining marks on one letter write a language; more paint over their neighbours."""
 
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD = re.compile(r"\\.|([^\W_]+)")
+"""A word, or what a backslash escapes: the n of a line break belongs to no word."""
 
-_LATIN_TWINS = frozenset("аеорсхуіјѕһԁԛԝӏАВЕКМНОРСТХУІЈЅԌԚԜοανικρτυχγΑΒΕΖΗΙΚΜΝΟΡΤΥΧօսոցհյ")
-"""Cyrillic, Greek and Armenian letters that print like a Latin one (a subset of Unicode TS 39's confusables)."""
+_CLOSE_SCRIPTS = frozenset({"LATIN", "CYRILLIC", "GREEK", "COPTIC", "ARMENIAN", "CHEROKEE", "GEORGIAN", "LISU"})
+"""Scripts whose letters pass for one another's; no language writes a word in two of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class VisibleText:
-    """Text that is safe to show; ``altered`` says that something was written as an escape or cut off."""
+    """Text that is safe to show; ``marks`` says what was written as an escape, and whether it was cut off."""
 
     text: str
-    altered: bool
+    marks: frozenset[Mark] = frozenset()
 
 
 def make_visible(text: str, limit: int) -> VisibleText:
@@ -44,27 +47,22 @@ def make_visible(text: str, limit: int) -> VisibleText:
     """
     looked_at = text[: limit + 1]
     if looked_at.isascii() and looked_at.isprintable():
-        return (
-            VisibleText(text, altered=False)
-            if len(text) <= limit
-            else VisibleText(text[: limit - 1] + "…", altered=True)
-        )
-    foreign = _posing_letters(looked_at)
+        return VisibleText(text) if len(text) <= limit else VisibleText(text[: limit - 1] + "…", frozenset({Mark.CUT}))
+    posing = _posing_letters(looked_at)
+    marks: set[Mark] = set()
     pieces: list[str] = []
-    size = 0
-    altered = False
-    marks = 0
+    size = piled = 0
     for index, char in enumerate(looked_at):
-        marks = marks + 1 if unicodedata.combining(char) else 0
-        piece = char
-        if index in foreign or marks > _MAX_MARKS or _deceives(char):
-            piece = _escaped(char)
-            altered = True
+        piled = piled + 1 if unicodedata.combining(char) else 0
+        mark = posing.get(index) or _mark(char) or (Mark.PILED_UP if piled > _MAX_MARKS else None)
+        piece = _escaped(char) if mark else char
         if size + len(piece) > limit:
-            return VisibleText(_cut(pieces, size, limit), altered=True)
+            return VisibleText(_cut(pieces, size, limit), frozenset(marks | {Mark.CUT}))
+        if mark:
+            marks.add(mark)
         pieces.append(piece)
         size += len(piece)
-    return VisibleText("".join(pieces), altered)
+    return VisibleText("".join(pieces), frozenset(marks))
 
 
 def _cut(pieces: list[str], size: int, limit: int) -> str:
@@ -73,35 +71,61 @@ def _cut(pieces: list[str], size: int, limit: int) -> str:
     return "".join(pieces) + "…"
 
 
-def _deceives(char: str) -> bool:
+def _mark(char: str) -> Mark | None:
+    """Answers why a character is not shown as it is, whatever stands around it."""
     if char.isascii():
-        return not char.isprintable()
+        return None if char.isprintable() else Mark.CONTROL
     category = unicodedata.category(char)
-    if category in _HIDDEN_CATEGORIES or char in _INVISIBLE or char in _LOOK_ALIKE_MARKS:
-        return True
-    if category == "Zs" or "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef":
-        return True
+    if char in _BIDI:
+        return Mark.BIDI
+    if category in _NO_CHARACTERS:
+        return Mark.CONTROL
+    if (
+        category in _BLANKS
+        or char in _INVISIBLE
+        or "\ufe00" <= char <= "\ufe0f"
+        or "\U000e0100" <= char <= "\U000e01ef"
+    ):
+        return Mark.INVISIBLE
     # ª, º and ² are everyday Spanish; past Latin-1 a second form of an ASCII letter or digit is a disguise.
-    return ord(char) >= _LATIN_1_END and category[0] in "LN" and unicodedata.normalize("NFKC", char).isascii()
+    disguised = ord(char) >= _LATIN_1_END and category[0] in "LN" and unicodedata.normalize("NFKC", char).isascii()
+    return Mark.LOOK_ALIKE if disguised or char in look_alikes.MARKS else None
 
 
-def _posing_letters(text: str) -> frozenset[int]:
-    """The places of letters that are not Latin in a word that has Latin ones, or that could pass for Latin whole."""
-    found: set[int] = set()
-    for word in _WORD.finditer(text):
-        letters = word.group()
-        if letters.isascii():
+def _posing_letters(text: str) -> dict[int, Mark]:
+    """Finds letters that are not what their word makes of them.
+
+    These are: letters of another script in a word that has Latin ones, or in a word of scripts that pass for one
+    another; digits of another script beside ASCII; words made only of letters that print like ASCII; and Latin letters
+    that do.
+    """
+    found: dict[int, Mark] = {}
+    for match in _WORD.finditer(text):
+        word = match.group(1)
+        if word is None or word.isascii():
             continue
-        foreign = [word.start() + index for index, letter in enumerate(letters) if not _latin(letter)]
-        if len(foreign) < len(letters) or all(letter in _LATIN_TWINS for letter in letters):
-            found.update(foreign)
-    return frozenset(found)
+        letters = [(match.start(1) + index, char) for index, char in enumerate(word) if char.isalpha()]
+        foreign = [(index, char) for index, char in letters if not _latin(char)]
+        digits = [match.start(1) + index for index, char in enumerate(word) if char.isdecimal() and not char.isascii()]
+        mixed = len(foreign) < len(letters) or len({_script(char) for _, char in foreign} & _CLOSE_SCRIPTS) > 1
+        if mixed or all(_twin(char) for _, char in foreign):
+            found |= dict.fromkeys((index for index, _ in foreign), Mark.MIXED_SCRIPT if mixed else Mark.LOOK_ALIKE)
+        if digits and any(char.isascii() for char in word):
+            found |= dict.fromkeys(digits, Mark.MIXED_SCRIPT)
+        found |= {index: Mark.LOOK_ALIKE for index, char in letters if _latin(char) and char in look_alikes.LETTERS}
+    return found
+
+
+def _twin(char: str) -> bool:
+    return char in look_alikes.LETTERS or unicodedata.normalize("NFKC", char) in look_alikes.LETTERS
 
 
 def _latin(letter: str) -> bool:
-    if letter.isascii() or not letter.isalpha():
-        return True
-    return unicodedata.name(letter, "").startswith(("LATIN", "FEMININE", "MASCULINE", "MICRO"))
+    return letter.isascii() or unicodedata.name(letter, "").startswith(("LATIN", "FEMININE", "MASCULINE", "MICRO"))
+
+
+def _script(letter: str) -> str:
+    return unicodedata.name(letter, "").partition(" ")[0]
 
 
 def _escaped(char: str) -> str:

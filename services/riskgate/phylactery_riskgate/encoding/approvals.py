@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from phylactery.riskgate.v1 import types_pb2
+from phylactery.riskgate.v1 import approval_pb2, types_pb2
 from phylactery_chassis.timestamps import to_timestamp
 
 from phylactery_riskgate.approvals import ApprovalState
 from phylactery_riskgate.core import ApprovalSeen
+from phylactery_riskgate.domain.model import ArgumentView
 from phylactery_riskgate.encoding.types import risk
+from phylactery_riskgate.watching import Watched
 
 _STATES = {
     types_pb2.APPROVAL_STATE_PENDING: ApprovalState.PENDING,
@@ -34,16 +36,7 @@ def approval(seen: ApprovalSeen) -> types_pb2.Approval:
         tool=record.tool,
         risk=risk(record.risk),
         args_hash=record.args_hash,
-        arguments=[
-            types_pb2.ArgumentView(
-                path=view.path,
-                display=view.display,
-                control=view.control,
-                sensitive=view.sensitive,
-                altered=view.altered,
-            )
-            for view in seen.arguments
-        ],
+        arguments=[_argument(view) for view in seen.view.arguments],
         thread_id=record.thread_id,
         run_id=record.run_id,
         tool_call_id=record.tool_call_id,
@@ -56,7 +49,36 @@ def approval(seen: ApprovalSeen) -> types_pb2.Approval:
         code=seen.code,
         decision_id=record.decision_id,
         policy_ids=record.policy_ids,
+        policies=[
+            types_pb2.PolicyTitle(id=one, title=title, title_es=title_es) for one, title, title_es in seen.policies
+        ],
+        votes=len(record.votes),
+        votes_needed=record.approvers,
+        compared_approval_id=seen.compared_id,
+        arguments_left_out=seen.view.left_out,
     )
     if record.decide_us:
         message.decide_time.CopyFrom(to_timestamp(record.decide_us))
     return message
+
+
+def watched(change: Watched) -> approval_pb2.WatchApprovalsResponse:
+    """Encodes one message of a stream."""
+    return approval_pb2.WatchApprovalsResponse(
+        approval=None if change.seen is None else approval(change.seen),
+        resume_token=change.resume_token,
+        snapshot_end=change.snapshot_end,
+    )
+
+
+def _argument(view: ArgumentView) -> types_pb2.ArgumentView:
+    return types_pb2.ArgumentView(
+        path=view.path,
+        display=view.display,
+        control=view.control,
+        sensitive=view.sensitive,
+        altered=view.altered,
+        marks=[types_pb2.ArgumentMark.Value(f"ARGUMENT_MARK_{mark}") for mark in view.marks],
+        change=types_pb2.ArgumentChange.Value(f"ARGUMENT_CHANGE_{view.change}"),
+        previous_display=view.previous,
+    )

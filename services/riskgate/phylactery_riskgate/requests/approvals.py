@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from phylactery_chassis.edge import EdgeModel, Identifier, OptionalIdentifier, Sha256
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 
 from phylactery_riskgate.approvals import ApprovalState
 
@@ -45,3 +45,20 @@ class RejectInput(EdgeModel):
     approval_id: Identifier
     reason: _Words = ""
     thread_id: OptionalIdentifier = ""
+
+
+class WatchInput(EdgeModel):
+    """Which changes to stream, and from where."""
+
+    state: ApprovalState | None = None
+    thread_id: OptionalIdentifier = ""
+    approval_id: OptionalIdentifier = ""
+    resume_token: str = Field("", max_length=200)
+    snapshot: bool = False
+
+    @field_validator("snapshot")
+    @classmethod
+    def _fresh(cls, value: bool, info: ValidationInfo) -> bool:
+        if value and info.data.get("resume_token"):
+            raise ValueError("not together with resume_token: a snapshot starts anew")
+        return value

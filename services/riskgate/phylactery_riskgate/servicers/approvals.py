@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import AsyncIterator
 from typing import Any
 
 from grpc import aio
@@ -10,7 +12,7 @@ from phylactery_chassis.edge import parse
 from phylactery_chassis.identity import current_principal
 
 from phylactery_riskgate.encoding import approvals as encoding
-from phylactery_riskgate.requests.approvals import ApprovalInput, ApproveInput, ListInput, RejectInput
+from phylactery_riskgate.requests.approvals import ApprovalInput, ApproveInput, ListInput, RejectInput, WatchInput
 from phylactery_riskgate.service import RiskGate
 
 Context = aio.ServicerContext[Any, Any]
@@ -70,3 +72,30 @@ class ApprovalServicer(approval_pb2_grpc.ApprovalServiceServicer):
         )
         seen = await self._riskgate.reject(current_principal(), asked)
         return approval_pb2.RejectResponse(approval=encoding.approval(seen))
+
+    async def Cancel(self, request: approval_pb2.CancelRequest, _context: Context) -> approval_pb2.CancelResponse:
+        """Withdraws what was asked."""
+        asked = parse(
+            RejectInput,
+            {"approval_id": request.approval_id, "reason": request.reason, "thread_id": request.thread_id},
+        )
+        seen = await self._riskgate.cancel(current_principal(), asked)
+        return approval_pb2.CancelResponse(approval=encoding.approval(seen))
+
+    async def WatchApprovals(
+        self, request: approval_pb2.WatchApprovalsRequest, _context: Context
+    ) -> AsyncIterator[approval_pb2.WatchApprovalsResponse]:
+        """Streams every change the caller may see."""
+        asked = parse(
+            WatchInput,
+            {
+                "state": encoding.state_field(request.state),
+                "thread_id": request.thread_id,
+                "approval_id": request.approval_id,
+                "resume_token": request.resume_token,
+                "snapshot": request.snapshot,
+            },
+        )
+        async with contextlib.aclosing(self._riskgate.watches.watch(current_principal(), asked)) as changes:
+            async for change in changes:
+                yield encoding.watched(change)

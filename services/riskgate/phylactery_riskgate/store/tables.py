@@ -66,6 +66,9 @@ approvals = sa.Table(
     sa.Column("decided_by", _NAME, nullable=False),
     sa.Column("closed_reason", sa.String(32), nullable=False),
     sa.Column("attempts", sa.Integer, nullable=False),
+    sa.Column("version", sa.Integer, nullable=False, server_default="0"),
+    sa.Index("approvals_by_call", "tenant", "requester", "tool", "decide_us"),
+    sa.Index("approvals_by_asking", "tenant", "requester", "create_us"),
     sa.Index("approvals_by_tenant", "tenant", "create_us", "id"),
     sa.Index("approvals_by_requester", "tenant", "requester", "state"),
     sa.Index("approvals_by_expiry", "tenant", "state", "expire_us"),
@@ -78,6 +81,25 @@ approval_votes = sa.Table(
     sa.Column("subject", _NAME, primary_key=True),
     sa.Column("tenant", _NAME, nullable=False),
     sa.Column("vote_us", sa.BigInteger, nullable=False),
+    sa.Column("approver", sa.Boolean, nullable=False, server_default=sa.true()),
+    sa.Column("level", _NAME, nullable=False, server_default=""),
+    sa.Column("groups", sa.LargeBinary, nullable=False, server_default=sa.text("''")),
+)
+
+approval_changes = sa.Table(
+    "approval_changes",
+    METADATA,
+    sa.Column("approval_id", _NAME, sa.ForeignKey("approvals.id"), primary_key=True),
+    sa.Column("version", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("tenant", _NAME, nullable=False),
+    sa.Column("position", sa.BigInteger, nullable=False),
+    sa.Column("state", sa.String(16), nullable=False),
+    sa.Column("votes", sa.Integer, nullable=False),
+    sa.Column("decide_us", sa.BigInteger, nullable=False),
+    sa.Column("decided_by", _NAME, nullable=False),
+    sa.Column("closed_reason", sa.String(32), nullable=False),
+    sa.Column("change_us", sa.BigInteger, nullable=False),
+    sa.Index("approval_changes_in_order", "tenant", "position"),
 )
 
 redemptions = sa.Table(

@@ -238,3 +238,131 @@ class RejectResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RejectResponse: _TypeAlias = RejectResponse  # noqa: Y015
+
+@_typing.final
+class CancelRequest(_message.Message):
+    """CancelRequest withdraws what was asked."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    APPROVAL_ID_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    THREAD_ID_FIELD_NUMBER: _builtins.int
+    approval_id: _builtins.str
+    """approval_id is the id. Required."""
+    reason: _builtins.str
+    """reason is the person's own words, at most 500 characters. Optional."""
+    thread_id: _builtins.str
+    """thread_id is the conversation the answer came from. Empty when it did not come from a chat."""
+    def __init__(
+        self,
+        *,
+        approval_id: _builtins.str = ...,
+        reason: _builtins.str = ...,
+        thread_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_id", b"approval_id", "reason", b"reason", "thread_id", b"thread_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CancelRequest: _TypeAlias = CancelRequest  # noqa: Y015
+
+@_typing.final
+class CancelResponse(_message.Message):
+    """CancelResponse holds the approval after the answer."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    APPROVAL_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def approval(self) -> _types_pb2.Approval:
+        """approval is the record in its new state."""
+
+    def __init__(
+        self,
+        *,
+        approval: _types_pb2.Approval | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["approval", b"approval"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval", b"approval"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CancelResponse: _TypeAlias = CancelResponse  # noqa: Y015
+
+@_typing.final
+class WatchApprovalsRequest(_message.Message):
+    """WatchApprovalsRequest says which changes to stream, and from where."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STATE_FIELD_NUMBER: _builtins.int
+    THREAD_ID_FIELD_NUMBER: _builtins.int
+    APPROVAL_ID_FIELD_NUMBER: _builtins.int
+    RESUME_TOKEN_FIELD_NUMBER: _builtins.int
+    SNAPSHOT_FIELD_NUMBER: _builtins.int
+    state: _types_pb2.ApprovalState.ValueType
+    """state keeps only changes into that state. UNSPECIFIED keeps all."""
+    thread_id: _builtins.str
+    """thread_id keeps only approvals of that thread. Empty keeps all."""
+    approval_id: _builtins.str
+    """approval_id keeps only that approval. Empty keeps all."""
+    resume_token: _builtins.str
+    """resume_token goes on after the change it came with, so that nothing is missed. Empty starts with what changes from
+    now on. One that RiskGate never gave is INVALID_ARGUMENT.
+    """
+    snapshot: _builtins.bool
+    """snapshot sends the approvals that are open now, PENDING or APPROVED, before the changes: oldest first, and after
+    them one message with snapshot_end. Not together with resume_token.
+    """
+    def __init__(
+        self,
+        *,
+        state: _types_pb2.ApprovalState.ValueType = ...,
+        thread_id: _builtins.str = ...,
+        approval_id: _builtins.str = ...,
+        resume_token: _builtins.str = ...,
+        snapshot: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_id", b"approval_id", "resume_token", b"resume_token", "snapshot", b"snapshot", "state", b"state", "thread_id", b"thread_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WatchApprovalsRequest: _TypeAlias = WatchApprovalsRequest  # noqa: Y015
+
+@_typing.final
+class WatchApprovalsResponse(_message.Message):
+    """WatchApprovalsResponse is one change, or one approval of the snapshot."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    APPROVAL_FIELD_NUMBER: _builtins.int
+    RESUME_TOKEN_FIELD_NUMBER: _builtins.int
+    SNAPSHOT_END_FIELD_NUMBER: _builtins.int
+    resume_token: _builtins.str
+    """resume_token goes on after this message. Empty within a snapshot, which is asked for again as a whole."""
+    snapshot_end: _builtins.bool
+    """snapshot_end says that the snapshot is complete and changes follow."""
+    @_builtins.property
+    def approval(self) -> _types_pb2.Approval:
+        """approval is the record as this change left it. Unset in the message with snapshot_end."""
+
+    def __init__(
+        self,
+        *,
+        approval: _types_pb2.Approval | None = ...,
+        resume_token: _builtins.str = ...,
+        snapshot_end: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["approval", b"approval"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval", b"approval", "resume_token", b"resume_token", "snapshot_end", b"snapshot_end"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WatchApprovalsResponse: _TypeAlias = WatchApprovalsResponse  # noqa: Y015

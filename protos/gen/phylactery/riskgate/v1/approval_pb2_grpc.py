@@ -56,6 +56,16 @@ class ApprovalServiceStub:
                 request_serializer=phylactery_dot_riskgate_dot_v1_dot_approval__pb2.RejectRequest.SerializeToString,
                 response_deserializer=phylactery_dot_riskgate_dot_v1_dot_approval__pb2.RejectResponse.FromString,
                 _registered_method=True)
+        self.Cancel = channel.unary_unary(
+                '/phylactery.riskgate.v1.ApprovalService/Cancel',
+                request_serializer=phylactery_dot_riskgate_dot_v1_dot_approval__pb2.CancelRequest.SerializeToString,
+                response_deserializer=phylactery_dot_riskgate_dot_v1_dot_approval__pb2.CancelResponse.FromString,
+                _registered_method=True)
+        self.WatchApprovals = channel.unary_stream(
+                '/phylactery.riskgate.v1.ApprovalService/WatchApprovals',
+                request_serializer=phylactery_dot_riskgate_dot_v1_dot_approval__pb2.WatchApprovalsRequest.SerializeToString,
+                response_deserializer=phylactery_dot_riskgate_dot_v1_dot_approval__pb2.WatchApprovalsResponse.FromString,
+                _registered_method=True)
 
 
 class ApprovalServiceServicer:
@@ -95,6 +105,25 @@ class ApprovalServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Cancel(self, request, context):
+        """Cancel withdraws a PENDING or APPROVED approval and returns its new state: its permit can be redeemed no more. The
+        requester alone withdraws, directly or through a delegate; an approver rejects instead. Withdrawing again returns
+        the same state.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def WatchApprovals(self, request, context):
+        """WatchApprovals streams every change of the approvals the caller may see, on whichever replica it was made and also
+        where only time made it: each change once, those of one approval in their order. Codes are never in it. A consumer
+        that is slow falls behind and loses nothing. The stream ends without an error when RiskGate stops; the last
+        resume_token goes on where it ended.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ApprovalServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -117,6 +146,16 @@ def add_ApprovalServiceServicer_to_server(servicer, server):
                     servicer.Reject,
                     request_deserializer=phylactery_dot_riskgate_dot_v1_dot_approval__pb2.RejectRequest.FromString,
                     response_serializer=phylactery_dot_riskgate_dot_v1_dot_approval__pb2.RejectResponse.SerializeToString,
+            ),
+            'Cancel': grpc.unary_unary_rpc_method_handler(
+                    servicer.Cancel,
+                    request_deserializer=phylactery_dot_riskgate_dot_v1_dot_approval__pb2.CancelRequest.FromString,
+                    response_serializer=phylactery_dot_riskgate_dot_v1_dot_approval__pb2.CancelResponse.SerializeToString,
+            ),
+            'WatchApprovals': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchApprovals,
+                    request_deserializer=phylactery_dot_riskgate_dot_v1_dot_approval__pb2.WatchApprovalsRequest.FromString,
+                    response_serializer=phylactery_dot_riskgate_dot_v1_dot_approval__pb2.WatchApprovalsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -229,6 +268,60 @@ class ApprovalService:
             '/phylactery.riskgate.v1.ApprovalService/Reject',
             phylactery_dot_riskgate_dot_v1_dot_approval__pb2.RejectRequest.SerializeToString,
             phylactery_dot_riskgate_dot_v1_dot_approval__pb2.RejectResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Cancel(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/phylactery.riskgate.v1.ApprovalService/Cancel',
+            phylactery_dot_riskgate_dot_v1_dot_approval__pb2.CancelRequest.SerializeToString,
+            phylactery_dot_riskgate_dot_v1_dot_approval__pb2.CancelResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WatchApprovals(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/phylactery.riskgate.v1.ApprovalService/WatchApprovals',
+            phylactery_dot_riskgate_dot_v1_dot_approval__pb2.WatchApprovalsRequest.SerializeToString,
+            phylactery_dot_riskgate_dot_v1_dot_approval__pb2.WatchApprovalsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -50,6 +50,17 @@ class ApprovalServiceStub:
     """Reject answers a PENDING approval with no and returns its new state. It needs no code. The same answer by the same
     person again returns the same state.
     """
+    Cancel: _grpc.UnaryUnaryMultiCallable[_approval_pb2.CancelRequest, _approval_pb2.CancelResponse]
+    """Cancel withdraws a PENDING or APPROVED approval and returns its new state: its permit can be redeemed no more. The
+    requester alone withdraws, directly or through a delegate; an approver rejects instead. Withdrawing again returns
+    the same state.
+    """
+    WatchApprovals: _grpc.UnaryStreamMultiCallable[_approval_pb2.WatchApprovalsRequest, _approval_pb2.WatchApprovalsResponse]
+    """WatchApprovals streams every change of the approvals the caller may see, on whichever replica it was made and also
+    where only time made it: each change once, those of one approval in their order. Codes are never in it. A consumer
+    that is slow falls behind and loses nothing. The stream ends without an error when RiskGate stops; the last
+    resume_token goes on where it ended.
+    """
 
 @_typing.type_check_only
 class ApprovalServiceAsyncStub(ApprovalServiceStub):
@@ -72,6 +83,17 @@ class ApprovalServiceAsyncStub(ApprovalServiceStub):
     Reject: _aio.UnaryUnaryMultiCallable[_approval_pb2.RejectRequest, _approval_pb2.RejectResponse]  # type: ignore[assignment]
     """Reject answers a PENDING approval with no and returns its new state. It needs no code. The same answer by the same
     person again returns the same state.
+    """
+    Cancel: _aio.UnaryUnaryMultiCallable[_approval_pb2.CancelRequest, _approval_pb2.CancelResponse]  # type: ignore[assignment]
+    """Cancel withdraws a PENDING or APPROVED approval and returns its new state: its permit can be redeemed no more. The
+    requester alone withdraws, directly or through a delegate; an approver rejects instead. Withdrawing again returns
+    the same state.
+    """
+    WatchApprovals: _aio.UnaryStreamMultiCallable[_approval_pb2.WatchApprovalsRequest, _approval_pb2.WatchApprovalsResponse]  # type: ignore[assignment]
+    """WatchApprovals streams every change of the approvals the caller may see, on whichever replica it was made and also
+    where only time made it: each change once, those of one approval in their order. Codes are never in it. A consumer
+    that is slow falls behind and loses nothing. The stream ends without an error when RiskGate stops; the last
+    resume_token goes on where it ended.
     """
 
 class ApprovalServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -116,6 +138,29 @@ class ApprovalServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_approval_pb2.RejectResponse, _abc.Awaitable[_approval_pb2.RejectResponse]]:
         """Reject answers a PENDING approval with no and returns its new state. It needs no code. The same answer by the same
         person again returns the same state.
+        """
+
+    @_abc_1.abstractmethod
+    def Cancel(
+        self,
+        request: _approval_pb2.CancelRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_approval_pb2.CancelResponse, _abc.Awaitable[_approval_pb2.CancelResponse]]:
+        """Cancel withdraws a PENDING or APPROVED approval and returns its new state: its permit can be redeemed no more. The
+        requester alone withdraws, directly or through a delegate; an approver rejects instead. Withdrawing again returns
+        the same state.
+        """
+
+    @_abc_1.abstractmethod
+    def WatchApprovals(
+        self,
+        request: _approval_pb2.WatchApprovalsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_approval_pb2.WatchApprovalsResponse], _abc.AsyncIterator[_approval_pb2.WatchApprovalsResponse]]:
+        """WatchApprovals streams every change of the approvals the caller may see, on whichever replica it was made and also
+        where only time made it: each change once, those of one approval in their order. Codes are never in it. A consumer
+        that is slow falls behind and loses nothing. The stream ends without an error when RiskGate stops; the last
+        resume_token goes on where it ended.
         """
 
 def add_ApprovalServiceServicer_to_server(servicer: ApprovalServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -116,9 +116,49 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """RESOURCE_EXHAUSTED: this process serves as many tails of the log as it can:
     {"reason":"ERROR_REASON_TOO_MANY_TAILS","domain":"riskgate.phylactery","metadata":{"limit":"64"}}
     """
+    ERROR_REASON_APPROVER_NOT_ELIGIBLE: _ErrorReason.ValueType  # 26
+    """FAILED_PRECONDITION: somebody who approved may not approve any more, so the approval does not count:
+    {"reason":"ERROR_REASON_APPROVER_NOT_ELIGIBLE","domain":"riskgate.phylactery","metadata":{"factor":"approver"}}
+    """
+    ERROR_REASON_TOO_MANY_ASKED: _ErrorReason.ValueType  # 27
+    """RESOURCE_EXHAUSTED: too many approvals were asked for within the hour; nobody is asked again before it is over:
+    {"reason":"ERROR_REASON_TOO_MANY_ASKED","domain":"riskgate.phylactery","metadata":{"limit":"60","per":"user","retry_after_seconds":"900"}}
+    """
+    ERROR_REASON_REJECTED_BEFORE: _ErrorReason.ValueType  # 28
+    """FAILED_PRECONDITION: a person has rejected this very call a moment ago, and is not asked again:
+    {"reason":"ERROR_REASON_REJECTED_BEFORE","domain":"riskgate.phylactery","metadata":{"approval_id":"…","retry_after_seconds":"280"}}
+    """
+    ERROR_REASON_TOO_MANY_WATCHES: _ErrorReason.ValueType  # 29
+    """RESOURCE_EXHAUSTED: this identity has too many streams of approvals open:
+    {"reason":"ERROR_REASON_TOO_MANY_WATCHES","domain":"riskgate.phylactery","metadata":{"limit":"32"}}
+    """
     ERROR_REASON_BUDGET_EXCEEDED: _ErrorReason.ValueType  # 36
     """FAILED_PRECONDITION: a budget of the bundle has no room left for the call; nothing was redeemed:
     {"reason":"ERROR_REASON_BUDGET_EXCEEDED","domain":"riskgate.phylactery","metadata":{"factor":"budget","budget":"daily"}}
+    """
+    ERROR_REASON_BUNDLE_INVALID: _ErrorReason.ValueType  # 30
+    """INVALID_ARGUMENT: the bundle is not valid; each fault is a BadRequest field violation whose field is file and line:
+    {"reason":"ERROR_REASON_BUNDLE_INVALID","domain":"riskgate.phylactery","metadata":{"file":"tools.yaml","line":"7"}}
+    """
+    ERROR_REASON_BUNDLE_UNSIGNED: _ErrorReason.ValueType  # 31
+    """PERMISSION_DENIED: no policy key that is trusted here signed the bundle:
+    {"reason":"ERROR_REASON_BUNDLE_UNSIGNED","domain":"riskgate.phylactery"}
+    """
+    ERROR_REASON_BUNDLE_ROLLBACK: _ErrorReason.ValueType  # 32
+    """FAILED_PRECONDITION: the revision is below the active one, or is the active one's with other files:
+    {"reason":"ERROR_REASON_BUNDLE_ROLLBACK","domain":"riskgate.phylactery","metadata":{"active":"7","given":"6"}}
+    """
+    ERROR_REASON_BUNDLE_TOO_OLD: _ErrorReason.ValueType  # 33
+    """FAILED_PRECONDITION: the caller demands a later revision than the one that decides, or decided, here:
+    {"reason":"ERROR_REASON_BUNDLE_TOO_OLD","domain":"riskgate.phylactery","metadata":{"have":"6","need":"7"}}
+    """
+    ERROR_REASON_BUNDLE_NOT_LOADED: _ErrorReason.ValueType  # 34
+    """UNAVAILABLE: another bundle was activated and this process cannot load it, so it decides nothing:
+    {"reason":"ERROR_REASON_BUNDLE_NOT_LOADED","domain":"riskgate.phylactery","metadata":{"revision":"8"}}
+    """
+    ERROR_REASON_NOT_EXPLAINABLE: _ErrorReason.ValueType  # 35
+    """NOT_FOUND or FAILED_PRECONDITION: no such decision for this caller, or what explains it is not kept any more:
+    {"reason":"ERROR_REASON_NOT_EXPLAINABLE","domain":"riskgate.phylactery","metadata":{"decision_id":"…"}}
     """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
@@ -218,8 +258,48 @@ ERROR_REASON_TOO_MANY_TAILS: ErrorReason.ValueType  # 25
 """RESOURCE_EXHAUSTED: this process serves as many tails of the log as it can:
 {"reason":"ERROR_REASON_TOO_MANY_TAILS","domain":"riskgate.phylactery","metadata":{"limit":"64"}}
 """
+ERROR_REASON_APPROVER_NOT_ELIGIBLE: ErrorReason.ValueType  # 26
+"""FAILED_PRECONDITION: somebody who approved may not approve any more, so the approval does not count:
+{"reason":"ERROR_REASON_APPROVER_NOT_ELIGIBLE","domain":"riskgate.phylactery","metadata":{"factor":"approver"}}
+"""
+ERROR_REASON_TOO_MANY_ASKED: ErrorReason.ValueType  # 27
+"""RESOURCE_EXHAUSTED: too many approvals were asked for within the hour; nobody is asked again before it is over:
+{"reason":"ERROR_REASON_TOO_MANY_ASKED","domain":"riskgate.phylactery","metadata":{"limit":"60","per":"user","retry_after_seconds":"900"}}
+"""
+ERROR_REASON_REJECTED_BEFORE: ErrorReason.ValueType  # 28
+"""FAILED_PRECONDITION: a person has rejected this very call a moment ago, and is not asked again:
+{"reason":"ERROR_REASON_REJECTED_BEFORE","domain":"riskgate.phylactery","metadata":{"approval_id":"…","retry_after_seconds":"280"}}
+"""
+ERROR_REASON_TOO_MANY_WATCHES: ErrorReason.ValueType  # 29
+"""RESOURCE_EXHAUSTED: this identity has too many streams of approvals open:
+{"reason":"ERROR_REASON_TOO_MANY_WATCHES","domain":"riskgate.phylactery","metadata":{"limit":"32"}}
+"""
 ERROR_REASON_BUDGET_EXCEEDED: ErrorReason.ValueType  # 36
 """FAILED_PRECONDITION: a budget of the bundle has no room left for the call; nothing was redeemed:
 {"reason":"ERROR_REASON_BUDGET_EXCEEDED","domain":"riskgate.phylactery","metadata":{"factor":"budget","budget":"daily"}}
+"""
+ERROR_REASON_BUNDLE_INVALID: ErrorReason.ValueType  # 30
+"""INVALID_ARGUMENT: the bundle is not valid; each fault is a BadRequest field violation whose field is file and line:
+{"reason":"ERROR_REASON_BUNDLE_INVALID","domain":"riskgate.phylactery","metadata":{"file":"tools.yaml","line":"7"}}
+"""
+ERROR_REASON_BUNDLE_UNSIGNED: ErrorReason.ValueType  # 31
+"""PERMISSION_DENIED: no policy key that is trusted here signed the bundle:
+{"reason":"ERROR_REASON_BUNDLE_UNSIGNED","domain":"riskgate.phylactery"}
+"""
+ERROR_REASON_BUNDLE_ROLLBACK: ErrorReason.ValueType  # 32
+"""FAILED_PRECONDITION: the revision is below the active one, or is the active one's with other files:
+{"reason":"ERROR_REASON_BUNDLE_ROLLBACK","domain":"riskgate.phylactery","metadata":{"active":"7","given":"6"}}
+"""
+ERROR_REASON_BUNDLE_TOO_OLD: ErrorReason.ValueType  # 33
+"""FAILED_PRECONDITION: the caller demands a later revision than the one that decides, or decided, here:
+{"reason":"ERROR_REASON_BUNDLE_TOO_OLD","domain":"riskgate.phylactery","metadata":{"have":"6","need":"7"}}
+"""
+ERROR_REASON_BUNDLE_NOT_LOADED: ErrorReason.ValueType  # 34
+"""UNAVAILABLE: another bundle was activated and this process cannot load it, so it decides nothing:
+{"reason":"ERROR_REASON_BUNDLE_NOT_LOADED","domain":"riskgate.phylactery","metadata":{"revision":"8"}}
+"""
+ERROR_REASON_NOT_EXPLAINABLE: ErrorReason.ValueType  # 35
+"""NOT_FOUND or FAILED_PRECONDITION: no such decision for this caller, or what explains it is not kept any more:
+{"reason":"ERROR_REASON_NOT_EXPLAINABLE","domain":"riskgate.phylactery","metadata":{"decision_id":"…"}}
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

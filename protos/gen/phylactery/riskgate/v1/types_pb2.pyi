@@ -123,6 +123,86 @@ APPROVAL_STATE_CANCELLED: ApprovalState.ValueType  # 6
 """APPROVAL_STATE_CANCELLED was withdrawn, or closed after five wrong codes."""
 Global___ApprovalState: _TypeAlias = ApprovalState  # noqa: Y015
 
+class _ArgumentChange:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ArgumentChangeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ArgumentChange.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    ARGUMENT_CHANGE_UNSPECIFIED: _ArgumentChange.ValueType  # 0
+    """ARGUMENT_CHANGE_UNSPECIFIED means that there is nothing to compare with."""
+    ARGUMENT_CHANGE_SAME: _ArgumentChange.ValueType  # 1
+    """ARGUMENT_CHANGE_SAME means that the value is the one that was approved then."""
+    ARGUMENT_CHANGE_CHANGED: _ArgumentChange.ValueType  # 2
+    """ARGUMENT_CHANGE_CHANGED means that another value was approved then."""
+    ARGUMENT_CHANGE_NEW: _ArgumentChange.ValueType  # 3
+    """ARGUMENT_CHANGE_NEW means that the call approved then had no such argument."""
+    ARGUMENT_CHANGE_REMOVED: _ArgumentChange.ValueType  # 4
+    """ARGUMENT_CHANGE_REMOVED means that this call has no such argument; display is empty."""
+
+class ArgumentChange(_ArgumentChange, metaclass=_ArgumentChangeEnumTypeWrapper):
+    """ArgumentChange is how an argument stands to the last approved call of the same tool by the same requester."""
+
+ARGUMENT_CHANGE_UNSPECIFIED: ArgumentChange.ValueType  # 0
+"""ARGUMENT_CHANGE_UNSPECIFIED means that there is nothing to compare with."""
+ARGUMENT_CHANGE_SAME: ArgumentChange.ValueType  # 1
+"""ARGUMENT_CHANGE_SAME means that the value is the one that was approved then."""
+ARGUMENT_CHANGE_CHANGED: ArgumentChange.ValueType  # 2
+"""ARGUMENT_CHANGE_CHANGED means that another value was approved then."""
+ARGUMENT_CHANGE_NEW: ArgumentChange.ValueType  # 3
+"""ARGUMENT_CHANGE_NEW means that the call approved then had no such argument."""
+ARGUMENT_CHANGE_REMOVED: ArgumentChange.ValueType  # 4
+"""ARGUMENT_CHANGE_REMOVED means that this call has no such argument; display is empty."""
+Global___ArgumentChange: _TypeAlias = ArgumentChange  # noqa: Y015
+
+class _ArgumentMark:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ArgumentMarkEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ArgumentMark.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    ARGUMENT_MARK_UNSPECIFIED: _ArgumentMark.ValueType  # 0
+    """ARGUMENT_MARK_UNSPECIFIED is never answered."""
+    ARGUMENT_MARK_CONTROL: _ArgumentMark.ValueType  # 1
+    """ARGUMENT_MARK_CONTROL means control characters, terminal sequences among them."""
+    ARGUMENT_MARK_BIDI: _ArgumentMark.ValueType  # 2
+    """ARGUMENT_MARK_BIDI means characters that change the direction of reading."""
+    ARGUMENT_MARK_INVISIBLE: _ArgumentMark.ValueType  # 3
+    """ARGUMENT_MARK_INVISIBLE means characters that print as nothing, or as a space that is none."""
+    ARGUMENT_MARK_LOOK_ALIKE: _ArgumentMark.ValueType  # 4
+    """ARGUMENT_MARK_LOOK_ALIKE means characters that pass for another one (Unicode TS 39)."""
+    ARGUMENT_MARK_MIXED_SCRIPT: _ArgumentMark.ValueType  # 5
+    """ARGUMENT_MARK_MIXED_SCRIPT means a word of letters of several scripts (Unicode TS 39)."""
+    ARGUMENT_MARK_PILED_UP: _ArgumentMark.ValueType  # 6
+    """ARGUMENT_MARK_PILED_UP means more than three combining marks on one letter."""
+    ARGUMENT_MARK_CUT: _ArgumentMark.ValueType  # 7
+    """ARGUMENT_MARK_CUT means that the value is longer than what is shown."""
+    ARGUMENT_MARK_HIDDEN: _ArgumentMark.ValueType  # 8
+    """ARGUMENT_MARK_HIDDEN means that a sensitive value inside is not shown."""
+
+class ArgumentMark(_ArgumentMark, metaclass=_ArgumentMarkEnumTypeWrapper):
+    """ArgumentMark is why a display is not the raw value."""
+
+ARGUMENT_MARK_UNSPECIFIED: ArgumentMark.ValueType  # 0
+"""ARGUMENT_MARK_UNSPECIFIED is never answered."""
+ARGUMENT_MARK_CONTROL: ArgumentMark.ValueType  # 1
+"""ARGUMENT_MARK_CONTROL means control characters, terminal sequences among them."""
+ARGUMENT_MARK_BIDI: ArgumentMark.ValueType  # 2
+"""ARGUMENT_MARK_BIDI means characters that change the direction of reading."""
+ARGUMENT_MARK_INVISIBLE: ArgumentMark.ValueType  # 3
+"""ARGUMENT_MARK_INVISIBLE means characters that print as nothing, or as a space that is none."""
+ARGUMENT_MARK_LOOK_ALIKE: ArgumentMark.ValueType  # 4
+"""ARGUMENT_MARK_LOOK_ALIKE means characters that pass for another one (Unicode TS 39)."""
+ARGUMENT_MARK_MIXED_SCRIPT: ArgumentMark.ValueType  # 5
+"""ARGUMENT_MARK_MIXED_SCRIPT means a word of letters of several scripts (Unicode TS 39)."""
+ARGUMENT_MARK_PILED_UP: ArgumentMark.ValueType  # 6
+"""ARGUMENT_MARK_PILED_UP means more than three combining marks on one letter."""
+ARGUMENT_MARK_CUT: ArgumentMark.ValueType  # 7
+"""ARGUMENT_MARK_CUT means that the value is longer than what is shown."""
+ARGUMENT_MARK_HIDDEN: ArgumentMark.ValueType  # 8
+"""ARGUMENT_MARK_HIDDEN means that a sensitive value inside is not shown."""
+Global___ArgumentMark: _TypeAlias = ArgumentMark  # noqa: Y015
+
 @_typing.final
 class ToolCall(_message.Message):
     """ToolCall is what a model proposes: a tool, its arguments and the id that ties both to one place in a run."""
@@ -262,6 +342,9 @@ class ArgumentView(_message.Message):
     CONTROL_FIELD_NUMBER: _builtins.int
     SENSITIVE_FIELD_NUMBER: _builtins.int
     ALTERED_FIELD_NUMBER: _builtins.int
+    MARKS_FIELD_NUMBER: _builtins.int
+    CHANGE_FIELD_NUMBER: _builtins.int
+    PREVIOUS_DISPLAY_FIELD_NUMBER: _builtins.int
     path: _builtins.str
     """path is the JSON Pointer of the argument, for example "/path"."""
     display: _builtins.str
@@ -274,6 +357,16 @@ class ArgumentView(_message.Message):
     """altered says that display differs from the raw value because something unprintable or look-alike was marked, or
     because it was cut.
     """
+    change: Global___ArgumentChange.ValueType
+    """change says how it stands to the last approved call of this tool by this requester."""
+    previous_display: _builtins.str
+    """previous_display is the value approved then, as safe to print as display, at most 500 characters. Set with CHANGED
+    and REMOVED alone; a sensitive value reads "«sensitive»".
+    """
+    @_builtins.property
+    def marks(self) -> _containers.RepeatedScalarFieldContainer[Global___ArgumentMark.ValueType]:
+        """marks says why it is altered, each once. Empty where it is not."""
+
     def __init__(
         self,
         *,
@@ -282,14 +375,47 @@ class ArgumentView(_message.Message):
         control: _builtins.bool = ...,
         sensitive: _builtins.bool = ...,
         altered: _builtins.bool = ...,
+        marks: _abc.Iterable[Global___ArgumentMark.ValueType] | None = ...,
+        change: Global___ArgumentChange.ValueType = ...,
+        previous_display: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["altered", b"altered", "control", b"control", "display", b"display", "path", b"path", "sensitive", b"sensitive"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["altered", b"altered", "change", b"change", "control", b"control", "display", b"display", "marks", b"marks", "path", b"path", "previous_display", b"previous_display", "sensitive", b"sensitive"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ArgumentView: _TypeAlias = ArgumentView  # noqa: Y015
+
+@_typing.final
+class PolicyTitle(_message.Message):
+    """PolicyTitle names a policy for a person."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
+    TITLE_ES_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """id is the policy's @id."""
+    title: _builtins.str
+    """title says what it wants, in English. Empty where the live bundle has no such policy any more."""
+    title_es: _builtins.str
+    """title_es says the same in Spanish."""
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        title: _builtins.str = ...,
+        title_es: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "title", b"title", "title_es", b"title_es"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PolicyTitle: _TypeAlias = PolicyTitle  # noqa: Y015
 
 @_typing.final
 class Approval(_message.Message):
@@ -317,6 +443,11 @@ class Approval(_message.Message):
     CODE_FIELD_NUMBER: _builtins.int
     DECISION_ID_FIELD_NUMBER: _builtins.int
     POLICY_IDS_FIELD_NUMBER: _builtins.int
+    POLICIES_FIELD_NUMBER: _builtins.int
+    VOTES_FIELD_NUMBER: _builtins.int
+    VOTES_NEEDED_FIELD_NUMBER: _builtins.int
+    COMPARED_APPROVAL_ID_FIELD_NUMBER: _builtins.int
+    ARGUMENTS_LEFT_OUT_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """id is opaque, [A-Za-z0-9_-], at least 6 characters."""
     state: Global___ApprovalState.ValueType
@@ -340,7 +471,9 @@ class Approval(_message.Message):
     decided_by: _builtins.str
     """decided_by is the subject who approved or rejected. Empty while PENDING."""
     closed_reason: _builtins.str
-    """closed_reason says why a final state was reached, as a stable word: REJECTED_BY_USER, EXPIRED, TOO_MANY_ATTEMPTS."""
+    """closed_reason says why a final state was reached, as a stable word: REJECTED_BY_USER, EXPIRED, TOO_MANY_ATTEMPTS,
+    CANCELLED_BY_REQUESTER.
+    """
     attempts_left: _builtins.int
     """attempts_left is how many wrong codes are still tolerated, 5 at first."""
     code: _builtins.str
@@ -349,6 +482,16 @@ class Approval(_message.Message):
     """
     decision_id: _builtins.str
     """decision_id is the decision that asked for this approval."""
+    votes: _builtins.int
+    """votes is how many people have said yes."""
+    votes_needed: _builtins.int
+    """votes_needed is how many different people have to."""
+    compared_approval_id: _builtins.str
+    """compared_approval_id is the approval whose call the arguments are compared with: the last approved one of this tool
+    by this requester. Empty where there is none, where its values were erased, and in lists and streams.
+    """
+    arguments_left_out: _builtins.int
+    """arguments_left_out is how many further arguments there are: a view holds at most 1,000, control arguments first."""
     @_builtins.property
     def arguments(self) -> _containers.RepeatedCompositeFieldContainer[Global___ArgumentView]:
         """arguments is the approver's view of the bound arguments, control arguments first."""
@@ -368,6 +511,10 @@ class Approval(_message.Message):
     @_builtins.property
     def policy_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """policy_ids names the policies that would allow the call once approved."""
+
+    @_builtins.property
+    def policies(self) -> _containers.RepeatedCompositeFieldContainer[Global___PolicyTitle]:
+        """policies says what these policies want, in both languages."""
 
     def __init__(
         self,
@@ -392,10 +539,15 @@ class Approval(_message.Message):
         code: _builtins.str = ...,
         decision_id: _builtins.str = ...,
         policy_ids: _abc.Iterable[_builtins.str] | None = ...,
+        policies: _abc.Iterable[Global___PolicyTitle] | None = ...,
+        votes: _builtins.int = ...,
+        votes_needed: _builtins.int = ...,
+        compared_approval_id: _builtins.str = ...,
+        arguments_left_out: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "decide_time", b"decide_time", "expire_time", b"expire_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_class", b"approval_class", "args_hash", b"args_hash", "arguments", b"arguments", "attempts_left", b"attempts_left", "closed_reason", b"closed_reason", "code", b"code", "create_time", b"create_time", "decide_time", b"decide_time", "decided_by", b"decided_by", "decision_id", b"decision_id", "expire_time", b"expire_time", "id", b"id", "policy_ids", b"policy_ids", "requester", b"requester", "risk", b"risk", "run_id", b"run_id", "state", b"state", "thread_id", b"thread_id", "tool", b"tool", "tool_call_id", b"tool_call_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_class", b"approval_class", "args_hash", b"args_hash", "arguments", b"arguments", "arguments_left_out", b"arguments_left_out", "attempts_left", b"attempts_left", "closed_reason", b"closed_reason", "code", b"code", "compared_approval_id", b"compared_approval_id", "create_time", b"create_time", "decide_time", b"decide_time", "decided_by", b"decided_by", "decision_id", b"decision_id", "expire_time", b"expire_time", "id", b"id", "policies", b"policies", "policy_ids", b"policy_ids", "requester", b"requester", "risk", b"risk", "run_id", b"run_id", "state", b"state", "thread_id", b"thread_id", "tool", b"tool", "tool_call_id", b"tool_call_id", "votes", b"votes", "votes_needed", b"votes_needed"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
