@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import cedarpy
 
 from phylactery_riskgate.domain.cedar_schema import SENTINEL, build_entity_schema, group_names
 from phylactery_riskgate.domain.model import Json
 from phylactery_riskgate.domain.policies import Policy, parse_policies, policy_handle
+
+_MAX_SUBJECTS = 1_024
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +40,15 @@ class Answer:
 class Question:
     """One user, thread and action, ready to be asked under several contexts.
 
-    The entities are built fresh for it, with the schema: it brings the action groups, without which a policy over a
-    group silently matches nothing.
+    The entities are those of the subject alone, built with the schema: it brings the action groups, without which a
+    policy over a group silently matches nothing.
 
     Raises:
         ValueError: the user or the thread is nothing the schema knows (an unknown level).
     """
 
     def __init__(self, schema: cedarpy.Schema, subject: Subject, action: str) -> None:
-        self._entities = cedarpy.Entities.from_json_str(json.dumps(_entities(subject)), schema)
+        self._entities = _entities_of(schema, subject)
         self._request = {
             "principal": {"type": "User", "id": subject.subject},
             "action": {"type": "Action", "id": action},
@@ -59,6 +62,12 @@ class Question:
         diagnostics = result.diagnostics
         clean = decision is not cedarpy.Decision.NoDecision and not diagnostics.errors
         return Answer(clean and decision is cedarpy.Decision.Allow, tuple(sorted(diagnostics.reasons)), clean)
+
+
+@lru_cache(maxsize=_MAX_SUBJECTS)
+def _entities_of(schema: cedarpy.Schema, subject: Subject) -> cedarpy.Entities:
+    """Builds the entities, once for all calls of a subject: a handle never changes, and the subject is all it holds."""
+    return cedarpy.Entities.from_json_str(json.dumps(_entities(subject)), schema)
 
 
 def _entities(subject: Subject) -> list[Json]:
