@@ -190,6 +190,7 @@ ERRORS: Final[Mapping[str, Mapping[Language, str]]] = {
     },
     "ALREADY_REDEEMED": {"es": "el permiso ya se usó", "en": "the permit was already used"},
     "POLICY_CHANGED": {"es": "las políticas han cambiado", "en": "the policies changed"},
+    "BUDGET_EXCEEDED": {"es": "un presupuesto no alcanza para esto", "en": "a budget does not cover this"},
     "NOT_ELIGIBLE": {
         "es": "la tiene que responder otra persona en RiskGate",
         "en": "another person has to answer it at RiskGate",
