@@ -1,8 +1,9 @@
 """One database per service: SQLite by default, PostgreSQL by URL, and one ordered writer thread with group commit.
 
 Every write is a function of a connection. The writer takes whatever waits, runs each function so that it can be undone
-alone, in one transaction, commits, and only then answers: an answer means durable. Where another process was faster the
-functions run once more, so they change nothing but the database. Reads run beside it in a small pool.
+alone, in one transaction, commits, and only then answers: an answer means durable. What one turn of an event loop wrote
+waits together, and so shares a transaction. Where another process was faster the functions run once more, so they
+change nothing but the database. Reads run beside it in a small pool.
 """
 
 from __future__ import annotations
@@ -162,7 +163,8 @@ class Database:
             _set_up_sqlite(self._engine)
         self._write_engine = self._engine.execution_options(phylactery_write=True)
         sa.event.listen(self._write_engine, "before_cursor_execute", _protect)
-        self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[list[_Job[Any]] | None] = queue.SimpleQueue()
+        self._gathered: dict[asyncio.AbstractEventLoop, list[_Job[Any]]] = {}
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="database-reader")
         self._closed = False
         self._failing = False
@@ -209,13 +211,20 @@ class Database:
         """Runs work in the writer and answers once it is durable. What work raises rolls back that work alone."""
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[T] = loop.create_future()
-        self._submit(_Job(work, waiter, loop))
+        with self._gate:
+            self._check_open()
+            gathered = self._gathered.setdefault(loop, [])
+            gathered.append(_Job(work, waiter, loop))
+        if len(gathered) == 1:
+            loop.call_soon(self._hand_over, loop)
         return await waiter
 
     def write_sync(self, work: Work[T]) -> T:
         """Does the same from a thread."""
         waiter: Future[T] = Future()
-        self._submit(_Job(work, waiter))
+        with self._gate:
+            self._check_open()
+            self._jobs.put([_Job(work, waiter)])
         return waiter.result()
 
     async def read(self, work: Work[T]) -> T:
@@ -242,16 +251,24 @@ class Database:
             if self._closed:
                 return
             self._closed = True
+            for gathered in self._gathered.values():
+                self._jobs.put(gathered)
+            self._gathered.clear()
             self._jobs.put(None)
         self._writer.join()
         self._readers.shutdown()
         self._engine.dispose()
 
-    def _submit(self, job: _Job[Any]) -> None:
+    def _check_open(self) -> None:
+        if self._closed or not self._writer.is_alive():
+            raise self._unavailable("the writer has stopped")
+
+    def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Gives the writer what one turn of the loop has gathered; a close may have done so already."""
         with self._gate:
-            if self._closed or not self._writer.is_alive():
-                raise self._unavailable("the writer has stopped")
-            self._jobs.put(job)
+            gathered = self._gathered.pop(loop, None)
+            if gathered:
+                self._jobs.put(gathered)
 
     def _read(self, work: Work[T]) -> T:
         try:
@@ -262,13 +279,13 @@ class Database:
 
     def _write_loop(self) -> None:
         while (first := self._jobs.get()) is not None:
-            group, last = [first], False
+            group, last = first, False
             while len(group) < _MAX_GROUP and not self._jobs.empty():
-                job = self._jobs.get()
-                if job is None:
+                more = self._jobs.get()
+                if more is None:
                     last = True
                     break
-                group.append(job)
+                group += more
             self._run_group([job for job in group if job.wanted()])
             if last:
                 return
