@@ -81,6 +81,9 @@ class Tails:
 
     async def end(self) -> None:
         """Lets every follower finish with what is there."""
+        if self._followers:
+            with contextlib.suppress(Unavailable):  # then they end with what they know of
+                await self._look()
         self._ending = True
         async with self._grown:
             self._grown.notify_all()

@@ -1,82 +1,179 @@
-"""`riskgate audit`: the log, exported and checked."""
+"""`riskgate audit`: the log as a file, checked; what a running RiskGate shows of it is in audit_remote."""
 
 from __future__ import annotations
 
 import json
 import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import typer
 from phylactery_chassis.database import Database
 from phylactery_chassis.errors import DomainError
+from sqlalchemy.engine import Connection
 
-from phylactery_riskgate.audit_export import ExportError, export_log, verify_export
+from phylactery_riskgate.audit import AuditLog
+from phylactery_riskgate.audit_check import Report, check_lines
+from phylactery_riskgate.audit_export import Exporter, ExportError, ShownValues, verify_export, write_export
 from phylactery_riskgate.checkpoint import NoteError, Verifier
+from phylactery_riskgate.cli import audit_remote
 from phylactery_riskgate.cli.common import FAILED, AsJson, DataDir, settings_of, tell, unusable
-from phylactery_riskgate.keys import KeysError, KeyState, PublicKey, load_keys
-from phylactery_riskgate.permits import TokenError, decode, thumbprint
+from phylactery_riskgate.entry_filter import record_of
+from phylactery_riskgate.entry_values import shown_values
+from phylactery_riskgate.keys import KeyRing, KeysError, KeyState, PublicKey, load_keys
+from phylactery_riskgate.permits import TokenError, decode, encode, thumbprint
+from phylactery_riskgate.sealing import Vault
+from phylactery_riskgate.settings import RiskGateSettings
+from phylactery_riskgate.store import audit as rows
+from phylactery_riskgate.store.audit import Place, StoredEntry
 
 _PUBLIC_KEY_BYTES = 32
+T = TypeVar("T")
 
-app = typer.Typer(no_args_is_help=True, help="The audit log: export it, check it.")
+Log = Annotated[list[str] | None, typer.Option("--log", help="a log's name; again for several; none is all of them")]
+
+app = typer.Typer(no_args_is_help=True, help="The audit log: list, follow, prove, export, check, erase.")
+app.command("list")(audit_remote.list_entries)
+app.command("tail")(audit_remote.tail)
+app.command("checkpoint")(audit_remote.checkpoint)
+app.command("proof")(audit_remote.proof)
+app.command("erase")(audit_remote.erase)
 
 
 @app.command("export")
 def audit_export(
     out: Annotated[Path, typer.Option("--out", help="the file to write")],
+    log: Log = None,
+    values: Annotated[
+        bool, typer.Option("--values", help="with the argument values, sensitive ones excepted; keep the file safe")
+    ] = False,
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Writes the log, its signed heads and the public keys to a file, also while the service runs."""
-    settings = settings_of(data_dir=data_dir)
-    path = settings.data_dir / f"{settings.service}.db"
-    if not settings.database_url and not path.exists():
-        raise unusable(f"{path}: there is no database; name RiskGate's data folder with --data-dir")
-    try:
-        ring = load_keys(settings.keys_dir) if settings.keys_dir.exists() else None
-        if ring is None:
-            raise unusable(f"{settings.keys_dir}: there are no keys; name RiskGate's data folder with --data-dir")
-        database = Database(settings.url)
-        try:
-            count = database.read_sync(
-                lambda connection: export_log(connection, settings.issuer, out, keys=ring.public, signer=ring.signer)
-            )
-        finally:
-            database.close()
-    except OSError as error:
-        raise unusable(f"{out}: cannot be written ({error.strerror})") from None
-    except (KeysError, ExportError, DomainError) as error:
-        raise unusable(str(error)) from None
-    tell(as_json, {"entries": count, "file": str(out)}, f"{count} entries of log '{settings.issuer}' in {out}")
+    """Writes the logs, their signed heads and the public keys to a file, also while the service runs."""
+    names: list[str] = []
+
+    def work(connection: Connection, exporter: Exporter) -> int:
+        names.extend(log or rows.log_names(connection))
+        return write_export(out, exporter.lines(connection, names))
+
+    with _output_faults(out):
+        count = _over_database(settings_of(data_dir=data_dir), work, values=values)
+    what = f"log '{names[0]}'" if len(names) == 1 else f"{len(names)} logs"
+    tell(as_json, {"entries": count, "file": str(out), "logs": names}, f"{count} entries of {what} in {out}")
 
 
 @app.command("verify")
 def audit_verify(
-    file: Annotated[Path, typer.Argument(help="an export")],
+    file: Annotated[Path | None, typer.Argument(help="an export; none checks the database of the data folder")] = None,
     key: Annotated[
         str | None,
         typer.Option("--key", help="the public key to believe: a JWK or vkey, or the name of a file that holds one"),
     ] = None,
+    checkpoint: Annotated[
+        list[Path] | None, typer.Option("--checkpoint", help="a signed head you kept, which the log has to grow out of")
+    ] = None,
+    data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Checks an export offline. Exit code 1: an entry is altered, missing, out of order or unsigned."""
-    found = verify_export(file, [_public_key(key)] if key else None)
-    facts = {
+    """Checks an export offline. Exit code 1: an entry is altered, missing, out of order, foreign or unsigned."""
+    trusted = [_public_key(key)] if key else None
+    kept = [_read_text(path) for path in checkpoint or ()]
+    if file is not None:
+        found = verify_export(file, trusted, kept)
+    else:
+        found = _over_database(
+            settings_of(data_dir=data_dir),
+            lambda connection, exporter: check_lines(
+                exporter.lines(connection, rows.log_names(connection)), trusted, kept
+            ),
+        )
+    facts = _facts(found) | {"key_trusted": key is not None}
+    if not found.ok:
+        where = "" if found.first_bad is None else f" (first bad entry: {found.first_bad})"
+        of = f"log '{found.worst.origin}': " if found.worst.problem and len(found.logs) > 1 else ""
+        tell(as_json, facts, f"NOT VERIFIED: {of}{found.problem}{where}")
+        raise typer.Exit(FAILED)
+    lines = [f"verified: {one.entries} entries of log '{one.origin}', complete and unaltered" for one in found.logs]
+    tell(as_json, facts, "\n".join(lines))
+    if key is None and not as_json:
+        typer.echo("with the key in the file itself: give --key to also know whose log it is", err=True)
+
+
+def _facts(found: Report) -> dict[str, Any]:
+    return {
         "ok": found.ok,
         "log": found.origin,
         "entries": found.entries,
         "problem": found.problem,
         "first_bad_entry": found.first_bad,
-        "key_trusted": key is not None,
+        "logs": [
+            {"log": one.origin, "entries": one.entries, "problem": one.problem, "first_bad_entry": one.first_bad}
+            for one in found.logs
+        ],
     }
-    if not found.ok:
-        where = "" if found.first_bad is None else f" (first bad entry: {found.first_bad})"
-        tell(as_json, facts, f"NOT VERIFIED: {found.problem}{where}")
-        raise typer.Exit(FAILED)
-    tell(as_json, facts, f"verified: {found.entries} entries of log '{found.origin}', complete and unaltered")
-    if key is None and not as_json:
-        typer.echo("with the key in the file itself: give --key to also know whose log it is", err=True)
+
+
+def _over_database(settings: RiskGateSettings, work: Callable[[Connection, Exporter], T], *, values: bool = False) -> T:
+    """Reads the service's database, one snapshot of it. Ends the command where there is none."""
+    path = settings.data_dir / f"{settings.service}.db"
+    if not settings.database_url and not path.exists():
+        raise unusable(f"{path}: there is no database; name RiskGate's data folder with --data-dir")
+    try:
+        if not settings.keys_dir.exists():
+            raise unusable(f"{settings.keys_dir}: there are no keys; name RiskGate's data folder with --data-dir")
+        ring = load_keys(settings.keys_dir, settings.signing_key_file)
+        exporter = Exporter(settings.issuer, ring.public, ring.signer, _shown(ring) if values else None)
+        database = Database(settings.url)
+        try:
+            return database.read_sync(lambda connection: work(_snapshot(connection), exporter))
+        finally:
+            database.close()
+    except (KeysError, ExportError) as error:
+        raise unusable(str(error)) from None
+    except DomainError as error:
+        raise unusable(error.message) from None
+
+
+def _snapshot(connection: Connection) -> Connection:
+    """Makes all reads of the transaction see one state; SQLite does so by itself."""
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    return connection
+
+
+def _shown(ring: KeyRing) -> ShownValues:
+    """Answers what opens the values of an entry for an export: those its own record does not call sensitive."""
+    log = AuditLog("", vault=Vault(ring.data_key), data_key_id=ring.data_key_id, signer=lambda: ring.signer)
+
+    def shown(connection: Connection, name: str, entry: StoredEntry) -> dict[str, Any]:
+        record = record_of(entry.record)
+        opened = log.salted_values(connection, str(record.get("tenant")), Place(name, entry.index))
+        found = shown_values(record, opened or {}, {})
+        return {
+            one.path: {"value": json.loads(one.value_json), "salt": encode(one.salt)}
+            for one in found
+            if not one.withheld
+        }
+
+    return shown
+
+
+@contextmanager
+def _output_faults(out: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise unusable(f"{out}: cannot be written ({error.strerror})") from None
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise unusable(f"{path}: cannot be read as text") from None
 
 
 def _public_key(given: str) -> PublicKey | Verifier:
