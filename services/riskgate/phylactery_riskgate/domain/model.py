@@ -54,7 +54,8 @@ class Caller:
 class CallSite:
     """The place a call comes from.
 
-    ``thread_tenant`` is the tenant that owns the thread, where the records know one; empty means the caller's own.
+    ``thread_tenant`` is the tenant that owns the thread; empty means the caller's own, as it is in every request: a
+    thread's id is a word within its tenant, and the same word in two tenants is two threads.
     """
 
     thread_id: str
