@@ -44,6 +44,10 @@ PEOPLE: dict[str, dict[str, Any]] = {
     "ben": {"tenant": "acme", "roles": ["caller"]},
     "carla": {"tenant": "acme", "roles": ["caller", "approver"]},
     "dora": {"tenant": "acme", "roles": ["approver"]},
+    "gina": {"tenant": "acme", "roles": ["approver"], "groups": ["payments"], "level": "admin"},
+    "Dora": {"tenant": "acme", "roles": ["approver"]},
+    "Ana": {"tenant": "acme", "roles": ["approver"]},
+    "robot": {"tenant": "acme", "roles": ["approver", "delegate"]},
     "zoe": {"tenant": "zeta", "roles": ["caller", "approver"]},
     "agent": {"tenant": "*", "roles": ["delegate"]},
     "aldo": {"tenant": "acme", "roles": ["auditor"]},
@@ -175,6 +179,10 @@ class Person:
     async def reject(self, approval_id: str, *, reason: str = "", thread: str = "") -> types_pb2.Approval:
         request = approval_pb2.RejectRequest(approval_id=approval_id, reason=reason, thread_id=thread)
         return (await self.approvals.Reject(request, metadata=self.metadata, timeout=30)).approval
+
+    async def cancel(self, approval_id: str, *, reason: str = "", thread: str = "") -> types_pb2.Approval:
+        request = approval_pb2.CancelRequest(approval_id=approval_id, reason=reason, thread_id=thread)
+        return (await self.approvals.Cancel(request, metadata=self.metadata, timeout=30)).approval
 
     async def list_keys(self) -> key_pb2.ListKeysResponse:
         return await self.keys.ListKeys(key_pb2.ListKeysRequest(), metadata=self.metadata, timeout=30)

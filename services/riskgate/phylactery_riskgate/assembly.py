@@ -112,7 +112,7 @@ def assemble(riskgate: RiskGate, database: Database, settings: RiskGateSettings)
         ],
         healthy=database.probe,
         on_start=[begin],
-        on_drain=[riskgate.auditing.tails.end],
+        on_drain=[riskgate.auditing.tails.end, riskgate.watches.close],
         on_stop=[end],
     )
 
