@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from phylactery.agent.v1 import chat_pb2, run_pb2
 from phylactery.memory.v1 import memory_pb2, output_pb2
-from phylactery.riskgate.v1 import approval_pb2, audit_pb2, key_pb2, riskgate_pb2, types_pb2
+from phylactery.riskgate.v1 import access_pb2, approval_pb2, audit_pb2, key_pb2, riskgate_pb2, types_pb2
 
 from tests.support.agent_system import Person, System, approval_of, open_system
 from tests.support.rpcs import MARK, Answer, Rpc, call, call_all, every_rpc, spoilt, truncated
@@ -55,6 +55,7 @@ def valid_requests() -> dict[str, list[Message]]:
     spec = output_pb2.OutputSpec(thread_id="t1", run_id="r1", tool_call_id="c1", tool_name="echo")
     said = {"request_id": "request-1", "thread_id": "t1", "text": "hola", "language": "es"}
     asked = {"thread_id": "t1", "run_id": "r1"}
+    said_of_it = by_struct.arguments_struct
     wanted = audit_pb2.EntryFilter(
         log="riskgate", kind="decision", subject="ana", tool="echo", decision=types_pb2.DECISION_ALLOW, **asked
     )
@@ -106,7 +107,17 @@ def valid_requests() -> dict[str, list[Message]]:
                 state=types_pb2.APPROVAL_STATE_PENDING, thread_id="t1", approval_id="ap_none", snapshot=True
             )
         ],
-        "KeyService/ListKeys": [key_pb2.ListKeysRequest()],
+        "RiskGateService/EvaluateAccess": [
+            access_pb2.EvaluateAccessRequest(
+                subject=access_pb2.AccessSubject(type="user", id="ana", properties=said_of_it),
+                action=access_pb2.AccessAction(name="echo", properties=said_of_it),
+                resource=access_pb2.AccessResource(type="todo", id="1", properties=said_of_it),
+                context=said_of_it,
+                evaluations=[access_pb2.AccessEvaluation()],
+                options=access_pb2.AccessOptions(evaluations_semantic="execute_all"),
+            )
+        ],
+        "KeyService/ListKeys": [key_pb2.ListKeysRequest(etag="none")],
         "AuditService/ListLogs": [audit_pb2.ListLogsRequest()],
         "AuditService/ListEntries": [
             audit_pb2.ListEntriesRequest(filter=wanted, include_values=True, page_size=5, page_token="WzEsInIiLDFd")

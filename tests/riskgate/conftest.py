@@ -50,6 +50,7 @@ PEOPLE: dict[str, dict[str, Any]] = {
     "robot": {"tenant": "acme", "roles": ["approver", "delegate"]},
     "zoe": {"tenant": "zeta", "roles": ["caller", "approver"]},
     "agent": {"tenant": "*", "roles": ["delegate"]},
+    "pep": {"tenant": "local", "roles": ["delegate"]},
     "aldo": {"tenant": "acme", "roles": ["auditor"]},
     "zora": {"tenant": "zeta", "roles": ["auditor", "operator"]},
     "olga": {"tenant": "acme", "roles": ["operator"]},

@@ -41,6 +41,7 @@ class Kind(StrEnum):
     """What a record tells."""
 
     DECISION = "decision"
+    ACCESS_EVALUATED = "access_evaluated"
     EVALUATE_REFUSED = "evaluate_refused"
     APPROVAL_ANSWERED = "approval_answered"
     APPROVAL_REFUSED = "approval_refused"

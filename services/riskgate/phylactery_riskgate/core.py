@@ -308,6 +308,27 @@ def fingerprint(call: RawCall, verdict: Verdict) -> str:
     return hash_of(rfc8785.dumps([call.tool, raw, honest]))
 
 
+def verdict_body(verdict: Verdict) -> dict[str, Any]:
+    """Answers what a record says about a verdict."""
+    bound = verdict.bound
+    return {
+        "decision": str(verdict.decision),
+        "reasons": [
+            {"code": reason.code, "message": reason.message, "path": reason.path, "policy_id": reason.policy_id}
+            for reason in verdict.reasons
+        ],
+        "policy_ids": list(verdict.policy_ids),
+        "bundle_revision": verdict.bundle_revision,
+        "bundle_hash": verdict.bundle_hash,
+        "risk": verdict.risk or "",
+        "facts": verdict.facts,
+        "raw_args_hash": verdict.raw_args_hash,
+        "tool_version": bound.tool_version if bound else "",
+        "args_hash": bound.args_hash if bound else "",
+        "approval_class": verdict.approval_class or "",
+    }
+
+
 def argument_values(bound: BoundCall | None) -> dict[str, Any]:
     """Answers the bound arguments as the values of a record."""
     if bound is None:

@@ -36,6 +36,7 @@ from phylactery_riskgate.core import (
     fingerprint,
     key_of,
     raw_call,
+    verdict_body,
 )
 from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.model import BoundCall, CallSite, Decision, Verdict
@@ -327,22 +328,8 @@ def _same(bound: BoundCall | None, record: DecisionRecord) -> BoundCall | None:
 
 
 def _decision_body(record: DecisionRecord, verdict: Verdict) -> dict[str, Any]:
-    return {
+    return verdict_body(verdict) | {
         "decision_id": record.id,
-        "decision": str(record.decision),
-        "reasons": [
-            {"code": reason.code, "message": reason.message, "path": reason.path, "policy_id": reason.policy_id}
-            for reason in verdict.reasons
-        ],
-        "policy_ids": list(verdict.policy_ids),
-        "bundle_revision": verdict.bundle_revision,
-        "bundle_hash": verdict.bundle_hash,
-        "risk": record.risk,
-        "facts": verdict.facts,
-        "raw_args_hash": verdict.raw_args_hash,
-        "tool_version": record.tool_version,
-        "args_hash": record.args_hash,
-        "approval_class": verdict.approval_class or "",
         "approval_id": record.approval_id,
         "counted_approval_id": record.counted_approval_id,
         "permit_id": record.permit_id,

@@ -6,6 +6,7 @@ from phylactery_chassis.clock import Clock
 from phylactery_chassis.database import Database
 from phylactery_chassis.identity import Principal
 
+from phylactery_riskgate.access import AccessEvaluations
 from phylactery_riskgate.answers import Answers
 from phylactery_riskgate.audit import AuditLog
 from phylactery_riskgate.auditing import Auditing
@@ -50,6 +51,7 @@ class RiskGate:
             Counting(keys.ring.data_key),
         )
         self._evaluation = Evaluation(self._core)
+        self.access = AccessEvaluations(self._core)
         self._redemptions = Redemptions(self._core)
         self._answers = Answers(self._core)
         self.watches = Watches(self._core, self._answers)

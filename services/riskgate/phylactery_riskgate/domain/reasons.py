@@ -66,6 +66,10 @@ _TEXTS: dict[str, tuple[str, str]] = {
         "The policies could not be evaluated, so the call is blocked.",
         "No se pudieron evaluar las políticas, así que la llamada se bloquea.",
     ),
+    "SUBJECT_NOT_A_USER": (
+        "Decisions are about users; a subject of another type may do nothing.",
+        "Las decisiones son sobre usuarios; un sujeto de otro tipo no puede hacer nada.",
+    ),
     "POLICY_NO_PERMIT": ("No policy permits this call.", "Ninguna política permite esta llamada."),
     "POLICY_FORBID": ("A policy forbids this call: {title}", "Una política prohíbe esta llamada: {title}"),
     "POLICY_PERMIT": ("A policy permits this call: {title}", "Una política permite esta llamada: {title}"),

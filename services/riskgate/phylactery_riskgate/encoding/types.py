@@ -31,7 +31,7 @@ def call_fields(call: types_pb2.ToolCall) -> dict[str, Any]:
     if call.HasField("arguments_json"):
         fields["arguments_json"] = call.arguments_json
     elif call.HasField("arguments_struct"):
-        fields["arguments_struct"] = _struct(call.arguments_struct)
+        fields["arguments_struct"] = struct_value(call.arguments_struct)
     return fields
 
 
@@ -57,7 +57,8 @@ def bound_call(bound: BoundCall) -> types_pb2.BoundCall:
     )
 
 
-def _struct(struct: Struct) -> dict[str, Any]:
+def struct_value(struct: Struct) -> dict[str, Any]:
+    """Answers a Struct as Python's own types."""
     return {name: _value(value) for name, value in struct.fields.items()}
 
 
@@ -68,7 +69,7 @@ def _value(value: Value) -> Any:
     """
     match value.WhichOneof("kind"):
         case "struct_value":
-            return _struct(value.struct_value)
+            return struct_value(value.struct_value)
         case "list_value":
             return [_value(item) for item in value.list_value.values]
         case "number_value":

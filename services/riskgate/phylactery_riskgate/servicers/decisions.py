@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from grpc import aio
-from phylactery.riskgate.v1 import riskgate_pb2, riskgate_pb2_grpc
+from phylactery.riskgate.v1 import access_pb2, riskgate_pb2, riskgate_pb2_grpc
 from phylactery_chassis.edge import parse
 from phylactery_chassis.identity import current_principal
 
+from phylactery_riskgate.encoding import access
 from phylactery_riskgate.encoding import decisions as encoding
 from phylactery_riskgate.encoding.types import call_fields
+from phylactery_riskgate.requests.access import read_access
 from phylactery_riskgate.requests.decisions import EvaluateInput, OutcomeInput, RedeemInput
 from phylactery_riskgate.service import RiskGate
 
@@ -50,6 +52,14 @@ class RiskGateServicer(riskgate_pb2_grpc.RiskGateServiceServicer):
             },
         )
         return encoding.redeemed(await self._riskgate.redeem(current_principal(), asked))
+
+    async def EvaluateAccess(
+        self, request: access_pb2.EvaluateAccessRequest, _context: Context
+    ) -> access_pb2.EvaluateAccessResponse:
+        """Answers whether a user may do something, or several such questions."""
+        asked = read_access(access.access_fields(request))
+        answers = await self._riskgate.access.evaluate(current_principal(), asked)
+        return access.evaluated(answers, several=bool(request.evaluations))
 
     async def ReportOutcome(
         self, request: riskgate_pb2.ReportOutcomeRequest, _context: Context

@@ -3,6 +3,7 @@
 import grpc
 import warnings
 
+from phylactery.riskgate.v1 import access_pb2 as phylactery_dot_riskgate_dot_v1_dot_access__pb2
 from phylactery.riskgate.v1 import riskgate_pb2 as phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
@@ -50,6 +51,11 @@ class RiskGateServiceStub:
                 request_serializer=phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.ReportOutcomeRequest.SerializeToString,
                 response_deserializer=phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.ReportOutcomeResponse.FromString,
                 _registered_method=True)
+        self.EvaluateAccess = channel.unary_unary(
+                '/phylactery.riskgate.v1.RiskGateService/EvaluateAccess',
+                request_serializer=phylactery_dot_riskgate_dot_v1_dot_access__pb2.EvaluateAccessRequest.SerializeToString,
+                response_deserializer=phylactery_dot_riskgate_dot_v1_dot_access__pb2.EvaluateAccessResponse.FromString,
+                _registered_method=True)
 
 
 class RiskGateServiceServicer:
@@ -83,6 +89,16 @@ class RiskGateServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def EvaluateAccess(self, request, context):
+        """EvaluateAccess answers whether a user may do something, in the words of the AuthZEN Authorization API 1.0: true only
+        where Evaluate would ALLOW the call without asking anybody. It is for points that enforce decisions of their own: it
+        answers no permit, creates no approval and counts none. Every evaluation is in the audit log before it is answered.
+        A caller asks about itself; to ask about others of its tenant takes the role delegate.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_RiskGateServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -100,6 +116,11 @@ def add_RiskGateServiceServicer_to_server(servicer, server):
                     servicer.ReportOutcome,
                     request_deserializer=phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.ReportOutcomeRequest.FromString,
                     response_serializer=phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.ReportOutcomeResponse.SerializeToString,
+            ),
+            'EvaluateAccess': grpc.unary_unary_rpc_method_handler(
+                    servicer.EvaluateAccess,
+                    request_deserializer=phylactery_dot_riskgate_dot_v1_dot_access__pb2.EvaluateAccessRequest.FromString,
+                    response_serializer=phylactery_dot_riskgate_dot_v1_dot_access__pb2.EvaluateAccessResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -184,6 +205,33 @@ class RiskGateService:
             '/phylactery.riskgate.v1.RiskGateService/ReportOutcome',
             phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.ReportOutcomeRequest.SerializeToString,
             phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.ReportOutcomeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def EvaluateAccess(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/phylactery.riskgate.v1.RiskGateService/EvaluateAccess',
+            phylactery_dot_riskgate_dot_v1_dot_access__pb2.EvaluateAccessRequest.SerializeToString,
+            phylactery_dot_riskgate_dot_v1_dot_access__pb2.EvaluateAccessResponse.FromString,
             options,
             channel_credentials,
             insecure,

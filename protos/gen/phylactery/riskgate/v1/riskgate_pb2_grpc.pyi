@@ -5,6 +5,7 @@ RiskGate decides about tool calls, and turns a decision into at most one effect.
 
 from collections import abc as _abc
 from grpc import aio as _aio
+from phylactery.riskgate.v1 import access_pb2 as _access_pb2
 from phylactery.riskgate.v1 import riskgate_pb2 as _riskgate_pb2
 import abc as _abc_1
 import grpc as _grpc
@@ -48,6 +49,12 @@ class RiskGateServiceStub:
     """ReportOutcome records how a redeemed call ended. The same report again changes nothing; a different one for the
     same execution is FAILED_PRECONDITION with OUTCOME_CONFLICT, unless it resolves IN_DOUBT.
     """
+    EvaluateAccess: _grpc.UnaryUnaryMultiCallable[_access_pb2.EvaluateAccessRequest, _access_pb2.EvaluateAccessResponse]
+    """EvaluateAccess answers whether a user may do something, in the words of the AuthZEN Authorization API 1.0: true only
+    where Evaluate would ALLOW the call without asking anybody. It is for points that enforce decisions of their own: it
+    answers no permit, creates no approval and counts none. Every evaluation is in the audit log before it is answered.
+    A caller asks about itself; to ask about others of its tenant takes the role delegate.
+    """
 
 @_typing.type_check_only
 class RiskGateServiceAsyncStub(RiskGateServiceStub):
@@ -68,6 +75,12 @@ class RiskGateServiceAsyncStub(RiskGateServiceStub):
     ReportOutcome: _aio.UnaryUnaryMultiCallable[_riskgate_pb2.ReportOutcomeRequest, _riskgate_pb2.ReportOutcomeResponse]  # type: ignore[assignment]
     """ReportOutcome records how a redeemed call ended. The same report again changes nothing; a different one for the
     same execution is FAILED_PRECONDITION with OUTCOME_CONFLICT, unless it resolves IN_DOUBT.
+    """
+    EvaluateAccess: _aio.UnaryUnaryMultiCallable[_access_pb2.EvaluateAccessRequest, _access_pb2.EvaluateAccessResponse]  # type: ignore[assignment]
+    """EvaluateAccess answers whether a user may do something, in the words of the AuthZEN Authorization API 1.0: true only
+    where Evaluate would ALLOW the call without asking anybody. It is for points that enforce decisions of their own: it
+    answers no permit, creates no approval and counts none. Every evaluation is in the audit log before it is answered.
+    A caller asks about itself; to ask about others of its tenant takes the role delegate.
     """
 
 class RiskGateServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -104,6 +117,18 @@ class RiskGateServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_riskgate_pb2.ReportOutcomeResponse, _abc.Awaitable[_riskgate_pb2.ReportOutcomeResponse]]:
         """ReportOutcome records how a redeemed call ended. The same report again changes nothing; a different one for the
         same execution is FAILED_PRECONDITION with OUTCOME_CONFLICT, unless it resolves IN_DOUBT.
+        """
+
+    @_abc_1.abstractmethod
+    def EvaluateAccess(
+        self,
+        request: _access_pb2.EvaluateAccessRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_access_pb2.EvaluateAccessResponse, _abc.Awaitable[_access_pb2.EvaluateAccessResponse]]:
+        """EvaluateAccess answers whether a user may do something, in the words of the AuthZEN Authorization API 1.0: true only
+        where Evaluate would ALLOW the call without asking anybody. It is for points that enforce decisions of their own: it
+        answers no permit, creates no approval and counts none. Every evaluation is in the audit log before it is answered.
+        A caller asks about itself; to ask about others of its tenant takes the role delegate.
         """
 
 def add_RiskGateServiceServicer_to_server(servicer: RiskGateServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -1,0 +1,142 @@
+"""EvaluateAccess: a decision for points that enforce elsewhere, in the words of AuthZEN (docs/authzen.md, ADR 13).
+
+The subject of a question is whom it is about, never who asks, and never becomes an identity: the answer holds no
+permit, an approval is neither created nor counted, and so no effect of RiskGate's can follow from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from phylactery_chassis.clock import MICROSECONDS
+from phylactery_chassis.identity import Principal, Role
+from phylactery_chassis.ids import new_id
+from sqlalchemy.engine import Connection
+
+from phylactery_riskgate.audit import Kind
+from phylactery_riskgate.core import Core, argument_values, verdict_body
+from phylactery_riskgate.domain.engine import DecisionEngine
+from phylactery_riskgate.domain.model import CallSite, Decision, RawCall, Verdict
+from phylactery_riskgate.domain.reasons import reason
+from phylactery_riskgate.requests.access import AccessInput, QuestionInput
+from phylactery_riskgate.usage import usage_values
+
+USER = "user"
+"""The one type of subject decisions are about."""
+
+_ENDS = {"deny_on_first_deny": False, "permit_on_first_permit": True}
+
+
+@dataclass(frozen=True, slots=True)
+class AccessAnswer:
+    """A recorded decision; requestable_until_us is when the hint to ask for an approval ends."""
+
+    id: str
+    verdict: Verdict
+    time_us: int
+    requestable_until_us: int
+
+    @property
+    def allowed(self) -> bool:
+        """Says whether it may be done without asking anybody."""
+        return self.verdict.decision is Decision.ALLOW
+
+
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    """One question, whom it is about as records name them, and its answer."""
+
+    who: Principal
+    question: QuestionInput
+    answer: AccessAnswer
+
+
+class AccessEvaluations:
+    """The use case; see the module."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def evaluate(self, who: Principal, asked: AccessInput) -> list[AccessAnswer]:
+        """Answers the questions in their order, once every answer is durable in the audit log.
+
+        Raises PermissionDenied ROLE_REQUIRED, for one question as for all, and Unavailable STORE_UNAVAILABLE.
+        """
+        engine = self._core.engine
+        subjects = [_subject(who, question) for question in asked.evaluations]
+        ends = _ENDS.get(asked.evaluations_semantic)
+        decided: list[_Decided] = []
+        for subject, question in zip(subjects, asked.evaluations, strict=True):
+            decided.append(await self._decide(engine, subject, question))
+            if decided[-1].answer.allowed is ends:
+                break
+        await self._core.write(lambda connection: self._record(connection, decided))
+        return [one.answer for one in decided]
+
+    async def _decide(self, engine: DecisionEngine, who: Principal, question: QuestionInput) -> _Decided:
+        evaluation_id, now_us = new_id("ev"), self._core.clock.now_us()
+        if question.subject.type == USER:
+            call = RawCall(question.action.name, evaluation_id, arguments_struct=arguments_of(question))
+            site = CallSite(evaluation_id, evaluation_id)
+            verdict = await self._core.decide(engine, who, call, site, frozenset())
+        else:
+            verdict = _no_user(engine)
+        until_us = now_us + engine.bundle.approval_ttl_seconds * MICROSECONDS
+        return _Decided(who, question, AccessAnswer(evaluation_id, verdict, now_us, until_us))
+
+    def _record(self, connection: Connection, decided: list[_Decided]) -> None:
+        for one in decided:
+            verdict = one.answer.verdict
+            body = verdict_body(verdict) | {
+                "evaluation_id": one.answer.id,
+                "subject_type": one.question.subject.type,
+                "tool": one.question.action.name,
+            }
+            values = argument_values(verdict.bound) | usage_values(verdict.usage)
+            self._core.note(connection, Kind.ACCESS_EVALUATED, one.who, one.answer.time_us, body, values=values)
+
+
+def arguments_of(question: QuestionInput) -> dict[str, Any]:
+    """Answers the arguments a tool is asked with: the question's parts, empty ones left out.
+
+    What is said about the subject stands among them, as somebody's word; its id does not, because it is the principal.
+    """
+    resource, arguments = question.resource, {}
+    described: dict[str, Any] = {"type": resource.type, "id": resource.id}
+    if resource.properties:
+        described["properties"] = resource.properties
+    for name, properties in (("subject", question.subject.properties), ("action", question.action.properties)):
+        if properties:
+            arguments[name] = {"properties": properties}
+    if question.context:
+        arguments["context"] = question.context
+    return {"resource": described, **arguments}
+
+
+def _subject(who: Principal, question: QuestionInput) -> Principal:
+    """Answers whom a question is about: oneself, or for a delegate anybody of its tenant, with no role of their own."""
+    if (question.subject.type, question.subject.id) == (USER, who.subject) and Role.CALLER in who.roles:
+        return who
+    who.require(Role.DELEGATE)
+    return Principal(
+        subject=question.subject.id,
+        tenant=who.tenant,
+        roles=frozenset(),
+        actor=who.subject,
+        credential_hash=who.credential_hash,
+    )
+
+
+def _no_user(engine: DecisionEngine) -> Verdict:
+    return Verdict(
+        decision=Decision.BLOCKED,
+        reasons=(reason("SUBJECT_NOT_A_USER"),),
+        bound=None,
+        approval_class=None,
+        policy_ids=(),
+        bundle_revision=engine.bundle.revision,
+        bundle_hash=engine.bundle.hash,
+        risk=None,
+        raw_args_hash="",
+    )

@@ -1,0 +1,281 @@
+"""EvaluateAccess: AuthZEN's own vectors, who may ask about whom, and that nothing but a recorded answer comes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.protobuf import json_format
+from hypothesis import given
+from hypothesis import strategies as st
+from phylactery.riskgate.v1 import access_pb2
+from phylactery_riskgate.access import arguments_of
+from phylactery_riskgate.requests.access import QuestionInput
+
+ROOT = Path(__file__).resolve().parents[2]
+BUNDLE = ROOT / "examples" / "authzen" / "bundle"
+VECTORS = json.loads((Path(__file__).parent / "data" / "authzen-todo-decisions-1_0-02.json").read_text())
+"""The decisions of the OpenID AuthZEN interop scenario "Todo" for the Authorization API 1.0, draft 02, unchanged."""
+
+RICK, MORTY, BETH = (f"CiRmZD{c}2MTRkMy1jMzlhLTQ3ODEtYjdiZC04Yjk2ZjVhNTEwMGQSBWxvY2Fs" for c in "AEM")
+GRPCURL = shutil.which("grpcurl", path=f"{os.environ['PATH']}{os.pathsep}{Path.home() / 'go' / 'bin'}")
+
+
+@pytest.fixture
+async def gate(make_gate):
+    return await make_gate(bundle=BUNDLE)
+
+
+@pytest.fixture
+def ask(gate):
+    """Asks in AuthZEN's JSON and answers in it."""
+
+    async def run(request: dict[str, Any], person: Any = None) -> dict[str, Any]:
+        asker = person or gate.person("pep")
+        message = json_format.ParseDict(request, access_pb2.EvaluateAccessRequest())
+        answer = await asker.decisions.EvaluateAccess(message, metadata=asker.metadata, timeout=30)
+        return json_format.MessageToDict(answer)
+
+    return run
+
+
+def question(action: str = "can_read_todos", subject: str = RICK, **resource: Any) -> dict[str, Any]:
+    return {
+        "subject": {"type": "user", "id": subject},
+        "action": {"name": action},
+        "resource": {"type": "todo", "id": "one", **resource},
+    }
+
+
+OWNED_BY_MORTY = {"properties": {"ownerID": "morty@the-citadel.com"}}
+
+
+@pytest.mark.parametrize("vector", VECTORS["evaluation"], ids=lambda one: one["request"]["action"]["name"])
+async def test_every_evaluation_of_the_interop_scenario_gets_its_decision(ask, vector):
+    assert (await ask(vector["request"]))["decision"] is vector["expected"]
+
+
+@pytest.mark.parametrize("vector", VECTORS["evaluations"])
+async def test_every_batch_of_the_interop_scenario_gets_its_decisions(ask, vector):
+    answer = await ask(vector["request"])
+    assert [{"decision": one["decision"]} for one in answer["evaluations"]] == vector["expected"]
+    assert "decision" not in answer
+
+
+def test_the_vectors_are_all_there():
+    assert {name: len(found) for name, found in VECTORS.items()} == {"evaluation": 40, "evaluations": 3}
+
+
+@pytest.mark.parametrize(
+    ("semantic", "expected"),
+    [
+        ("", [False, True, False, True]),
+        ("execute_all", [False, True, False, True]),
+        ("deny_on_first_deny", [False]),
+        ("permit_on_first_permit", [False, True]),
+    ],
+)
+async def test_a_batch_ends_where_its_semantic_says_and_records_what_it_answered(gate, ask, semantic, expected):
+    subjects = [{"subject": {"type": "user", "id": one}} for one in (BETH, MORTY, BETH, MORTY)]
+    options = {"options": {"evaluations_semantic": semantic}} if semantic else {}
+    answer = await ask(question("can_create_todo") | {"evaluations": subjects} | options)
+    assert [one["decision"] for one in answer["evaluations"]] == expected
+    records = gate.records("access_evaluated")
+    assert [one["decision"] == "ALLOW" for one in records] == expected
+    assert [one["evaluation_id"] for one in records] == [one["context"]["id"] for one in answer["evaluations"]]
+
+
+async def test_an_evaluation_is_recorded_with_who_asked_about_whom_and_its_values_sealed(gate, ask):
+    answer = await ask(question("can_update_todo", MORTY, id="a-todo-of-his", **OWNED_BY_MORTY))
+    (record,) = gate.records("access_evaluated")
+    assert (record["actor"], record["subject"], record["tenant"]) == ("pep", MORTY, "local")
+    assert (record["tool"], record["decision"], record["policy_ids"]) == ("can_update_todo", "ALLOW", ["todo.own"])
+    assert record["evaluation_id"] == answer["context"]["evaluation_id"] == answer["context"]["id"]
+    assert set(record["values"]) == {"/arguments/resource"}
+    assert "a-todo-of-his" not in json.dumps(record)
+    assert answer["context"]["reason_user"].keys() == {"en", "es"}
+    assert "todo.own" in answer["context"]["reason_admin"]["en"]
+    assert answer["context"]["reason"] == "POLICY_PERMIT"
+
+
+async def test_what_needs_a_person_is_denied_and_says_that_and_until_when_one_could_be_asked(gate, ask):
+    answer = await ask(question("can_delete_list", type="list"))
+    assert answer["decision"] is False
+    context = answer["context"]
+    assert context["reason"] == "APPROVAL_REQUIRED"
+    hint = context["access_request"]
+    assert hint["template"] == "peer"
+    assert hint["expires_at"] > context["evaluated_at"]
+    assert hint["display"]["title"]
+    assert gate.count("approvals") == 0, "a question asks nobody"
+    assert "access_request" not in (await ask(question("can_delete_list", BETH, type="list")))["context"]
+
+
+async def test_no_permit_no_approval_and_no_decision_to_come_back_to_is_made(gate, ask):
+    for _ in range(3):
+        assert (await ask(question()))["decision"] is True
+    assert {table: gate.count(table) for table in ("decisions", "approvals", "redemptions")} == {
+        "decisions": 0,
+        "approvals": 0,
+        "redemptions": 0,
+    }
+    fields = {
+        field.name for message in access_pb2.DESCRIPTOR.message_types_by_name.values() for field in message.fields
+    }
+    assert not {"permit", "approval", "approval_id", "code", "receipt"} & fields
+
+
+async def test_who_asks_about_whom(gate, ask, refused, call):
+    about_self = question(subject="zed", type="todo")
+    zed = gate.through_agent("zed", "local")
+    assert (await ask(about_self, zed))["decision"] is True
+    for person, subject in (
+        (gate.person("ana"), RICK),
+        (gate.person("dora"), "dora"),
+        (gate.through_agent("zed", "local"), RICK),
+        (gate.through_agent("zed", "local"), "agent"),
+    ):
+        refusal = await refused(ask(question(subject=subject), person))
+        assert (refusal.code.name, refusal.reason, refusal.metadata) == (
+            "PERMISSION_DENIED",
+            "ROLE_REQUIRED",
+            {"role": "delegate"},
+        )
+    assert [record["subject"] for record in gate.records("access_evaluated")] == ["zed"]
+
+
+async def test_one_subject_too_many_refuses_the_whole_batch_and_records_none_of_it(gate, ask, refused):
+    zed = gate.through_agent("zed", "local")
+    batch = question(subject="zed") | {"evaluations": [{}, {"subject": {"type": "user", "id": RICK}}]}
+    assert (await refused(ask(batch, zed))).reason == "ROLE_REQUIRED"
+    assert gate.records("access_evaluated") == []
+
+
+async def test_a_delegate_of_another_tenant_finds_none_of_this_tenants_users(make_gate, ask, gate):
+    rick_elsewhere = gate.through_agent(RICK, "acme")
+    assert (await ask(question("can_create_todo"), gate.person("pep")))["decision"] is True
+    assert (await ask(question("can_create_todo"), rick_elsewhere))["decision"] is False
+
+
+async def test_the_subjects_level_and_roles_come_from_the_bundle_never_from_the_question(gate, ask):
+    claim = {"subject": {"type": "user", "id": BETH, "properties": {"groups": ["admin"], "level": "system"}}}
+    answer = await ask(question("can_create_todo") | claim)
+    assert (answer["decision"], answer["context"]["reason"]) == (False, "SCHEMA_VIOLATION")
+    assert (await ask(question("can_create_todo", BETH)))["context"]["reason"] == "POLICY_NO_PERMIT"
+
+
+@pytest.mark.parametrize("kind", ["service", "group", "User", "user "])
+async def test_a_subject_that_is_no_user_is_denied_and_recorded(gate, ask, kind):
+    answer = await ask(question() | {"subject": {"type": kind, "id": RICK}})
+    assert (answer["decision"], answer["context"]["reason"]) == (False, "SUBJECT_NOT_A_USER")
+    (record,) = gate.records("access_evaluated")
+    assert (record["subject_type"], record["decision"]) == (kind, "BLOCKED")
+
+
+async def test_what_the_catalog_does_not_know_is_denied_whole(ask):
+    unknown = await ask(question("can_fly"))
+    assert (unknown["decision"], unknown["context"]["reason"]) == (False, "UNKNOWN_TOOL")
+    for extra in (
+        {"context": {"time": "now"}},
+        {"action": {"name": "can_read_todos", "properties": {"soft": True}}},
+        {"resource": {"type": "todo", "id": "one", "properties": {"__entity": {"type": "User", "id": "x"}}}},
+        {"resource": {"type": "user", "id": "one"}},
+    ):
+        answer = await ask(question() | extra)
+        assert answer["decision"] is False, extra
+        assert answer["context"]["reason"] in {"SCHEMA_VIOLATION", "RESERVED_KEY"}
+
+
+@pytest.mark.parametrize(
+    ("request_", "field"),
+    [
+        ({}, "subject"),
+        ({"subject": {"type": "user", "id": "a b"}}, "subject.id"),
+        ({"subject": {"type": "user"}}, "subject.id"),
+        ({"action": {"name": "x y"}}, "action.name"),
+        ({"resource": {"type": "", "id": "1"}}, "resource.type"),
+        ({"resource": {"type": "t", "id": "1\n"}}, "resource.id"),
+    ],
+)
+async def test_a_question_without_a_part_it_needs_names_the_part(gate, ask, refused, request_, field):
+    whole = question() | request_ if request_ else {}
+    refusal = await refused(ask(whole))
+    assert refusal.reason == "INVALID_REQUEST"
+    assert field in refusal.fields
+    assert gate.records() == []
+
+
+async def test_a_batch_is_bounded_and_says_which_of_it_is_wrong(ask, refused):
+    many = question() | {"evaluations": [{}] * 101}
+    assert (await refused(ask(many))).fields == ["evaluations"]
+    bad = question() | {"evaluations": [{}, {"subject": {"type": "user", "id": ""}}]}
+    assert (await refused(ask(bad))).fields == ["evaluations.1.subject.id"]
+    odd = question() | {"evaluations": [{}], "options": {"evaluations_semantic": "maybe"}}
+    assert (await refused(ask(odd))).fields == ["evaluations_semantic"]
+    alone = {name: part for name, part in question().items() if name != "action"}
+    assert (await refused(ask(alone | {"evaluations": [{}]}))).fields == ["evaluations.0.action"]
+
+
+async def test_without_a_record_there_is_no_answer(gate, ask, refused):
+    gate.fail_writes()
+    refusal = await refused(ask(question()))
+    assert (refusal.code.name, refusal.reason) == ("UNAVAILABLE", "STORE_UNAVAILABLE")
+
+
+async def test_the_default_bundle_denies_by_default(make_gate):
+    gate = await make_gate("other")
+    person = gate.person("pep")
+    message = json_format.ParseDict(question("read_file"), access_pb2.EvaluateAccessRequest())
+    answer = await person.decisions.EvaluateAccess(message, metadata=person.metadata, timeout=30)
+    assert (answer.decision, answer.context.reason) == (False, "SCHEMA_VIOLATION")
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(
+    st.dictionaries(st.text(max_size=3), JSON_VALUES, max_size=3), st.sampled_from(["subject", "action", "resource"])
+)
+def test_no_part_of_a_question_is_lost_and_none_takes_anothers_place(properties, part):
+    parts = question()
+    parts[part] |= {"properties": properties}
+    arguments = arguments_of(QuestionInput.model_validate(parts))
+    assert arguments["resource"]["type"] == "todo"
+    assert arguments.get(part, {}).get("properties", {}) == properties
+    assert set(arguments) <= {"resource", part}
+    assert RICK not in json.dumps(arguments, default=str)
+
+
+@pytest.mark.skipif(GRPCURL is None, reason="grpcurl is not installed")
+async def test_grpcurl_speaks_authzens_json_as_it_stands(gate):
+    batch = {"evaluations": [{}, {"subject": {"type": "user", "id": BETH}}], **question("can_create_todo")}
+    words = ["-plaintext", "-H", "authorization: Bearer token-of-pep", "-d", "@", f"127.0.0.1:{gate.server.port}"]
+
+    def run(body: dict[str, Any]) -> dict[str, Any]:
+        done = subprocess.run(
+            [GRPCURL, *words, "phylactery.riskgate.v1.RiskGateService/EvaluateAccess"],
+            input=json.dumps(body),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+        return json.loads(done.stdout)
+
+    denied = await asyncio.to_thread(run, question("can_create_todo", BETH))
+    assert denied["decision"] is False, "false is written out, not left to be guessed"
+    assert {"id", "evaluation_id", "evaluated_at", "reason", "reason_admin", "reason_user"} == denied["context"].keys()
+    answer = await asyncio.to_thread(run, batch)
+    assert [one["decision"] for one in answer["evaluations"]] == [True, False]
+    hinted = await asyncio.to_thread(run, question("can_delete_list", type="list"))
+    assert hinted["context"]["access_request"].keys() == {"template", "expires_at", "display"}
