@@ -7,9 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from phylactery_riskgate.domain.bundle import Bundle, BundleError, load_bundle, without_policy
+from phylactery_riskgate.domain.bundle import (
+    Bundle,
+    BundleError,
+    default_bundle_folder,
+    load_bundle,
+    without_policy,
+)
 from phylactery_riskgate.domain.engine import DecisionEngine, run_bundle_tests
 from phylactery_riskgate.domain.model import Counters, Decision, Verdict
 from phylactery_riskgate.domain.usage import MAX_AMOUNT, UsageReader, amount_text, read_amount, units_of
@@ -309,3 +316,15 @@ def test_an_amount_is_written_and_read_without_loss(units: int) -> None:
 def test_what_is_no_amount_is_not_read(text: str) -> None:
     with pytest.raises(ValueError, match="no amount"):
         read_amount(text)
+
+
+def test_what_the_default_bundle_shows_in_comments_is_a_bundle(tmp_path: Path) -> None:
+    lines = (default_bundle_folder() / "riskgate.yaml").read_text().splitlines()
+    at, last = lines.index("# targets:"), lines.index("# budgets:")
+    shown = [line[2:] for line in (*lines[at : at + 2], *lines[last:])]
+    written = yaml.safe_load("\n".join(shown))
+    properties = {"to": {"type": "string"}, "amount": {"type": "number"}}
+    transfer = tool("transfer", properties, effect="irreversible", amount="/amount", recipients=["/to"])
+    bundle = bundle_of(tmp_path, [transfer], ALLOW_ALL, settings={**SETTINGS, **written})
+    assert [one.name for one in bundle.tools["transfer"].budgets] == ["daily_transfers", "writes_per_minute"]
+    assert bundle.tools["transfer"].allowed_targets == {"api.example.org", "*.bank.example"}

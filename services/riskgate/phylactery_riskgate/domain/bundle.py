@@ -29,6 +29,7 @@ from phylactery_riskgate.domain.documents import BundleError, Document, Faults, 
 from phylactery_riskgate.domain.lint import lint_each, unguarded_critical_tools
 from phylactery_riskgate.domain.model import ApprovalClass, CatalogTool, Who
 from phylactery_riskgate.domain.policies import Policy, policy_handle, read_policies
+from phylactery_riskgate.domain.targets import TargetsEntry, allowing
 
 __all__ = [
     "Bundle",
@@ -83,6 +84,7 @@ class SettingsFile(_Strict):
     max_pending_per_thread: Annotated[int, Field(ge=1, le=1_000)] = 5
     max_pending_per_user: Annotated[int, Field(ge=1, le=10_000)] = 20
     budgets: Budgets = []
+    targets: TargetsEntry = TargetsEntry()
     max_asked_per_user_per_hour: Annotated[int, Field(ge=1, le=100_000)] = 100
     rejected_stays_seconds: Annotated[int, Field(ge=0, le=_WEEK_SECONDS)] = 300
 
@@ -161,8 +163,8 @@ def read_bundle(files: BundleFiles) -> Bundle:
     users = faults.catch(lambda: _users(files, levels))
     budgets = frozenset(entry.name for entry in parsed.budgets)
     cases = faults.catch(lambda: _cases(files, levels, frozenset(tools or ()), budgets))
-    if budgets:
-        tools, cases = faults.catch(lambda: _counted(files, parsed, levels, tools, cases)) or (None, None)
+    if budgets or parsed.targets.allow:
+        tools, cases = faults.catch(lambda: _settled(files, parsed, levels, tools, cases)) or (None, None)
     whole = not faults
     schema = None if tools is None else faults.catch(lambda: _schema(tools, classes, levels))
     if tools is not None and schema is not None:
@@ -238,25 +240,24 @@ def _policies(files: BundleFiles, faults: Faults) -> tuple[Policy, ...]:
     return tuple(found)
 
 
-def _cases(
-    files: BundleFiles, levels: tuple[str, ...], catalog: frozenset[str], budgets: frozenset[str]
-) -> _Cases:
+def _cases(files: BundleFiles, levels: tuple[str, ...], catalog: frozenset[str], budgets: frozenset[str]) -> _Cases:
     documents = [read_document(name, text) for name, text in files.below(TESTS_FOLDER)]
     return read_cases(documents, levels, catalog, budgets)
 
 
-def _counted(
+def _settled(
     files: BundleFiles,
     parsed: SettingsFile,
     levels: tuple[str, ...],
     tools: dict[str, CatalogTool] | None,
     cases: _Cases | None,
 ) -> tuple[dict[str, CatalogTool], _Cases] | None:
-    """Answers catalog and cases with the budgets that count each tool, None where either could not be read."""
+    """Answers catalog and cases with what the settings say about tools, None where either could not be read."""
     if tools is None or cases is None:
         return None
     budgets = read_budgets(_document(files, SETTINGS_FILE), parsed.budgets, {**tools, **cases[1]}, levels)
-    return counted(tools, budgets), (cases[0], counted(cases[1], budgets))
+    settled, known = (allowing(counted(some, budgets), parsed.targets) for some in (tools, cases[1]))
+    return settled, (cases[0], known)
 
 
 def _classes(document: Document, parsed: SettingsFile) -> tuple[ApprovalClass, ...]:
@@ -277,7 +278,9 @@ def _classes(document: Document, parsed: SettingsFile) -> tuple[ApprovalClass, .
             raise document.error(place, "classes ascend: a class asks for no less than the one before it")
         groups, of_levels = frozenset(entry.eligible.groups), frozenset(entry.eligible.levels)
         if classes and (_widens(classes[-1].groups, groups) or _widens(classes[-1].levels, of_levels)):
-            raise document.error((*place, "eligible"), "classes ascend: who approves this one may approve the one before")
+            raise document.error(
+                (*place, "eligible"), "classes ascend: who approves this one may approve the one before"
+            )
         cap = entry.max_asked_per_hour or 0
         classes.append(ApprovalClass(entry.name, entry.approvers, entry.who, rank, groups, of_levels, cap))
     return tuple(classes)

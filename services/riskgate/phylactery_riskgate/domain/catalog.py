@@ -14,6 +14,7 @@ from phylactery_riskgate.domain.canonical import hash_json
 from phylactery_riskgate.domain.documents import Document, Place
 from phylactery_riskgate.domain.guard import GuardError, read_struct
 from phylactery_riskgate.domain.model import CatalogTool, Effect, Idempotency, Risk
+from phylactery_riskgate.domain.targets import target_fault
 
 MAX_TIMEOUT_SECONDS = 3_600
 Pointer = Annotated[str, Field(min_length=2, max_length=pointers.MAX_POINTER, pattern=r"^/")]
@@ -41,6 +42,7 @@ class ToolEntry(BaseModel):
     amount: Pointer | None = None
     currency: Pointer | None = None
     recipients: list[Pointer] = []
+    targets: list[Pointer] = []
     timeout_seconds: Annotated[float, Field(gt=0, le=MAX_TIMEOUT_SECONDS, strict=False)] = 30.0
     idempotency: Idempotency = "unsafe"
     description: Annotated[str, Field(min_length=1, max_length=1_000)]
@@ -105,6 +107,7 @@ def _tool(entry: ToolEntry, lowest_level: str) -> CatalogTool:
         "amount": entry.amount,
         "currency": entry.currency,
         "recipients": entry.recipients,
+        "targets": entry.targets,
         "timeout_seconds": entry.timeout_seconds,
         "idempotency": entry.idempotency,
     }
@@ -126,6 +129,7 @@ def _tool(entry: ToolEntry, lowest_level: str) -> CatalogTool:
         amount=entry.amount or "",
         currency=entry.currency or "",
         recipients=tuple(entry.recipients),
+        targets=tuple(entry.targets),
     )
 
 
@@ -192,7 +196,7 @@ def _check_pointers(document: Document, where: Place, entry: ToolEntry) -> None:
 
 
 def _pointers(entry: ToolEntry) -> Iterator[tuple[str, int | None, str]]:
-    for field in ("controls", "sensitive", "paths", "recipients"):
+    for field in ("controls", "sensitive", "paths", "recipients", "targets"):
         for index, text in enumerate(getattr(entry, field)):
             yield field, index, text
     for field in ("amount", "currency"):
@@ -205,6 +209,8 @@ def _role_fault(field: str, part: Mapping[str, Any]) -> str:
     form, name, _ = one_form(part)
     if field == "paths" and part.get("type") != "string":
         return "is no text, so it is no file path"
+    if field == "targets":
+        return target_fault(part)
     if field == "amount" and name not in {"integer", "number"}:
         return "is no number, so it cannot be counted as an amount"
     if field == "recipients":

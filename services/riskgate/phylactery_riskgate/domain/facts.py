@@ -27,6 +27,7 @@ from phylactery_riskgate.domain.fact_types import (
 from phylactery_riskgate.domain.inspected import inspection_type, inspection_value
 from phylactery_riskgate.domain.model import BoundCall, CatalogTool, Json
 from phylactery_riskgate.domain.pointers import pointer
+from phylactery_riskgate.domain.targets import TARGETS_TYPE, targets_value
 from phylactery_riskgate.domain.usage import usage_type
 
 
@@ -63,6 +64,11 @@ def _usage(tool: CatalogTool) -> Fact:
     return Fact(usage_type(tool.budgets), None)
 
 
+def _targets(tool: CatalogTool) -> Fact:
+    """Where the call reaches out to."""
+    return Fact(TARGETS_TYPE, lambda bound, _mentions: targets_value(tool, bound))
+
+
 def _inspection(tool: CatalogTool) -> Fact:
     """What inspection finds in the arguments."""
     return Fact(inspection_type(tool), lambda bound, mentions: inspection_value(tool, bound, mentions))
@@ -73,6 +79,7 @@ FAMILIES: dict[str, Callable[[CatalogTool], Fact]] = {
     "derived": _derived,
     "nulls": _nulls,
     "usage": _usage,
+    "targets": _targets,
     "inspection": _inspection,
 }
 

@@ -215,7 +215,8 @@ class CatalogTool:
     ``version`` is a hash over the schema and the contract, ``schema_hash`` over the RFC 8785 form of the schema alone.
     ``controls``, ``sensitive`` and ``paths`` (arguments that name files) hold JSON Pointers; a pointer covers
     everything below it. ``amount``, ``currency`` and ``recipients`` point at what budgets count, and ``budgets`` are
-    those that count the tool.
+    those that count the tool. ``targets`` point at where it reaches out to, and ``allowed_targets`` is what the bundle
+    lists.
     """
 
     name: str
@@ -236,3 +237,5 @@ class CatalogTool:
     currency: str = ""
     recipients: tuple[str, ...] = ()
     budgets: tuple[Budget, ...] = ()
+    targets: tuple[str, ...] = ()
+    allowed_targets: frozenset[str] = frozenset()

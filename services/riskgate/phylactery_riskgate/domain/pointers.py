@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 MAX_POINTER = 256
 
@@ -31,3 +32,12 @@ def parse(text: str) -> tuple[str, ...]:
     if any(piece[:1] not in {"0", "1"} for token in tokens for piece in token.split("~")[1:]):
         raise ValueError("in a JSON Pointer ~ is written ~0")
     return tuple(token.replace("~1", "/").replace("~0", "~") for token in tokens)
+
+
+def value_at(arguments: Any, text: str) -> Any:
+    """Answers the value a pointer of the catalog leads to, None where there is none."""
+    for token in parse(text):
+        if not isinstance(arguments, dict):
+            return None
+        arguments = arguments.get(token)
+    return arguments

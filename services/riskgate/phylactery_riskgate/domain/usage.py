@@ -12,7 +12,7 @@ from typing import Any
 
 from phylactery_riskgate.domain.fact_types import Field, Kind, RecordOf, Scalar
 from phylactery_riskgate.domain.model import BoundCall, Budget, CatalogTool, Counters
-from phylactery_riskgate.domain.pointers import parse
+from phylactery_riskgate.domain.pointers import value_at
 
 PLACES = 4
 MAX_AMOUNT = 2**63 - 1
@@ -52,13 +52,13 @@ def charge_of(tool: CatalogTool, bound: BoundCall) -> Charge:
         NotCountableError: the amount or its currency is missing, the amount is negative or not exact, or there are too
             many recipients.
     """
-    amount = units_of(_value_at(bound.arguments, tool.amount)) if tool.amount else 0
-    currency = _value_at(bound.arguments, tool.currency) if tool.currency else ""
+    amount = units_of(value_at(bound.arguments, tool.amount)) if tool.amount else 0
+    currency = value_at(bound.arguments, tool.currency) if tool.currency else ""
     if amount is None or currency is None:
         raise NotCountableError("AMOUNT_NOT_COUNTABLE", tool.amount if amount is None else tool.currency)
     recipients: dict[str, None] = {}
     for text in tool.recipients:
-        value = _value_at(bound.arguments, text)
+        value = value_at(bound.arguments, text)
         recipients |= dict.fromkeys(value if isinstance(value, list) else [] if value is None else [value])
         if len(recipients) > MAX_RECIPIENTS:
             raise NotCountableError("RECIPIENTS_NOT_COUNTABLE", text)
@@ -164,11 +164,3 @@ def usage_type(budgets: Iterable[Budget]) -> RecordOf:
 
 def _record(**fields: Scalar | RecordOf) -> RecordOf:
     return RecordOf({name: Field(fact, required=True) for name, fact in fields.items()})
-
-
-def _value_at(arguments: Any, text: str) -> Any:
-    for token in parse(text):
-        if not isinstance(arguments, dict):
-            return None
-        arguments = arguments.get(token)
-    return arguments
