@@ -11,7 +11,7 @@ from phylactery_chassis.errors import DomainError
 
 REASON_PREFIX = "ERROR_REASON_"
 _MAX_METADATA_VALUE = 200
-_MAX_MESSAGE = 1_000
+MAX_MESSAGE = 1_000
 
 
 class _Internal(DomainError):
@@ -32,7 +32,7 @@ def to_status(error: DomainError, service: str) -> grpc.Status:
             bad.field_violations.add(field=violation.field, description=violation.description)
         details.append(_pack(bad))
     status = status_pb2.Status(
-        code=code_pb2.Code.Value(error.code), message=error.message[:_MAX_MESSAGE], details=details
+        code=code_pb2.Code.Value(error.code), message=error.message[:MAX_MESSAGE], details=details
     )
     answer: grpc.Status = rpc_status.to_status(status)
     return answer

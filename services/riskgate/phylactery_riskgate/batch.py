@@ -1,0 +1,43 @@
+"""EvaluateBatch: many questions of one caller, answered together, and each for itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from phylactery_chassis.errors import DomainError, Unavailable
+from phylactery_chassis.identity import Principal, Role
+
+from phylactery_riskgate.evaluation import Evaluated, Evaluation
+from phylactery_riskgate.requests.decisions import EvaluateInput
+
+Answer = Evaluated | DomainError
+
+
+class Batches:
+    """The use case; see the module."""
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        self._evaluation = evaluation
+
+    async def evaluate(self, who: Principal, questions: Sequence[EvaluateInput | DomainError]) -> list[Answer]:
+        """Answers a decision or an error for each question, in order, once all of them are durable.
+
+        A question that could not even be read comes as its error. The decisions are made in one turn of the event loop,
+        and so recorded in one transaction. Raises PermissionDenied, and Unavailable STORE_UNAVAILABLE where no question
+        could be recorded.
+        """
+        who.require(Role.CALLER)
+        answers = await asyncio.gather(*(self._answer(who, one) for one in questions))
+        failed = [one for one in answers if isinstance(one, Unavailable)]
+        if len(failed) == len(answers):
+            raise failed[0]
+        return answers
+
+    async def _answer(self, who: Principal, question: EvaluateInput | DomainError) -> Answer:
+        if isinstance(question, DomainError):
+            return question
+        try:
+            return await self._evaluation.evaluate(who, question)
+        except DomainError as error:
+            return error
