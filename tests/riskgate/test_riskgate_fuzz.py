@@ -9,7 +9,7 @@ import grpc
 import pytest
 from google.protobuf.message import Message
 from grpc import aio
-from phylactery.riskgate.v1 import approval_pb2, key_pb2, riskgate_pb2, types_pb2
+from phylactery.riskgate.v1 import approval_pb2, inspection_pb2, key_pb2, riskgate_pb2, types_pb2
 from phylactery_riskgate.audit_export import export_log, verify_export
 
 HASH = "sha256:" + "a" * 64
@@ -37,6 +37,12 @@ def requests() -> dict[str, Message]:
         ),
         "ApprovalService/Reject": approval_pb2.RejectRequest(approval_id="ap_1", reason="no"),
         "ApprovalService/Cancel": approval_pb2.CancelRequest(approval_id="ap_1", reason="no"),
+        "InspectionService/Inspect": inspection_pb2.InspectRequest(
+            text="card 4111 1111 1111 1111, ñandú@example.com", options={"kinds": [23], "want_redacted": True}
+        ),
+        "InspectionService/InspectBatch": inspection_pb2.InspectBatchRequest(
+            texts=["12345678Z", "password=hunter22"], options={"min_confidence": 1, "want_redacted": True}
+        ),
         "KeyService/ListKeys": key_pb2.ListKeysRequest(),
     }
 
