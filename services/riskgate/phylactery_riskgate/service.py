@@ -10,6 +10,7 @@ from phylactery_riskgate.access import AccessEvaluations
 from phylactery_riskgate.answers import Answers
 from phylactery_riskgate.audit import AuditLog
 from phylactery_riskgate.auditing import Auditing
+from phylactery_riskgate.batch import Batches
 from phylactery_riskgate.core import ApprovalSeen, Core
 from phylactery_riskgate.evaluation import Evaluated, Evaluation
 from phylactery_riskgate.inspecting import Inspecting
@@ -51,6 +52,7 @@ class RiskGate:
             Counting(keys.ring.data_key),
         )
         self._evaluation = Evaluation(self._core)
+        self.batches = Batches(self._evaluation)
         self.access = AccessEvaluations(self._core)
         self._redemptions = Redemptions(self._core)
         self._answers = Answers(self._core)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from phylactery.riskgate.v1 import riskgate_pb2, types_pb2
+from google.rpc import code_pb2
+from phylactery.riskgate.v1 import error_reason_pb2, riskgate_pb2, types_pb2
+from phylactery_chassis.errors import DomainError
+from phylactery_chassis.status import MAX_MESSAGE, REASON_PREFIX
 from phylactery_chassis.timestamps import to_timestamp
 
 from phylactery_riskgate.encoding.approvals import approval
@@ -44,6 +47,21 @@ def evaluated(answer: Evaluated) -> riskgate_pb2.EvaluateResponse:
     if answer.approval is not None:
         response.approval.CopyFrom(approval(answer.approval))
     return response
+
+
+def result(answer: Evaluated | DomainError) -> riskgate_pb2.EvaluateResult:
+    """Encodes the answer to one request of a batch."""
+    if isinstance(answer, Evaluated):
+        return riskgate_pb2.EvaluateResult(response=evaluated(answer))
+    error = riskgate_pb2.RequestError(
+        code=code_pb2.Code.Value(answer.code),
+        reason=error_reason_pb2.ErrorReason.Value(REASON_PREFIX + answer.reason),
+        message=answer.message[:MAX_MESSAGE],
+        metadata=answer.metadata,
+    )
+    for violation in answer.violations:
+        error.field_violations.add(field=violation.field, description=violation.description)
+    return riskgate_pb2.EvaluateResult(error=error)
 
 
 def redeemed(answer: Redeemed) -> riskgate_pb2.RedeemResponse:

@@ -9,6 +9,7 @@ from pydantic import Field, StringConstraints
 
 from phylactery_riskgate.permits import MAX_TOKEN_CHARACTERS
 
+MAX_BATCH = 100
 MAX_SIZE = 2**53 - 1
 """The largest whole number that RFC 8785 writes exactly."""
 
@@ -36,6 +37,12 @@ class EvaluateInput(EdgeModel):
     run_id: Identifier
     plan_step: _Line = ""
     approval_id: OptionalIdentifier = ""
+
+
+class BatchInput(EdgeModel):
+    """How many questions come at once; each is checked for itself."""
+
+    requests: int = Field(ge=1, le=MAX_BATCH)
 
 
 class RedeemInput(EdgeModel):

@@ -7,13 +7,14 @@ from typing import Any
 from grpc import aio
 from phylactery.riskgate.v1 import access_pb2, riskgate_pb2, riskgate_pb2_grpc
 from phylactery_chassis.edge import parse
+from phylactery_chassis.errors import DomainError
 from phylactery_chassis.identity import current_principal
 
 from phylactery_riskgate.encoding import access
 from phylactery_riskgate.encoding import decisions as encoding
 from phylactery_riskgate.encoding.types import call_fields
 from phylactery_riskgate.requests.access import read_access
-from phylactery_riskgate.requests.decisions import EvaluateInput, OutcomeInput, RedeemInput
+from phylactery_riskgate.requests.decisions import BatchInput, EvaluateInput, OutcomeInput, RedeemInput
 from phylactery_riskgate.service import RiskGate
 
 Context = aio.ServicerContext[Any, Any]
@@ -27,17 +28,16 @@ class RiskGateServicer(riskgate_pb2_grpc.RiskGateServiceServicer):
 
     async def Evaluate(self, request: riskgate_pb2.EvaluateRequest, _context: Context) -> riskgate_pb2.EvaluateResponse:
         """Decides about one proposed tool call."""
-        asked = parse(
-            EvaluateInput,
-            {
-                "call": call_fields(request.call),
-                "thread_id": request.thread_id,
-                "run_id": request.run_id,
-                "plan_step": request.plan_step,
-                "approval_id": request.approval_id,
-            },
-        )
-        return encoding.evaluated(await self._riskgate.evaluate(current_principal(), asked))
+        return encoding.evaluated(await self._riskgate.evaluate(current_principal(), _asked(request)))
+
+    async def EvaluateBatch(
+        self, request: riskgate_pb2.EvaluateBatchRequest, _context: Context
+    ) -> riskgate_pb2.EvaluateBatchResponse:
+        """Decides about several proposed calls."""
+        parse(BatchInput, {"requests": len(request.requests)})
+        questions = [_asked_or_error(one) for one in request.requests]
+        answers = await self._riskgate.batches.evaluate(current_principal(), questions)
+        return riskgate_pb2.EvaluateBatchResponse(results=[encoding.result(one) for one in answers])
 
     async def Redeem(self, request: riskgate_pb2.RedeemRequest, _context: Context) -> riskgate_pb2.RedeemResponse:
         """Consumes a permit for one execution and answers its receipt."""
@@ -77,3 +77,23 @@ class RiskGateServicer(riskgate_pb2_grpc.RiskGateServiceServicer):
         )
         place = await self._riskgate.report_outcome(current_principal(), asked)
         return riskgate_pb2.ReportOutcomeResponse(audit_log=place.log, audit_index=place.index)
+
+
+def _asked(request: riskgate_pb2.EvaluateRequest) -> EvaluateInput:
+    return parse(
+        EvaluateInput,
+        {
+            "call": call_fields(request.call),
+            "thread_id": request.thread_id,
+            "run_id": request.run_id,
+            "plan_step": request.plan_step,
+            "approval_id": request.approval_id,
+        },
+    )
+
+
+def _asked_or_error(request: riskgate_pb2.EvaluateRequest) -> EvaluateInput | DomainError:
+    try:
+        return _asked(request)
+    except DomainError as error:
+        return error

@@ -41,6 +41,11 @@ class RiskGateServiceStub:
                 request_serializer=phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.EvaluateRequest.SerializeToString,
                 response_deserializer=phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.EvaluateResponse.FromString,
                 _registered_method=True)
+        self.EvaluateBatch = channel.unary_unary(
+                '/phylactery.riskgate.v1.RiskGateService/EvaluateBatch',
+                request_serializer=phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.EvaluateBatchRequest.SerializeToString,
+                response_deserializer=phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.EvaluateBatchResponse.FromString,
+                _registered_method=True)
         self.Redeem = channel.unary_unary(
                 '/phylactery.riskgate.v1.RiskGateService/Redeem',
                 request_serializer=phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.RedeemRequest.SerializeToString,
@@ -67,6 +72,15 @@ class RiskGateServiceServicer:
         reasons. The decision is in the audit log before it is answered. Asking again with the same run_id, tool_call_id
         and raw arguments answers the same decision and writes no second record; a fresh permit is signed when the last
         one has expired unused. With approval_id it decides again under the current policy, counting that approval.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def EvaluateBatch(self, request, context):
+        """EvaluateBatch decides about up to 100 calls at once and answers one result for each, in order: what Evaluate would
+        have answered, or the error it would have failed with, so that one bad request does not fail the others. Every
+        record is in the audit log before any result is answered.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -106,6 +120,11 @@ def add_RiskGateServiceServicer_to_server(servicer, server):
                     servicer.Evaluate,
                     request_deserializer=phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.EvaluateRequest.FromString,
                     response_serializer=phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.EvaluateResponse.SerializeToString,
+            ),
+            'EvaluateBatch': grpc.unary_unary_rpc_method_handler(
+                    servicer.EvaluateBatch,
+                    request_deserializer=phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.EvaluateBatchRequest.FromString,
+                    response_serializer=phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.EvaluateBatchResponse.SerializeToString,
             ),
             'Redeem': grpc.unary_unary_rpc_method_handler(
                     servicer.Redeem,
@@ -151,6 +170,33 @@ class RiskGateService:
             '/phylactery.riskgate.v1.RiskGateService/Evaluate',
             phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.EvaluateRequest.SerializeToString,
             phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.EvaluateResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def EvaluateBatch(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/phylactery.riskgate.v1.RiskGateService/EvaluateBatch',
+            phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.EvaluateBatchRequest.SerializeToString,
+            phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.EvaluateBatchResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -40,6 +40,11 @@ class RiskGateServiceStub:
     and raw arguments answers the same decision and writes no second record; a fresh permit is signed when the last
     one has expired unused. With approval_id it decides again under the current policy, counting that approval.
     """
+    EvaluateBatch: _grpc.UnaryUnaryMultiCallable[_riskgate_pb2.EvaluateBatchRequest, _riskgate_pb2.EvaluateBatchResponse]
+    """EvaluateBatch decides about up to 100 calls at once and answers one result for each, in order: what Evaluate would
+    have answered, or the error it would have failed with, so that one bad request does not fail the others. Every
+    record is in the audit log before any result is answered.
+    """
     Redeem: _grpc.UnaryUnaryMultiCallable[_riskgate_pb2.RedeemRequest, _riskgate_pb2.RedeemResponse]
     """Redeem consumes a permit for one execution and answers the signed receipt an executor obeys. Everything is checked
     again: signature, time, tenant, user, thread, run, the call's hash, the current policy. The same execution_id gets
@@ -66,6 +71,11 @@ class RiskGateServiceAsyncStub(RiskGateServiceStub):
     reasons. The decision is in the audit log before it is answered. Asking again with the same run_id, tool_call_id
     and raw arguments answers the same decision and writes no second record; a fresh permit is signed when the last
     one has expired unused. With approval_id it decides again under the current policy, counting that approval.
+    """
+    EvaluateBatch: _aio.UnaryUnaryMultiCallable[_riskgate_pb2.EvaluateBatchRequest, _riskgate_pb2.EvaluateBatchResponse]  # type: ignore[assignment]
+    """EvaluateBatch decides about up to 100 calls at once and answers one result for each, in order: what Evaluate would
+    have answered, or the error it would have failed with, so that one bad request does not fail the others. Every
+    record is in the audit log before any result is answered.
     """
     Redeem: _aio.UnaryUnaryMultiCallable[_riskgate_pb2.RedeemRequest, _riskgate_pb2.RedeemResponse]  # type: ignore[assignment]
     """Redeem consumes a permit for one execution and answers the signed receipt an executor obeys. Everything is checked
@@ -96,6 +106,17 @@ class RiskGateServiceServicer(metaclass=_abc_1.ABCMeta):
         reasons. The decision is in the audit log before it is answered. Asking again with the same run_id, tool_call_id
         and raw arguments answers the same decision and writes no second record; a fresh permit is signed when the last
         one has expired unused. With approval_id it decides again under the current policy, counting that approval.
+        """
+
+    @_abc_1.abstractmethod
+    def EvaluateBatch(
+        self,
+        request: _riskgate_pb2.EvaluateBatchRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_riskgate_pb2.EvaluateBatchResponse, _abc.Awaitable[_riskgate_pb2.EvaluateBatchResponse]]:
+        """EvaluateBatch decides about up to 100 calls at once and answers one result for each, in order: what Evaluate would
+        have answered, or the error it would have failed with, so that one bad request does not fail the others. Every
+        record is in the audit log before any result is answered.
         """
 
     @_abc_1.abstractmethod
