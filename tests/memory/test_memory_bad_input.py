@@ -21,6 +21,11 @@ METHODS = {
     "/phylactery.memory.v1.OutputService/ReadOutput": False,
     "/phylactery.memory.v1.MemoryService/AppendMessages": False,
     "/phylactery.memory.v1.MemoryService/ListMessages": False,
+    "/phylactery.memory.v1.MemoryService/WriteMemory": False,
+    "/phylactery.memory.v1.MemoryService/SearchMemories": False,
+    "/phylactery.memory.v1.MemoryService/ListMemories": False,
+    "/phylactery.memory.v1.MemoryService/UpdateMemory": False,
+    "/phylactery.memory.v1.MemoryService/ForgetMemory": False,
 }
 
 

@@ -16,7 +16,7 @@ from grpc import aio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from phylactery.agent.v1 import chat_pb2, run_pb2
-from phylactery.memory.v1 import memory_pb2, output_pb2
+from phylactery.memory.v1 import memory_pb2, output_pb2, user_memory_pb2
 from phylactery.riskgate.v1 import access_pb2, approval_pb2, audit_pb2, inspection_pb2, key_pb2, riskgate_pb2, types_pb2
 
 from tests.support.agent_system import Person, System, approval_of, open_system
@@ -31,6 +31,7 @@ CLEAR = {
     Code.NOT_FOUND,
     Code.ALREADY_EXISTS,
     Code.FAILED_PRECONDITION,
+    Code.ABORTED,
     Code.OUT_OF_RANGE,
     Code.PERMISSION_DENIED,
     Code.RESOURCE_EXHAUSTED,
@@ -54,6 +55,11 @@ def valid_requests() -> dict[str, list[Message]]:
     by_struct.arguments_struct.update({"text": "hola"})
     told = memory_pb2.Message(message_id="m1", role=memory_pb2.ROLE_USER, content="hola", run_id="r1")
     told.create_time.FromSeconds(1_700_000_000)
+    found = {
+        "thread_id": "t9",
+        "kind": user_memory_pb2.MEMORY_KIND_FACT,
+        "layer": user_memory_pb2.MEMORY_LAYER_SEMANTIC,
+    }
     spec = output_pb2.OutputSpec(thread_id="t1", run_id="r1", tool_call_id="c1", tool_name="echo")
     said = {"request_id": "request-1", "thread_id": "t1", "text": "hola", "language": "es"}
     asked = {"thread_id": "t1", "run_id": "r1"}
@@ -77,6 +83,46 @@ def valid_requests() -> dict[str, list[Message]]:
         "MemoryService/ListMessages": [
             memory_pb2.ListMessagesRequest(thread_id="t1", page_size=5, page_token="WzFd", max_characters=9)
         ],
+        "MemoryService/WriteMemory": [
+            user_memory_pb2.WriteMemoryRequest(
+                text="vivo en Lima",
+                source=user_memory_pb2.MEMORY_SOURCE_USER,
+                kind=user_memory_pb2.MEMORY_KIND_FACT,
+                lineage=[
+                    user_memory_pb2.Lineage(message=user_memory_pb2.MessageRef(thread_id="t9", message_id="m9")),
+                    user_memory_pb2.Lineage(pointer="out_none"),
+                ],
+                keep=True,
+                importance=0.5,
+                thread_id="t9",
+                sequence=1,
+                about="user",
+                attribute="city",
+                valid_at=told.create_time,
+                supersedes="mem_none",
+                if_content_hash=HASH,
+            )
+        ],
+        "MemoryService/SearchMemories": [
+            user_memory_pb2.SearchMemoriesRequest(query="Lima", limit=5, as_of=told.create_time, **found)
+        ],
+        "MemoryService/ListMemories": [
+            user_memory_pb2.ListMemoriesRequest(
+                page_size=5, page_token="WzFd", as_of=told.create_time, about="user", attribute="city", **found
+            )
+        ],
+        "MemoryService/UpdateMemory": [
+            user_memory_pb2.UpdateMemoryRequest(
+                memory_id="mem_none",
+                etag="r1",
+                update_mask={"paths": ["text", "kind", "importance", "invalid_at"]},
+                text="vivo en Cusco",
+                kind=user_memory_pb2.MEMORY_KIND_FACT,
+                importance=0.5,
+                invalid_at=told.create_time,
+            )
+        ],
+        "MemoryService/ForgetMemory": [user_memory_pb2.ForgetMemoryRequest(memory_id="mem_none", etag="r1")],
         "OutputService/StoreOutput": [
             output_pb2.StoreOutputRequest(spec=spec),
             output_pb2.StoreOutputRequest(chunk=b"hola"),
@@ -156,6 +202,8 @@ UNKNOWN = {
     "ChatService/GetThread": "THREAD_NOT_FOUND",
     "ChatService/ListMessages": "THREAD_NOT_FOUND",
     "RunService/GetRun": "RUN_NOT_FOUND",
+    "MemoryService/UpdateMemory": "MEMORY_NOT_FOUND",
+    "MemoryService/ForgetMemory": "MEMORY_NOT_FOUND",
     "OutputService/GetOutput": "OUTPUT_NOT_FOUND",
     "OutputService/ReadOutput": "OUTPUT_NOT_FOUND",
     "RiskGateService/Evaluate": "APPROVAL_NOT_FOUND",

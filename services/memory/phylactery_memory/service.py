@@ -10,10 +10,13 @@ from phylactery_chassis.database import Database
 from phylactery_chassis.errors import StartError
 from phylactery_chassis.server import Registration, Service
 
+from phylactery_memory.embeddings import Embedder, HttpEmbeddings, NoEmbeddings
+from phylactery_memory.memories import Memories
 from phylactery_memory.outputs import Outputs
 from phylactery_memory.servicers.memory import MemoryServicer
 from phylactery_memory.servicers.outputs import OutputServicer
 from phylactery_memory.settings import MemorySettings
+from phylactery_memory.store.memories import MemoryStore
 from phylactery_memory.store.messages import MessageStore
 from phylactery_memory.store.outputs import OutputStore
 from phylactery_memory.transcript import Transcript
@@ -37,12 +40,27 @@ async def build(settings: MemorySettings, *, clock: Clock | None = None) -> Serv
     return assemble(database, settings, clock)
 
 
+def embedder_of(settings: MemorySettings) -> Embedder:
+    """Answers what turns texts into vectors: the endpoint that is set, or nothing."""
+    if not settings.embeddings_url:
+        return NoEmbeddings()
+    return HttpEmbeddings(
+        settings.embeddings_url,
+        settings.embeddings_model,
+        settings.embeddings_key,
+        settings.embeddings_timeout_seconds,
+    )
+
+
 def assemble(database: Database, settings: MemorySettings, clock: Clock) -> Service:
     """Answers the service over a database that is up to date."""
     outputs = OutputServicer(Outputs(OutputStore(database), settings.output_rules, clock))
-    memory = MemoryServicer(Transcript(MessageStore(database), clock))
+    embedder = embedder_of(settings)
+    memories = Memories(MemoryStore(database), embedder, clock, limit=settings.max_memories)
+    memory = MemoryServicer(Transcript(MessageStore(database), clock), memories)
 
     async def close() -> None:
+        await embedder.close()
         await asyncio.to_thread(database.close)
 
     return Service(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Self
 
-from phylactery_chassis.settings import ServiceSettings
-from pydantic import Field
+from phylactery_chassis.settings import ServiceSettings, read_secret
+from pydantic import Field, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from phylactery_memory.domain.outputs import OutputRules
@@ -31,6 +31,30 @@ class MemorySettings(ServiceSettings):
     max_output_bytes: int = Field(
         _DEFAULTS.max_bytes, ge=1, description="largest output in UTF-8 bytes; more is RESOURCE_EXHAUSTED"
     )
+    max_memories: int = Field(200_000, ge=1, description="memories one user may have; more are RESOURCE_EXHAUSTED")
+    embeddings_url: str = Field(
+        "",
+        pattern=r"^(https?://\S+)?$",
+        description="full address of an OpenAI-compatible endpoint, …/v1/embeddings; empty finds by words alone",
+    )
+    embeddings_model: str = Field("", max_length=128, description="model to name there; required with the address")
+    embeddings_key_file: Path | None = Field(None, description="file that holds the endpoint's key; none sends none")
+    embeddings_timeout_seconds: float = Field(
+        2.0, gt=0, le=60, description="how long to wait for vectors before words alone must do"
+    )
+
+    @model_validator(mode="after")
+    def _embeddings_are_whole(self) -> Self:
+        if self.embeddings_url and not self.embeddings_model:
+            raise ValueError("MEMORY_EMBEDDINGS_URL is set: name the model in MEMORY_EMBEDDINGS_MODEL")
+        if self.embeddings_key_file is not None:
+            _ = self.embeddings_key
+        return self
+
+    @property
+    def embeddings_key(self) -> str:
+        """Answers the endpoint's key, empty where it needs none. Raises ValueError where its file cannot be read."""
+        return read_secret(self.embeddings_key_file, "MEMORY_EMBEDDINGS_KEY_FILE")
 
     @property
     def output_rules(self) -> OutputRules:

@@ -70,3 +70,74 @@ messages = sa.Table(
     ),
     sa.UniqueConstraint("tenant", "subject", "thread_id", "message_id", name="uq_messages_v2_message"),
 )
+
+memory_owners = sa.Table(
+    "memory_owners",
+    metadata,
+    sa.Column("owner_id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
+    sa.Column("tenant", _ID, nullable=False),
+    sa.Column("subject", _ID, nullable=False),
+    sa.Column("last_number", sa.BigInteger, nullable=False),
+    sa.Column("memories", sa.BigInteger, nullable=False),
+    sa.Column("index_version", sa.String(64), nullable=False),
+    sa.UniqueConstraint("tenant", "subject", name="uq_memory_owners"),
+)
+"""One row for each user with memories: what is deleted with it takes everything below along."""
+
+_OWNER = "memory_owners.owner_id"
+
+user_memory = sa.Table(
+    "user_memory",
+    metadata,
+    sa.Column("owner_id", sa.BigInteger, sa.ForeignKey(_OWNER, ondelete="CASCADE"), primary_key=True),
+    sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("memory_id", sa.String(64), nullable=False),
+    sa.Column("text", sa.LargeBinary, nullable=False),
+    sa.Column("layer", sa.SmallInteger, nullable=False),
+    sa.Column("kind", sa.SmallInteger, nullable=False),
+    sa.Column("source", sa.SmallInteger, nullable=False),
+    sa.Column("trust", sa.SmallInteger, nullable=False),
+    sa.Column("lineage", sa.Text, nullable=False),
+    sa.Column("importance", sa.Float, nullable=False),
+    sa.Column("thread_id", _ID, nullable=False),
+    sa.Column("sequence", sa.BigInteger, nullable=False),
+    sa.Column("about", _ID, nullable=False),
+    sa.Column("attribute", _ID, nullable=False),
+    sa.Column("valid_us", sa.BigInteger, nullable=False),
+    sa.Column("invalid_us", sa.BigInteger, nullable=False),
+    sa.Column("supersedes", sa.Text, nullable=False),
+    sa.Column("superseded_by", sa.String(64), nullable=False),
+    sa.Column("content_hash", sa.String(71), nullable=False),
+    sa.Column("revision", sa.BigInteger, nullable=False),
+    sa.Column("create_us", sa.BigInteger, nullable=False),
+    sa.Column("update_us", sa.BigInteger, nullable=False),
+    sa.UniqueConstraint("memory_id", name="uq_user_memory_id"),
+    sa.Index("ix_user_memory_content", "owner_id", "content_hash"),
+    sa.Index("ix_user_memory_attribute", "owner_id", "about", "attribute"),
+)
+
+memory_records = sa.Table(
+    "memory_records",
+    metadata,
+    sa.Column("owner_id", sa.BigInteger, sa.ForeignKey(_OWNER, ondelete="CASCADE"), primary_key=True),
+    sa.Column("block", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("body", sa.LargeBinary, nullable=False),
+)
+
+memory_postings = sa.Table(
+    "memory_postings",
+    metadata,
+    sa.Column("owner_id", sa.BigInteger, sa.ForeignKey(_OWNER, ondelete="CASCADE"), primary_key=True),
+    sa.Column("term", sa.String(64), primary_key=True),
+    sa.Column("block", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("body", sa.LargeBinary, nullable=False),
+)
+
+memory_vectors = sa.Table(
+    "memory_vectors",
+    metadata,
+    sa.Column("owner_id", sa.BigInteger, sa.ForeignKey(_OWNER, ondelete="CASCADE"), primary_key=True),
+    sa.Column("model", sa.String(128), primary_key=True),
+    sa.Column("block", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("body", sa.LargeBinary, nullable=False),
+)

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'phylactery/memory/v1/error_reason.proto\x12\x14phylactery.memory.v1*\x9b\x03\n\x0b\x45rrorReason\x12\x1c\n\x18\x45RROR_REASON_UNSPECIFIED\x10\x00\x12 \n\x1c\x45RROR_REASON_INVALID_REQUEST\x10\x01\x12 \n\x1c\x45RROR_REASON_UNAUTHENTICATED\x10\x02\x12\x1e\n\x1a\x45RROR_REASON_ROLE_REQUIRED\x10\x03\x12!\n\x1d\x45RROR_REASON_OUTPUT_NOT_FOUND\x10\x04\x12\x1f\n\x1b\x45RROR_REASON_RANGE_PAST_END\x10\x05\x12!\n\x1d\x45RROR_REASON_MESSAGE_CONFLICT\x10\x06\x12\x1f\n\x1b\x45RROR_REASON_OUTPUT_CORRUPT\x10\x07\x12 \n\x1c\x45RROR_REASON_OUTPUT_CONFLICT\x10\x08\x12!\n\x1d\x45RROR_REASON_OUTPUT_TOO_LARGE\x10\t\x12\"\n\x1e\x45RROR_REASON_STORE_UNAVAILABLE\x10\n\x12\x19\n\x15\x45RROR_REASON_INTERNAL\x10\x0b\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'phylactery/memory/v1/error_reason.proto\x12\x14phylactery.memory.v1*\x8c\x05\n\x0b\x45rrorReason\x12\x1c\n\x18\x45RROR_REASON_UNSPECIFIED\x10\x00\x12 \n\x1c\x45RROR_REASON_INVALID_REQUEST\x10\x01\x12 \n\x1c\x45RROR_REASON_UNAUTHENTICATED\x10\x02\x12\x1e\n\x1a\x45RROR_REASON_ROLE_REQUIRED\x10\x03\x12!\n\x1d\x45RROR_REASON_OUTPUT_NOT_FOUND\x10\x04\x12\x1f\n\x1b\x45RROR_REASON_RANGE_PAST_END\x10\x05\x12!\n\x1d\x45RROR_REASON_MESSAGE_CONFLICT\x10\x06\x12\x1f\n\x1b\x45RROR_REASON_OUTPUT_CORRUPT\x10\x07\x12 \n\x1c\x45RROR_REASON_OUTPUT_CONFLICT\x10\x08\x12!\n\x1d\x45RROR_REASON_OUTPUT_TOO_LARGE\x10\t\x12\"\n\x1e\x45RROR_REASON_STORE_UNAVAILABLE\x10\n\x12\x19\n\x15\x45RROR_REASON_INTERNAL\x10\x0b\x12!\n\x1d\x45RROR_REASON_MEMORY_NOT_FOUND\x10\x0c\x12\x1f\n\x1b\x45RROR_REASON_MEMORY_CHANGED\x10\r\x12\"\n\x1e\x45RROR_REASON_LINEAGE_NOT_FOUND\x10\x0e\x12\x1e\n\x1a\x45RROR_REASON_MEMORY_SECRET\x10\x0f\x12\x1d\n\x19\x45RROR_REASON_MEMORY_LIMIT\x10\x10\x12\"\n\x1e\x45RROR_REASON_MEMORY_SUPERSEDED\x10\x11\x12$\n ERROR_REASON_MEMORY_TRUSTED_MORE\x10\x12\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,5 +32,5 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'phylactery.memory.v1.error_
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_ERRORREASON']._serialized_start=66
-  _globals['_ERRORREASON']._serialized_end=477
+  _globals['_ERRORREASON']._serialized_end=718
 # @@protoc_insertion_point(module_scope)

@@ -68,6 +68,34 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """INTERNAL: a fault of ours, with an id to look for in the log and nothing else:
     {"reason":"ERROR_REASON_INTERNAL","domain":"memory.phylactery","metadata":{"error_id":"…"}}
     """
+    ERROR_REASON_MEMORY_NOT_FOUND: _ErrorReason.ValueType  # 12
+    """NOT_FOUND: no such memory for this caller:
+    {"reason":"ERROR_REASON_MEMORY_NOT_FOUND","domain":"memory.phylactery","metadata":{"memory_id":"…"}}
+    """
+    ERROR_REASON_MEMORY_CHANGED: _ErrorReason.ValueType  # 13
+    """ABORTED: the memory is not as the caller last saw it; look again:
+    {"reason":"ERROR_REASON_MEMORY_CHANGED","domain":"memory.phylactery","metadata":{"etag":"…"}}
+    """
+    ERROR_REASON_LINEAGE_NOT_FOUND: _ErrorReason.ValueType  # 14
+    """FAILED_PRECONDITION: lineage names a message or an output that the caller does not have:
+    {"reason":"ERROR_REASON_LINEAGE_NOT_FOUND","domain":"memory.phylactery","metadata":{"index":"0"}}
+    """
+    ERROR_REASON_MEMORY_SECRET: _ErrorReason.ValueType  # 15
+    """INVALID_ARGUMENT: the new text holds a password, a card's number or a key:
+    {"reason":"ERROR_REASON_MEMORY_SECRET","domain":"memory.phylactery","metadata":{"secret":"SECRET_PASSWORD"}}
+    """
+    ERROR_REASON_MEMORY_LIMIT: _ErrorReason.ValueType  # 16
+    """RESOURCE_EXHAUSTED: the user has as many memories as one may have; forget some:
+    {"reason":"ERROR_REASON_MEMORY_LIMIT","domain":"memory.phylactery","metadata":{"limit":"200000"}}
+    """
+    ERROR_REASON_MEMORY_SUPERSEDED: _ErrorReason.ValueType  # 17
+    """FAILED_PRECONDITION: the memory holds no more, and another may hold instead:
+    {"reason":"ERROR_REASON_MEMORY_SUPERSEDED","domain":"memory.phylactery","metadata":{"superseded_by":"…"}}
+    """
+    ERROR_REASON_MEMORY_TRUSTED_MORE: _ErrorReason.ValueType  # 18
+    """FAILED_PRECONDITION: the memory to retire is trusted more than the text that would retire it:
+    {"reason":"ERROR_REASON_MEMORY_TRUSTED_MORE","domain":"memory.phylactery","metadata":{"memory_id":"…"}}
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """ErrorReason is every reason this service gives. Each comment shows the ErrorInfo a client sees."""
@@ -117,5 +145,33 @@ ERROR_REASON_STORE_UNAVAILABLE: ErrorReason.ValueType  # 10
 ERROR_REASON_INTERNAL: ErrorReason.ValueType  # 11
 """INTERNAL: a fault of ours, with an id to look for in the log and nothing else:
 {"reason":"ERROR_REASON_INTERNAL","domain":"memory.phylactery","metadata":{"error_id":"…"}}
+"""
+ERROR_REASON_MEMORY_NOT_FOUND: ErrorReason.ValueType  # 12
+"""NOT_FOUND: no such memory for this caller:
+{"reason":"ERROR_REASON_MEMORY_NOT_FOUND","domain":"memory.phylactery","metadata":{"memory_id":"…"}}
+"""
+ERROR_REASON_MEMORY_CHANGED: ErrorReason.ValueType  # 13
+"""ABORTED: the memory is not as the caller last saw it; look again:
+{"reason":"ERROR_REASON_MEMORY_CHANGED","domain":"memory.phylactery","metadata":{"etag":"…"}}
+"""
+ERROR_REASON_LINEAGE_NOT_FOUND: ErrorReason.ValueType  # 14
+"""FAILED_PRECONDITION: lineage names a message or an output that the caller does not have:
+{"reason":"ERROR_REASON_LINEAGE_NOT_FOUND","domain":"memory.phylactery","metadata":{"index":"0"}}
+"""
+ERROR_REASON_MEMORY_SECRET: ErrorReason.ValueType  # 15
+"""INVALID_ARGUMENT: the new text holds a password, a card's number or a key:
+{"reason":"ERROR_REASON_MEMORY_SECRET","domain":"memory.phylactery","metadata":{"secret":"SECRET_PASSWORD"}}
+"""
+ERROR_REASON_MEMORY_LIMIT: ErrorReason.ValueType  # 16
+"""RESOURCE_EXHAUSTED: the user has as many memories as one may have; forget some:
+{"reason":"ERROR_REASON_MEMORY_LIMIT","domain":"memory.phylactery","metadata":{"limit":"200000"}}
+"""
+ERROR_REASON_MEMORY_SUPERSEDED: ErrorReason.ValueType  # 17
+"""FAILED_PRECONDITION: the memory holds no more, and another may hold instead:
+{"reason":"ERROR_REASON_MEMORY_SUPERSEDED","domain":"memory.phylactery","metadata":{"superseded_by":"…"}}
+"""
+ERROR_REASON_MEMORY_TRUSTED_MORE: ErrorReason.ValueType  # 18
+"""FAILED_PRECONDITION: the memory to retire is trusted more than the text that would retire it:
+{"reason":"ERROR_REASON_MEMORY_TRUSTED_MORE","domain":"memory.phylactery","metadata":{"memory_id":"…"}}
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

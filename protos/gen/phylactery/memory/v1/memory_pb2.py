@@ -23,27 +23,28 @@ _sym_db = _symbol_database.Default()
 
 
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from phylactery.memory.v1 import user_memory_pb2 as phylactery_dot_memory_dot_v1_dot_user__memory__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!phylactery/memory/v1/memory.proto\x12\x14phylactery.memory.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xab\x01\n\x07Message\x12\x12\n\nmessage_id\x18\x01 \x01(\t\x12(\n\x04role\x18\x02 \x01(\x0e\x32\x1a.phylactery.memory.v1.Role\x12\x0f\n\x07\x63ontent\x18\x03 \x01(\t\x12\x0e\n\x06run_id\x18\x04 \x01(\t\x12/\n\x0b\x63reate_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08sequence\x18\x06 \x01(\x03\"[\n\x15\x41ppendMessagesRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12/\n\x08messages\x18\x02 \x03(\x0b\x32\x1d.phylactery.memory.v1.Message\"A\n\x16\x41ppendMessagesResponse\x12\x15\n\rlast_sequence\x18\x01 \x01(\x03\x12\x10\n\x08\x61ppended\x18\x02 \x01(\x05\"g\n\x13ListMessagesRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x16\n\x0emax_characters\x18\x04 \x01(\x05\"`\n\x14ListMessagesResponse\x12/\n\x08messages\x18\x01 \x03(\x0b\x32\x1d.phylactery.memory.v1.Message\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t*N\n\x04Role\x12\x14\n\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n\tROLE_USER\x10\x01\x12\x12\n\x0eROLE_ASSISTANT\x10\x02\x12\r\n\tROLE_TOOL\x10\x03\x32\xe3\x01\n\rMemoryService\x12k\n\x0e\x41ppendMessages\x12+.phylactery.memory.v1.AppendMessagesRequest\x1a,.phylactery.memory.v1.AppendMessagesResponse\x12\x65\n\x0cListMessages\x12).phylactery.memory.v1.ListMessagesRequest\x1a*.phylactery.memory.v1.ListMessagesResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!phylactery/memory/v1/memory.proto\x12\x14phylactery.memory.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a&phylactery/memory/v1/user_memory.proto\"\xab\x01\n\x07Message\x12\x12\n\nmessage_id\x18\x01 \x01(\t\x12(\n\x04role\x18\x02 \x01(\x0e\x32\x1a.phylactery.memory.v1.Role\x12\x0f\n\x07\x63ontent\x18\x03 \x01(\t\x12\x0e\n\x06run_id\x18\x04 \x01(\t\x12/\n\x0b\x63reate_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08sequence\x18\x06 \x01(\x03\"[\n\x15\x41ppendMessagesRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12/\n\x08messages\x18\x02 \x03(\x0b\x32\x1d.phylactery.memory.v1.Message\"A\n\x16\x41ppendMessagesResponse\x12\x15\n\rlast_sequence\x18\x01 \x01(\x03\x12\x10\n\x08\x61ppended\x18\x02 \x01(\x05\"g\n\x13ListMessagesRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x16\n\x0emax_characters\x18\x04 \x01(\x05\"`\n\x14ListMessagesResponse\x12/\n\x08messages\x18\x01 \x03(\x0b\x32\x1d.phylactery.memory.v1.Message\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t*N\n\x04Role\x12\x14\n\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n\tROLE_USER\x10\x01\x12\x12\n\x0eROLE_ASSISTANT\x10\x02\x12\r\n\tROLE_TOOL\x10\x03\x32\xe9\x05\n\rMemoryService\x12k\n\x0e\x41ppendMessages\x12+.phylactery.memory.v1.AppendMessagesRequest\x1a,.phylactery.memory.v1.AppendMessagesResponse\x12\x65\n\x0cListMessages\x12).phylactery.memory.v1.ListMessagesRequest\x1a*.phylactery.memory.v1.ListMessagesResponse\x12\x62\n\x0bWriteMemory\x12(.phylactery.memory.v1.WriteMemoryRequest\x1a).phylactery.memory.v1.WriteMemoryResponse\x12k\n\x0eSearchMemories\x12+.phylactery.memory.v1.SearchMemoriesRequest\x1a,.phylactery.memory.v1.SearchMemoriesResponse\x12\x65\n\x0cListMemories\x12).phylactery.memory.v1.ListMemoriesRequest\x1a*.phylactery.memory.v1.ListMemoriesResponse\x12\x65\n\x0cUpdateMemory\x12).phylactery.memory.v1.UpdateMemoryRequest\x1a*.phylactery.memory.v1.UpdateMemoryResponse\x12\x65\n\x0c\x46orgetMemory\x12).phylactery.memory.v1.ForgetMemoryRequest\x1a*.phylactery.memory.v1.ForgetMemoryResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'phylactery.memory.v1.memory_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ROLE']._serialized_start=629
-  _globals['_ROLE']._serialized_end=707
-  _globals['_MESSAGE']._serialized_start=93
-  _globals['_MESSAGE']._serialized_end=264
-  _globals['_APPENDMESSAGESREQUEST']._serialized_start=266
-  _globals['_APPENDMESSAGESREQUEST']._serialized_end=357
-  _globals['_APPENDMESSAGESRESPONSE']._serialized_start=359
-  _globals['_APPENDMESSAGESRESPONSE']._serialized_end=424
-  _globals['_LISTMESSAGESREQUEST']._serialized_start=426
-  _globals['_LISTMESSAGESREQUEST']._serialized_end=529
-  _globals['_LISTMESSAGESRESPONSE']._serialized_start=531
-  _globals['_LISTMESSAGESRESPONSE']._serialized_end=627
-  _globals['_MEMORYSERVICE']._serialized_start=710
-  _globals['_MEMORYSERVICE']._serialized_end=937
+  _globals['_ROLE']._serialized_start=669
+  _globals['_ROLE']._serialized_end=747
+  _globals['_MESSAGE']._serialized_start=133
+  _globals['_MESSAGE']._serialized_end=304
+  _globals['_APPENDMESSAGESREQUEST']._serialized_start=306
+  _globals['_APPENDMESSAGESREQUEST']._serialized_end=397
+  _globals['_APPENDMESSAGESRESPONSE']._serialized_start=399
+  _globals['_APPENDMESSAGESRESPONSE']._serialized_end=464
+  _globals['_LISTMESSAGESREQUEST']._serialized_start=466
+  _globals['_LISTMESSAGESREQUEST']._serialized_end=569
+  _globals['_LISTMESSAGESRESPONSE']._serialized_start=571
+  _globals['_LISTMESSAGESRESPONSE']._serialized_end=667
+  _globals['_MEMORYSERVICE']._serialized_start=750
+  _globals['_MEMORYSERVICE']._serialized_end=1495
 # @@protoc_insertion_point(module_scope)

@@ -4,6 +4,7 @@ import grpc
 import warnings
 
 from phylactery.memory.v1 import memory_pb2 as phylactery_dot_memory_dot_v1_dot_memory__pb2
+from phylactery.memory.v1 import user_memory_pb2 as phylactery_dot_memory_dot_v1_dot_user__memory__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -26,8 +27,9 @@ if _version_not_supported:
 
 
 class MemoryServiceStub:
-    """MemoryService keeps what was said. Whose thread it is comes from the transport, and a thread_id names a thread of that
-    user alone: the same thread_id of another user or tenant is another thread, which this one can neither read nor write.
+    """MemoryService keeps what was said and what is worth remembering. Whose it is comes from the transport, and a thread_id
+    names a thread of that user alone: the same thread_id of another user or tenant is another thread, which this one can
+    neither read nor write.
     """
 
     def __init__(self, channel):
@@ -46,11 +48,37 @@ class MemoryServiceStub:
                 request_serializer=phylactery_dot_memory_dot_v1_dot_memory__pb2.ListMessagesRequest.SerializeToString,
                 response_deserializer=phylactery_dot_memory_dot_v1_dot_memory__pb2.ListMessagesResponse.FromString,
                 _registered_method=True)
+        self.WriteMemory = channel.unary_unary(
+                '/phylactery.memory.v1.MemoryService/WriteMemory',
+                request_serializer=phylactery_dot_memory_dot_v1_dot_user__memory__pb2.WriteMemoryRequest.SerializeToString,
+                response_deserializer=phylactery_dot_memory_dot_v1_dot_user__memory__pb2.WriteMemoryResponse.FromString,
+                _registered_method=True)
+        self.SearchMemories = channel.unary_unary(
+                '/phylactery.memory.v1.MemoryService/SearchMemories',
+                request_serializer=phylactery_dot_memory_dot_v1_dot_user__memory__pb2.SearchMemoriesRequest.SerializeToString,
+                response_deserializer=phylactery_dot_memory_dot_v1_dot_user__memory__pb2.SearchMemoriesResponse.FromString,
+                _registered_method=True)
+        self.ListMemories = channel.unary_unary(
+                '/phylactery.memory.v1.MemoryService/ListMemories',
+                request_serializer=phylactery_dot_memory_dot_v1_dot_user__memory__pb2.ListMemoriesRequest.SerializeToString,
+                response_deserializer=phylactery_dot_memory_dot_v1_dot_user__memory__pb2.ListMemoriesResponse.FromString,
+                _registered_method=True)
+        self.UpdateMemory = channel.unary_unary(
+                '/phylactery.memory.v1.MemoryService/UpdateMemory',
+                request_serializer=phylactery_dot_memory_dot_v1_dot_user__memory__pb2.UpdateMemoryRequest.SerializeToString,
+                response_deserializer=phylactery_dot_memory_dot_v1_dot_user__memory__pb2.UpdateMemoryResponse.FromString,
+                _registered_method=True)
+        self.ForgetMemory = channel.unary_unary(
+                '/phylactery.memory.v1.MemoryService/ForgetMemory',
+                request_serializer=phylactery_dot_memory_dot_v1_dot_user__memory__pb2.ForgetMemoryRequest.SerializeToString,
+                response_deserializer=phylactery_dot_memory_dot_v1_dot_user__memory__pb2.ForgetMemoryResponse.FromString,
+                _registered_method=True)
 
 
 class MemoryServiceServicer:
-    """MemoryService keeps what was said. Whose thread it is comes from the transport, and a thread_id names a thread of that
-    user alone: the same thread_id of another user or tenant is another thread, which this one can neither read nor write.
+    """MemoryService keeps what was said and what is worth remembering. Whose it is comes from the transport, and a thread_id
+    names a thread of that user alone: the same thread_id of another user or tenant is another thread, which this one can
+    neither read nor write.
     """
 
     def AppendMessages(self, request, context):
@@ -69,6 +97,46 @@ class MemoryServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def WriteMemory(self, request, context):
+        """WriteMemory decides by fixed rules what a text is worth keeping as, keeps it, and says why. A useful fact or
+        preference goes to the semantic layer, a stable preference to the profile too, anything ephemeral nowhere; a password,
+        a card's number or a key is refused. The same text again is the same memory, so a write may be repeated. A fact with
+        an attribute retires the one that held before it, unless that one is trusted more; nothing else is retired.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SearchMemories(self, request, context):
+        """SearchMemories finds the caller's memories by words in Spanish or English, with or without accents, best first: the
+        words a memory shares with the query, and those of the turns beside it. An embeddings endpoint, where one is set, adds
+        to that and never fails the call.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListMemories(self, request, context):
+        """ListMemories lists the caller's memories, the last written first: what holds now, what held at a time, or all.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UpdateMemory(self, request, context):
+        """UpdateMemory changes a memory, or retires it. A changed text is a new memory that supersedes the old one.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ForgetMemory(self, request, context):
+        """ForgetMemory removes a memory, its words in the index and its vector, for good.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_MemoryServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -82,6 +150,31 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     request_deserializer=phylactery_dot_memory_dot_v1_dot_memory__pb2.ListMessagesRequest.FromString,
                     response_serializer=phylactery_dot_memory_dot_v1_dot_memory__pb2.ListMessagesResponse.SerializeToString,
             ),
+            'WriteMemory': grpc.unary_unary_rpc_method_handler(
+                    servicer.WriteMemory,
+                    request_deserializer=phylactery_dot_memory_dot_v1_dot_user__memory__pb2.WriteMemoryRequest.FromString,
+                    response_serializer=phylactery_dot_memory_dot_v1_dot_user__memory__pb2.WriteMemoryResponse.SerializeToString,
+            ),
+            'SearchMemories': grpc.unary_unary_rpc_method_handler(
+                    servicer.SearchMemories,
+                    request_deserializer=phylactery_dot_memory_dot_v1_dot_user__memory__pb2.SearchMemoriesRequest.FromString,
+                    response_serializer=phylactery_dot_memory_dot_v1_dot_user__memory__pb2.SearchMemoriesResponse.SerializeToString,
+            ),
+            'ListMemories': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListMemories,
+                    request_deserializer=phylactery_dot_memory_dot_v1_dot_user__memory__pb2.ListMemoriesRequest.FromString,
+                    response_serializer=phylactery_dot_memory_dot_v1_dot_user__memory__pb2.ListMemoriesResponse.SerializeToString,
+            ),
+            'UpdateMemory': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateMemory,
+                    request_deserializer=phylactery_dot_memory_dot_v1_dot_user__memory__pb2.UpdateMemoryRequest.FromString,
+                    response_serializer=phylactery_dot_memory_dot_v1_dot_user__memory__pb2.UpdateMemoryResponse.SerializeToString,
+            ),
+            'ForgetMemory': grpc.unary_unary_rpc_method_handler(
+                    servicer.ForgetMemory,
+                    request_deserializer=phylactery_dot_memory_dot_v1_dot_user__memory__pb2.ForgetMemoryRequest.FromString,
+                    response_serializer=phylactery_dot_memory_dot_v1_dot_user__memory__pb2.ForgetMemoryResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'phylactery.memory.v1.MemoryService', rpc_method_handlers)
@@ -91,8 +184,9 @@ def add_MemoryServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class MemoryService:
-    """MemoryService keeps what was said. Whose thread it is comes from the transport, and a thread_id names a thread of that
-    user alone: the same thread_id of another user or tenant is another thread, which this one can neither read nor write.
+    """MemoryService keeps what was said and what is worth remembering. Whose it is comes from the transport, and a thread_id
+    names a thread of that user alone: the same thread_id of another user or tenant is another thread, which this one can
+    neither read nor write.
     """
 
     @staticmethod
@@ -139,6 +233,141 @@ class MemoryService:
             '/phylactery.memory.v1.MemoryService/ListMessages',
             phylactery_dot_memory_dot_v1_dot_memory__pb2.ListMessagesRequest.SerializeToString,
             phylactery_dot_memory_dot_v1_dot_memory__pb2.ListMessagesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WriteMemory(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/phylactery.memory.v1.MemoryService/WriteMemory',
+            phylactery_dot_memory_dot_v1_dot_user__memory__pb2.WriteMemoryRequest.SerializeToString,
+            phylactery_dot_memory_dot_v1_dot_user__memory__pb2.WriteMemoryResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SearchMemories(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/phylactery.memory.v1.MemoryService/SearchMemories',
+            phylactery_dot_memory_dot_v1_dot_user__memory__pb2.SearchMemoriesRequest.SerializeToString,
+            phylactery_dot_memory_dot_v1_dot_user__memory__pb2.SearchMemoriesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListMemories(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/phylactery.memory.v1.MemoryService/ListMemories',
+            phylactery_dot_memory_dot_v1_dot_user__memory__pb2.ListMemoriesRequest.SerializeToString,
+            phylactery_dot_memory_dot_v1_dot_user__memory__pb2.ListMemoriesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UpdateMemory(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/phylactery.memory.v1.MemoryService/UpdateMemory',
+            phylactery_dot_memory_dot_v1_dot_user__memory__pb2.UpdateMemoryRequest.SerializeToString,
+            phylactery_dot_memory_dot_v1_dot_user__memory__pb2.UpdateMemoryResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ForgetMemory(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/phylactery.memory.v1.MemoryService/ForgetMemory',
+            phylactery_dot_memory_dot_v1_dot_user__memory__pb2.ForgetMemoryRequest.SerializeToString,
+            phylactery_dot_memory_dot_v1_dot_user__memory__pb2.ForgetMemoryResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -158,7 +158,9 @@ class _WriteReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_WriteReas
     WRITE_REASON_PREFERENCE: _WriteReason.ValueType  # 2
     """WRITE_REASON_PREFERENCE says that it states a preference."""
     WRITE_REASON_STABLE_PREFERENCE: _WriteReason.ValueType  # 3
-    """WRITE_REASON_STABLE_PREFERENCE says that it states a preference for good, so the profile takes it."""
+    """WRITE_REASON_STABLE_PREFERENCE says that it states for good what the person prefers, is or is called, so the profile
+    takes it.
+    """
     WRITE_REASON_KEPT_ON_REQUEST: _WriteReason.ValueType  # 4
     """WRITE_REASON_KEPT_ON_REQUEST says that keep was set, or that the person asked to remember it."""
     WRITE_REASON_QUESTION: _WriteReason.ValueType  # 5
@@ -198,7 +200,9 @@ WRITE_REASON_FACT: WriteReason.ValueType  # 1
 WRITE_REASON_PREFERENCE: WriteReason.ValueType  # 2
 """WRITE_REASON_PREFERENCE says that it states a preference."""
 WRITE_REASON_STABLE_PREFERENCE: WriteReason.ValueType  # 3
-"""WRITE_REASON_STABLE_PREFERENCE says that it states a preference for good, so the profile takes it."""
+"""WRITE_REASON_STABLE_PREFERENCE says that it states for good what the person prefers, is or is called, so the profile
+takes it.
+"""
 WRITE_REASON_KEPT_ON_REQUEST: WriteReason.ValueType  # 4
 """WRITE_REASON_KEPT_ON_REQUEST says that keep was set, or that the person asked to remember it."""
 WRITE_REASON_QUESTION: WriteReason.ValueType  # 5

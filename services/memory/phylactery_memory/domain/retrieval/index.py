@@ -22,8 +22,8 @@ RECORD: Final = np.dtype(
     [
         ("number", "<u4"),
         ("length", "<u4"),  # words
-        ("thread", "<u8"),  # of its thread_id, 0 where it has no place in one
-        ("sequence", "<i8"),
+        ("thread", "<u8"),  # of its thread_id, 0 where it has none
+        ("sequence", "<i8"),  # its place in the thread, 0 where it has none
         ("valid_us", "<i8"),
         ("invalid_us", "<i8"),
         ("tie", "<u8"),  # of its content: what orders equals, whatever order they were written in

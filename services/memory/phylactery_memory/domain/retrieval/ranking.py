@@ -54,7 +54,7 @@ def _placed(records: Records, postings: Records) -> tuple[NDArray[np.intp], Floa
 
 def with_neighbours(records: Records, scores: Floats) -> Floats:
     """Answers the scores, each with 0.4 of the better of the turns before and after it in its thread."""
-    placed = np.flatnonzero(records["thread"])
+    placed = np.flatnonzero((records["thread"] != 0) & (records["sequence"] > 0))
     if len(placed) < 2 or not scores.any():  # noqa: PLR2004 - one turn has no neighbour
         return scores
     in_threads = records[placed]

@@ -12,13 +12,17 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import Stemmer
 
 from phylactery_memory.domain.retrieval.stop_words import STOP_WORDS
 
-MAX_TERM_CHARS = 48
+MAX_TERM_CHARS: Final = 48
 """A longer word is cut: it is an address, a hash or an attack, and its beginning tells it apart well enough."""
+
+INDEX_VERSION: Final = f"1/{Stemmer.version()}"
+"""What terms are made by: an index of another version is made anew, or words of a forgotten text could stay in it."""
 
 # Single bounded classes without nesting cannot backtrack, so the standard module is safe on hostile text.
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")

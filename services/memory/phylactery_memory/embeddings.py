@@ -1,0 +1,107 @@
+"""Vectors from an OpenAI-compatible endpoint, where one is set. It adds to what words find and never fails a call."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import httpx
+from phylactery_chassis.logs import get_logger
+
+from phylactery_memory.domain.retrieval.vectors import Vector, unit
+
+_MAX_ANSWER_BYTES = 16 * 1024 * 1024
+_log = get_logger("embeddings")
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """One vector for each text, or none and why."""
+
+    vectors: Sequence[Vector] = ()
+    skipped: str = ""
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors of one model."""
+
+    model: str
+
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        """Answers a unit vector for each text; never raises."""
+        ...
+
+    async def close(self) -> None:
+        """Lets go of connections."""
+        ...
+
+
+class NoEmbeddings:
+    """What stands where no endpoint is set: words alone find."""
+
+    model = ""
+
+    async def embed(self, _texts: Sequence[str]) -> Embedded:
+        """Answers no vectors, and no reason, for none were asked for."""
+        return Embedded()
+
+    async def close(self) -> None:
+        """Has nothing to let go of."""
+
+
+class HttpEmbeddings:
+    """Asks POST <url> with {"model", "input"}, as OpenAI's /v1/embeddings is asked."""
+
+    def __init__(self, url: str, model: str, key: str, timeout_seconds: float) -> None:
+        """Takes the full address of the endpoint; key is sent as a bearer token where it is not empty."""
+        self.model = model
+        self._url = url
+        headers = {"authorization": f"Bearer {key}"} if key else {}
+        # Whatever proxies the environment names are not for an address the operator wrote down.
+        self._client = httpx.AsyncClient(headers=headers, timeout=timeout_seconds, trust_env=False)
+
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        """Answers a unit vector for each text, or why there is none: the endpoint's own words stay out of it."""
+        try:
+            async with self._client.stream(
+                "POST", self._url, json={"model": self.model, "input": list(texts)}
+            ) as response:
+                if response.status_code != httpx.codes.OK:
+                    return self._skipped(f"the embeddings endpoint answered HTTP {response.status_code}")
+                body = await _bounded(response)
+            return Embedded(_vectors(body, len(texts)))
+        except httpx.TimeoutException:
+            return self._skipped("the embeddings endpoint did not answer in time")
+        except httpx.HTTPError as error:
+            return self._skipped(f"the embeddings endpoint cannot be reached ({type(error).__name__})")
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return self._skipped("the embeddings endpoint's answer is not a list of one vector for each text")
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        await self._client.aclose()
+
+    def _skipped(self, why: str) -> Embedded:
+        _log.warning("embeddings skipped", why=why)
+        return Embedded(skipped=why)
+
+
+async def _bounded(response: httpx.Response) -> bytes:
+    """Answers the body. Raises ValueError where it is larger than any answer of vectors."""
+    body = bytearray()
+    async for part in response.aiter_bytes():
+        body += part
+        if len(body) > _MAX_ANSWER_BYTES:
+            raise ValueError("the answer is too large")
+    return bytes(body)
+
+
+def _vectors(body: bytes, wanted: int) -> list[Vector]:
+    """Answers the vectors in the order of their texts. Raises ValueError, KeyError or TypeError where it is none."""
+    rows: list[Any] = json.loads(body)["data"]
+    by_index = {int(row["index"]): unit(row["embedding"]) for row in rows}
+    if sorted(by_index) != list(range(wanted)):
+        raise ValueError("the answer has other texts")
+    return [by_index[index] for index in range(wanted)]

@@ -1,0 +1,170 @@
+"""Serves what is remembered, a part of phylactery.memory.v1.MemoryService."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grpc import aio
+from phylactery.memory.v1 import memory_pb2_grpc, user_memory_pb2
+from phylactery_chassis.edge import parse
+from phylactery_chassis.identity import current_principal
+from phylactery_chassis.paging import decode_token, encode_token
+
+from phylactery_memory.domain.memories import NEVER, Kind, Origin, Source
+from phylactery_memory.encoding.memories import lineage_data, memory_message, time_data, written_message
+from phylactery_memory.memories import Change, Draft, Memories
+from phylactery_memory.requests.memories import (
+    ForgetMemoryItem,
+    ListMemoriesItem,
+    SearchMemoriesItem,
+    UpdateMemoryItem,
+    WriteMemoryItem,
+)
+from phylactery_memory.requests.transcript import MAX_SEQUENCE, TimeItem
+from phylactery_memory.store.memories import Filter
+
+Context = aio.ServicerContext[Any, Any]
+
+
+class MemoryRpcs(memory_pb2_grpc.MemoryServiceServicer):
+    """WriteMemory, SearchMemories, ListMemories, UpdateMemory and ForgetMemory."""
+
+    def __init__(self, memories: Memories) -> None:
+        self._memories = memories
+
+    async def WriteMemory(
+        self, request: user_memory_pb2.WriteMemoryRequest, _context: Context
+    ) -> user_memory_pb2.WriteMemoryResponse:
+        """Decides what a text is worth keeping as, keeps it, and says why."""
+        asked = parse(
+            WriteMemoryItem,
+            {
+                **_fields(request, "text source kind keep importance thread_id sequence about attribute supersedes"),
+                "lineage": lineage_data(request),
+                "valid_at": time_data(request, "valid_at"),
+                "if_content_hash": request.if_content_hash,
+            },
+        )
+        draft = Draft(
+            text=asked.text,
+            source=Source(asked.source),
+            lineage=tuple(Origin(item.thread_id, item.message_id, item.pointer) for item in asked.lineage),
+            kind=Kind(asked.kind) if asked.kind else None,
+            keep=asked.keep,
+            importance=asked.importance,
+            thread_id=asked.thread_id,
+            sequence=asked.sequence,
+            about=asked.about,
+            attribute=asked.attribute,
+            valid_us=_us(asked.valid_at),
+            supersedes=asked.supersedes,
+            if_content_hash=asked.if_content_hash,
+        )
+        return written_message(await self._memories.write(current_principal(), draft))
+
+    async def SearchMemories(
+        self, request: user_memory_pb2.SearchMemoriesRequest, _context: Context
+    ) -> user_memory_pb2.SearchMemoriesResponse:
+        """Finds memories by words."""
+        asked = parse(
+            SearchMemoriesItem,
+            {
+                **_fields(request, "query limit include_invalid thread_id kind layer min_trust"),
+                "as_of": time_data(request, "as_of"),
+            },
+        )
+        wanted = Filter(
+            at_us=self._at_us(asked.as_of, asked.include_invalid),
+            thread_id=asked.thread_id,
+            kind=asked.kind,
+            layer=asked.layer,
+            min_trust=asked.min_trust,
+        )
+        found = await self._memories.search(current_principal(), asked.query, asked.limit, wanted)
+        return user_memory_pb2.SearchMemoriesResponse(
+            matches=[
+                user_memory_pb2.MemoryMatch(memory=memory_message(match.memory), score=match.score)
+                for match in found.matches
+            ],
+            embedding_skipped=found.embedding_skipped,
+        )
+
+    async def ListMemories(
+        self, request: user_memory_pb2.ListMemoriesRequest, _context: Context
+    ) -> user_memory_pb2.ListMemoriesResponse:
+        """Lists memories, the last written first."""
+        asked = parse(
+            ListMemoriesItem,
+            {
+                **_fields(request, "page_size page_token include_invalid thread_id kind layer about attribute"),
+                "as_of": time_data(request, "as_of"),
+            },
+        )
+        wanted = Filter(
+            at_us=self._at_us(asked.as_of, asked.include_invalid),
+            thread_id=asked.thread_id,
+            kind=asked.kind,
+            layer=asked.layer,
+            about=asked.about,
+            attribute=asked.attribute,
+        )
+        page = await self._memories.page(
+            current_principal(), wanted, before=_before(asked.page_token), page_size=asked.page_size
+        )
+        return user_memory_pb2.ListMemoriesResponse(
+            memories=[memory_message(memory) for memory in page.memories],
+            next_page_token=encode_token(page.next_before) if page.next_before else "",
+        )
+
+    async def UpdateMemory(
+        self, request: user_memory_pb2.UpdateMemoryRequest, _context: Context
+    ) -> user_memory_pb2.UpdateMemoryResponse:
+        """Changes or retires a memory."""
+        asked = parse(
+            UpdateMemoryItem,
+            {
+                **_fields(request, "memory_id etag text kind importance"),
+                "update_mask": {"paths": list(request.update_mask.paths)},
+                "invalid_at": time_data(request, "invalid_at"),
+            },
+        )
+        ending = NEVER if asked.invalid_at is None else asked.invalid_at.us
+        mask = asked.update_mask.paths
+        change = Change(
+            text=asked.text if "text" in mask else None,
+            kind=Kind(asked.kind) if "kind" in mask else None,
+            importance=asked.importance if "importance" in mask else None,
+            invalid_us=ending if "invalid_at" in mask else None,
+        )
+        memory = await self._memories.update(current_principal(), asked.memory_id, asked.etag, change)
+        return user_memory_pb2.UpdateMemoryResponse(memory=memory_message(memory))
+
+    async def ForgetMemory(
+        self, request: user_memory_pb2.ForgetMemoryRequest, _context: Context
+    ) -> user_memory_pb2.ForgetMemoryResponse:
+        """Removes a memory for good."""
+        asked = parse(ForgetMemoryItem, _fields(request, "memory_id etag"))
+        await self._memories.forget(current_principal(), asked.memory_id, asked.etag)
+        return user_memory_pb2.ForgetMemoryResponse()
+
+    def _at_us(self, as_of: TimeItem | None, include_invalid: bool) -> int | None:
+        if include_invalid:
+            return None
+        return self._memories.clock.now_us() if as_of is None else as_of.us
+
+
+def _fields(request: Any, names: str) -> dict[str, Any]:
+    """Answers the fields of a request that are on the wire as the edge takes them."""
+    return {name: getattr(request, name) for name in names.split()}
+
+
+def _us(time: TimeItem | None) -> int | None:
+    return None if time is None else time.us
+
+
+def _before(page_token: str) -> int | None:
+    """Answers the number a page goes on before, None for the first page. Raises InvalidArgument."""
+    if not page_token:
+        return None
+    (number,) = decode_token(page_token, int)
+    return max(0, min(int(number), MAX_SEQUENCE))
