@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from phylactery_riskgate.core import ARGUMENTS, RAW_ARGUMENTS
+from phylactery_riskgate.core import ARGUMENTS, PLAN_STEP, RAW_ARGUMENTS, WORDS
 from phylactery_riskgate.domain.model import CatalogTool
 
+_WORDS = (PLAN_STEP, WORDS)
+"""Values that are nobody's argument."""
 SENSITIVE = "sensitive"
 """The name in a record under which it says which of its values the catalog of its day called sensitive."""
 
@@ -30,16 +32,16 @@ def shown_values(
     """Answers the values of an entry that were opened, as they may be shown.
 
     An argument is withheld where the catalog of its day or of today calls any part of it sensitive, and where neither
-    knows the tool. Arguments that were never bound were judged by no catalog, so they are withheld too.
+    knows the tool. What sums arguments up is withheld where any of them is sensitive. Arguments that were never bound
+    were judged by no catalog, so they are withheld too.
     """
-    hidden = sensitive_values(tools.get(str(record.get("tool"))))
-    told = record.get(SENSITIVE)
-    known = hidden is not None or isinstance(told, list)
-    concealed = {*(hidden or ()), *(told if isinstance(told, list) else ())}
+    today, told = sensitive_values(tools.get(str(record.get("tool")))), record.get(SENSITIVE)
+    known = today is not None or isinstance(told, list)
+    concealed = {*(today or ()), *(told if isinstance(told, list) else ())}
     shown = []
     for path, (salt, value) in sorted(opened.items()):
-        argument = path.startswith(ARGUMENTS + "/")
-        if path == RAW_ARGUMENTS or (argument and (not known or path in concealed)):
+        sums = concealed and not path.startswith(ARGUMENTS)
+        if path not in _WORDS and (not known or path in concealed or sums or path == RAW_ARGUMENTS):
             shown.append(ShownValue(path, "", b"", withheld=True))
         else:
             text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -27,12 +27,14 @@ from phylactery_riskgate.asking import Asking, new_approval
 from phylactery_riskgate.audit import Kind
 from phylactery_riskgate.core import (
     PLAN_STEP,
+    RAW_ARGUMENTS,
     ApprovalSeen,
     Basis,
     Core,
     Refused,
     about,
     argument_values,
+    caller_of,
     fingerprint,
     key_of,
     raw_call,
@@ -40,6 +42,7 @@ from phylactery_riskgate.core import (
 )
 from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.model import BoundCall, CallSite, Decision, Verdict
+from phylactery_riskgate.entry_values import sensitive_values
 from phylactery_riskgate.permits import TokenType
 from phylactery_riskgate.requests.decisions import EvaluateInput
 from phylactery_riskgate.standing import lost_approvers, satisfied_by
@@ -227,8 +230,8 @@ class Evaluation:
             audit_index=0,
         )
         values = argument_values(bound) | ({PLAN_STEP: asked.plan_step} if asked.plan_step else {})
-        values |= usage_values(verdict.usage)
-        body = question.place | _decision_body(record, verdict)
+        values |= usage_values(verdict.usage) | _unbound_values(question)
+        body = question.place | _decision_body(record, verdict) | _basis_body(question)
         place = self._core.note(connection, Kind.DECISION, who, now_us, body, values=values)
         record = replace(record, audit_log=place.log, audit_index=place.index)
         decision_rows.insert_decision(connection, record)
@@ -325,6 +328,31 @@ def _same(bound: BoundCall | None, record: DecisionRecord) -> BoundCall | None:
     if bound is None or (bound.args_hash, bound.tool_version) != (record.args_hash, record.tool_version):
         return None
     return bound
+
+
+def _basis_body(question: _Question) -> dict[str, Any]:
+    """Answers what the decision rested on beside the call and the facts, so that it can be made again from its record.
+
+    And which of its values are sensitive by the catalog of this day: another may not know the tool.
+    """
+    caller, site, call = caller_of(question.who), question.basis.site, question.asked.call
+    told = {"raw_args_hash": call.raw_args_hash, "tool_schema_hash": call.tool_schema_hash}
+    hidden = sensitive_values(question.engine.bundle.tools.get(call.tool))
+    return {
+        "caller": {"level": caller.level, "groups": sorted(caller.groups), "direct": caller.direct},
+        "thread_tenant": site.thread_tenant,
+        "approved": sorted(question.basis.approved),
+        "claimed": {name: value for name, value in told.items() if value},
+        **({} if hidden is None else {"sensitive": hidden}),
+    }
+
+
+def _unbound_values(question: _Question) -> dict[str, Any]:
+    """Answers the arguments as they came where they are JSON and fitted no tool: another catalog may bind them."""
+    call, verdict = question.asked.call, question.verdict
+    if verdict.bound is not None or not verdict.raw_args_hash:
+        return {}
+    return {RAW_ARGUMENTS: call.arguments_struct if call.arguments_json is None else call.arguments_json}
 
 
 def _decision_body(record: DecisionRecord, verdict: Verdict) -> dict[str, Any]:

@@ -137,7 +137,7 @@ def proof(
             asked = audit_pb2.GetInclusionProofRequest(log=log, index=index, tree_size=size)
             facts = _checked_inclusion(remote.ask(_stub(remote).GetInclusionProof, asked), key)
         else:
-            grown = audit_pb2.GetConsistencyProofRequest(log=log, first_size=first, second_size=size)
+            grown = audit_pb2.GetConsistencyProofRequest(log=log, first_size=first or 0, second_size=size)
             facts = _checked_consistency(remote.ask(_stub(remote).GetConsistencyProof, grown), key)
     verdict = "proved" if facts["ok"] else f"NOT PROVED: {facts['problem']}"
     signed = "with the key given" if key else "with no key: give --key to know who signed the head"
