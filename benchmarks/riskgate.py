@@ -13,6 +13,7 @@ from phylactery_riskgate.domain.bundle import default_bundle_folder, load_bundle
 from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.model import Caller, CallSite, RawCall
 
+from benchmarks.inspection import measure_inspection
 from benchmarks.measure import emit, sample
 from benchmarks.stack import services
 
@@ -89,5 +90,6 @@ async def _wire(target: str) -> None:
 async def run() -> None:
     """Prints the suite's lines."""
     _decisions()
+    measure_inspection()
     with services() as stack:
         await _wire(stack.target("riskgate"))

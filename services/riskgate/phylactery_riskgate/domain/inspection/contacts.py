@@ -12,8 +12,8 @@ from phylactery_riskgate.domain.inspection.expressions import expression
 from phylactery_riskgate.domain.inspection.kinds import Confidence, FindingKind
 from phylactery_riskgate.domain.inspection.text import LETTER
 
-HOME_REGION = "ES"
-"""A number without a country's code is looked up here."""
+_HOME = phonenumbers.country_code_for_region("ES")
+"""A number without a country's code is one of Spain, which has no prefix for calls at home."""
 
 _EMAIL = expression(
     rf"[A-Za-z0-9{LETTER}](?:[A-Za-z0-9{LETTER}._%+'-])*@"
@@ -61,15 +61,23 @@ class _Plans:
     def __init__(self) -> None:
         self._left = _MAX_LOOKED_UP
 
-    def valid(self, number: str, region: str | None) -> bool:
-        """Says whether a number can be somebody's."""
-        if not self._left:
+    def abroad(self, digits: str) -> bool:
+        """Says whether a country's code and the digits behind it can be somebody's number."""
+        if self._spent():
             return True
-        self._left -= 1
         try:
-            return phonenumbers.is_valid_number(phonenumbers.parse(number, region))
+            return phonenumbers.is_valid_number(phonenumbers.parse("+" + digits))
         except phonenumbers.NumberParseException:
             return False
+
+    def at_home(self, digits: str) -> bool:
+        """Says whether the digits can be somebody's number at home."""
+        number = phonenumbers.PhoneNumber(country_code=_HOME, national_number=int(digits))
+        return self._spent() or phonenumbers.is_valid_number(number)
+
+    def _spent(self) -> bool:
+        self._left -= 1
+        return self._left < 0
 
 
 def phones(sight: Sight) -> Iterator[Candidate]:
@@ -80,12 +88,12 @@ def phones(sight: Sight) -> Iterator[Candidate]:
         start, end = found.span()
         for stop in _ends(data, start, end):
             digits = digits_of(data[start:stop])
-            if plans.valid("+" + (digits if data[start] == ord("+") else digits[2:]), None):
+            if plans.abroad(digits if data[start] == ord("+") else digits[2:]):
                 yield Candidate(start, stop, FindingKind.PHONE, Confidence.HIGH, "phone-international")
                 break
     for found in _AT_HOME.finditer(data):
         start, end = found.span()
-        if plans.valid(digits_of(data[start:end]), HOME_REGION):
+        if plans.at_home(digits_of(data[start:end])):
             yield Candidate(start, end, FindingKind.PHONE, _at_home(sight, start, end), "phone-national")
 
 
