@@ -10,7 +10,7 @@ from functools import lru_cache
 import cedarpy
 
 from phylactery_riskgate.domain.cedar_schema import SENTINEL, build_entity_schema, group_names
-from phylactery_riskgate.domain.model import Json
+from phylactery_riskgate.domain.model import Json, Pathway
 from phylactery_riskgate.domain.policies import Policy, parse_policies, policy_handle
 
 _MAX_SUBJECTS = 1_024
@@ -26,6 +26,7 @@ class Subject:
     groups: tuple[str, ...]
     thread: str
     thread_tenant: str
+    pathway: Pathway = "unspecified"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from phylactery_riskgate.domain.catalog import read_catalog
 from phylactery_riskgate.domain.documents import Document
-from phylactery_riskgate.domain.model import CatalogTool, Counters
+from phylactery_riskgate.domain.model import CatalogTool, Counters, Pathway
 from phylactery_riskgate.domain.usage import Charge, units_of
 
 
@@ -60,6 +60,7 @@ class BundleCase(_Strict):
     arguments: dict[str, Any] = {}
     user: CaseUser = CaseUser()
     thread_tenant: str = ""
+    pathway: Pathway = "unspecified"
     approved: list[str] = []
     usage: dict[str, CaseUsage] = {}
     expect: Expectation

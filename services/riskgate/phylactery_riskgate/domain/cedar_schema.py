@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, get_args
 
 import cedarpy
 
 from phylactery_riskgate.domain.approval_syntax import CLASS
 from phylactery_riskgate.domain.fact_types import EntityOf, FactType, Kind, RecordOf, Scalar, SetOf
-from phylactery_riskgate.domain.facts import NO_TOOL, context_type
+from phylactery_riskgate.domain.facts import NO_TOOL, PATHWAY, context_type
 from phylactery_riskgate.domain.inspected import FINDING
 from phylactery_riskgate.domain.inspection import FindingKind
-from phylactery_riskgate.domain.model import ApprovalClass, CatalogTool
+from phylactery_riskgate.domain.model import ApprovalClass, CatalogTool, Pathway
 
 SENTINEL = NO_TOOL.name
 """An action of no tool that belongs to every group: without it a policy over an empty group does not validate."""
@@ -57,7 +57,11 @@ def build_schema(
     actions[SENTINEL] = _action(groups, context_type(NO_TOOL))
     for name, tool in tools.items():
         actions[name] = _action(sorted(action_groups(tool)), context_type(tool))
-    enumerated = {CLASS: [one.name for one in classes], FINDING: [str(kind) for kind in FindingKind]}
+    enumerated = {
+        CLASS: [one.name for one in classes],
+        FINDING: [str(kind) for kind in FindingKind],
+        PATHWAY: list(get_args(Pathway)),
+    }
     entity_types = {**{name: {"enum": ids} for name, ids in enumerated.items()}, **_entity_types(levels)}
     return cedarpy.Schema.from_json_str(json.dumps({"": {"entityTypes": entity_types, "actions": actions}}))
 

@@ -143,7 +143,7 @@ class DecisionEngine:
         usage = Usage()
         try:
             usage = read_usage(prepared.tool, bound, reader)
-            context = prepared.context.build(bound, {"usage": usage.value})
+            context = prepared.context.build(bound, {"usage": usage.value, "pathway": subject.pathway})
             facts["context"] = without_values(context)
             ruling = _over_budget(usage)
             if ruling is None:
@@ -222,6 +222,7 @@ class DecisionEngine:
             groups=tuple(sorted(groups)),
             thread=site.thread_id,
             thread_tenant=site.thread_tenant or caller.tenant,
+            pathway=site.pathway,
         )
 
     def _blocked(self, prepared: _Prepared | None, raw_hash: str, reasons: tuple[Reason, ...]) -> Verdict:
@@ -249,7 +250,7 @@ def _differences(engine: DecisionEngine, case: BundleCase) -> tuple[str, ...]:
     verdict = engine.decide(
         RawCall(case.tool, "case", arguments_struct=case.arguments),
         Caller(user.id, user.tenant, user.level, frozenset(user.groups), direct=not user.delegated),
-        CallSite("case", "case", thread_tenant=case.thread_tenant),
+        CallSite("case", "case", thread_tenant=case.thread_tenant, pathway=case.pathway),
         approved=frozenset(case.approved),
         usage=case.read_usage,
     )
@@ -280,6 +281,7 @@ def _subject_facts(subject: Subject, satisfied: tuple[str, ...]) -> Json:
         "groups": list(subject.groups),
         "tenant": subject.tenant,
         "thread_tenant": subject.thread_tenant,
+        "pathway": subject.pathway,
         "approved": list(satisfied),
         "context": {},
     }

@@ -69,10 +69,17 @@ def _targets(tool: CatalogTool) -> Fact:
     return Fact(TARGETS_TYPE, lambda bound, _mentions: targets_value(tool, bound))
 
 
+def _pathway(_tool: CatalogTool) -> Fact:
+    """How the message is served that the call answers; handed in."""
+    return Fact(EntityOf(PATHWAY), None)
+
+
 def _inspection(tool: CatalogTool) -> Fact:
     """What inspection finds in the arguments."""
     return Fact(inspection_type(tool), lambda bound, mentions: inspection_value(tool, bound, mentions))
 
+
+PATHWAY = "Pathway"
 
 FAMILIES: dict[str, Callable[[CatalogTool], Fact]] = {
     "args": _arguments,
@@ -80,6 +87,7 @@ FAMILIES: dict[str, Callable[[CatalogTool], Fact]] = {
     "nulls": _nulls,
     "usage": _usage,
     "targets": _targets,
+    "pathway": _pathway,
     "inspection": _inspection,
 }
 
@@ -149,6 +157,8 @@ def without_values(context: Any) -> Any:
     if isinstance(context, dict):
         if "__extn" in context:
             return context["__extn"]["fn"]
+        if "__entity" in context:
+            return context["__entity"]["type"]
         return {name: without_values(value) for name, value in context.items()}
     if isinstance(context, list):
         return f"set of {len(context)}"

@@ -50,18 +50,23 @@ class Caller:
     direct: bool = True
 
 
+Pathway = Literal["unspecified", "text_fast_path", "tool_intent", "rich_input", "standby"]
+
+
 @dataclass(frozen=True, slots=True)
 class CallSite:
     """The place a call comes from.
 
     ``thread_tenant`` is the tenant that owns the thread; empty means the caller's own, as it is in every request: a
-    thread's id is a word within its tenant, and the same word in two tenants is two threads.
+    thread's id is a word within its tenant, and the same word in two tenants is two threads. ``pathway`` is how the
+    message is served that the call answers, in the word of whoever calls, and "unspecified" where nobody said it.
     """
 
     thread_id: str
     run_id: str
     plan_step: str = ""
     thread_tenant: str = ""
+    pathway: Pathway = "unspecified"
 
 
 @dataclass(frozen=True, slots=True)
