@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from phylactery_riskgate.domain import inspected
-from phylactery_riskgate.domain.bundle import BundleError
+from phylactery_riskgate.domain.bundle import BundleError, default_bundle_folder
 from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.model import Decision
 
@@ -132,3 +132,12 @@ def test_the_record_of_the_decision_holds_no_value(tmp_path: Path):
     assert verdict.facts["context"]["inspection"] == {"secrets": "long"}
     assert KEY not in str(verdict.facts)
     assert KEY not in str(verdict.reasons)
+
+
+def test_the_policy_the_default_bundle_offers_as_a_comment_works_once_it_is_taken_over(tmp_path: Path):
+    lines = (default_bundle_folder() / "policies" / "default.cedar").read_text().splitlines()
+    offered = "\n".join(line.removeprefix("//") for line in lines if line.startswith("//   "))
+    assert '@id("secret.ask-peer")' in offered
+    engine = DecisionEngine(bundle_of(tmp_path, [SEND], ALLOW_ALL + offered))
+    for text, decision in ((KEY, Decision.AUTH_REQUIRED), (CARD, Decision.AUTH_REQUIRED), ("hola", Decision.ALLOW)):
+        assert decide(engine, "send", {"text": text}).decision is decision

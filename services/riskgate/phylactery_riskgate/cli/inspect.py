@@ -18,7 +18,7 @@ _MAX_BYTES = 64 * 1024 * 1024
 
 
 def inspect(
-    file: Annotated[str, typer.Argument(metavar="[FILE|-]", help="the text, in UTF-8; - is the standard input")] = "-",
+    file: Annotated[str, typer.Argument(metavar="FILE|-", help="the text, in UTF-8; - is the standard input")] = "-",
     redact: Annotated[bool, typer.Option("--redact", help="print the text with what was found replaced")] = False,
     kinds: Annotated[list[FindingKind] | None, typer.Option("--kind", help="only this kind; may be repeated")] = None,
     min_confidence: Annotated[str, typer.Option(help="low, medium or high")] = "medium",
