@@ -15,15 +15,17 @@ from pathlib import Path
 from opentelemetry import context as otel_context
 from opentelemetry import metrics, trace
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from phylactery_chassis import semconv
+from phylactery_chassis.spans import light_span
 
 _MAX_FILE_BYTES = 64 * 1024 * 1024
 _propagator = TraceContextTextMapPropagator()
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 _tracer = trace.get_tracer("phylactery")
 _meter = metrics.get_meter("phylactery")
 
@@ -41,7 +43,7 @@ class FileSpanExporter(SpanExporter):
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         """Writes spans with a single append, so lines of several writers never mix."""
-        lines = "".join(json.dumps(self._line(span), ensure_ascii=False) + "\n" for span in spans)
+        lines = "".join(_encode(self._line(span)) + "\n" for span in spans)
         try:
             with self._lock:
                 os.write(self._opened(), lines.encode())
@@ -89,6 +91,21 @@ class FileSpanExporter(SpanExporter):
         }
 
 
+class _FileSpans(SpanProcessor):
+    """Writes every span the moment it ends."""
+
+    def __init__(self, exporter: FileSpanExporter) -> None:
+        self._exporter = exporter
+
+    def on_end(self, span: ReadableSpan) -> None:
+        """Appends the span."""
+        self._exporter.export((span,))
+
+    def shutdown(self) -> None:
+        """Closes the file."""
+        self._exporter.shutdown()
+
+
 def span_file(data_dir: Path, service: str) -> Path:
     """Answers where a service's finished spans lie."""
     return data_dir / "spans" / f"{service}.jsonl"
@@ -98,7 +115,7 @@ def configure(service: str, data_dir: Path, otlp_endpoint: str = "") -> Callable
     """Sets the process's tracing and metrics, once; answers what flushes and ends them."""
     resource = Resource.create({"service.name": f"phylactery-{service}"})
     provider = TracerProvider(resource=resource)
-    provider.add_span_processor(SimpleSpanProcessor(FileSpanExporter(span_file(data_dir, service), service)))
+    provider.add_span_processor(_FileSpans(FileSpanExporter(span_file(data_dir, service), service)))
     endings: list[Callable[[], None]] = [provider.shutdown]
     if otlp_endpoint:
         # imported late: the exporter is heavy, and most installations have no collector
@@ -152,15 +169,19 @@ def span(
     attributes: Mapping[str, Attribute] | None = None,
 ) -> Iterator[Span]:
     """Opens a span for the block. An exception sets its type as error.type; its text stays out of the trace."""
-    with _tracer.start_as_current_span(
-        name, context=parent, kind=kind, attributes=attributes, record_exception=False, set_status_on_exception=False
-    ) as opened:
-        try:
-            yield opened
-        except BaseException as error:
-            opened.set_attribute(semconv.ERROR_TYPE, type(error).__name__)
-            opened.set_status(Status(StatusCode.ERROR))
-            raise
+    opened: Span | None = light_span(name, kind, parent, attributes)
+    if opened is None:
+        opened = _tracer.start_span(name, context=parent, kind=kind, attributes=attributes)
+    token = otel_context.attach(trace.set_span_in_context(opened, parent))
+    try:
+        yield opened
+    except BaseException as error:
+        opened.set_attribute(semconv.ERROR_TYPE, type(error).__name__)
+        opened.set_status(Status(StatusCode.ERROR))
+        raise
+    finally:
+        otel_context.detach(token)
+        opened.end()
 
 
 def current_trace_id() -> str:
