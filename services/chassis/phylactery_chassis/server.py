@@ -7,27 +7,25 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import grpc
 from grpc import aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1.health import aio as health_aio
-from grpc_reflection.v1alpha import reflection, reflection_pb2
 
 from phylactery_chassis import logs, telemetry
+from phylactery_chassis.admin import AdminServer, start_admin
 from phylactery_chassis.database import Database
 from phylactery_chassis.errors import DomainError, StartError
 from phylactery_chassis.identity import Authenticator, LoopbackAuthenticator, TokenAuthenticator, TokensFileError
 from phylactery_chassis.interceptor import ServerInterceptor
+from phylactery_chassis.listening import add_reflection, bind
 from phylactery_chassis.settings import ServiceSettings, Settings, load
 
-_REFLECTION_V1 = "grpc.reflection.v1.ServerReflection"
 _HEALTH_SECONDS = 1.0
 _BEFORE_DRAIN_SECONDS = 0.2
 """Between NOT_SERVING and the end of accepting, so that balancers look away first."""
@@ -60,10 +58,12 @@ class Service:
 
 @dataclass(slots=True)
 class RunningServer:
-    """A server that accepts calls on port."""
+    """A server that accepts calls on port, and on admin_port where there is one."""
 
     port: int
+    admin_port: int | None
     _server: aio.Server
+    _admin: AdminServer
     _service: Service
     _health: health_aio.HealthServicer
     _watch: asyncio.Task[None]
@@ -85,6 +85,7 @@ class RunningServer:
         if grace:
             await asyncio.sleep(min(_BEFORE_DRAIN_SECONDS, grace))
         await self._server.stop(grace)
+        await self._admin.stop()
         for hook in self._service.on_stop:
             await hook()
 
@@ -116,14 +117,17 @@ async def start(service: Service, settings: ServiceSettings) -> RunningServer:
             undo.push_async_callback(hook)
         server = _make_server(service, settings, health)
         undo.push_async_callback(server.stop, None)
-        port = _bind(server, service.name, settings)
+        prefix = service.name.upper()
+        port = bind(server, settings.host, settings.port, f"{prefix}_PORT or {prefix}_HOST")
+        admin = await start_admin(health, settings.admin_port, f"{prefix}_ADMIN_PORT")
+        undo.push_async_callback(admin.stop)
         for hook in service.on_start:
             await hook()
         await server.start()
         undo.pop_all()
     await _tell_health(service, health)
     watch = asyncio.create_task(_watch_health(service, health))
-    return RunningServer(port, server, service, health, watch, settings.drain_seconds)
+    return RunningServer(port, admin.port, server, admin, service, health, watch, settings.drain_seconds)
 
 
 def _make_server(service: Service, settings: ServiceSettings, health: health_aio.HealthServicer) -> aio.Server:
@@ -142,45 +146,8 @@ def _make_server(service: Service, settings: ServiceSettings, health: health_aio
     for registration in service.registrations:
         registration.add(server)
     own = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
-    _add_reflection(server, [*(registration.full_name for registration in service.registrations), own])
+    add_reflection(server, [*(registration.full_name for registration in service.registrations), own])
     return server
-
-
-def _bind(server: aio.Server, name: str, settings: ServiceSettings) -> int:
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    address = f"{host}:{settings.port}"
-    try:
-        _try_address(settings.host, settings.port)
-        return int(server.add_insecure_port(address))
-    except (OSError, RuntimeError) as error:
-        why = error.strerror if isinstance(error, OSError) and error.strerror else "it was refused"
-        raise StartError(
-            f"cannot listen on {address} ({why}); stop the program that is there, "
-            f"or set {name.upper()}_PORT or {name.upper()}_HOST"
-        ) from None
-
-
-def _try_address(host: str, port: int) -> None:
-    """Binds for a moment, because grpc keeps the reason to itself and writes a line of its own. Raises OSError."""
-    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    with socket.socket(family, kind, protocol) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as grpc does: a port in TIME_WAIT is free
-        probe.bind(address)
-
-
-def _add_reflection(server: aio.Server, names: Sequence[str]) -> None:
-    """Serves reflection as v1alpha, which grpcio ships, and as v1, whose messages are the same on the wire."""
-    names = [*names, reflection.SERVICE_NAME, _REFLECTION_V1]
-    reflection.enable_server_reflection(names, server)
-    servicer = reflection.aio.ReflectionServicer(service_names=names)
-    handler = grpc.stream_stream_rpc_method_handler(
-        servicer.ServerReflectionInfo,
-        request_deserializer=reflection_pb2.ServerReflectionRequest.FromString,
-        response_serializer=reflection_pb2.ServerReflectionResponse.SerializeToString,
-    )
-    server.add_generic_rpc_handlers(
-        (grpc.method_handlers_generic_handler(_REFLECTION_V1, {"ServerReflectionInfo": handler}),)
-    )
 
 
 async def _tell_health(service: Service, health: health_aio.HealthServicer) -> None:
@@ -275,6 +242,8 @@ async def _run(build: Callable[[Settings], Awaitable[Service]], settings: Settin
     with _as_start_errors(type(settings)):
         running = await start(await build(settings), settings)
     ready = {"service": settings.service, "pid": os.getpid(), "port": running.port}
+    if running.admin_port is not None:
+        ready["admin_port"] = running.admin_port
     try:
         if settings.ready_file is not None:
             _write_ready(settings.ready_file, ready)

@@ -25,6 +25,9 @@ class ServiceSettings(BaseSettings):
 
     host: str = Field("127.0.0.1", description="address to listen on")
     port: int = Field(0, ge=0, le=65_535, description="port to listen on; 0 takes a free one")
+    admin_port: int | None = Field(
+        None, ge=0, le=65_535, description="loopback port for channelz and health; 0 takes a free one, none serves none"
+    )
     data_dir: Path = Field(Path(".phylactery"), description="folder for database, keys and spans")
     database_url: str = Field("", description="SQLAlchemy URL; empty is SQLite in data_dir")
     identity_mode: Literal["none", "tokens"] = Field("none", description="who may call: loopback only, or tokens")
