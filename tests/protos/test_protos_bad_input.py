@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from phylactery.agent.v1 import chat_pb2, run_pb2
 from phylactery.memory.v1 import memory_pb2, output_pb2, user_memory_pb2
-from phylactery.riskgate.v1 import access_pb2, approval_pb2, audit_pb2, inspection_pb2, key_pb2, riskgate_pb2, types_pb2
+from phylactery.riskgate.v1 import access_pb2, approval_pb2, audit_pb2, inspection_pb2, key_pb2, policy_pb2, riskgate_pb2, types_pb2
 
 from tests.support.agent_system import Person, System, approval_of, open_system
 from tests.support.rpcs import MARK, Answer, Rpc, call, call_all, every_rpc, spoilt, truncated
@@ -63,6 +63,7 @@ def valid_requests() -> dict[str, list[Message]]:
     spec = output_pb2.OutputSpec(thread_id="t1", run_id="r1", tool_call_id="c1", tool_name="echo")
     said = {"request_id": "request-1", "thread_id": "t1", "text": "hola", "language": "es"}
     asked = {"thread_id": "t1", "run_id": "r1"}
+    files = [policy_pb2.BundleFile(name="riskgate.yaml", content=b"revision: 2")]
     inspected = inspection_pb2.InspectOptions(
         kinds=[inspection_pb2.FINDING_KIND_ES_DNI],
         min_confidence=inspection_pb2.FINDING_CONFIDENCE_LOW,
@@ -172,6 +173,12 @@ def valid_requests() -> dict[str, list[Message]]:
         ],
         "InspectionService/Inspect": [inspection_pb2.InspectRequest(text="hola 12345678Z", options=inspected)],
         "InspectionService/InspectBatch": [inspection_pb2.InspectBatchRequest(texts=["hola", "x"], options=inspected)],
+        "PolicyService/GetBundle": [policy_pb2.GetBundleRequest(with_files=True, hash=HASH)],
+        "PolicyService/ValidateBundle": [policy_pb2.ValidateBundleRequest(files=files)],
+        "PolicyService/ActivateBundle": [policy_pb2.ActivateBundleRequest(files=files, shadow=True)],
+        "PolicyService/ReplayBundle": [
+            policy_pb2.ReplayBundleRequest(files=files, since_time=told.create_time, limit=5)
+        ],
         "KeyService/ListKeys": [key_pb2.ListKeysRequest(etag="none")],
         "AuditService/ListLogs": [audit_pb2.ListLogsRequest()],
         "AuditService/ListEntries": [

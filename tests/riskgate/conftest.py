@@ -22,6 +22,7 @@ from phylactery.riskgate.v1 import (
     audit_pb2_grpc,
     key_pb2,
     key_pb2_grpc,
+    policy_pb2_grpc,
     riskgate_pb2,
     riskgate_pb2_grpc,
     types_pb2,
@@ -38,6 +39,9 @@ from phylactery_riskgate.live import LiveBundle
 from phylactery_riskgate.live_keys import LiveKeys
 from phylactery_riskgate.service import RiskGate
 from phylactery_riskgate.settings import RiskGateSettings
+from phylactery_riskgate.store import bundles as bundle_rows
+from phylactery_riskgate.store.bundles import BundleHead, Slot
+from sqlalchemy.engine import Connection
 
 PEOPLE: dict[str, dict[str, Any]] = {
     "ana": {"tenant": "acme", "roles": ["caller"]},
@@ -49,6 +53,7 @@ PEOPLE: dict[str, dict[str, Any]] = {
     "Ana": {"tenant": "acme", "roles": ["approver"]},
     "robot": {"tenant": "acme", "roles": ["approver", "delegate"]},
     "zoe": {"tenant": "zeta", "roles": ["caller", "approver"]},
+    "petra": {"tenant": "acme", "roles": ["policy_admin"]},
     "agent": {"tenant": "*", "roles": ["delegate"]},
     "pep": {"tenant": "local", "roles": ["delegate"]},
     "aldo": {"tenant": "acme", "roles": ["auditor"]},
@@ -123,6 +128,7 @@ class Person:
         self.decisions = riskgate_pb2_grpc.RiskGateServiceStub(channel)
         self.approvals = approval_pb2_grpc.ApprovalServiceStub(channel)
         self.keys = key_pb2_grpc.KeyServiceStub(channel)
+        self.policies = policy_pb2_grpc.PolicyServiceStub(channel)
         self.audit = audit_pb2_grpc.AuditServiceStub(channel)
 
     async def evaluate(
@@ -272,7 +278,23 @@ def write_tokens(path: Path) -> Path:
     return path
 
 
-async def open_gate(folder: Path, *, clock: FakeClock | None = None, bundle: Path, **options: Any) -> Gate:
+def activate_before(database: Database, bundle: Path) -> None:
+    """Leaves the database as it is once the bundle was activated some time ago, with an audit log that begins empty."""
+    loaded = load_bundle(bundle)
+
+    def keep(connection: Connection) -> None:
+        if not bundle_rows.find_head(connection, Slot.LIVE).revision:
+            bundle_rows.keep_bundle(connection, loaded.hash, loaded.revision, dict(loaded.files.texts), 1)
+            head = BundleHead(loaded.revision, loaded.hash, "folder", activate_us=1, activated_by="riskgate")
+            bundle_rows.move_head(connection, Slot.LIVE, head)
+
+    database.write_sync(keep)
+
+
+async def open_gate(
+    folder: Path, *, clock: FakeClock | None = None, bundle: Path, fresh: bool = False, **options: Any
+) -> Gate:
+    """Opens a RiskGate; a fresh one records the activation of its first bundle."""
     settings = RiskGateSettings(
         data_dir=folder,
         port=0,
@@ -285,6 +307,8 @@ async def open_gate(folder: Path, *, clock: FakeClock | None = None, bundle: Pat
     settings.prepare()
     database, keys = Database(settings.url), LiveKeys.open(settings.keys_dir)
     database.migrate(PACKAGE)
+    if not fresh:
+        activate_before(database, bundle)
     clock = clock or FakeClock()
     riskgate = RiskGate(database, LiveBundle(DecisionEngine(load_bundle(bundle))), keys, settings, clock)
     await riskgate.open()

@@ -23,6 +23,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from phylactery.riskgate.v1 import approval_pb2, approval_pb2_grpc, riskgate_pb2, riskgate_pb2_grpc, types_pb2
 from phylactery_riskgate.audit_export import export_log, verify_export
+from phylactery_riskgate.domain.bundle import default_bundle_folder
 from structlog.testing import capture_logs
 
 READ = ("read_file", '{"path":"a.txt"}')
@@ -224,7 +225,7 @@ async def test_killed_in_the_middle_of_a_storm_it_keeps_every_answered_decision_
     child.process.kill()
     await asyncio.gather(*tasks, return_exceptions=True)
     await child.died()
-    gate = await make_gate("storm")
+    gate = await make_gate("storm", bundle=default_bundle_folder())
     kept = {record["decision_id"] for record in gate.records("decision")}
     assert answered <= kept
     assert len(kept) == gate.count("decisions")

@@ -14,6 +14,8 @@ from phylactery.riskgate.v1 import (
     inspection_pb2_grpc,
     key_pb2,
     key_pb2_grpc,
+    policy_pb2,
+    policy_pb2_grpc,
     riskgate_pb2,
     riskgate_pb2_grpc,
 )
@@ -35,6 +37,7 @@ from phylactery_riskgate.servicers.audit import AuditServicer
 from phylactery_riskgate.servicers.decisions import RiskGateServicer
 from phylactery_riskgate.servicers.inspection import InspectionServicer
 from phylactery_riskgate.servicers.keys import KeyServicer
+from phylactery_riskgate.servicers.policies import PolicyServicer
 from phylactery_riskgate.settings import RiskGateSettings
 
 PACKAGE = "phylactery_riskgate"
@@ -70,17 +73,23 @@ def assemble(riskgate: RiskGate, database: Database, settings: RiskGateSettings)
     """Answers the service over a RiskGate that is open."""
     decisions, answers, keys = RiskGateServicer(riskgate), ApprovalServicer(riskgate), KeyServicer(riskgate)
     audit = AuditServicer(riskgate.auditing)
+    policies = PolicyServicer(riskgate.policies, riskgate.replays)
     inspection = InspectionServicer(riskgate.inspecting)
     signing: list[asyncio.Task[None]] = []
 
     async def begin() -> None:
         signing.append(asyncio.create_task(_sign_in_time(riskgate, settings.checkpoint_seconds)))
+        await riskgate.policies.begin()
+
+    async def healthy() -> bool:
+        return not riskgate.policies.problem and await database.probe()
 
     async def end() -> None:
         for task in signing:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
+        await riskgate.policies.end()
         try:
             await _try_to_sign(riskgate)
         finally:
@@ -106,11 +115,15 @@ def assemble(riskgate: RiskGate, database: Database, settings: RiskGateSettings)
                 lambda server: inspection_pb2_grpc.add_InspectionServiceServicer_to_server(inspection, server),
             ),
             Registration(
+                policy_pb2.DESCRIPTOR.services_by_name["PolicyService"].full_name,
+                lambda server: policy_pb2_grpc.add_PolicyServiceServicer_to_server(policies, server),
+            ),
+            Registration(
                 key_pb2.DESCRIPTOR.services_by_name["KeyService"].full_name,
                 lambda server: key_pb2_grpc.add_KeyServiceServicer_to_server(keys, server),
             ),
         ],
-        healthy=database.probe,
+        healthy=healthy,
         on_start=[begin],
         on_drain=[riskgate.auditing.tails.end, riskgate.watches.close],
         on_stop=[end],

@@ -173,7 +173,7 @@ class Core:
         if not record.args_hash or values is None:
             return None
         names = (pointer for pointer in values if pointer.startswith(ARGUMENTS + "/"))
-        arguments = {_name_of(pointer): values[pointer] for pointer in names}
+        arguments = {name_of(pointer): values[pointer] for pointer in names}
         text = rfc8785.dumps(arguments)
         if hash_of(text) != record.args_hash:
             return None
@@ -341,5 +341,6 @@ def hash_of(data: bytes) -> str:
     return "sha256:" + hashlib.sha256(data).hexdigest()
 
 
-def _name_of(pointer: str) -> str:
+def name_of(pointer: str) -> str:
+    """Answers the argument whose value stands at a pointer of a record."""
     return pointer.removeprefix(ARGUMENTS + "/").replace("~1", "/").replace("~0", "~")

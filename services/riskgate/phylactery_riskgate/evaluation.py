@@ -43,8 +43,10 @@ from phylactery_riskgate.core import (
 from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.model import BoundCall, CallSite, Decision, Verdict
 from phylactery_riskgate.entry_values import sensitive_values
+from phylactery_riskgate.live import demand
 from phylactery_riskgate.permits import TokenType
 from phylactery_riskgate.requests.decisions import EvaluateInput
+from phylactery_riskgate.shadow import Shown
 from phylactery_riskgate.standing import lost_approvers, satisfied_by
 from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store import decisions as decision_rows
@@ -110,7 +112,7 @@ class Evaluation:
         Unavailable STORE_UNAVAILABLE, and FailedPrecondition where the approval does not count for the call.
         """
         who.require(Role.CALLER)
-        engine = self._core.engine
+        engine = await self._core.live.at_least(asked.min_bundle_revision)
         approved: frozenset[str] = frozenset()
         if asked.approval_id:
             approval = await self._core.database.read(
@@ -122,6 +124,7 @@ class Evaluation:
         work = self._with_approval if asked.approval_id else self._without_approval
         stored = await self._core.write(lambda connection: work(connection, question))
         reach("riskgate.2")
+        self._show_shadow(question, stored)
         return self._answer(stored)
 
     async def _decide(
@@ -183,6 +186,7 @@ class Evaluation:
                 f"tool_call_id '{record.tool_call_id}' of this run was asked with another call; give this one its own",
                 metadata={"tool_call_id": record.tool_call_id},
             )
+        demand(question.asked.min_bundle_revision, record.bundle_revision)
         if record.decision is Decision.ALLOW and now_us >= self._permit_end(record):
             record = replace(record, permit_id=new_id("pm"), permit_us=now_us)
             decision_rows.renew_permit(connection, who.tenant, record.id, record.permit_id, now_us)
@@ -260,6 +264,16 @@ class Evaluation:
         body = question.place | {"reason": made.reason, "args_hash": verdict.bound.args_hash} | made.metadata
         self._core.note(connection, Kind.EVALUATE_REFUSED, who, question.now_us, body)
         return Refused(made)
+
+    def _show_shadow(self, question: _Question, stored: _Stored) -> None:
+        """Lets the shadow, where there is one, decide about the same call; what was answered before is not shown."""
+        if stored.replayed:
+            return
+        record, approval, basis = stored.record, stored.approval, question.basis
+        outlook = (str(record.decision), approval.approval.approval_class if approval else "")
+        call = raw_call(question.asked.call)
+        shown = Shown(basis.who, call, basis.site, basis.approved, record.id, record.bundle_revision, outlook)
+        self._core.live.shadow.offer(shown)
 
     def _note_refused(
         self, connection: Connection, question: _Question, failed: tuple[Factor, ...], body: dict[str, Any]

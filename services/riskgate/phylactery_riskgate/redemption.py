@@ -152,7 +152,7 @@ class Redemptions:
         if found is None:
             raise _refuse("PERMIT_INVALID", "id", "the permit belongs to no decision that is known here")
         decision, plan_step, approval = found
-        engine = self._core.engine
+        engine = await self._core.live.at_least(asked.min_bundle_revision)
         approved = satisfied_by(engine.bundle, approval)
         call, site = raw_call(asked.call), CallSite(asked.thread_id, asked.run_id, plan_step)
         verdict = await self._core.decide(engine, who, call, site, approved, counted_later=True)

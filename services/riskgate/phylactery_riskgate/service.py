@@ -16,7 +16,9 @@ from phylactery_riskgate.evaluation import Evaluated, Evaluation
 from phylactery_riskgate.inspecting import Inspecting
 from phylactery_riskgate.live import LiveBundle
 from phylactery_riskgate.live_keys import LiveKeys
+from phylactery_riskgate.policies import Policies
 from phylactery_riskgate.redemption import Redeemed, Redemptions
+from phylactery_riskgate.replay import Replays
 from phylactery_riskgate.requests.approvals import ApproveInput, ListInput, RejectInput
 from phylactery_riskgate.requests.decisions import EvaluateInput, OutcomeInput, RedeemInput
 from phylactery_riskgate.sealing import Vault
@@ -58,11 +60,17 @@ class RiskGate:
         self._answers = Answers(self._core)
         self.watches = Watches(self._core, self._answers)
         self.auditing = Auditing(self._core)
+        self.policies = Policies(self._core, settings)
+        self.replays = Replays(self._core)
         self.inspecting = Inspecting()
 
     async def open(self) -> None:
-        """Opens the audit log. Raises audit.LogError when keys and database do not belong together."""
+        """Opens the audit log, and settles which bundle decides: see policies.
+
+        Raises audit.LogError when keys and database do not belong together, StartError and DomainErrors.
+        """
         await self._core.write(self._audit.open)
+        await self.policies.open()
 
     @property
     def issuer(self) -> str:

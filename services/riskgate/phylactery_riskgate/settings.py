@@ -24,6 +24,12 @@ class RiskGateSettings(ServiceSettings):
     data_dir: Path = Field(Path(".phylactery/riskgate"), description="folder for everything this service keeps")
     port: int = Field(50_052, ge=0, le=65_535, description="port to listen on; 0 takes a free one")
     bundle: Path = Field(default_factory=default_bundle_folder, description="folder of the policy bundle")
+    watch_bundle: bool = Field(default=False, description="take over a changed bundle folder while serving")
+    shadow_bundle: Path | None = Field(None, description="folder of a bundle that decides beside the live one")
+    policy_keys: Path | None = Field(
+        None, description="file of the public keys that may sign bundles; with it an unsigned bundle is refused"
+    )
+    bundle_poll_seconds: float = Field(1.0, gt=0, le=60, description="how often the active bundle is asked for")
     keys_dir: Path = Field(
         default_factory=lambda data: data["data_dir"] / "keys", description="folder of the keys; replicas share one"
     )

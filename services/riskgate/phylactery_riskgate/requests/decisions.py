@@ -37,6 +37,7 @@ class EvaluateInput(EdgeModel):
     run_id: Identifier
     plan_step: _Line = ""
     approval_id: OptionalIdentifier = ""
+    min_bundle_revision: int = Field(0, ge=0)
 
 
 class BatchInput(EdgeModel):
@@ -53,6 +54,7 @@ class RedeemInput(EdgeModel):
     execution_id: LongIdentifier
     thread_id: Identifier
     run_id: Identifier
+    min_bundle_revision: int = Field(0, ge=0)
 
 
 class OutcomeInput(EdgeModel):

@@ -49,6 +49,7 @@ class RiskGateServicer(riskgate_pb2_grpc.RiskGateServiceServicer):
                 "execution_id": request.execution_id,
                 "thread_id": request.thread_id,
                 "run_id": request.run_id,
+                "min_bundle_revision": request.min_bundle_revision,
             },
         )
         return encoding.redeemed(await self._riskgate.redeem(current_principal(), asked))

@@ -215,6 +215,27 @@ usage_recipients = sa.Table(
     sa.Index("usage_recipients_by_end", "end_us"),
 )
 
+bundles = sa.Table(
+    "bundles",
+    METADATA,
+    sa.Column("hash", _HASH, primary_key=True),
+    sa.Column("revision", sa.BigInteger, nullable=False),
+    sa.Column("files", sa.LargeBinary, nullable=False),
+    sa.Column("create_us", sa.BigInteger, nullable=False),
+)
+
+bundle_heads = sa.Table(
+    "bundle_heads",
+    METADATA,
+    sa.Column("slot", sa.String(16), primary_key=True),
+    sa.Column("revision", sa.BigInteger, nullable=False),
+    sa.Column("hash", _HASH, nullable=False),
+    sa.Column("source", sa.String(16), nullable=False),
+    sa.Column("signed_by", _NAME, nullable=False),
+    sa.Column("activate_us", sa.BigInteger, nullable=False),
+    sa.Column("activated_by", _NAME, nullable=False),
+)
+
 
 def row_of(record: Any) -> dict[str, Any]:
     """Answers the fields of a record, a dataclass, by name; unlike asdict it copies nothing."""

@@ -157,7 +157,8 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     {"reason":"ERROR_REASON_BUNDLE_NOT_LOADED","domain":"riskgate.phylactery","metadata":{"revision":"8"}}
     """
     ERROR_REASON_NOT_EXPLAINABLE: _ErrorReason.ValueType  # 35
-    """NOT_FOUND or FAILED_PRECONDITION: no such decision for this caller, or what explains it is not kept any more:
+    """NOT_FOUND or FAILED_PRECONDITION: no such decision for this caller, or what explains it, its values or the bundle
+    that decided, is not kept any more:
     {"reason":"ERROR_REASON_NOT_EXPLAINABLE","domain":"riskgate.phylactery","metadata":{"decision_id":"…"}}
     """
 
@@ -299,7 +300,8 @@ ERROR_REASON_BUNDLE_NOT_LOADED: ErrorReason.ValueType  # 34
 {"reason":"ERROR_REASON_BUNDLE_NOT_LOADED","domain":"riskgate.phylactery","metadata":{"revision":"8"}}
 """
 ERROR_REASON_NOT_EXPLAINABLE: ErrorReason.ValueType  # 35
-"""NOT_FOUND or FAILED_PRECONDITION: no such decision for this caller, or what explains it is not kept any more:
+"""NOT_FOUND or FAILED_PRECONDITION: no such decision for this caller, or what explains it, its values or the bundle
+that decided, is not kept any more:
 {"reason":"ERROR_REASON_NOT_EXPLAINABLE","domain":"riskgate.phylactery","metadata":{"decision_id":"…"}}
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -61,6 +61,7 @@ class EvaluateRequest(_message.Message):
     RUN_ID_FIELD_NUMBER: _builtins.int
     PLAN_STEP_FIELD_NUMBER: _builtins.int
     APPROVAL_ID_FIELD_NUMBER: _builtins.int
+    MIN_BUNDLE_REVISION_FIELD_NUMBER: _builtins.int
     thread_id: _builtins.str
     """thread_id is the conversation, 1 to 128 characters of [A-Za-z0-9_.:-]. Required."""
     run_id: _builtins.str
@@ -69,6 +70,10 @@ class EvaluateRequest(_message.Message):
     """plan_step is the step of the plan that proposed it, at most 128 characters. Empty where there is no plan."""
     approval_id: _builtins.str
     """approval_id asks for the decision with that approval counted. Empty asks for the decision without one."""
+    min_bundle_revision: _builtins.int
+    """min_bundle_revision is the lowest policy bundle revision the caller accepts a decision of. Below it the answer is
+    FAILED_PRECONDITION with BUNDLE_TOO_OLD, and nothing is decided. 0 accepts any.
+    """
     @_builtins.property
     def call(self) -> _types_pb2.ToolCall:
         """call is the proposal. Required."""
@@ -81,10 +86,11 @@ class EvaluateRequest(_message.Message):
         run_id: _builtins.str = ...,
         plan_step: _builtins.str = ...,
         approval_id: _builtins.str = ...,
+        min_bundle_revision: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["call", b"call"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_id", b"approval_id", "call", b"call", "plan_step", b"plan_step", "run_id", b"run_id", "thread_id", b"thread_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_id", b"approval_id", "call", b"call", "min_bundle_revision", b"min_bundle_revision", "plan_step", b"plan_step", "run_id", b"run_id", "thread_id", b"thread_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -349,6 +355,7 @@ class RedeemRequest(_message.Message):
     EXECUTION_ID_FIELD_NUMBER: _builtins.int
     THREAD_ID_FIELD_NUMBER: _builtins.int
     RUN_ID_FIELD_NUMBER: _builtins.int
+    MIN_BUNDLE_REVISION_FIELD_NUMBER: _builtins.int
     permit: _builtins.str
     """permit is the token Evaluate answered. Required."""
     execution_id: _builtins.str
@@ -359,6 +366,10 @@ class RedeemRequest(_message.Message):
     """thread_id is the conversation. Required."""
     run_id: _builtins.str
     """run_id is the run. Required."""
+    min_bundle_revision: _builtins.int
+    """min_bundle_revision is the lowest policy bundle revision that may decide again about the call. Below it the answer
+    is FAILED_PRECONDITION with BUNDLE_TOO_OLD, and the permit is not used. 0 accepts any.
+    """
     @_builtins.property
     def call(self) -> _types_pb2.ToolCall:
         """call is the raw call, exactly as it was evaluated. Required."""
@@ -371,10 +382,11 @@ class RedeemRequest(_message.Message):
         execution_id: _builtins.str = ...,
         thread_id: _builtins.str = ...,
         run_id: _builtins.str = ...,
+        min_bundle_revision: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["call", b"call"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "execution_id", b"execution_id", "permit", b"permit", "run_id", b"run_id", "thread_id", b"thread_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "execution_id", b"execution_id", "min_bundle_revision", b"min_bundle_revision", "permit", b"permit", "run_id", b"run_id", "thread_id", b"thread_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

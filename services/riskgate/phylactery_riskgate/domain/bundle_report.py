@@ -1,0 +1,79 @@
+"""Everything there is to say about a bundle before it decides: faults, failing cases, and what no policy can see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from phylactery_riskgate.domain.argument_types import unseen_arguments
+from phylactery_riskgate.domain.bundle import Bundle, read_bundle
+from phylactery_riskgate.domain.bundle_files import TESTS_FOLDER, TOOLS_FILE, BundleFiles
+from phylactery_riskgate.domain.documents import BundleError
+from phylactery_riskgate.domain.engine import run_bundle_tests
+
+MAX_FINDINGS = 500
+_MAX_MESSAGE = 500
+
+
+class Severity(StrEnum):
+    """What a finding means: the bundle is refused, a case of its own fails, or there is something to know."""
+
+    ERROR = "error"
+    CASE = "case"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class BundleFinding:
+    """One thing that was found; ``line`` counts from 1 and is 0 where the file as a whole is meant."""
+
+    severity: Severity
+    file: str
+    line: int
+    message: str
+
+    @property
+    def text(self) -> str:
+        """Answers it in one line, as compilers do."""
+        place = f"{self.file}:{self.line}: " if self.line else f"{self.file}: "
+        return f"{place if self.file else ''}{self.severity}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class BundleReport:
+    """The bundle, None where it is not valid, and what was found, errors first."""
+
+    bundle: Bundle | None
+    findings: tuple[BundleFinding, ...]
+
+
+def examine(files: BundleFiles, *, cases: bool = True) -> BundleReport:
+    """Reads a bundle and says all there is to say about it; with ``cases`` it runs them too."""
+    try:
+        bundle = read_bundle(files)
+    except BundleError as error:
+        return BundleReport(None, faults_of(error))
+    found = [*(_failing_cases(bundle) if cases else ()), *_unseen(bundle)]
+    return BundleReport(bundle, tuple(found[:MAX_FINDINGS]))
+
+
+def faults_of(error: BundleError) -> tuple[BundleFinding, ...]:
+    """Answers the faults of a bundle that could not be read."""
+    found = (BundleFinding(Severity.ERROR, one.file, one.line, one.message[:_MAX_MESSAGE]) for one in error.all)
+    return tuple(dict.fromkeys(found))[:MAX_FINDINGS]
+
+
+def _failing_cases(bundle: Bundle) -> Iterator[BundleFinding]:
+    for result in run_bundle_tests(bundle):
+        if not result.passed:
+            message = f"the case {result.name!r} failed: {'; '.join(result.differences)}"
+            yield BundleFinding(Severity.CASE, TESTS_FOLDER, 0, message[:_MAX_MESSAGE])
+
+
+def _unseen(bundle: Bundle) -> Iterator[BundleFinding]:
+    for name, tool in sorted(bundle.tools.items()):
+        unseen = unseen_arguments(tool.schema)
+        if unseen:
+            message = f"no policy can look at these arguments of {name}: {', '.join(unseen)}"
+            yield BundleFinding(Severity.NOTE, TOOLS_FILE, 0, message[:_MAX_MESSAGE])

@@ -1,0 +1,468 @@
+"""The life of the bundle that decides: found at start, activated, followed, refused (docs/adr/0011).
+
+What decides is the active bundle of the database: the one with the highest revision that was ever accepted. A folder
+is one way to hand in a bundle, ActivateBundle another. A bundle is accepted where it is valid, signed where policy keys
+are configured, and of a higher revision than the active one; accepted and refused are both recorded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from phylactery_chassis.crashpoints import reach
+from phylactery_chassis.errors import (
+    DomainError,
+    FailedPrecondition,
+    InvalidArgument,
+    NotFound,
+    PermissionDenied,
+    StartError,
+    Unavailable,
+    Violation,
+)
+from phylactery_chassis.identity import Principal, Role
+from phylactery_chassis.logs import get_logger
+from sqlalchemy.engine import Connection
+
+from phylactery_riskgate.audit import Kind
+from phylactery_riskgate.bundle_folder import FolderWatch
+from phylactery_riskgate.core import Core, Refused
+from phylactery_riskgate.domain.bundle import BundleError, load_bundle, read_bundle
+from phylactery_riskgate.domain.bundle_files import SIGNATURE_FILE, BundleFiles, read_folder, read_parts
+from phylactery_riskgate.domain.bundle_report import BundleReport, examine, faults_of
+from phylactery_riskgate.domain.engine import DecisionEngine
+from phylactery_riskgate.policy_keys import PolicyKeyError, PolicyKeys, SignatureError, load_policy_keys
+from phylactery_riskgate.settings import RiskGateSettings
+from phylactery_riskgate.shadow import Shadow
+from phylactery_riskgate.store import bundles as rows
+from phylactery_riskgate.store.audit import Place
+from phylactery_riskgate.store.bundles import BundleHead, Slot
+
+FOLDER, ACTIVATION = "folder", "activation"
+ITSELF = Principal("riskgate", "", frozenset())
+"""Who hands in the bundle of a folder; no tenant's name is empty, so no tenant finds these records among its own."""
+
+_MAX_SENTENCE = 500
+_log = get_logger("policies")
+
+Parts = Iterable[tuple[str, bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A bundle that is valid and signed as it must be; whether it may be the active one is still to be seen."""
+
+    engine: DecisionEngine
+    signed_by: str
+
+    @property
+    def revision(self) -> int:
+        """Answers its revision."""
+        return self.engine.bundle.revision
+
+    @property
+    def hash(self) -> str:
+        """Answers its hash."""
+        return self.engine.bundle.hash
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A bundle that was refused: why, when, and what it called itself (0 where it could not be read)."""
+
+    message: str
+    time_us: int
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Activated:
+    """What an activation made of a slot; ``place`` is None where the bundle was active already."""
+
+    head: BundleHead
+    place: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class BundleView:
+    """What an admin sees: ``shadow`` is None where there is none; ``files`` are those of a bundle by name."""
+
+    live: BundleHead
+    shadow: BundleHead | None
+    decided: int
+    differed: int
+    skipped: int
+    last_fault: Fault | None
+    files: Mapping[str, str]
+
+
+class Policies:
+    """The use cases around the bundle; see the module."""
+
+    def __init__(self, core: Core, settings: RiskGateSettings) -> None:
+        """open() comes before everything else."""
+        self._core, self._settings = core, settings
+        self._keys = PolicyKeys()
+        self._watch = FolderWatch(settings.bundle)
+        self._lock = asyncio.Lock()
+        self._tasks: list[asyncio.Task[None]] = []
+        self.last_fault: Fault | None = None
+        core.live.follow(self.refresh)
+
+    @property
+    def shadow(self) -> Shadow:
+        """What decides beside the live bundle."""
+        return self._core.live.shadow
+
+    @property
+    def problem(self) -> str:
+        """Says why nothing is decided now; empty where it is."""
+        return self._core.live.problem
+
+    async def open(self) -> None:
+        """Settles what decides: the bundle of the folder where its revision is higher, else the active one.
+
+        Raises StartError where policy keys or the shadow's folder cannot be used, FailedPrecondition BUNDLE_ROLLBACK
+        where the folder holds the active revision with other files, PermissionDenied BUNDLE_UNSIGNED, and Unavailable
+        where the active one cannot be loaded.
+        """
+        self._prepare()
+        engine = self._core.live.held
+        head = await self._core.database.read(lambda connection: rows.find_head(connection, Slot.LIVE))
+        if engine.bundle.revision < head.revision:
+            _log.warning(
+                "the folder is older than the active bundle, which decides",
+                folder=engine.bundle.revision,
+                active=head.revision,
+            )
+            await self.refresh()
+            self._core.live.engine  # noqa: B018 - raises where the active bundle cannot be used
+            return
+        candidate = Candidate(engine, self._signer_of(engine.bundle.files, engine.bundle.revision))
+        await self._activate(ITSELF, candidate, Slot.LIVE, FOLDER)
+        await self.refresh()
+
+    def _prepare(self) -> None:
+        settings = self._settings
+        try:
+            self._keys = load_policy_keys(settings.policy_keys)
+            if settings.shadow_bundle is not None:
+                self.shadow.begin_with(DecisionEngine(load_bundle(settings.shadow_bundle)))
+        except PolicyKeyError as error:
+            raise StartError(f"{error}; name a file that does in RISKGATE_POLICY_KEYS") from None
+        except BundleError as error:
+            raise StartError(
+                f"{settings.shadow_bundle}: {error}; mend the bundle, or name another in RISKGATE_SHADOW_BUNDLE"
+            ) from None
+
+    async def begin(self) -> None:
+        """Begins to follow database and folder, and to let the shadow decide; SIGHUP looks at the folder at once."""
+        self._tasks += [asyncio.create_task(self._keep_up()), asyncio.create_task(self.shadow.run(self._core))]
+        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # not where signals are not ours
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._look_now)
+
+    async def end(self) -> None:
+        """Ends what begin() began."""
+        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+            asyncio.get_running_loop().remove_signal_handler(signal.SIGHUP)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _look_now(self) -> None:
+        self._tasks.append(asyncio.create_task(self.look_at_folder(now=True)))
+
+    async def show(self, who: Principal, bundle_hash: str = "") -> BundleView:
+        """Answers what decides, with the files of the live bundle or of the one with this hash.
+
+        Raises NotFound NOT_EXPLAINABLE and Unavailable STORE_UNAVAILABLE.
+        """
+        if not who.roles & {Role.AUDITOR, Role.OPERATOR}:
+            who.require(Role.POLICY_ADMIN)
+        await self.refresh()
+        live, beside = await self._heads()
+        shadow, engine = self.shadow, self.shadow.engine
+        if engine is not None and engine.bundle.hash != beside.hash:
+            beside = BundleHead(engine.bundle.revision, engine.bundle.hash, FOLDER, activated_by=ITSELF.subject)
+        return BundleView(
+            live,
+            None if engine is None else beside,
+            shadow.decided,
+            shadow.differed,
+            shadow.skipped,
+            self.last_fault,
+            await self._kept(bundle_hash) if bundle_hash else _files_of(self._core.live.held),
+        )
+
+    async def _kept(self, bundle_hash: str) -> Mapping[str, str]:
+        kept = await self._core.database.read(lambda connection: rows.find_files(connection, bundle_hash))
+        if kept is None:
+            raise NotFound(
+                "NOT_EXPLAINABLE", f"no bundle {bundle_hash} is kept here", metadata={"bundle_hash": bundle_hash}
+            )
+        return kept
+
+    async def validate(self, who: Principal, parts: Parts) -> tuple[str, BundleReport]:
+        """Checks a bundle and runs its cases, in a thread; answers its hash, empty where it has none."""
+        who.require(Role.POLICY_ADMIN)
+
+        def check() -> tuple[str, BundleReport]:
+            try:
+                files = read_parts(parts)
+            except BundleError as error:
+                return "", BundleReport(None, faults_of(error))
+            return files.hash, examine(files)
+
+        return await asyncio.to_thread(check)
+
+    async def activate(self, who: Principal, parts: Parts, *, shadow: bool = False) -> Activated:
+        """Lets a bundle be the active one of a slot; see the module.
+
+        Raises InvalidArgument BUNDLE_INVALID, PermissionDenied BUNDLE_UNSIGNED, FailedPrecondition BUNDLE_ROLLBACK,
+        and Unavailable STORE_UNAVAILABLE; the first three are recorded.
+        """
+        who.require(Role.POLICY_ADMIN)
+        candidate = await self._accept(who, ACTIVATION, lambda: read_parts(parts))
+        return await self._activate(who, candidate, Slot.SHADOW if shadow else Slot.LIVE, ACTIVATION)
+
+    async def end_shadow(self, who: Principal) -> Activated:
+        """Lets nothing decide beside the live bundle any more."""
+        who.require(Role.POLICY_ADMIN)
+        return await self._activate(who, None, Slot.SHADOW, ACTIVATION)
+
+    async def refresh(self) -> None:
+        """Follows the database: loads the active bundle where it is another one than the one that decides here.
+
+        One that cannot be loaded suspends every decision; deciding on by the old one would undo the activation.
+        """
+        async with self._lock:
+            live, shadow = await self._heads()
+            await self._follow_live(live)
+            await self._follow_shadow(shadow)
+
+    async def look_at_folder(self, *, now: bool = False) -> None:
+        """Hands in the folder's bundle where it has changed and, unless ``now``, has stood still since the last look.
+
+        Whatever is wrong with it, the live bundle stays: the fault is logged, recorded, and told by GetBundle.
+        """
+        if not await asyncio.to_thread(self._watch.changed, now=now):
+            return
+        try:
+            candidate = await self._accept(ITSELF, FOLDER, lambda: read_folder(self._watch.folder))
+            await self._activate(ITSELF, candidate, Slot.LIVE, FOLDER)
+        except Unavailable as error:
+            self._watch.forget()  # the store could not take it: look again
+            _log.warning("the bundle of the folder waits for the store", reason=error.reason)
+        except DomainError:
+            return  # told, logged and recorded where it was refused
+
+    async def _keep_up(self) -> None:
+        """Follows database and folder for ever."""
+        while True:
+            await asyncio.sleep(self._settings.bundle_poll_seconds)
+            try:
+                await self.refresh()
+                if self._settings.watch_bundle:
+                    await self.look_at_folder()
+            except DomainError as error:
+                _log.warning("the active bundle could not be asked for", reason=error.reason)
+            except Exception as error:  # noqa: BLE001 - a replica that stops following would decide by an old bundle
+                _log.error("following the active bundle failed", error=type(error).__name__)
+
+    # ---- accepting --------------------------------------------------------------------------------------------------
+
+    async def _accept(self, who: Principal, source: str, read: Callable[[], BundleFiles]) -> Candidate:
+        """Reads, checks and prepares a bundle, in a thread. A refusal is recorded before it is raised."""
+
+        def prepare() -> Candidate:
+            files = read()
+            signed_by = self._signer_of(files)
+            engine = DecisionEngine(read_bundle(files))
+            return Candidate(engine, signed_by and self._signer_of(files, engine.bundle.revision))
+
+        try:
+            return await asyncio.to_thread(prepare)
+        except BundleError as error:
+            refusal: DomainError = invalid(error)
+        except PermissionDenied as error:
+            refusal = error
+        await self._core.write(lambda connection: self._refuse(connection, who, source, refusal))
+        raise refusal
+
+    def _signer_of(self, files: BundleFiles, revision: int | None = None) -> str:
+        """Answers who signed the files, for this revision if given. Raises PermissionDenied BUNDLE_UNSIGNED."""
+        if not self._keys:
+            return ""
+        try:
+            signed = self._keys.check(files)
+        except SignatureError as error:
+            raise PermissionDenied("BUNDLE_UNSIGNED", str(error)) from None
+        if revision not in (None, signed.revision):
+            raise PermissionDenied(
+                "BUNDLE_UNSIGNED", f"{SIGNATURE_FILE} signs revision {signed.revision}, and the bundle is {revision}"
+            )
+        return signed.kid
+
+    async def _activate(self, who: Principal, candidate: Candidate | None, slot: Slot, source: str) -> Activated:
+        async with self._lock:
+            done = await self._core.write(lambda connection: self._move(connection, who, candidate, slot, source))
+            reach("riskgate.activated")
+            if slot is Slot.SHADOW:
+                self.shadow.replace(candidate.engine if candidate else None, done.head.hash)
+            elif candidate is not None and candidate.hash != self._core.live.held.bundle.hash:
+                self._core.live.replace(candidate.engine)
+            elif candidate is not None:
+                self._core.live.replace(self._core.live.held)
+        if done.place is not None:
+            _log.info("bundle activated", slot=str(slot), revision=done.head.revision, hash=done.head.hash)
+        return done
+
+    def _move(
+        self, connection: Connection, who: Principal, candidate: Candidate | None, slot: Slot, source: str
+    ) -> Activated | Refused:
+        """Makes the activation durable, and what became of it: the row is locked, so of two at once one is later."""
+        active = rows.find_head(connection, slot, lock=True)
+        now_us = self._core.clock.now_us()
+        if candidate is None:
+            if not active.revision:
+                return Activated(active, None)
+            empty = BundleHead(0, "", activate_us=now_us, activated_by=who.subject)
+            return self._moved(connection, who, slot, active, empty)
+        if candidate.hash == active.hash and candidate.signed_by in ("", active.signed_by):
+            return Activated(active, None)
+        renewed = candidate.hash == active.hash
+        if slot is Slot.LIVE and not renewed and candidate.revision <= active.revision:
+            refusal = _rollback(candidate, active)
+            return self._refuse(connection, who, source, refusal, candidate)
+        rows.keep_bundle(connection, candidate.hash, candidate.revision, _files_of(candidate.engine), now_us)
+        head = BundleHead(candidate.revision, candidate.hash, source, candidate.signed_by, now_us, who.subject)
+        return self._moved(connection, who, slot, active, head)
+
+    def _moved(
+        self, connection: Connection, who: Principal, slot: Slot, before: BundleHead, head: BundleHead
+    ) -> Activated:
+        rows.move_head(connection, slot, head)
+        body = {
+            "slot": str(slot),
+            "source": head.source,
+            "bundle_revision": head.revision,
+            "bundle_hash": head.hash,
+            "signed_by": head.signed_by,
+            "previous_revision": before.revision,
+            "previous_hash": before.hash,
+        }
+        return Activated(head, self._core.note(connection, Kind.BUNDLE_ACTIVATED, who, head.activate_us, body))
+
+    def _refuse(
+        self,
+        connection: Connection,
+        who: Principal,
+        source: str,
+        error: DomainError,
+        candidate: Candidate | None = None,
+    ) -> Refused:
+        revision, bundle_hash = (candidate.revision, candidate.hash) if candidate else (0, "")
+        now_us = self._core.clock.now_us()
+        message = error.message[:_MAX_SENTENCE]
+        self.last_fault = Fault(message, now_us, revision)
+        _log.error("bundle refused", source=source, reason=error.reason, problem=message, revision=revision)
+        body = {
+            "source": source,
+            "reason": error.reason,
+            "message": message,
+            "bundle_revision": revision,
+            "bundle_hash": bundle_hash,
+        }
+        self._core.note(connection, Kind.BUNDLE_REFUSED, who, now_us, body)
+        return Refused(error)
+
+    async def _heads(self) -> tuple[BundleHead, BundleHead]:
+        return await self._core.database.read(
+            lambda connection: (rows.find_head(connection, Slot.LIVE), rows.find_head(connection, Slot.SHADOW))
+        )
+
+    # ---- following --------------------------------------------------------------------------------------------------
+
+    async def _follow_live(self, head: BundleHead) -> None:
+        live = self._core.live
+        if head.hash == live.held.bundle.hash:
+            if live.problem:
+                live.replace(live.held)
+            return
+        if head.revision <= live.held.bundle.revision and head.revision:
+            why = f"revision {live.held.bundle.revision} decided here already; the database was set back"
+            self._suspend(head, why)
+            return
+        try:
+            engine = await self._load(head)
+        except (BundleError, DomainError) as error:
+            self._suspend(head, error.message)
+            return
+        except Exception as error:  # noqa: BLE001 - whatever keeps it from being loaded, the old one must not decide
+            self._suspend(head, type(error).__name__)
+            return
+        live.replace(engine)
+        _log.info("bundle followed", revision=head.revision, hash=head.hash)
+
+    def _suspend(self, head: BundleHead, why: str) -> None:
+        if why not in self._core.live.problem:
+            _log.error("the active bundle cannot be used, so nothing is decided", revision=head.revision, problem=why)
+        self._core.live.suspend(head.revision, why)
+
+    async def _follow_shadow(self, head: BundleHead) -> None:
+        if not self.shadow.follows(head.hash):
+            return
+        try:
+            self.shadow.replace(await self._load(head) if head.revision else None, head.hash)
+        except (BundleError, DomainError) as error:
+            _log.error("the shadow bundle cannot be used", revision=head.revision, problem=error.message)
+            self.shadow.replace(None, head.hash)
+
+    async def _load(self, head: BundleHead) -> DecisionEngine:
+        """Loads a kept bundle, which must still be the one that was activated, and signed by a key trusted today.
+
+        Raises BundleError, PermissionDenied BUNDLE_UNSIGNED, NotFound and DataLoss.
+        """
+        texts = await self._kept(head.hash)
+
+        def prepare() -> DecisionEngine:
+            files = read_parts((name, text.encode()) for name, text in texts.items())
+            if files.hash != head.hash:
+                raise BundleError(head.hash, 0, f"was altered in the database: its files are {files.hash}")
+            self._signer_of(files, head.revision)
+            return DecisionEngine(read_bundle(files))
+
+        return await asyncio.to_thread(prepare)
+
+
+def _files_of(engine: DecisionEngine) -> dict[str, str]:
+    """Answers the files of a bundle by name, its signature among them."""
+    files = engine.bundle.files
+    return dict(files.texts) | ({SIGNATURE_FILE: files.signature} if files.signature else {})
+
+
+def invalid(error: BundleError) -> InvalidArgument:
+    """Answers the refusal of a bundle with its faults as violations, file and line as the field."""
+    found = faults_of(error)
+    violations = [Violation(f"{one.file}:{one.line}"[-100:], one.message[:100]) for one in found]
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    return InvalidArgument(
+        "BUNDLE_INVALID",
+        f"{error}"[:_MAX_SENTENCE] + more,
+        metadata={"file": error.file, "line": str(error.line)},
+        violations=violations,
+    )
+
+
+def _rollback(candidate: Candidate, active: BundleHead) -> FailedPrecondition:
+    if candidate.revision == active.revision:
+        what = f"revision {candidate.revision} is active with other files; raise the revision in riskgate.yaml"
+    else:
+        what = f"revision {active.revision} is active, and {candidate.revision} is older; give it a higher revision"
+    return FailedPrecondition(
+        "BUNDLE_ROLLBACK", what, metadata={"active": str(active.revision), "given": str(candidate.revision)}
+    )

@@ -1,0 +1,106 @@
+"""A recorded decision as a question that can be asked again: the same call, user, place, approvals and counters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import rfc8785
+from sqlalchemy.engine import Connection
+
+from phylactery_riskgate.audit import AuditLog, Kind
+from phylactery_riskgate.core import ARGUMENTS, PLAN_STEP, hash_of, name_of
+from phylactery_riskgate.domain.engine import DecisionEngine
+from phylactery_riskgate.domain.model import Caller, CallSite, CatalogTool, Counters, Decision, RawCall, Verdict
+from phylactery_riskgate.domain.usage import Charge
+from phylactery_riskgate.store.audit_search import Bounds, FoundEntry, Position, scan
+from phylactery_riskgate.usage import recorded_usage
+
+Outlook = tuple[str, str]
+"""A decision, and the class it asks for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """One recorded decision and what it rested on; a budget nobody had counted for then has counted nothing."""
+
+    decision_id: str
+    time_us: int
+    outlook: Outlook
+    bundle_revision: int
+    bundle_hash: str
+    call: RawCall
+    caller: Caller
+    site: CallSite
+    approved: frozenset[str]
+    usage: Mapping[str, Counters]
+
+    def ask(self, engine: DecisionEngine, **more: Any) -> Verdict:
+        """Decides again, under an engine."""
+        return engine.decide(self.call, self.caller, self.site, approved=self.approved, usage=self._read_usage, **more)
+
+    def _read_usage(self, tool: CatalogTool, charge: Charge) -> dict[str, Counters]:
+        nothing = Counters(0, 0, 0, len(charge.recipients))
+        return {budget.name: self.usage.get(budget.name, nothing) for budget in tool.budgets}
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A recorded decision that cannot be asked again: its values were erased, or its arguments never fitted a tool."""
+
+    decision_id: str
+    erased: bool
+
+
+def recall(connection: Connection, audit: AuditLog, tenant: str, entry: FoundEntry) -> Recalled | Lost:
+    """Answers the question behind the record of a decision. Raises DataLoss when its values were altered."""
+    record: dict[str, Any] = json.loads(entry.stored.record)
+    if not record["args_hash"]:
+        return Lost(record["decision_id"], erased=False)
+    values = audit.values(connection, tenant, entry.place) if record.get("values") else {}
+    if values is None:
+        return Lost(record["decision_id"], erased=True)
+    names = (pointer for pointer in values if pointer.startswith(ARGUMENTS + "/"))
+    text = rfc8785.dumps({name_of(pointer): values[pointer] for pointer in names})
+    if hash_of(text) != record["args_hash"]:
+        return Lost(record["decision_id"], erased=True)
+    facts = record["facts"]
+    caller = Caller(record["subject"], tenant, facts["level"], frozenset(facts["groups"]), direct=not record["actor"])
+    site = CallSite(record["thread_id"], record["run_id"], str(values.get(PLAN_STEP, "")), facts["thread_tenant"])
+    return Recalled(
+        decision_id=record["decision_id"],
+        time_us=record["time_us"],
+        outlook=(record["decision"], record["approval_class"]),
+        bundle_revision=record["bundle_revision"],
+        bundle_hash=record["bundle_hash"],
+        call=RawCall(record["tool"], record["tool_call_id"], arguments_json=text.decode()),
+        caller=caller,
+        site=site,
+        approved=frozenset(facts["approved"]),
+        usage=recorded_usage(values),
+    )
+
+
+def recall_page(
+    connection: Connection, audit: AuditLog, tenant: str, *, since_us: int, after: Position | None, limit: int
+) -> tuple[list[Recalled | Lost], Position | None]:
+    """Answers a tenant's decisions, newest first, and where the next page begins, None where this is the last."""
+    bounds = Bounds(kind=str(Kind.DECISION), start_us=since_us)
+    entries = list(scan(connection, tenant, bounds, after=after, limit=limit))
+    found = [recall(connection, audit, tenant, entry) for entry in entries]
+    return found, entries[-1].position if len(entries) == limit else None
+
+
+def outlook_of(verdict: Verdict) -> Outlook:
+    """Answers what a verdict decides."""
+    return str(verdict.decision), verdict.approval_class or ""
+
+
+def openness(outlook: Outlook, ranks: Mapping[str, int]) -> int:
+    """Answers how close a call came to running; a class nobody knows any more counts as the furthest."""
+    decision, approval_class = outlook
+    if decision == Decision.ALLOW:
+        return len(ranks) + 1
+    return len(ranks) - ranks.get(approval_class, len(ranks)) if decision == Decision.AUTH_REQUIRED else -1

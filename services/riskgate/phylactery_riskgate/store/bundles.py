@@ -1,0 +1,75 @@
+"""Bundles: every one that ever decided, by its hash, and the two heads that say which does now."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from enum import StrEnum
+
+import sqlalchemy as sa
+from phylactery_chassis.errors import DataLoss
+from sqlalchemy.engine import Connection
+
+from phylactery_riskgate.store.tables import bundle_heads, bundles, from_json, row_of, to_json
+
+_MAX_BYTES = 8 * 1_048_576
+"""What is kept of a bundle at most, with room for the escapes of JSON."""
+
+
+class Slot(StrEnum):
+    """What a bundle is active for."""
+
+    LIVE = "live"
+    SHADOW = "shadow"
+
+
+@dataclass(frozen=True, slots=True)
+class BundleHead:
+    """The active bundle of a slot and how it became that; revision 0 where there is none.
+
+    ``source`` is "folder" or "activation", ``signed_by`` the thumbprint of the policy key whose signature was checked.
+    """
+
+    revision: int
+    hash: str
+    source: str = ""
+    signed_by: str = ""
+    activate_us: int = 0
+    activated_by: str = ""
+
+
+def find_head(connection: Connection, slot: Slot, *, lock: bool = False) -> BundleHead:
+    """Answers the head of a slot; lock keeps other activations out until the commit."""
+    query = sa.select(bundle_heads).where(bundle_heads.c.slot == str(slot))
+    row = connection.execute(query.with_for_update() if lock else query).one()._asdict()
+    del row["slot"]
+    return BundleHead(**row)
+
+
+def move_head(connection: Connection, slot: Slot, head: BundleHead) -> None:
+    """Lets another bundle be the active one of a slot."""
+    connection.execute(sa.update(bundle_heads).where(bundle_heads.c.slot == str(slot)).values(**row_of(head)))
+
+
+def keep_bundle(connection: Connection, bundle_hash: str, revision: int, files: dict[str, str], now_us: int) -> None:
+    """Keeps the files of a bundle, with their signature; files that are kept already are replaced by these.
+
+    The hash does not cover the signature, so that a bundle signed anew is the same bundle.
+    """
+    packed = zlib.compress(to_json(files))
+    renewed = connection.execute(sa.update(bundles).where(bundles.c.hash == bundle_hash).values(files=packed))
+    if not renewed.rowcount:
+        row = {"hash": bundle_hash, "revision": revision, "files": packed, "create_us": now_us}
+        connection.execute(sa.insert(bundles).values(**row))
+
+
+def find_files(connection: Connection, bundle_hash: str) -> dict[str, str] | None:
+    """Answers the files of a bundle by name, None where it is not kept. Raises DataLoss when the row was altered."""
+    packed = connection.execute(sa.select(bundles.c.files).where(bundles.c.hash == bundle_hash)).scalar_one_or_none()
+    if packed is None:
+        return None
+    try:
+        files: dict[str, str] = from_json(zlib.decompressobj().decompress(packed, _MAX_BYTES))
+    except (zlib.error, ValueError, TypeError):
+        raise DataLoss("INTERNAL", f"the kept bundle {bundle_hash} is damaged: restore a backup") from None
+    return files
