@@ -89,6 +89,7 @@ def _asked(request: riskgate_pb2.EvaluateRequest) -> EvaluateInput:
             "run_id": request.run_id,
             "plan_step": request.plan_step,
             "approval_id": request.approval_id,
+            "min_bundle_revision": request.min_bundle_revision,
         },
     )
 
