@@ -1,0 +1,129 @@
+"""riskgate audit against a running service: tables for people, lines for machines, exit codes that mean something."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+
+import pytest
+import structlog
+from phylactery_riskgate.checkpoint import Verifier
+from phylactery_riskgate.cli import app
+from typer.testing import CliRunner, Result
+
+
+@pytest.fixture
+def quiet() -> Iterator[None]:
+    """Keeps the service's log out of the command's output, for here both are one process."""
+    structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
+    yield
+    structlog.reset_defaults()
+
+
+@pytest.fixture
+async def served(quiet, make_gate, call, monkeypatch):
+    gate = await make_gate(checkpoint_every=4)
+    monkeypatch.setenv("RISKGATE_TARGET", f"127.0.0.1:{gate.server.port}")
+    monkeypatch.setenv("RISKGATE_TOKEN", "token-of-aldo")
+    for number in range(5):
+        await gate.person("ana").evaluate(call("read_file", f'{{"path":"a{number}"}}', f"c{number}"))
+    await gate.person("ben").evaluate(run="r2")
+    await gate.person("zoe").evaluate(call("echo", '{"text":"z"}'))
+    return gate
+
+
+async def run(*arguments: str) -> Result:
+    return await asyncio.to_thread(CliRunner().invoke, app, ["audit", *arguments])
+
+
+def lines(result: Result) -> list[dict[str, object]]:
+    assert result.exit_code == 0, result.output
+    return [json.loads(line) for line in result.output.splitlines()]
+
+
+async def test_list_shows_a_table_and_lines_and_every_filter_works(served):
+    table = await run("list")
+    assert table.exit_code == 0
+    assert table.output.splitlines()[0].split() == ["time", "log:index", "kind", "subject", "what", "result"]
+    assert table.output.splitlines()[1].split()[2:] == ["riskgate:5", "decision", "ben", "write_file", "AUTH_REQUIRED"]
+    assert "zoe" not in table.output
+    assert [line["index"] for line in lines(await run("list", "--json"))] == [5, 4, 3, 2, 1, 0]
+    assert [line["index"] for line in lines(await run("list", "--json", "--oldest-first", "--limit", "2"))] == [0, 1]
+    for options, count in (
+        (["--subject", "ben"], 1),
+        (["--run", "r1", "--tool", "read_file"], 5),
+        (["--decision", "blocked"], 0),
+        (["--since", "2020-01-01", "--until", "2021-01-01"], 0),
+        (["--kind", "decision", "--thread", "t1", "--limit", "0"], 6),
+    ):
+        assert len(lines(await run("list", "--json", *options))) == count, options
+    shown = lines(await run("list", "--values", "--json", "--limit", "1"))[0]
+    assert {value["path"] for value in shown["values"]} == set(shown["record"]["values"])
+    assert "sesame-open" in (await run("list", "--values")).output
+
+
+async def test_tail_prints_what_is_there_and_what_comes_and_ends_when_told(served, call):
+    following = asyncio.create_task(run("tail", "--from-beginning", "--json", "--count", "8"))
+    await served.person("ana").evaluate(call("echo", '{"text":"a"}', "new-1"))
+    await served.person("ana").evaluate(call("echo", '{"text":"b"}', "new-2"))
+    assert [line["index"] for line in lines(await following)] == [0, 1, 2, 3, 4, 5, 7, 8]
+
+
+async def test_proofs_are_checked_where_they_arrive_and_a_wrong_key_is_seen(served, tmp_path):
+    key = Verifier("riskgate", served.keys.public[0].raw).text
+    for options in (["--index", "3"], ["--index", "3", "--size", "4"], ["--from", "4"], ["--from", "4", "--size", "7"]):
+        proved = await run("proof", *options, "--key", key)
+        assert (proved.exit_code, proved.output.startswith("proved: ")) == (0, True), (options, proved.output)
+    stranger = Verifier("riskgate", b"s" * 32).text
+    wrong = await run("proof", "--index", "3", "--key", stranger, "--json")
+    assert (wrong.exit_code, json.loads(wrong.output)["ok"]) == (1, False)
+    unsigned = await run("proof", "--from", "5")
+    assert (unsigned.exit_code, "no head was signed at size 5" in unsigned.output) == (1, True)
+    assert (await run("proof")).exit_code == 2
+    assert (await run("proof", "--index", "6")).exit_code == 1  # zeta's entry: there is none for acme
+    note = await run("checkpoint")
+    assert note.output.startswith("riskgate\n7\n")
+    kept, out = tmp_path / "kept.note", tmp_path / "log.jsonl"
+    kept.write_text(note.output)
+    folder = ("--data-dir", str(served.folder))
+    assert (await run("export", "--out", str(out), *folder)).exit_code == 0
+    for where in ([str(out)], list(folder)):
+        checked = await run("verify", *where, "--key", key, "--checkpoint", str(kept))
+        assert (checked.exit_code, "verified: 7 entries" in checked.output) == (0, True), checked.output
+    out.write_text("".join(out.read_text().splitlines(keepends=True)[:-3]))
+    assert (await run("verify", str(out), "--key", key)).exit_code == 1
+
+
+async def test_erase_asks_first_and_needs_an_operator(served, monkeypatch):
+    options = ("erase", "--subject", "ana", "--reason", "they asked")
+    assert (await run(*options)).exit_code == 1  # nobody answered
+    refused = await run(*options, "--yes")
+    assert (refused.exit_code, "ROLE_REQUIRED" in refused.output) == (1, True)
+    monkeypatch.setenv("RISKGATE_TOKEN", "token-of-olga")
+    assert (await run(*options, "--yes")).output == "5 erased\n"
+    assert json.loads((await run("erase", "--entry", "riskgate:0", "--reason", "x", "--yes", "--json")).output) == {
+        "erased": 0,
+        "kept_open": 0,
+    }
+    assert (await run("erase", "--entry", "nonsense", "--reason", "x", "--yes")).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["list", "--since", "yesterday-ish"], 2),
+        (["list", "--decision", "MAYBE"], 2),
+        (["list", "--subject", "no such name!"], 1),
+        (["list", "--target", "127.0.0.1:1"], 2),
+        (["verify", "--data-dir", "nowhere"], 2),
+        (["verify", "no-such-file"], 1),
+        (["verify", "x", "--checkpoint", "no-such-file"], 2),
+        (["export", "--data-dir", "nowhere", "--out", "x"], 2),
+    ],
+)
+async def test_what_cannot_be_done_is_one_sentence_and_an_exit_code(served, tmp_path, monkeypatch, arguments, code):
+    monkeypatch.chdir(tmp_path)
+    result = await run(*arguments)
+    assert result.exit_code == code, result.output
+    assert len(result.output.strip().splitlines()) == 1
