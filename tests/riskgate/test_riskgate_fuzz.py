@@ -9,7 +9,7 @@ import grpc
 import pytest
 from google.protobuf.message import Message
 from grpc import aio
-from phylactery.riskgate.v1 import approval_pb2, inspection_pb2, key_pb2, riskgate_pb2, types_pb2
+from phylactery.riskgate.v1 import approval_pb2, audit_pb2, inspection_pb2, key_pb2, riskgate_pb2, types_pb2
 from phylactery_riskgate.audit_export import export_log, verify_export
 
 HASH = "sha256:" + "a" * 64
@@ -22,6 +22,8 @@ def requests() -> dict[str, Message]:
     struct = types_pb2.ToolCall(tool="write_file", tool_call_id="c2")
     struct.arguments_struct.update({"path": "a", "content": [1, None, {"b": True}]})
     place = {"thread_id": "t1", "run_id": "r1"}
+    wanted = audit_pb2.EntryFilter(log="riskgate", kind="decision", subject="ana", tool="echo", **place)
+    wanted.end_time.FromSeconds(1_700_000_000)
     return {
         "RiskGateService/Evaluate": riskgate_pb2.EvaluateRequest(call=struct, **place),
         "RiskGateService/Redeem": riskgate_pb2.RedeemRequest(
@@ -44,6 +46,16 @@ def requests() -> dict[str, Message]:
             texts=["12345678Z", "password=hunter22"], options={"min_confidence": 1, "want_redacted": True}
         ),
         "KeyService/ListKeys": key_pb2.ListKeysRequest(),
+        "AuditService/ListLogs": audit_pb2.ListLogsRequest(),
+        "AuditService/ListEntries": audit_pb2.ListEntriesRequest(
+            filter=wanted, include_values=True, page_size=2, page_token="WzEsInIiLDFd"
+        ),
+        "AuditService/GetCheckpoint": audit_pb2.GetCheckpointRequest(log="riskgate", size=1),
+        "AuditService/GetInclusionProof": audit_pb2.GetInclusionProofRequest(log="riskgate", index=1, tree_size=2),
+        "AuditService/GetConsistencyProof": audit_pb2.GetConsistencyProofRequest(log="riskgate", first_size=1),
+        "AuditService/EraseValues": audit_pb2.EraseValuesRequest(
+            filter=wanted, reason="no", entries=[audit_pb2.EntryReference(log="riskgate", index=1)]
+        ),
     }
 
 
@@ -67,10 +79,11 @@ def mutations(message: Message, chooser: random.Random) -> Iterator[bytes]:
 @pytest.mark.parametrize("method", sorted(requests()))
 async def test_no_message_makes_an_rpc_fail_in_a_way_a_client_cannot_understand(gate, ana, method, tmp_path):
     raw = gate.channel.unary_unary(f"/phylactery.riskgate.v1.{method}")
+    person = gate.person("zora") if method.startswith("AuditService") else ana
     codes = set()
     for data in mutations(requests()[method], random.Random(method)):
         try:
-            await raw(data, metadata=ana.metadata, timeout=30)
+            await raw(data, metadata=person.metadata, timeout=30)
             codes.add(grpc.StatusCode.OK)
         except aio.AioRpcError as error:
             codes.add(error.code())
