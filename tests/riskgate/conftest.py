@@ -139,9 +139,10 @@ class Person:
         run: str = "r1",
         approval: str = "",
         plan_step: str = "",
+        **more: Any,
     ) -> riskgate_pb2.EvaluateResponse:
         request = riskgate_pb2.EvaluateRequest(
-            call=call or tool_call(), thread_id=thread, run_id=run, approval_id=approval, plan_step=plan_step
+            call=call or tool_call(), thread_id=thread, run_id=run, approval_id=approval, plan_step=plan_step, **more
         )
         return await self.decisions.Evaluate(request, metadata=self.metadata, timeout=30)
 
@@ -153,9 +154,10 @@ class Person:
         execution: str = "execution-1",
         thread: str = "t1",
         run: str = "r1",
+        **more: Any,
     ) -> riskgate_pb2.RedeemResponse:
         request = riskgate_pb2.RedeemRequest(
-            permit=permit, call=call or tool_call(), execution_id=execution, thread_id=thread, run_id=run
+            permit=permit, call=call or tool_call(), execution_id=execution, thread_id=thread, run_id=run, **more
         )
         return await self.decisions.Redeem(request, metadata=self.metadata, timeout=30)
 
@@ -292,12 +294,12 @@ def activate_before(database: Database, bundle: Path) -> None:
 
 
 async def open_gate(
-    folder: Path, *, clock: FakeClock | None = None, bundle: Path, fresh: bool = False, **options: Any
+    folder: Path, *, clock: FakeClock | None = None, bundle: Path, fresh: bool = False, port: int = 0, **options: Any
 ) -> Gate:
     """Opens a RiskGate; a fresh one records the activation of its first bundle."""
     settings = RiskGateSettings(
         data_dir=folder,
-        port=0,
+        port=port,
         drain_seconds=0,
         identity_mode="tokens",
         tokens_file=write_tokens(folder.with_suffix(".tokens.yaml")),

@@ -127,7 +127,7 @@ class Replica:
 
     async def ready(self) -> None:
         async with asyncio.timeout(STARTS_SECONDS):
-            while not self._ready.exists():  # noqa: ASYNC110 - the file of another process is no event of ours
+            while not self._ready.exists():
                 assert self.process.poll() is None, "the service ended before it served"
                 await asyncio.sleep(0.02)
         port = json.loads(self._ready.read_text())["port"]

@@ -6,7 +6,7 @@ import functools
 from dataclasses import replace
 
 from phylactery_chassis.crashpoints import reach
-from phylactery_chassis.identity import Principal, Role
+from phylactery_chassis.identity import Principal
 from phylactery_chassis.paging import decode_token, encode_token
 from sqlalchemy.engine import Connection
 
@@ -29,10 +29,10 @@ from phylactery_riskgate.approvals import (
 from phylactery_riskgate.audit import Kind
 from phylactery_riskgate.codes import same_code
 from phylactery_riskgate.core import WORDS, ApprovalSeen, Core, Refused, about
-from phylactery_riskgate.domain.eligibility import Approver, people
+from phylactery_riskgate.domain.eligibility import people
 from phylactery_riskgate.evaluation import approval_not_found
 from phylactery_riskgate.requests.approvals import DEFAULT_PAGE, ApproveInput, ListInput, RejectInput
-from phylactery_riskgate.standing import eligible_now
+from phylactery_riskgate.standing import answer_of, sees_all
 from phylactery_riskgate.store import approvals as rows
 
 
@@ -91,20 +91,8 @@ class Answers:
         Raises NotFound, PermissionDenied NOT_ELIGIBLE, FailedPrecondition with the first failed factor, InvalidArgument
         where a "self" approval is answered without code or thread, Unavailable STORE_UNAVAILABLE.
         """
-        answer = Answer(
-            who.subject,
-            not who.delegated,
-            sees_all(who),
-            asked.args_hash,
-            asked.thread_id,
-            asked.code,
-            # without a credential, on loopback, nobody is told apart from anybody
-            delegate=Role.DELEGATE in who.roles and bool(who.credential_hash),
-        )
         now_us = self._core.clock.now_us()
-        seen = await self._core.write(
-            lambda connection: self._approve(connection, who, asked.approval_id, answer, now_us)
-        )
+        seen = await self._core.write(lambda connection: self._approve(connection, who, asked, now_us))
         reach("riskgate.4")
         return seen
 
@@ -133,16 +121,22 @@ class Answers:
                 await self._core.write(functools.partial(self._expire, who=who, approval_id=approval_id, now_us=now_us))
 
     def _approve(
-        self, connection: Connection, who: Principal, approval_id: str, answer: Answer, now_us: int
+        self, connection: Connection, who: Principal, asked: ApproveInput, now_us: int
     ) -> ApprovalSeen | Refused:
-        found = self._find(connection, who, approval_id, now_us)
+        found = self._find(connection, who, asked.approval_id, now_us)
         if isinstance(found, Refused):
             return found
         approval = self._core.current(connection, found, who, now_us)
+        answer = answer_of(
+            self._core.engine.bundle,
+            approval,
+            who,
+            args_hash=asked.args_hash,
+            thread_id=asked.thread_id,
+            code=asked.code,
+        )
         if eligible(approval, answer):
             require_chat_fields(approval, answer)
-        person = Approver(who.subject, who.tenant, sees_all(who), who.level, who.groups)
-        answer = replace(answer, eligible=eligible_now(self._core.engine.bundle, approval, person))
         matches = approval.by_requester and same_code(self._core.code_of(approval), answer.code)
         if answer.subject in approval.voters and _same_answer(approval, answer, code_matches=matches):
             return self._core.seen(connection, approval, who)
@@ -263,11 +257,6 @@ class Answers:
         approval = rows.find_approval(connection, who.tenant, approval_id, lock=True)
         if approval is not None:
             self._core.current(connection, approval, who, now_us)
-
-
-def sees_all(who: Principal) -> bool:
-    """Says whether the caller is an approver who speaks for themselves."""
-    return Role.APPROVER in who.roles and not who.delegated
 
 
 def visible_to(approval: Approval, who: Principal) -> bool:

@@ -27,6 +27,7 @@ from phylactery_riskgate.domain.view import ROOM, CallView, call_view
 from phylactery_riskgate.live import LiveBundle
 from phylactery_riskgate.live_keys import LiveKeys
 from phylactery_riskgate.requests.decisions import CallInput
+from phylactery_riskgate.standing import may_answer
 from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.store.decisions import CallKey, DecisionRecord, find_decision
@@ -68,7 +69,7 @@ class ApprovalSeen:
     """An approval as one person may see it; code is empty unless it is theirs to type.
 
     ``policies`` are those that want it, as id, title and Spanish title; ``compared_id`` is the approval whose call the
-    view compares with.
+    view compares with. ``answerable`` says that this person's yes would count.
     """
 
     approval: Approval
@@ -76,6 +77,7 @@ class ApprovalSeen:
     policies: tuple[tuple[str, str, str], ...] = ()
     code: str = ""
     compared_id: str = ""
+    answerable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,11 +196,18 @@ class Core:
             (one, titles[one].title, titles[one].title_es) if one in titles else (one, "", "")
             for one in approval.policy_ids
         )
+        seen = ApprovalSeen(
+            approval,
+            CallView(()),
+            policies,
+            self._code_for(approval, viewer, listed=listed),
+            answerable=may_answer(bundle, approval, viewer),
+        )
         bound, tool = self._bound_for(connection, approval), bundle.tools.get(approval.tool)
         if bound is None or tool is None:
-            return ApprovalSeen(approval, CallView(()), policies, self._code_for(approval, viewer, listed=listed))
+            return seen
         if listed:
-            return ApprovalSeen(approval, call_view(bound, tool, room=_LISTED_ROOM), policies)
+            return replace(seen, view=call_view(bound, tool, room=_LISTED_ROOM))
         last = approval_rows.find_last_approved(
             connection,
             approval.tenant,
@@ -208,9 +217,9 @@ class Core:
             but_id=approval.id,
         )
         previous = None if last is None else self._bound_for(connection, last)
-        view = call_view(bound, tool, None if previous is None else previous.arguments, room=ROOM)
-        compared_id = last.id if last is not None and previous is not None else ""
-        return ApprovalSeen(approval, view, policies, self._code_for(approval, viewer, listed=False), compared_id)
+        if last is None or previous is None:
+            return replace(seen, view=call_view(bound, tool, room=ROOM))
+        return replace(seen, view=call_view(bound, tool, previous.arguments, room=ROOM), compared_id=last.id)
 
     def _bound_for(self, connection: Connection, approval: Approval) -> BoundCall | None:
         record = find_decision(connection, approval.tenant, approval.decision_id)

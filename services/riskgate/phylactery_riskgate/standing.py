@@ -6,7 +6,9 @@ bundle says of the class and of its people is looked up again each time.
 
 from __future__ import annotations
 
-from phylactery_riskgate.approvals import Approval
+from phylactery_chassis.identity import Principal, Role
+
+from phylactery_riskgate.approvals import Answer, Approval, failed_factors
 from phylactery_riskgate.domain.bundle import Bundle
 from phylactery_riskgate.domain.eligibility import Approver, may_approve, people
 from phylactery_riskgate.domain.model import ApprovalClass
@@ -29,10 +31,35 @@ def lost_approvers(bundle: Bundle, approval: Approval) -> bool:
     return wanted is not None and _counting(bundle, wanted, approval) < wanted.approvers <= people(approval.voters)
 
 
-def eligible_now(bundle: Bundle, approval: Approval, person: Approver) -> bool:
-    """Says whether a person has what the approval's class asks of its approvers."""
+def sees_all(who: Principal) -> bool:
+    """Says whether the caller is an approver who speaks for themselves."""
+    return Role.APPROVER in who.roles and not who.delegated
+
+
+def answer_of(
+    bundle: Bundle, approval: Approval, who: Principal, *, args_hash: str, thread_id: str = "", code: str = ""
+) -> Answer:
+    """Answers a caller's yes with all that is known of them now."""
     wanted = _class_of(bundle, approval)
-    return wanted is not None and may_approve(wanted, person, bundle)
+    person = Approver(who.subject, who.tenant, sees_all(who), who.level, who.groups)
+    return Answer(
+        who.subject,
+        not who.delegated,
+        person.approver,
+        args_hash,
+        thread_id,
+        code,
+        # without a credential, on loopback, nobody is told apart from anybody
+        delegate=Role.DELEGATE in who.roles and bool(who.credential_hash),
+        eligible=wanted is not None and may_approve(wanted, person, bundle),
+    )
+
+
+def may_answer(bundle: Bundle, approval: Approval, who: Principal) -> bool:
+    """Says whether this caller's yes would count now, if they saw the arguments and typed the code."""
+    answer = answer_of(bundle, approval, who, args_hash=approval.args_hash, thread_id=approval.thread_id)
+    failed = failed_factors(approval, answer, code_matches=True, now_us=approval.create_us)
+    return not failed and who.subject not in approval.voters
 
 
 def _class_of(bundle: Bundle, approval: Approval) -> ApprovalClass | None:

@@ -20,9 +20,10 @@ from phylactery_chassis.logs import get_logger
 from phylactery_chassis.paging import decode_token, encode_token
 from sqlalchemy.engine import Connection
 
-from phylactery_riskgate.answers import Answers, sees_all
+from phylactery_riskgate.answers import Answers
 from phylactery_riskgate.core import ApprovalSeen, Core
 from phylactery_riskgate.requests.approvals import WatchInput
+from phylactery_riskgate.standing import sees_all
 from phylactery_riskgate.store import approval_changes as rows
 from phylactery_riskgate.store.approval_changes import Wanted
 

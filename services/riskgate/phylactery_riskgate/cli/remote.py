@@ -20,9 +20,11 @@ from phylactery_chassis.settings import read_secret
 from phylactery_chassis.status import REASON_PREFIX
 
 from phylactery_riskgate.cli.common import FAILED, UNUSABLE, tell, unusable
+from phylactery_riskgate.domain.visible import make_visible
 
 DEFAULT_TARGET = "127.0.0.1:50052"
 _SECONDS = 30.0
+_LONGEST_SENTENCE = 2_000
 _MAX_MESSAGE = 64 * 1024 * 1024
 _SERVICE_CONFIG = json.dumps(
     {
@@ -133,7 +135,7 @@ def refused(error: RemoteError, *, as_json: bool = False) -> typer.Exit:
         facts = {"ok": False, "code": error.code, "reason": error.reason, "message": error.message}
         tell(as_json=True, facts=facts | {"metadata": dict(error.metadata)}, text="")
     else:
-        typer.echo(f"riskgate: {error.sentence}", err=True)
+        typer.echo(f"riskgate: {make_visible(error.sentence, _LONGEST_SENTENCE).text}", err=True)
     return typer.Exit(error.exit_code)
 
 

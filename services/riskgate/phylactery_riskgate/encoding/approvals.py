@@ -56,6 +56,7 @@ def approval(seen: ApprovalSeen) -> types_pb2.Approval:
         votes_needed=record.approvers,
         compared_approval_id=seen.compared_id,
         arguments_left_out=seen.view.left_out,
+        answerable=seen.answerable,
     )
     if record.decide_us:
         message.decide_time.CopyFrom(to_timestamp(record.decide_us))

@@ -448,6 +448,7 @@ class Approval(_message.Message):
     VOTES_NEEDED_FIELD_NUMBER: _builtins.int
     COMPARED_APPROVAL_ID_FIELD_NUMBER: _builtins.int
     ARGUMENTS_LEFT_OUT_FIELD_NUMBER: _builtins.int
+    ANSWERABLE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """id is opaque, [A-Za-z0-9_-], at least 6 characters."""
     state: Global___ApprovalState.ValueType
@@ -492,6 +493,10 @@ class Approval(_message.Message):
     """
     arguments_left_out: _builtins.int
     """arguments_left_out is how many further arguments there are: a view holds at most 1,000, control arguments first."""
+    answerable: _builtins.bool
+    """answerable says that this caller may say yes or no to it now: it is PENDING, they have what its class asks of those
+    who answer, and they have not said yes already.
+    """
     @_builtins.property
     def arguments(self) -> _containers.RepeatedCompositeFieldContainer[Global___ArgumentView]:
         """arguments is the approver's view of the bound arguments, control arguments first."""
@@ -544,10 +549,11 @@ class Approval(_message.Message):
         votes_needed: _builtins.int = ...,
         compared_approval_id: _builtins.str = ...,
         arguments_left_out: _builtins.int = ...,
+        answerable: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "decide_time", b"decide_time", "expire_time", b"expire_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_class", b"approval_class", "args_hash", b"args_hash", "arguments", b"arguments", "arguments_left_out", b"arguments_left_out", "attempts_left", b"attempts_left", "closed_reason", b"closed_reason", "code", b"code", "compared_approval_id", b"compared_approval_id", "create_time", b"create_time", "decide_time", b"decide_time", "decided_by", b"decided_by", "decision_id", b"decision_id", "expire_time", b"expire_time", "id", b"id", "policies", b"policies", "policy_ids", b"policy_ids", "requester", b"requester", "risk", b"risk", "run_id", b"run_id", "state", b"state", "thread_id", b"thread_id", "tool", b"tool", "tool_call_id", b"tool_call_id", "votes", b"votes", "votes_needed", b"votes_needed"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answerable", b"answerable", "approval_class", b"approval_class", "args_hash", b"args_hash", "arguments", b"arguments", "arguments_left_out", b"arguments_left_out", "attempts_left", b"attempts_left", "closed_reason", b"closed_reason", "code", b"code", "compared_approval_id", b"compared_approval_id", "create_time", b"create_time", "decide_time", b"decide_time", "decided_by", b"decided_by", "decision_id", b"decision_id", "expire_time", b"expire_time", "id", b"id", "policies", b"policies", "policy_ids", b"policy_ids", "requester", b"requester", "risk", b"risk", "run_id", b"run_id", "state", b"state", "thread_id", b"thread_id", "tool", b"tool", "tool_call_id", b"tool_call_id", "votes", b"votes", "votes_needed", b"votes_needed"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
