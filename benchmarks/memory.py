@@ -1,4 +1,4 @@
-"""Memory: storing and reading an output of 100,000 characters, beside a plain file with fsync."""
+"""Memory: recall and search, and storing and reading an output of 100,000 characters beside a plain file with fsync."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from grpc import aio
 from phylactery.memory.v1 import memory_pb2, memory_pb2_grpc, output_pb2, output_pb2_grpc
 
+from benchmarks import retrieval, search_latency
 from benchmarks.measure import emit, sample
 from benchmarks.stack import services
 
@@ -28,6 +29,8 @@ async def _store(stub: output_pb2_grpc.OutputServiceAsyncStub, number: int) -> o
 
 async def run() -> None:
     """Prints the suite's lines."""
+    await retrieval.run()
+    await search_latency.run()
     with services() as stack, tempfile.TemporaryDirectory() as folder:
         async with aio.insecure_channel(stack.target("memory")) as channel:
             outputs = output_pb2_grpc.OutputServiceStub(channel)

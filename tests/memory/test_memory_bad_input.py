@@ -11,7 +11,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from grpc import aio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from phylactery.memory.v1 import memory_pb2, output_pb2
+from phylactery.memory.v1 import memory_pb2, output_pb2, user_memory_pb2
 from phylactery_chassis.identity import token_hash
 
 BAD_IDS = ["", "x" * 129, "con espacio", "../etc", "a\0b", "ñ", "a\nb"]
@@ -169,6 +169,9 @@ async def test_random_and_mutated_messages_never_end_internal_or_unknown(memory,
         output_pb2.ReadOutputRequest(pointer="out_a", offset=5, limit=5).SerializeToString(),
         memory_pb2.AppendMessagesRequest(thread_id="t", messages=[say()]).SerializeToString(),
         memory_pb2.ListMessagesRequest(thread_id="t", page_size=5, page_token="WzFd").SerializeToString(),
+        user_memory_pb2.WriteMemoryRequest(text="vivo en Lima", source=1, keep=True, sequence=3).SerializeToString(),
+        user_memory_pb2.SearchMemoriesRequest(query="Lima", limit=5, kind=1).SerializeToString(),
+        user_memory_pb2.UpdateMemoryRequest(memory_id="mem_a", etag="r1", text="x", importance=1).SerializeToString(),
     ]
     seen = set()
     for _ in range(400):

@@ -685,21 +685,15 @@ class ListMemoriesRequest(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    PAGE_SIZE_FIELD_NUMBER: _builtins.int
-    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
-    AS_OF_FIELD_NUMBER: _builtins.int
-    INCLUDE_INVALID_FIELD_NUMBER: _builtins.int
     THREAD_ID_FIELD_NUMBER: _builtins.int
     KIND_FIELD_NUMBER: _builtins.int
     LAYER_FIELD_NUMBER: _builtins.int
     ABOUT_FIELD_NUMBER: _builtins.int
     ATTRIBUTE_FIELD_NUMBER: _builtins.int
-    page_size: _builtins.int
-    """page_size is how many at most, 1 to 200. 0 means 50."""
-    page_token: _builtins.str
-    """page_token is next_page_token of the page before. Empty starts at the newest memory."""
-    include_invalid: _builtins.bool
-    """include_invalid lists what holds no more too, whatever as_of says: with about and attribute, a fact's history."""
+    AS_OF_FIELD_NUMBER: _builtins.int
+    INCLUDE_INVALID_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     thread_id: _builtins.str
     """thread_id lists what was said in that conversation only. Empty means any."""
     kind: Global___MemoryKind.ValueType
@@ -710,6 +704,12 @@ class ListMemoriesRequest(_message.Message):
     """about lists what is about that only. Empty means anything."""
     attribute: _builtins.str
     """attribute lists what says that only. Empty means anything."""
+    include_invalid: _builtins.bool
+    """include_invalid lists what holds no more too, whatever as_of says: with about and attribute, a fact's history."""
+    page_size: _builtins.int
+    """page_size is how many at most, 1 to 200. 0 means 50."""
+    page_token: _builtins.str
+    """page_token is next_page_token of the page before. Empty starts at the newest memory."""
     @_builtins.property
     def as_of(self) -> _timestamp_pb2.Timestamp:
         """as_of lists what held at that time. The server's clock where unset."""
@@ -717,15 +717,15 @@ class ListMemoriesRequest(_message.Message):
     def __init__(
         self,
         *,
-        page_size: _builtins.int = ...,
-        page_token: _builtins.str = ...,
-        as_of: _timestamp_pb2.Timestamp | None = ...,
-        include_invalid: _builtins.bool = ...,
         thread_id: _builtins.str = ...,
         kind: Global___MemoryKind.ValueType = ...,
         layer: Global___MemoryLayer.ValueType = ...,
         about: _builtins.str = ...,
         attribute: _builtins.str = ...,
+        as_of: _timestamp_pb2.Timestamp | None = ...,
+        include_invalid: _builtins.bool = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
