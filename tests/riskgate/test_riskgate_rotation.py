@@ -13,6 +13,7 @@ from joserfc import jws
 from joserfc.jwk import KeySet
 from phylactery.riskgate.v1 import key_pb2
 from phylactery_riskgate import key_changes
+from phylactery_riskgate.audit_export import export_log, verify_export
 from phylactery_riskgate.cli import app
 from phylactery_riskgate.keys import KeysError, KeyState, load_keys, read_signing
 from phylactery_riskgate.live_keys import LiveKeys
@@ -270,3 +271,36 @@ def test_a_token_of_a_key_nobody_has_is_refused_and_makes_nobody_look_twice_at_a
         with pytest.raises(TokenError):
             live.verify(stranger.sign({"iat": 1}, TokenType.PERMIT), TokenType.PERMIT)
     assert loads == []
+
+
+async def test_an_export_verifies_with_todays_key_alone_whoever_signed_before(gate, ana, tmp_path):
+    old, out = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
+    await ana.evaluate()
+    await gate.riskgate.sign_head()
+    ring = gate.riskgate.keys.ring
+    before = ring.public[0]
+    gate.database.read_sync(lambda c: export_log(c, "riskgate", old, keys=ring.public, signer=ring.signer))
+    key_changes.rotate(gate.settings.signing_file, NOW)
+    ring = gate.riskgate.keys.ring
+    gate.database.read_sync(lambda c: export_log(c, "riskgate", out, keys=ring.public, signer=ring.signer))
+    assert verify_export(out, [ring.public[0]]).ok, "no entry came since, and yet the new key signed the head"
+    assert verify_export(out, list(ring.public)).ok
+    assert verify_export(out).ok
+    assert verify_export(old, [before]).ok, "an export from before the rotation"
+
+
+async def test_heads_of_a_revoked_key_prove_nothing_and_the_check_says_so(gate, ana, tmp_path):
+    old, out = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
+    await ana.evaluate()
+    ring = gate.riskgate.keys.ring
+    gate.database.read_sync(lambda c: export_log(c, "riskgate", old, keys=ring.public, signer=ring.signer))
+    key_changes.revoke(gate.settings.signing_file, ring.kid, NOW)
+    ring = gate.riskgate.keys.ring
+    jwk_set = tmp_path / "keys.json"
+    jwk_set.write_text(run("keys", "export", "--all", "--data-dir", gate.folder)[1])
+    code, said = run("audit", "verify", old, "--key", jwk_set)
+    assert (code, "revoked" in said, "export the log again" in said) == (1, True, True)
+    gate.database.read_sync(lambda c: export_log(c, "riskgate", out, keys=ring.public, signer=ring.signer))
+    assert verify_export(out).ok
+    code, said = run("audit", "verify", out, "--key", jwk_set)
+    assert code == 0, said

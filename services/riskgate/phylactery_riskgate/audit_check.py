@@ -16,8 +16,8 @@ from typing import Any
 
 import rfc8785
 
-from phylactery_riskgate.checkpoint import Checkpoint, NoteError, UnknownKeyError, Verifier, open_note
-from phylactery_riskgate.keys import PublicKey
+from phylactery_riskgate.checkpoint import Checkpoint, NoteError, UnknownKeyError, Verifier, open_note, signed_by
+from phylactery_riskgate.keys import KeyState, PublicKey
 from phylactery_riskgate.merkle import Frontier, leaf_hash
 from phylactery_riskgate.permits import TokenError, decode
 from phylactery_riskgate.sealing import commitment
@@ -26,6 +26,8 @@ FORMAT = 1
 _SECTION, _INDEX = (re.compile(rb'\s*\{\s*"type"\s*:\s*"%s"' % word) for word in (b"log", b"export"))
 _ENTRY, _RECORD, _END = b'{"type":"entry","index":%d,"leaf_hash":"', b'","record":{', b"}}\n"
 _HEX = 64
+_NO_HEAD = "no signed head by a trusted key is in the file"
+_REVOKED_HEAD = "; a key that was revoked since signed one, which proves nothing any more: export the log again"
 
 Trusted = Sequence[PublicKey | Verifier]
 
@@ -179,17 +181,19 @@ class _Check:
         self.frontier = Frontier()
         self._trusted, self._kept = trusted, kept
         self._heads: dict[int, bytes] = {}
+        self._revoked: list[Verifier] = []
+        self._by_revoked = False
         self._good = 0
 
     def run(self, lines: Iterator[bytes]) -> None:
         """Reads every line. Raises _Fault at the first that is not as it was signed."""
-        self.origin, verifiers = _read_log_line(next(lines, b""), self._trusted)
+        self.origin, verifiers, self._revoked = _read_log_line(next(lines, b""), self._trusted)
         own = [note for note in self._kept if note.startswith(self.origin + "\n")]
         for note in own:
             self._add_head(note, verifiers)
         first = self._read_heads(lines, verifiers)
         if not self._heads:
-            raise _Fault("no signed head by a trusted key is in the file")
+            raise _Fault(_NO_HEAD + (_REVOKED_HEAD if self._by_revoked else ""))
         signed = max(self._heads)
         log = b'"log":%s,' % json.dumps(self.origin).encode()
         for line in itertools.chain(() if first is None else (first,), lines):
@@ -218,7 +222,9 @@ class _Check:
         try:
             checkpoint = Checkpoint.parse(open_note(note, verifiers))
         except UnknownKeyError:
-            return  # signed by a key from before: the others still have to cover every entry
+            # signed by a key from before: the others still have to cover every entry
+            self._by_revoked = self._by_revoked or signed_by(note, self._revoked)
+            return
         except NoteError as error:
             raise _Fault(f"a signed head is not genuine: {error}") from None
         if checkpoint.origin != self.origin:
@@ -309,7 +315,7 @@ def _read_index(line: bytes, trusted: Trusted | None) -> dict[str, int]:
     try:
         if value.get("format") != FORMAT or not isinstance(issuer, str) or not isinstance(note, str):
             raise _Fault("the first line is no list of logs of this format")
-        text = open_note(note, _verifiers(issuer, value, trusted))
+        text = open_note(note, _verifiers(issuer, value, trusted)[0])
     except NoteError as error:
         raise _Fault(f"the list of logs is not genuine: {error}") from None
     listed = dict(line.split(" ") for line in text.splitlines())
@@ -318,22 +324,31 @@ def _read_index(line: bytes, trusted: Trusted | None) -> dict[str, int]:
     return {name: int(size) for name, size in listed.items()}
 
 
-def _read_log_line(line: bytes, trusted: Trusted | None) -> tuple[str, list[Verifier]]:
+def _read_log_line(line: bytes, trusted: Trusted | None) -> tuple[str, list[Verifier], list[Verifier]]:
     value = _parsed(line) if line else {}
     origin = value.get("origin")
     if value.get("type") != "log" or value.get("format") != FORMAT or not isinstance(origin, str):
         raise _Fault("the first line does not name a log of this format")
     try:
-        return origin, _verifiers(origin, value, trusted)
+        return origin, *_verifiers(origin, value, trusted)
     except NoteError:
         raise _Fault("the first line holds no usable public key") from None
 
 
-def _verifiers(name: str, value: dict[str, Any], trusted: Trusted | None) -> list[Verifier]:
-    """Answers what may sign in that name: the keys to believe, or those the line brings. Raises NoteError."""
+def _verifiers(name: str, value: dict[str, Any], trusted: Trusted | None) -> tuple[list[Verifier], list[Verifier]]:
+    """Answers what may sign in that name, and what was revoked: the keys to believe, or those the line brings.
+
+    Raises NoteError.
+    """
     if trusted is not None:
-        return [Verifier(name, key.public_key if isinstance(key, Verifier) else key.raw) for key in trusted]
-    try:
-        return [Verifier(name, decode(key["jwk"]["x"])) for key in value["keys"]]
-    except (TokenError, KeyError, TypeError, AttributeError):
-        raise NoteError("no usable public key") from None
+        named = [(key.public_key, False) for key in trusted if isinstance(key, Verifier)]
+        named += [(key.raw, key.state is KeyState.REVOKED) for key in trusted if not isinstance(key, Verifier)]
+    else:
+        try:
+            named = [(decode(key["jwk"]["x"]), key.get("state") == KeyState.REVOKED) for key in value["keys"]]
+        except (TokenError, KeyError, TypeError, AttributeError):
+            raise NoteError("no usable public key") from None
+    return (
+        [Verifier(name, raw) for raw, revoked in named if not revoked],
+        [Verifier(name, raw) for raw, revoked in named if revoked],
+    )

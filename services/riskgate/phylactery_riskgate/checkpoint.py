@@ -135,6 +135,15 @@ def open_note(note: str, verifiers: list[Verifier]) -> str:
     return text
 
 
+def signed_by(note: str, verifiers: list[Verifier]) -> bool:
+    """Says whether one of the keys signed the note."""
+    try:
+        open_note(note, verifiers)
+    except NoteError:
+        return False
+    return True
+
+
 def _decode(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)

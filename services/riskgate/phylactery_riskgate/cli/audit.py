@@ -70,7 +70,7 @@ def audit_verify(
     file: Annotated[Path | None, typer.Argument(help="an export; none checks the database of the data folder")] = None,
     key: Annotated[
         str | None,
-        typer.Option("--key", help="the public key to believe: a JWK or vkey, or the name of a file that holds one"),
+        typer.Option("--key", help="the key to believe: a JWK, JWK Set or vkey, or the name of a file that holds it"),
     ] = None,
     checkpoint: Annotated[
         list[Path] | None, typer.Option("--checkpoint", help="a signed head you kept, which the log has to grow out of")
@@ -79,7 +79,7 @@ def audit_verify(
     as_json: AsJson = False,
 ) -> None:
     """Checks an export offline. Exit code 1: an entry is altered, missing, out of order, foreign or unsigned."""
-    trusted = [_public_key(key)] if key else None
+    trusted = _public_keys(key) if key else None
     kept = [_read_text(path) for path in checkpoint or ()]
     if file is not None:
         found = verify_export(file, trusted, kept)
@@ -176,8 +176,8 @@ def _read_text(path: Path) -> str:
         raise unusable(f"{path}: cannot be read as text") from None
 
 
-def _public_key(given: str) -> PublicKey | Verifier:
-    """Reads a JWK or a vkey, from the argument itself or from the file it names."""
+def _public_keys(given: str) -> list[PublicKey | Verifier]:
+    """Reads a JWK, a JWK Set (`riskgate keys export`) or a vkey, from the argument itself or the file it names."""
     text = given.strip()
     if (not text.startswith("{") and "+" not in text) or _is_file(text):
         try:
@@ -186,13 +186,21 @@ def _public_key(given: str) -> PublicKey | Verifier:
             raise unusable(f"{given}: neither a key nor a file that can be read") from None
     try:
         if not text.startswith("{"):
-            return Verifier.parse(text)
-        raw = decode(json.loads(text)["x"])
+            return [Verifier.parse(text)]
+        read = json.loads(text)
+        found: list[PublicKey | Verifier] = [_of_jwk(one) for one in read.get("keys", [read])]
     except (NoteError, TokenError, ValueError, KeyError, TypeError, AttributeError):
-        raw = b""
+        found = []
+    if not found:
+        raise unusable("--key is no Ed25519 JWK, no JWK Set of such keys and no vkey")
+    return found
+
+
+def _of_jwk(jwk: dict[str, Any]) -> PublicKey:
+    raw = decode(jwk["x"])
     if len(raw) != _PUBLIC_KEY_BYTES:
-        raise unusable("--key is neither an Ed25519 JWK nor a vkey")
-    return PublicKey(thumbprint(raw), raw, KeyState.ACTIVE)
+        raise TokenError("signature", "no Ed25519 key")
+    return PublicKey(thumbprint(raw), raw, KeyState.REVOKED if "revoked" in jwk else KeyState.ACTIVE)
 
 
 def _is_file(text: str) -> bool:
