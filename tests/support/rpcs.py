@@ -164,6 +164,22 @@ def spoilt(valid: Message) -> Iterator[tuple[str, bytes]]:
                 yield f"{path}: {what}", data.replace(_PLACE.encode(), raw.ljust(len(_PLACE), b"x"))
 
 
+def with_text(valid: Message, text: str) -> Iterator[tuple[str, Message]]:
+    """Yields a valid request with a text in one place that takes one, for each such place, and the place's name."""
+    for path, holder_of, field in _fields(valid.DESCRIPTOR, valid, lambda message: message, ""):
+        is_struct = field.message_type is not None and field.message_type.full_name == _STRUCT
+        if not is_struct and field.type not in {FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES}:
+            continue
+        changed = type(valid)()
+        changed.CopyFrom(valid)
+        holder = holder_of(changed)
+        if is_struct:
+            getattr(holder, field.name).update({"text": text, text: {"inside": [text]}})
+        else:
+            _put(field, text.encode() if field.type == FieldDescriptor.TYPE_BYTES else text)(holder)
+        yield path, changed
+
+
 def truncated(valid: Message) -> Iterator[tuple[str, bytes]]:
     """Yields every beginning of a valid request."""
     data = valid.SerializeToString()
