@@ -18,6 +18,8 @@ from typing import Any
 import pytest
 from phylactery.riskgate.v1 import types_pb2
 
+from tests.support.commands import Finished, run_riskgate
+
 PAY = ("pay", '{"to":"pаypal.com","note":"hunter2"}')
 WIPE = ("wipe", '{"path":"x"}')
 SECONDS = 30
@@ -34,18 +36,9 @@ def environment(name: str, **more: str) -> dict[str, str]:
     return kept | {"RISKGATE_TOKEN": f"token-of-{name}", "RISKGATE_LANG": "en", "COLUMNS": "120", **more}
 
 
-async def run(gate: Any, name: str, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+async def run(gate: Any, name: str, *words: str, **more: str) -> Finished:
     """Runs the command without a terminal."""
-    return await asyncio.to_thread(
-        subprocess.run,
-        command(gate, *words),
-        env=environment(name, **more),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
+    return await asyncio.to_thread(run_riskgate, *command(gate, *words)[3:], environment=environment(name, **more))
 
 
 class Terminal:
