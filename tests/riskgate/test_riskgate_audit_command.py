@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 from collections.abc import Iterator
 
+import grpc
 import pytest
 import structlog
+from phylactery.riskgate.v1 import audit_pb2
 from phylactery_riskgate.checkpoint import Verifier
-from phylactery_riskgate.cli import app
+from phylactery_riskgate.cli import app, audit_remote
+from phylactery_riskgate.cli.remote import RemoteError
 from typer.testing import CliRunner, Result
 
 
@@ -127,3 +131,38 @@ async def test_what_cannot_be_done_is_one_sentence_and_an_exit_code(served, tmp_
     result = await run(*arguments)
     assert result.exit_code == code, result.output
     assert len(result.output.strip().splitlines()) == 1
+
+
+def test_a_tail_goes_on_where_it_stood_when_the_server_went_away_and_came_back(monkeypatch):
+    monkeypatch.setattr(audit_remote, "_AGAIN_SECONDS", 0)
+
+    def entry(log: str, index: int) -> audit_pb2.TailEntriesResponse:
+        return audit_pb2.TailEntriesResponse(entry=audit_pb2.AuditEntry(log=log, index=index))
+
+    def positions(**at: int) -> audit_pb2.TailEntriesResponse:
+        told = [audit_pb2.LogPosition(log=log, next_index=index) for log, index in at.items()]
+        return audit_pb2.TailEntriesResponse(positions=told)
+
+    lives = [
+        ([positions(a=3, b=1), entry("a", 3)], RemoteError("UNAVAILABLE", "it was killed")),
+        ([], RemoteError("UNAVAILABLE", "nobody is there yet")),
+        ([positions(a=4, b=1), entry("b", 1), positions(a=9, b=2)], None),  # it drained: OK
+        ([positions(a=9, b=2), entry("c", 0)], RemoteError("PERMISSION_DENIED", "not any more")),
+    ]
+    asked: list[dict[str, int]] = []
+
+    class Server:
+        channel = grpc.insecure_channel("127.0.0.1:1")
+
+        def stream(self, _method: object, request: audit_pb2.TailEntriesRequest):
+            asked.append({one.log: one.next_index for one in request.positions})
+            messages, end = lives[len(asked) - 1]
+            yield from messages
+            if end is not None:
+                raise end
+
+    following = audit_remote._follow(Server(), audit_pb2.EntryFilter(), values=False, from_beginning=False)
+    assert [(one.log, one.index) for one in itertools.islice(following, 3)] == [("a", 3), ("b", 1), ("c", 0)]
+    with pytest.raises(RemoteError):
+        next(following)
+    assert asked == [{}, {"a": 4, "b": 1}, {"a": 4, "b": 1}, {"a": 9, "b": 2}]

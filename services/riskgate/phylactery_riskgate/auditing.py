@@ -31,7 +31,7 @@ from phylactery_riskgate.store import audit_tree
 from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.tails import Tails
 
-_SCAN = 20_000
+_SCAN = 10_000
 """Entries one page looks through: some 100 ms, then the caller gets what was found and asks for more."""
 _PAGE_BYTES = 3 * 1024 * 1024
 
@@ -185,7 +185,7 @@ class Auditing:
         room, seen = _PAGE_BYTES, 0
         last: rows.FoundEntry | None = None
         found = rows.scan(
-            connection, who.tenant, wanted.bounds, after=after, oldest_first=asked.oldest_first, limit=_SCAN
+            connection, who.tenant, wanted.times, after=after, oldest_first=asked.oldest_first, limit=_SCAN
         )
         for last in found:
             seen += 1

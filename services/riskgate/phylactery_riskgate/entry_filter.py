@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from phylactery_riskgate.requests.audit import FilterInput
@@ -30,11 +30,13 @@ class EntryFilter:
         # A canonical record holds these bytes if it fits, so that most others are passed over without reading them.
         self._bytes = [f'"{name}":{json.dumps(word)}'.encode() for name, word in self._words.items()]
         self.bounds = Bounds(asked.log, asked.kind, asked.subject, asked.start_us, asked.end_us)
+        # What the index over time answers: a search bounded by these alone looks at so many entries, and no more.
+        self.times = Bounds(start_us=asked.start_us, end_us=asked.end_us)
 
     def read(self, found: FoundEntry) -> ReadEntry | None:
         """Answers the entry with its record, None where the filter does not want it."""
         data = found.stored.record
-        if not all(part in data for part in self._bytes):
+        if self.bounds.log not in ("", found.log) or not all(part in data for part in self._bytes):
             return None
         record = record_of(data)
         if record.get("tenant", self.tenant) != self.tenant:
@@ -42,10 +44,6 @@ class EntryFilter:
         if any(record.get(name) != word for name, word in self._words.items()):
             return None
         return ReadEntry(found, record)
-
-    def of_log(self, log: str) -> Bounds:
-        """Answers the bounds within one log."""
-        return replace(self.bounds, log=log)
 
 
 def record_of(data: bytes) -> dict[str, Any]:
