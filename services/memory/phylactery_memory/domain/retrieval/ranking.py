@@ -84,7 +84,7 @@ def fused(lexical: Floats, cosines: Floats) -> Floats:
     union[known] |= rounded[known] >= rounded[nearest[-1]]
     dense = np.where(np.isnan(rounded), -1.0, rounded)
     low, high = float(dense[union].min()), float(dense[union].max())
-    spread = (dense - low) / (high - low) if high > low else np.zeros_like(dense)
+    spread = (dense - low) / (high - low) if high > low else np.ones_like(dense)
     best = float(lexical.max())
     share = lexical / best if best > 0 else lexical
     return np.where(union, LEXICAL * share + (1 - LEXICAL) * spread, 0.0)
