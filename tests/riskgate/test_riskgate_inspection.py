@@ -121,6 +121,8 @@ def test_what_stands_beside_a_word_that_says_so_is_found(text: str, kind: str, v
         "max_tokens: 4096, tokenizer: bert-base-2024-uncased",
         "the password is required, la contraseña es obligatoria",
         "https://user:${PASSWORD}@host/ http://host:8080/a@b",
+        "secret_path=/run/secrets/db2 token_url: https://host/oauth2/token",
+        "password_length=16 access_token: /etc/x/key1",
         "ghp_ sk- AKIA eyJ xox SG. -----BEGIN PUBLIC KEY-----",
         "sk-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx ghp_" + "x" * 36,
     ],

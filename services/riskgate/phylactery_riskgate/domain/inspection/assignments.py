@@ -26,15 +26,20 @@ _VALUE = (
     r"""(?:\\"((?:[^"\\\n]|\\[^"\n])+)\\"|"((?:[^"\\\n]|\\[^\n])+)"|'((?:[^'\\\n]|\\[^\n])+)'|([^\s"'<>;&,¤\\]+))"""
 )
 _ASSIGNED = expression(
-    rf"(?i:(?:({_LOGIN_WORDS})|{_KEY_WORDS})(?:[_-][\w-]*)?)"
+    rf"(?i:(?:({_LOGIN_WORDS})|{_KEY_WORDS})([_-][\w-]*)?)"
     r"(?:"
     r"""(?:[\\"'\])]{0,3} {0,4}(?:=>|:=|={1,3}|:|<-) {0,4}|>)"""
     r"|(?i:((?: [\w.-]+){0,5} (?:es|is|sera|ist|est|e|son|are)(?: ?:)? )|((?: [\w.-]+){1,4} ?[:=] ?))"
     r"|( )"
     rf"){_VALUE}"
 )
-"""Groups: 1 a password's word; 2 a sentence; 3 words between; 4 nothing but a space; 5 to 8 the value."""
-_SPACE_ONLY, _SENTENCE, _WORDS_BETWEEN, _FIRST_VALUE = 4, 2, 3, 5
+"""Groups: 1 a password's word; 2 more of the name; 3 a sentence; 4 words between; 5 only a space; 6 to 9 the value."""
+_PASSWORD, _MORE_NAME, _SENTENCE, _WORDS_BETWEEN, _SPACE_ONLY, _FIRST_VALUE = 1, 2, 3, 4, 5, 6
+_ABOUT_IT = expression(
+    r"(?i)[_-](?:ur[il]|endpoint|path|file|filename|name|type|kind|ttl|expir\w*|seconds|minutes|at|count|limit|length|size"
+    r"|policy|header|field|label|hint|prompt|regex|pattern|version|date)$"
+)
+"""Ends of a name that tell something of the secret: where it lies, how long it lives."""
 _OPTION_BEFORE = expression(r"(?:^|[ \n\"'=])--?[\w-]*$")
 _CONNECTION = expression(
     r"(?i)\b(?:server|host|hostname|data source|addr|address|database|initial catalog|user id|uid|user|username|dbname)"
@@ -50,7 +55,7 @@ _AUTHORIZATION = expression(
 _BEARER = expression(r"(?i)\bbearer {1,2}([A-Za-z0-9+/=._~-]{20,})")
 
 _NOT_A_VALUE = expression(
-    r"(?i)^(?:\$[{(].*|(?-i:\$[A-Z_][A-Z0-9_]*)|%\(.*|%[a-z_]+%|\{.*|<.*|\[.*|\(.*|.*\$\{.*|.*\{\{.*|\*.*"
+    r"(?i)^(?:https?://[^@]*|[.~]{0,2}/[\w./-]*/.*|\d{4}-\d\d-\d\d.*|arn:.*|\$[{(].*|(?-i:\$[A-Z_][A-Z0-9_]*)|%\(.*|%[a-z_]+%|\{.*|<.*|\[.*|\(.*|.*\$\{.*|.*\{\{.*|\*.*"
     r"|.*(?:\.\.\.|os\.environ|getenv|process\.env|placeholder|redacted|fixme).*|your[ _-].*|tu[ _-].*"
     r"|none|null|nil|true|false|undefined|optional|required|string|str|int|bytes|bool|boolean|object|text|enter.*"
     r"|introduce.*|input|prompt|hidden|env|file|vault|secret.?manager|incorrect[ao]?|invalid[ao]?|wrong|error|example"
@@ -115,7 +120,9 @@ def _assigned(data: bytes, found: Match) -> Iterator[Candidate]:
         end -= len(data[start:end]) - len(data[start:end].rstrip(_TRAILING))
     spoken = found.start(_SENTENCE) >= 0 or found.start(_WORDS_BETWEEN) >= 0
     value = data[start:end]
-    password = found.start(1) >= 0
+    password = found.start(_PASSWORD) >= 0
+    if _ABOUT_IT.search(found.group(_MORE_NAME) or b"") is not None:
+        return
     if not value or _NOT_A_VALUE.search(value) is not None or len(set(value)) < _MIN_DIFFERENT:
         return
     if not quoted and (_CODE.search(value) is not None or data[end : end + 1] == b"("):

@@ -6,25 +6,29 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from phylactery_riskgate.domain.inspection.candidates import Candidate, Sight
+from phylactery_riskgate.domain.inspection.candidates import Candidate, Sight, text_of
 from phylactery_riskgate.domain.inspection.expressions import Expression, expression
 from phylactery_riskgate.domain.inspection.kinds import Confidence, FindingKind
 
 
 @dataclass(frozen=True, slots=True)
 class TokenRule:
-    """One form of credential: words one of which is in every match, and the form; its group 1 is the credential."""
+    """One form of credential: words one of which is in every match, and the form; its group 1 is the credential.
+
+    ``mixed`` says that words alone could have the form: then a digit and a capital, or two digits, tell.
+    """
 
     id: str
     kind: FindingKind
     words: tuple[bytes, ...]
     pattern: Expression
+    mixed: bool
 
 
-def _rule(rule_id: str, kind: FindingKind, words: str, pattern: str) -> TokenRule:
+def _rule(rule_id: str, kind: FindingKind, words: str, pattern: str, *, mixed: bool = False) -> TokenRule:
     """Makes a rule whose match begins where no letter, digit or sign of a longer word stands before it."""
     compiled = expression(rf"(?:\b|_){pattern}")
-    return TokenRule(rule_id, kind, tuple(words.encode().split()), compiled)
+    return TokenRule(rule_id, kind, tuple(words.encode().split()), compiled, mixed)
 
 
 _RULES = (
@@ -56,7 +60,7 @@ _RULES = (
     _rule("stripe-key", FindingKind.STRIPE_KEY, "sk_ rk_", r"([sr]k_(?:live|test|prod)_[A-Za-z0-9]{10,})"),
     _rule("stripe-webhook", FindingKind.STRIPE_KEY, "whsec_", r"(whsec_[A-Za-z0-9+/=]{20,})"),
     _rule("anthropic-key", FindingKind.ANTHROPIC_KEY, "sk-ant-", r"(sk-ant-[\w-]{20,})"),
-    _rule("openai-key", FindingKind.OPENAI_KEY, "sk-", r"(sk-(?:[a-z]{2,10}-)?[\w-]{20,})"),
+    _rule("openai-key", FindingKind.OPENAI_KEY, "sk-", r"(sk-(?:[a-z]{2,10}-)?[\w-]{20,})", mixed=True),
     _rule("google-api-key", FindingKind.GOOGLE_KEY, "AIza", r"(AIza[\w-]{35})"),
     _rule("google-oauth", FindingKind.GOOGLE_KEY, "GOCSPX- ya29.", r"((?:GOCSPX-[\w-]{24,}|ya29\.[\w-]{20,}))"),
     _rule("twilio-key", FindingKind.TWILIO_KEY, "SK", r"(SK[0-9a-f]{32})\b"),
@@ -125,8 +129,14 @@ def _tokens(data: bytes, rule: TokenRule) -> Iterator[Candidate]:
     for found in rule.pattern.finditer(data):
         start, end = found.span(1)
         different = len(set(data[end - (end - start) // 2 : end]))
-        sure = Confidence.HIGH if different >= _MIN_DIFFERENT else Confidence.LOW
+        made = different >= _MIN_DIFFERENT and (not rule.mixed or _mixed(data[start:end]))
+        sure = Confidence.HIGH if made else Confidence.LOW
         yield Candidate(start, end, rule.kind, sure, rule.id)
+
+
+def _mixed(value: bytes) -> bool:
+    digits = sum(map(str.isdigit, text_of(value)))
+    return digits > 1 or (digits > 0 and not value.islower())
 
 
 def _private_keys(data: bytes) -> Iterator[Candidate]:
