@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from phylactery.riskgate.v1 import riskgate_pb2, types_pb2
 from phylactery_riskgate.domain.bundle import BundleError
 from phylactery_riskgate.domain.engine import DecisionEngine, run_bundle_tests
 from phylactery_riskgate.domain.model import CallSite, Decision
 
-from tests.support.bundles import ALLOW_ALL, bundle_of, decide, policy, tool
+from tests.support.bundles import ALLOW_ALL, bundle_of, decide, policy, tool, write_bundle
 
 GUESSED = ALLOW_ALL + policy(
     "guessed.ask-self",
@@ -42,3 +43,38 @@ def test_a_case_says_its_pathway(tmp_path: Path) -> None:
     case = {"name": "x", "tool": "write", "pathway": "rich_input", "expect": wanted}
     bundle = bundle_of(tmp_path, [WRITE], GUESSED, cases={"cases": [case]})
     assert [result.differences for result in run_bundle_tests(bundle)] == [()]
+
+
+# ---- over the wire --------------------------------------------------------------------------------------------------
+
+ONLY_TOOLS = policy(
+    "asked.allow",
+    'permit (principal, action, resource) when { context.pathway == Pathway::"tool_intent" };',
+)
+
+
+@pytest.fixture
+async def ana(make_gate, tmp_path):
+    folder = write_bundle(tmp_path / "only-tools", [WRITE], ONLY_TOOLS)
+    return (await make_gate(bundle=folder)).person("ana")
+
+
+def asking(pathway: int) -> riskgate_pb2.EvaluateRequest:
+    call = types_pb2.ToolCall(tool="write", tool_call_id="c1", arguments_json="{}")
+    request = riskgate_pb2.EvaluateRequest(call=call, thread_id="t1", run_id=f"r{pathway}")
+    request.pathway = pathway
+    return request
+
+
+async def test_redeem_decides_with_the_pathway_evaluate_was_told(ana):
+    request = asking(types_pb2.PATHWAY_TOOL_INTENT)
+    answer = await ana.decisions.Evaluate(request, metadata=ana.metadata)
+    assert (await ana.redeem(answer.permit, request.call, run=request.run_id)).receipt
+    for other in (types_pb2.PATHWAY_UNSPECIFIED, types_pb2.PATHWAY_RICH_INPUT):
+        blocked = await ana.decisions.Evaluate(asking(other), metadata=ana.metadata)
+        assert blocked.decision == types_pb2.DECISION_BLOCKED
+
+
+async def test_a_pathway_that_is_none_is_no_request(ana, refused):
+    refusal = await refused(ana.decisions.Evaluate(asking(9), metadata=ana.metadata))
+    assert (refusal.reason, refusal.fields) == ("INVALID_REQUEST", ["pathway"])

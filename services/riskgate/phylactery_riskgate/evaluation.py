@@ -131,7 +131,7 @@ class Evaluation:
         self, engine: DecisionEngine, who: Principal, asked: EvaluateInput, approved: frozenset[str]
     ) -> _Question:
         call = raw_call(asked.call)
-        site = CallSite(asked.thread_id, asked.run_id, asked.plan_step)
+        site = CallSite(asked.thread_id, asked.run_id, asked.plan_step, pathway=asked.pathway)
         with span("decide", attributes={semconv.GEN_AI_TOOL: call.tool}) as opened:
             verdict = await self._core.decide(engine, who, call, site, approved, counted_later=True)
             if not engine.counts(call.tool):
@@ -232,6 +232,7 @@ class Evaluation:
             create_us=now_us,
             audit_log="",
             audit_index=0,
+            pathway=asked.pathway,
         )
         values = argument_values(bound) | ({PLAN_STEP: asked.plan_step} if asked.plan_step else {})
         values |= usage_values(verdict.usage) | _unbound_values(question)

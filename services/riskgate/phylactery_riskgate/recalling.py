@@ -68,7 +68,13 @@ def recall(connection: Connection, audit: AuditLog, tenant: str, entry: FoundEnt
         return Lost(record["decision_id"], erased=True)
     facts = record["facts"]
     caller = Caller(record["subject"], tenant, facts["level"], frozenset(facts["groups"]), direct=not record["actor"])
-    site = CallSite(record["thread_id"], record["run_id"], str(values.get(PLAN_STEP, "")), facts["thread_tenant"])
+    site = CallSite(
+        record["thread_id"],
+        record["run_id"],
+        str(values.get(PLAN_STEP, "")),
+        facts["thread_tenant"],
+        facts.get("pathway", "unspecified"),
+    )
     return Recalled(
         decision_id=record["decision_id"],
         time_us=record["time_us"],

@@ -154,7 +154,8 @@ class Redemptions:
         decision, plan_step, approval = found
         engine = await self._core.live.at_least(asked.min_bundle_revision)
         approved = satisfied_by(engine.bundle, approval)
-        call, site = raw_call(asked.call), CallSite(asked.thread_id, asked.run_id, plan_step)
+        call = raw_call(asked.call)
+        site = CallSite(asked.thread_id, asked.run_id, plan_step, pathway=decision.pathway)
         verdict = await self._core.decide(engine, who, call, site, approved, counted_later=True)
         basis, now_us = Basis(engine, who, site, approved), self._core.clock.now_us()
         return _Attempt(who, asked, claims, decision, basis, verdict, fingerprint(call, verdict), now_us)

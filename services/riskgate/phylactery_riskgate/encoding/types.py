@@ -35,6 +35,12 @@ def call_fields(call: types_pb2.ToolCall) -> dict[str, Any]:
     return fields
 
 
+def pathway_field(pathway: types_pb2.Pathway.ValueType) -> str:
+    """Answers the pathway's word; a number that is none stays a number, which the edge refuses."""
+    named = pathway in types_pb2.Pathway.values()
+    return types_pb2.Pathway.Name(pathway).removeprefix("PATHWAY_").lower() if named else str(pathway)
+
+
 def reason(told: Reason) -> types_pb2.Reason:
     """Encodes one reason."""
     return types_pb2.Reason(

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from phylactery_chassis.edge import EdgeModel, Identifier, LongIdentifier, OptionalIdentifier, OptionalSha256, ToolName
 from pydantic import Field, StringConstraints
 
+from phylactery_riskgate.domain.model import Pathway
 from phylactery_riskgate.permits import MAX_TOKEN_CHARACTERS
 
 MAX_BATCH = 100
@@ -37,6 +38,7 @@ class EvaluateInput(EdgeModel):
     run_id: Identifier
     plan_step: _Line = ""
     approval_id: OptionalIdentifier = ""
+    pathway: Pathway = "unspecified"
     min_bundle_revision: int = Field(0, ge=0)
 
 

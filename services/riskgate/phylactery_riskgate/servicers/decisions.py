@@ -12,7 +12,7 @@ from phylactery_chassis.identity import current_principal
 
 from phylactery_riskgate.encoding import access
 from phylactery_riskgate.encoding import decisions as encoding
-from phylactery_riskgate.encoding.types import call_fields
+from phylactery_riskgate.encoding.types import call_fields, pathway_field
 from phylactery_riskgate.requests.access import read_access
 from phylactery_riskgate.requests.decisions import BatchInput, EvaluateInput, OutcomeInput, RedeemInput
 from phylactery_riskgate.service import RiskGate
@@ -89,6 +89,7 @@ def _asked(request: riskgate_pb2.EvaluateRequest) -> EvaluateInput:
             "run_id": request.run_id,
             "plan_step": request.plan_step,
             "approval_id": request.approval_id,
+            "pathway": pathway_field(request.pathway),
             "min_bundle_revision": request.min_bundle_revision,
         },
     )

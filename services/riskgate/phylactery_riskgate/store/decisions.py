@@ -12,7 +12,7 @@ from phylactery_chassis.statements import Query, RowInsert
 from phylactery_chassis.unit import unit_of
 from sqlalchemy.engine import Connection
 
-from phylactery_riskgate.domain.model import Decision, Reason
+from phylactery_riskgate.domain.model import Decision, Pathway, Reason
 from phylactery_riskgate.store.tables import decisions, from_json, row_of, to_json
 
 
@@ -56,6 +56,7 @@ class DecisionRecord:
     create_us: int
     audit_log: str
     audit_index: int
+    pathway: Pathway
 
 
 _COLUMNS = tuple(one.name for one in fields(DecisionRecord))

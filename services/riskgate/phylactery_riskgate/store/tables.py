@@ -37,6 +37,7 @@ decisions = sa.Table(
     sa.Column("create_us", sa.BigInteger, nullable=False),
     sa.Column("audit_log", _NAME, nullable=False),
     sa.Column("audit_index", sa.BigInteger, nullable=False),
+    sa.Column("pathway", sa.String(32), nullable=False),
     sa.UniqueConstraint(
         "tenant", "subject", "run_id", "tool_call_id", "counted_approval_id", name="decisions_one_per_call"
     ),

@@ -61,6 +61,7 @@ class EvaluateRequest(_message.Message):
     RUN_ID_FIELD_NUMBER: _builtins.int
     PLAN_STEP_FIELD_NUMBER: _builtins.int
     APPROVAL_ID_FIELD_NUMBER: _builtins.int
+    PATHWAY_FIELD_NUMBER: _builtins.int
     MIN_BUNDLE_REVISION_FIELD_NUMBER: _builtins.int
     thread_id: _builtins.str
     """thread_id is the conversation, 1 to 128 characters of [A-Za-z0-9_.:-]. Required."""
@@ -70,6 +71,8 @@ class EvaluateRequest(_message.Message):
     """plan_step is the step of the plan that proposed it, at most 128 characters. Empty where there is no plan."""
     approval_id: _builtins.str
     """approval_id asks for the decision with that approval counted. Empty asks for the decision without one."""
+    pathway: _types_pb2.Pathway.ValueType
+    """pathway is how the message is served that the call answers, as policies see it here and again at Redeem."""
     min_bundle_revision: _builtins.int
     """min_bundle_revision is the lowest policy bundle revision the caller accepts a decision of. Below it the answer is
     FAILED_PRECONDITION with BUNDLE_TOO_OLD, and nothing is decided. 0 accepts any.
@@ -86,11 +89,12 @@ class EvaluateRequest(_message.Message):
         run_id: _builtins.str = ...,
         plan_step: _builtins.str = ...,
         approval_id: _builtins.str = ...,
+        pathway: _types_pb2.Pathway.ValueType = ...,
         min_bundle_revision: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["call", b"call"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_id", b"approval_id", "call", b"call", "min_bundle_revision", b"min_bundle_revision", "plan_step", b"plan_step", "run_id", b"run_id", "thread_id", b"thread_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_id", b"approval_id", "call", b"call", "min_bundle_revision", b"min_bundle_revision", "pathway", b"pathway", "plan_step", b"plan_step", "run_id", b"run_id", "thread_id", b"thread_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

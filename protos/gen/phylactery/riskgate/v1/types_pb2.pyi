@@ -81,6 +81,40 @@ RISK_LEVEL_CRITICAL: RiskLevel.ValueType  # 4
 """RISK_LEVEL_CRITICAL is never allowed without people other than the requester."""
 Global___RiskLevel: _TypeAlias = RiskLevel  # noqa: Y015
 
+class _Pathway:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _PathwayEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Pathway.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    PATHWAY_UNSPECIFIED: _Pathway.ValueType  # 0
+    """PATHWAY_UNSPECIFIED stands where the caller does not say."""
+    PATHWAY_TEXT_FAST_PATH: _Pathway.ValueType  # 1
+    """PATHWAY_TEXT_FAST_PATH is a plain text that asks for no tool."""
+    PATHWAY_TOOL_INTENT: _Pathway.ValueType  # 2
+    """PATHWAY_TOOL_INTENT is a text that asks for a tool."""
+    PATHWAY_RICH_INPUT: _Pathway.ValueType  # 3
+    """PATHWAY_RICH_INPUT is a picture, a voice, a document or a place: what it asks for is inferred."""
+    PATHWAY_STANDBY: _Pathway.ValueType  # 4
+    """PATHWAY_STANDBY is what nobody answers yet, such as a sticker."""
+
+class Pathway(_Pathway, metaclass=_PathwayEnumTypeWrapper):
+    """Pathway is how the message is served that a call answers. It is the caller's word: RiskGate takes it from the agent's
+    edge, records it, and lets policies look at it; it proves nothing about the message.
+    """
+
+PATHWAY_UNSPECIFIED: Pathway.ValueType  # 0
+"""PATHWAY_UNSPECIFIED stands where the caller does not say."""
+PATHWAY_TEXT_FAST_PATH: Pathway.ValueType  # 1
+"""PATHWAY_TEXT_FAST_PATH is a plain text that asks for no tool."""
+PATHWAY_TOOL_INTENT: Pathway.ValueType  # 2
+"""PATHWAY_TOOL_INTENT is a text that asks for a tool."""
+PATHWAY_RICH_INPUT: Pathway.ValueType  # 3
+"""PATHWAY_RICH_INPUT is a picture, a voice, a document or a place: what it asks for is inferred."""
+PATHWAY_STANDBY: Pathway.ValueType  # 4
+"""PATHWAY_STANDBY is what nobody answers yet, such as a sticker."""
+Global___Pathway: _TypeAlias = Pathway  # noqa: Y015
+
 class _ApprovalState:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015

@@ -1,4 +1,4 @@
-"""What budgets count: a row for each call and one for each recipient, under the key of a budget."""
+"""What budgets count: a row for each call and one for each recipient, under the key of a budget; and pathways."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,9 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Creates the counters, empty."""
+    """Creates the counters, empty, and lets a decision keep its pathway, so that Redeem decides with the same one."""
+    pathway = sa.Column("pathway", sa.String(32), nullable=False, server_default="unspecified")
+    op.add_column("decisions", pathway)
     op.create_table(
         "usage_calls",
         sa.Column("tenant", sa.String(128), primary_key=True),
