@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 from collections.abc import Callable
 
 import grpc
@@ -182,3 +183,24 @@ async def test_more_tails_than_a_process_serves_are_refused_and_a_free_place_is_
     await settled(lambda: gate.riskgate.auditing.tails._followers == 1)
     assert await Follower(aldo).open()
     assert not second.call.done()
+
+
+async def test_no_bytes_make_a_tail_fail_in_a_way_a_client_cannot_understand(gate):
+    valid = audit_pb2.TailEntriesRequest(
+        filter=audit_pb2.EntryFilter(kind="decision", run_id="r1"),
+        positions=[audit_pb2.LogPosition(log="riskgate", next_index=0)],
+    ).SerializeToString()
+    chooser, codes = random.Random(7), set()
+    tail = gate.channel.unary_stream("/phylactery.riskgate.v1.AuditService/TailEntries")
+    for _ in range(150):
+        data = bytearray(valid)
+        for _ in range(chooser.randint(0, 3)):
+            data[chooser.randrange(len(data))] = chooser.randrange(256)
+        call = tail(bytes(data), metadata=gate.person("aldo").metadata)
+        try:
+            await asyncio.wait_for(call.read(), 20)
+            codes.add("OK")
+        except grpc.aio.AioRpcError as error:
+            codes.add(error.code().name)
+        call.cancel()
+    assert codes == {"OK", "INVALID_ARGUMENT"}
