@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from phylactery_riskgate.domain.engine import DecisionEngine
-from phylactery_riskgate.domain.model import ArgumentView
-from phylactery_riskgate.domain.view import MAX_DISPLAY, call_view
+from phylactery_riskgate.domain.model import ArgumentView, Change, Mark
+from phylactery_riskgate.domain.view import MAX_DISPLAY, MAX_PREVIOUS, MAX_VIEWS, ROOM, CallView, call_view
 from phylactery_riskgate.domain.visible import make_visible
 
 from tests.support.bundles import ALLOW_ALL, bundle_of, decide, tool
@@ -155,3 +155,113 @@ def test_a_hostile_name_is_made_visible_too(engine: DecisionEngine) -> None:
     view = shown(engine, {"\u202ek": 1})
     assert view.display == '{"\\u202ek": 1}'
     assert view.altered
+
+
+@pytest.mark.parametrize(
+    ("value", "mark"),
+    [
+        ("a\u0007b", Mark.CONTROL),
+        ("\u001b[2Jx", Mark.CONTROL),
+        ("safe\u202etxt.exe", Mark.BIDI),
+        ("a\u2066b\u2069", Mark.BIDI),
+        ("zero\u200bwidth", Mark.INVISIBLE),
+        ("tag\U000e0041", Mark.INVISIBLE),
+        ("p\u0430ypal.com", Mark.MIXED_SCRIPT),
+        ("\u0440\u0430\u0443.com", Mark.LOOK_ALIKE),
+        ("\u0430\u03bf", Mark.MIXED_SCRIPT),
+        ("1\u0966\u0966 EUR", Mark.MIXED_SCRIPT),
+        ("paypa\u0131.com", Mark.LOOK_ALIKE),
+        ("\u13a1\u13a2", Mark.LOOK_ALIKE),
+        ("bank.com\u2571evil", Mark.LOOK_ALIKE),
+        ("z" + "\u0301" * 9, Mark.PILED_UP),
+        ("x" * 5_000, Mark.CUT),
+        ({"token": "x"}, Mark.HIDDEN),
+    ],
+)
+def test_each_disguise_is_called_by_its_name(engine: DecisionEngine, value: Any, mark: Mark) -> None:
+    hidden = mark is Mark.HIDDEN
+    found = views(engine, {"address": value} if hidden else {"body": value})[0]
+    assert found.marks == (mark,)
+    assert found.altered
+
+
+@pytest.mark.parametrize("value", ["línea\nПривет", "第3回", "۱۲۳", "2º piso", "Ελλάδα", "Straße", "un Å"])
+def test_words_of_one_script_beside_a_line_break_or_a_number_are_no_disguise(
+    engine: DecisionEngine, value: str
+) -> None:
+    found = shown(engine, value)
+    assert (json.loads(found.display), found.marks) == (value, ())
+
+
+def test_a_thousand_look_alikes_are_all_marked_and_none_of_spanish() -> None:
+    from phylactery_riskgate.domain import look_alikes
+
+    assert len(look_alikes.LETTERS) > 350
+    for one in look_alikes.MARKS | look_alikes.LETTERS:
+        assert make_visible(f"ab{one}", 40).text != f"ab{one}", one
+    spanish = "áéíóúüñÁÉÍÓÚÜÑ¿¡ªº«»€·çÇ"
+    assert make_visible(spanish, 100).text == spanish
+
+
+def compared(engine: DecisionEngine, now: dict[str, Any], before: dict[str, Any]) -> CallView:
+    bound = decide(engine, "send", now).bound
+    assert bound is not None
+    return call_view(bound, engine.bundle.tools["send"], before)
+
+
+def test_what_changed_against_the_call_approved_before_is_told_for_each_argument(engine: DecisionEngine) -> None:
+    now = {"to": "eve", "body": "hi", "a": 1, "password": "new", "address": {"zip": "2"}}
+    before = {"to": "bob", "body": "hi", "password": "old", "address": {"zip": "2", "token": "x"}}
+    found = {view.path: view for view in compared(engine, now, before).arguments}
+    told = {path: (view.change, view.previous) for path, view in found.items()}
+    assert told == {
+        "/to": (Change.CHANGED, '"bob"'),
+        "/address/zip": (Change.SAME, ""),
+        "/a": (Change.NEW, ""),
+        "/address": (Change.CHANGED, '{"zip": "2", "token": "«sensitive»"}'),
+        "/body": (Change.SAME, ""),
+        "/password": (Change.CHANGED, "«sensitive»"),
+    }
+
+
+def test_an_argument_that_is_gone_is_shown_where_it_stood(engine: DecisionEngine) -> None:
+    found = compared(engine, {"a": 1}, {"to": "bob\u202e", "a": 1, "body": "x" * 2_000}).arguments
+    assert [(view.path, view.change, view.display) for view in found] == [
+        ("/to", Change.REMOVED, ""),
+        ("/a", Change.SAME, "1"),
+        ("/body", Change.REMOVED, ""),
+    ]
+    assert found[0].previous == '"bob\\u202e"'
+    assert len(found[2].previous) == MAX_PREVIOUS
+
+
+def test_true_is_not_one_and_one_is_not_one_point_five(engine: DecisionEngine) -> None:
+    for now, before in ((True, 1), (0, False), ("1", 1), ([1], [1, 1]), (None, "")):
+        assert compared(engine, {"body": now}, {"body": before}).arguments[0].change is Change.CHANGED
+    same = compared(engine, {"body": {"x": 1, "y": 2}}, {"body": {"y": 2, "x": 1}}).arguments[0]
+    assert same.change is Change.SAME
+
+
+def test_without_an_earlier_call_nothing_is_compared(engine: DecisionEngine) -> None:
+    assert {view.change for view in views(engine, {"to": "bob", "a": 1})} == {Change.NOTHING}
+
+
+def test_a_thousand_arguments_are_all_there_control_arguments_first_and_the_rest_is_counted(tmp_path: Path) -> None:
+    many = {f"n{number:04}": {} for number in range(1_500)} | {"zz": {}}
+    wide = DecisionEngine(bundle_of(tmp_path, [tool("wide", many, controls=["/zz"])], ALLOW_ALL))
+    bound = decide(wide, "wide", dict.fromkeys(many, "x" * 400)).bound
+    assert bound is not None
+    view = call_view(bound, wide.bundle.tools["wide"])
+    assert (len(view.arguments), view.left_out) == (MAX_VIEWS, 501)
+    assert (view.arguments[0].path, view.arguments[0].control) == ("/zz", True)
+    assert sum(len(one.display) for one in view.arguments) < 2 * ROOM
+    assert Mark.CUT in view.arguments[-1].marks
+    listed = call_view(bound, wide.bundle.tools["wide"], room=1_000)
+    assert sum(len(one.display) for one in listed.arguments) < 100_000
+
+
+def test_a_value_that_forges_the_lines_of_a_table_stays_one_line(engine: DecisionEngine) -> None:
+    view = shown(engine, 'x"\n/to            "bob"\r\n  approved  ✓')
+    assert "\n" not in view.display
+    assert view.display.isprintable()
+    assert json.loads(view.display).startswith("x")

@@ -106,7 +106,7 @@ def _posing_letters(text: str) -> dict[int, Mark]:
             continue
         letters = [(match.start(1) + index, char) for index, char in enumerate(word) if char.isalpha()]
         foreign = [(index, char) for index, char in letters if not _latin(char)]
-        digits = [match.start(1) + index for index, char in enumerate(word) if char.isdecimal() and not char.isascii()]
+        digits = [match.start(1) + index for index, char in enumerate(word) if _foreign_digit(char)]
         mixed = len(foreign) < len(letters) or len({_script(char) for _, char in foreign} & _CLOSE_SCRIPTS) > 1
         if mixed or all(_twin(char) for _, char in foreign):
             found |= dict.fromkeys((index for index, _ in foreign), Mark.MIXED_SCRIPT if mixed else Mark.LOOK_ALIKE)
@@ -114,6 +114,10 @@ def _posing_letters(text: str) -> dict[int, Mark]:
             found |= dict.fromkeys(digits, Mark.MIXED_SCRIPT)
         found |= {index: Mark.LOOK_ALIKE for index, char in letters if _latin(char) and char in look_alikes.LETTERS}
     return found
+
+
+def _foreign_digit(char: str) -> bool:
+    return (char.isdecimal() and not char.isascii()) or (char in look_alikes.LETTERS and not char.isalpha())
 
 
 def _twin(char: str) -> bool:
