@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 export UV_SYSTEM_CERTS ?= true
 
 .DEFAULT_GOAL := help
-.PHONY: help install run demo test check format protos bench compose-secrets constraints clean
+.PHONY: help install run demo test check format protos bench riskgate-secrets compose-secrets constraints clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -52,6 +52,9 @@ protos: $(STAMP) ## generate protos/gen from the contracts
 
 bench: $(STAMP) ## measure: make bench SUITE=name prints one JSON object a line
 	@$(BIN)/python -m benchmarks $(SUITE)
+
+riskgate-secrets: $(STAMP) ## make the tokens deploy/riskgate/docker-compose.yml needs, once, in deploy/riskgate/secrets
+	@deploy/riskgate/make-secrets $(BIN)/riskgate deploy/riskgate/secrets
 
 compose-secrets: $(STAMP) ## make the tokens docker-compose.yml needs, once, in deploy/secrets
 	@deploy/make-secrets $(BIN)/phylactery deploy/secrets

@@ -10,7 +10,7 @@ import grpc
 import pytest
 from phylactery.agent.v1 import chat_pb2, chat_pb2_grpc, event_pb2
 from phylactery.memory.v1 import output_pb2, output_pb2_grpc
-from phylactery.riskgate.v1 import riskgate_pb2, riskgate_pb2_grpc, types_pb2
+from phylactery.riskgate.v1 import access_pb2, riskgate_pb2, riskgate_pb2_grpc, types_pb2
 from phylactery_chassis.healthcheck import serving
 
 from tests.support.installing import ROOT, Alone, build_wheels, files_in, install, ours_needed
@@ -123,6 +123,29 @@ def test_riskgate_alone_serves_and_knows_nothing_of_langgraph(alone: Callable[[s
     export = riskgate.elsewhere / "audit.jsonl"
     riskgate.run("riskgate", "audit", "export", "--data-dir", riskgate.elsewhere / "riskgate-data", "--out", export)
     assert "complete and unaltered" in riskgate.run("riskgate", "audit", "verify", export)
+
+
+def test_riskgate_alone_serves_another_bundle_and_makes_keys_and_tokens(alone: Callable[[str], Alone]):
+    riskgate = alone("phylactery-riskgate")
+    bundle = ROOT / "examples" / "authzen" / "bundle"
+    assert "9 of 9 cases passed" in riskgate.run("riskgate", "policy", "test", bundle)
+    tokens = riskgate.elsewhere / "tokens.yaml"
+    add = ("tokens", "add", "--subject", "pep", "--tenant", "local", "--role", "delegate", "--file", tokens)
+    token = riskgate.run("riskgate", *add).strip()
+    assert token.startswith("phy_")
+    kid = json.loads(riskgate.run("riskgate", "keys", "create", "--data-dir", riskgate.elsewhere / "k", "--json"))
+    assert kid["changed"]
+    asked = access_pb2.EvaluateAccessRequest(
+        subject=access_pb2.AccessSubject(type="user", id="anybody"),
+        action=access_pb2.AccessAction(name="can_read_todos"),
+        resource=access_pb2.AccessResource(type="todo", id="one"),
+    )
+    with (
+        riskgate.serving("riskgate", BUNDLE=bundle, IDENTITY_MODE="tokens", TOKENS_FILE=tokens) as target,
+        grpc.insecure_channel(target) as channel,
+    ):
+        stub = riskgate_pb2_grpc.RiskGateServiceStub(channel)
+        assert stub.EvaluateAccess(asked, metadata=(("authorization", f"Bearer {token}"),), timeout=30).decision
 
 
 def test_riskgates_own_bundle_passes_its_own_cases_where_it_is_installed(alone: Callable[[str], Alone]):

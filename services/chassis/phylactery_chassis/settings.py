@@ -30,6 +30,9 @@ class ServiceSettings(BaseSettings):
     )
     data_dir: Path = Field(Path(".phylactery"), description="folder for database, keys and spans")
     database_url: str = Field("", description="SQLAlchemy URL; empty is SQLite in data_dir")
+    database_password_file: Path | None = Field(
+        None, description="file with the password of database_url, which then stands in no variable"
+    )
     identity_mode: Literal["none", "tokens"] = Field("none", description="who may call: loopback only, or tokens")
     tokens_file: Path | None = Field(None, description="YAML file of hashed tokens, for identity_mode tokens")
     allow_plaintext: bool = Field(
@@ -87,8 +90,17 @@ class ServiceSettings(BaseSettings):
 
     @property
     def url(self) -> str:
-        """Answers the database URL."""
-        return self.database_url or f"sqlite:///{self.data_dir.resolve() / (self.service + '.db')}"
+        """Answers the database URL, with the password of its file. Raises StartError where that cannot be read."""
+        if not self.database_url:
+            return f"sqlite:///{self.data_dir.resolve() / (self.service + '.db')}"
+        if self.database_password_file is None:
+            return self.database_url
+        variable = f"{self.model_config.get('env_prefix', '')}DATABASE_PASSWORD_FILE"
+        try:
+            password = read_secret(self.database_password_file, variable)
+        except ValueError as error:
+            raise StartError(str(error)) from None
+        return sa.make_url(self.database_url).set(password=password).render_as_string(hide_password=False)
 
     def prepare(self) -> None:
         """Creates the data folder, readable by its owner alone. Raises StartError when it cannot be written."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from phylactery_riskgate.cli import approvals, audit, keys, policy
+from phylactery_riskgate.cli import approvals, audit, keys, policy, tokens
 from phylactery_riskgate.cli.inspect import inspect
 from phylactery_riskgate.cli.serve import migrate, serve
 
@@ -17,6 +17,7 @@ app.command()(inspect)
 app.add_typer(approvals.app, name="approvals")
 app.add_typer(audit.app, name="audit")
 app.add_typer(keys.app, name="keys")
+app.add_typer(tokens.app, name="tokens")
 app.add_typer(policy.app, name="policy")
 
 
