@@ -47,6 +47,7 @@ NAMES = {
     "name",
     "id",
     "hash",
+    "decision_id",
     "kind",
     "subject",
 }
