@@ -17,7 +17,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from phylactery.agent.v1 import chat_pb2, run_pb2
 from phylactery.memory.v1 import memory_pb2, output_pb2, user_memory_pb2
-from phylactery.riskgate.v1 import access_pb2, approval_pb2, audit_pb2, inspection_pb2, key_pb2, policy_pb2, riskgate_pb2, types_pb2
+from phylactery.riskgate.v1 import (
+    access_pb2,
+    approval_pb2,
+    audit_pb2,
+    explain_pb2,
+    inspection_pb2,
+    key_pb2,
+    policy_pb2,
+    riskgate_pb2,
+    types_pb2,
+)
 
 from tests.support.agent_system import Person, System, approval_of, open_system
 from tests.support.rpcs import MARK, Answer, Rpc, call, call_all, every_rpc, spoilt, truncated
@@ -63,13 +73,13 @@ def valid_requests() -> dict[str, list[Message]]:
     spec = output_pb2.OutputSpec(thread_id="t1", run_id="r1", tool_call_id="c1", tool_name="echo")
     said = {"request_id": "request-1", "thread_id": "t1", "text": "hola", "language": "es"}
     asked = {"thread_id": "t1", "run_id": "r1"}
-    files = [policy_pb2.BundleFile(name="riskgate.yaml", content=b"revision: 2")]
     inspected = inspection_pb2.InspectOptions(
         kinds=[inspection_pb2.FINDING_KIND_ES_DNI],
         min_confidence=inspection_pb2.FINDING_CONFIDENCE_LOW,
         want_redacted=True,
     )
     said_of_it = by_struct.arguments_struct
+    files = [policy_pb2.BundleFile(name="riskgate.yaml", content=b"revision: 2")]
     wanted = audit_pb2.EntryFilter(
         log="riskgate", kind="decision", subject="ana", tool="echo", decision=types_pb2.DECISION_ALLOW, **asked
     )
@@ -133,6 +143,11 @@ def valid_requests() -> dict[str, list[Message]]:
         "RiskGateService/Evaluate": [
             riskgate_pb2.EvaluateRequest(call=call_, plan_step="s1", approval_id="ap_none", **asked)
         ],
+        "RiskGateService/Explain": [
+            explain_pb2.ExplainRequest(
+                call=call_, thread_id="t1", plan_step="s1", approved=["self"], subject="somebody-else"
+            )
+        ],
         "RiskGateService/Redeem": [
             riskgate_pb2.RedeemRequest(permit="a.b.c", call=by_struct, execution_id="execution-1", **asked)
         ],
@@ -161,6 +176,12 @@ def valid_requests() -> dict[str, list[Message]]:
                 state=types_pb2.APPROVAL_STATE_PENDING, thread_id="t1", approval_id="ap_none", snapshot=True
             )
         ],
+        "PolicyService/GetBundle": [policy_pb2.GetBundleRequest(with_files=True, hash=HASH)],
+        "PolicyService/ValidateBundle": [policy_pb2.ValidateBundleRequest(files=files)],
+        "PolicyService/ActivateBundle": [policy_pb2.ActivateBundleRequest(files=files, shadow=True)],
+        "PolicyService/ReplayBundle": [
+            policy_pb2.ReplayBundleRequest(files=files, since_time=told.create_time, limit=5)
+        ],
         "RiskGateService/EvaluateAccess": [
             access_pb2.EvaluateAccessRequest(
                 subject=access_pb2.AccessSubject(type="user", id="ana", properties=said_of_it),
@@ -173,12 +194,6 @@ def valid_requests() -> dict[str, list[Message]]:
         ],
         "InspectionService/Inspect": [inspection_pb2.InspectRequest(text="hola 12345678Z", options=inspected)],
         "InspectionService/InspectBatch": [inspection_pb2.InspectBatchRequest(texts=["hola", "x"], options=inspected)],
-        "PolicyService/GetBundle": [policy_pb2.GetBundleRequest(with_files=True, hash=HASH)],
-        "PolicyService/ValidateBundle": [policy_pb2.ValidateBundleRequest(files=files)],
-        "PolicyService/ActivateBundle": [policy_pb2.ActivateBundleRequest(files=files, shadow=True)],
-        "PolicyService/ReplayBundle": [
-            policy_pb2.ReplayBundleRequest(files=files, since_time=told.create_time, limit=5)
-        ],
         "KeyService/ListKeys": [key_pb2.ListKeysRequest(etag="none")],
         "AuditService/ListLogs": [audit_pb2.ListLogsRequest()],
         "AuditService/ListEntries": [
@@ -191,9 +206,7 @@ def valid_requests() -> dict[str, list[Message]]:
             )
         ],
         "AuditService/GetCheckpoint": [audit_pb2.GetCheckpointRequest(log="riskgate", size=1)],
-        "AuditService/GetInclusionProof": [
-            audit_pb2.GetInclusionProofRequest(log="riskgate", index=1, tree_size=2)
-        ],
+        "AuditService/GetInclusionProof": [audit_pb2.GetInclusionProofRequest(log="riskgate", index=1, tree_size=2)],
         "AuditService/GetConsistencyProof": [
             audit_pb2.GetConsistencyProofRequest(log="riskgate", first_size=1, second_size=2)
         ],

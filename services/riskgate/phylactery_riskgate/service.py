@@ -13,6 +13,7 @@ from phylactery_riskgate.auditing import Auditing
 from phylactery_riskgate.batch import Batches
 from phylactery_riskgate.core import ApprovalSeen, Core
 from phylactery_riskgate.evaluation import Evaluated, Evaluation
+from phylactery_riskgate.explaining import Explaining
 from phylactery_riskgate.inspecting import Inspecting
 from phylactery_riskgate.live import LiveBundle
 from phylactery_riskgate.live_keys import LiveKeys
@@ -62,6 +63,7 @@ class RiskGate:
         self.auditing = Auditing(self._core)
         self.policies = Policies(self._core, settings)
         self.replays = Replays(self._core)
+        self.explaining = Explaining(self._core)
         self.inspecting = Inspecting()
 
     async def open(self) -> None:

@@ -110,8 +110,8 @@ class EntitiesFile(_Strict):
 class Bundle:
     """A loaded, checked bundle.
 
-    ``hash`` is over every file but the signature, ``classes`` is ascending, ``levels`` begins with the lowest, ``users``
-    is keyed by tenant and id. ``case_tools`` are tools only the cases in tests/ know.
+    ``hash`` is over every file but its signature; ``classes`` ascend, ``levels`` begin with the lowest, ``users`` are
+    keyed by tenant and id. ``case_tools`` are tools only the cases in tests/ know.
     """
 
     revision: int

@@ -37,7 +37,7 @@ _GUARD_LIMITS = {"TOO_DEEP": MAX_DEPTH, "TOO_LARGE": MAX_BYTES}
 
 
 @dataclass(frozen=True, slots=True)
-class _Prepared:
+class Prepared:
     """Everything about one tool that is worked out once."""
 
     tool: CatalogTool
@@ -48,7 +48,7 @@ class _Prepared:
 
 
 @dataclass(frozen=True, slots=True)
-class _Ruling:
+class Ruling:
     """What the policies said about a bound call."""
 
     decision: Decision
@@ -131,7 +131,7 @@ class DecisionEngine:
 
     def _rule(  # noqa: PLR0917 - both callers hand on all they have
         self,
-        prepared: _Prepared,
+        prepared: Prepared,
         bound: BoundCall,
         raw_hash: str,
         subject: Subject,
@@ -150,13 +150,13 @@ class DecisionEngine:
                 question = Question(prepared.schema, subject, prepared.tool.name)
                 ruling = self._ask(prepared, question, context, satisfied)
         except NotCountableError as error:
-            ruling = _Ruling(Decision.BLOCKED, (reason(error.code, path=error.path, limit=MAX_RECIPIENTS),))
+            ruling = Ruling(Decision.BLOCKED, (reason(error.code, path=error.path, limit=MAX_RECIPIENTS),))
         except NotRepresentableError as error:
             path = make_visible(pointer(error.place[1:]), MAX_POINTER).text
-            ruling = _Ruling(Decision.BLOCKED, (reason("VALUE_NOT_REPRESENTABLE", path=path),))
+            ruling = Ruling(Decision.BLOCKED, (reason("VALUE_NOT_REPRESENTABLE", path=path),))
         except ValueError:
             # Cedar refused the entities or the request; what it refused is not for the caller to read.
-            ruling = _Ruling(Decision.BLOCKED, (reason("POLICY_ERROR"),))
+            ruling = Ruling(Decision.BLOCKED, (reason("POLICY_ERROR"),))
         return Verdict(
             decision=ruling.decision,
             reasons=ruling.reasons[:MAX_REASONS],
@@ -172,7 +172,7 @@ class DecisionEngine:
             exceeded=tuple(usage.exceeded),
         )
 
-    def _ask(self, prepared: _Prepared, question: Question, context: Json, satisfied: tuple[str, ...]) -> _Ruling:
+    def _ask(self, prepared: Prepared, question: Question, context: Json, satisfied: tuple[str, ...]) -> Ruling:
         """Asks with what is really approved, then with each class above it that the policies name, ascending.
 
         Without an approval the first question is left out where no permit could answer it with Allow.
@@ -187,7 +187,7 @@ class DecisionEngine:
         for approval_class, classes in asked:
             answer = self._ask_once(prepared, question, context, classes)
             if not answer.clean:
-                return _Ruling(Decision.BLOCKED, (reason("POLICY_ERROR"),))
+                return Ruling(Decision.BLOCKED, (reason("POLICY_ERROR"),))
             if answer.allowed and approval_class:
                 return _approvable(policies, answer, approval_class)
             if answer.allowed:
@@ -198,7 +198,7 @@ class DecisionEngine:
             forbids = answer.policy_ids
         return _forbidden(policies, forbids)
 
-    def _ask_once(self, prepared: _Prepared, question: Question, context: Json, satisfied: tuple[str, ...]) -> Answer:
+    def _ask_once(self, prepared: Prepared, question: Question, context: Json, satisfied: tuple[str, ...]) -> Answer:
         if prepared.context.asks_approved:
             context = {**context, APPROVED: approved_value(satisfied)}
         return question.ask(prepared.policies.handle, context)
@@ -225,7 +225,7 @@ class DecisionEngine:
             pathway=site.pathway,
         )
 
-    def _blocked(self, prepared: _Prepared | None, raw_hash: str, reasons: tuple[Reason, ...]) -> Verdict:
+    def _blocked(self, prepared: Prepared | None, raw_hash: str, reasons: tuple[Reason, ...]) -> Verdict:
         return Verdict(
             decision=Decision.BLOCKED,
             reasons=reasons[:MAX_REASONS],
@@ -263,16 +263,16 @@ def _differences(engine: DecisionEngine, case: BundleCase) -> tuple[str, ...]:
     return compare(case.expect, actual)
 
 
-def _over_budget(usage: Usage) -> _Ruling | None:
+def _over_budget(usage: Usage) -> Ruling | None:
     reasons = tuple(budget_reason(name, limit) for name, limit in usage.exceeded.items())
-    return _Ruling(Decision.BLOCKED, reasons) if reasons else None
+    return Ruling(Decision.BLOCKED, reasons) if reasons else None
 
 
-def _prepare(bundle: Bundle, tool: CatalogTool) -> _Prepared:
+def _prepare(bundle: Bundle, tool: CatalogTool) -> Prepared:
     groups = action_groups(tool)
     policies = slice_for(bundle.policies, tool.name, groups)
     schema = build_entity_schema(tool.name, sorted(groups), bundle.levels)
-    return _Prepared(tool, Binder(tool), policies, ContextBuilder(tool, policies.mentions), schema)
+    return Prepared(tool, Binder(tool), policies, ContextBuilder(tool, policies.mentions), schema)
 
 
 def _subject_facts(subject: Subject, satisfied: tuple[str, ...]) -> Json:
@@ -287,23 +287,23 @@ def _subject_facts(subject: Subject, satisfied: tuple[str, ...]) -> Json:
     }
 
 
-def _allowed(policies: PolicySlice, answer: Answer) -> _Ruling:
+def _allowed(policies: PolicySlice, answer: Answer) -> Ruling:
     reasons = tuple(_explain("POLICY_PERMIT", policies, one) for one in answer.policy_ids)
-    return _Ruling(Decision.ALLOW, reasons, answer.policy_ids)
+    return Ruling(Decision.ALLOW, reasons, answer.policy_ids)
 
 
-def _approvable(policies: PolicySlice, answer: Answer, approval_class: str) -> _Ruling:
+def _approvable(policies: PolicySlice, answer: Answer, approval_class: str) -> Ruling:
     reasons = tuple(
         _explain("APPROVAL_REQUIRED", policies, one, approval_class=approval_class) for one in answer.policy_ids
     )
-    return _Ruling(Decision.AUTH_REQUIRED, reasons, answer.policy_ids, approval_class)
+    return Ruling(Decision.AUTH_REQUIRED, reasons, answer.policy_ids, approval_class)
 
 
-def _forbidden(policies: PolicySlice, policy_ids: tuple[str, ...]) -> _Ruling:
+def _forbidden(policies: PolicySlice, policy_ids: tuple[str, ...]) -> Ruling:
     if not policy_ids:
-        return _Ruling(Decision.BLOCKED, (reason("POLICY_NO_PERMIT"),))
+        return Ruling(Decision.BLOCKED, (reason("POLICY_NO_PERMIT"),))
     reasons = tuple(_explain("POLICY_FORBID", policies, one) for one in policy_ids)
-    return _Ruling(Decision.BLOCKED, reasons, policy_ids)
+    return Ruling(Decision.BLOCKED, reasons, policy_ids)
 
 
 def _explain(code: str, policies: PolicySlice, policy_id: str, **values: object) -> Reason:

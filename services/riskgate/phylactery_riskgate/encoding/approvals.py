@@ -36,7 +36,7 @@ def approval(seen: ApprovalSeen) -> types_pb2.Approval:
         tool=record.tool,
         risk=risk(record.risk),
         args_hash=record.args_hash,
-        arguments=[_argument(view) for view in seen.view.arguments],
+        arguments=[argument(view) for view in seen.view.arguments],
         thread_id=record.thread_id,
         run_id=record.run_id,
         tool_call_id=record.tool_call_id,
@@ -72,7 +72,8 @@ def watched(change: Watched) -> approval_pb2.WatchApprovalsResponse:
     )
 
 
-def _argument(view: ArgumentView) -> types_pb2.ArgumentView:
+def argument(view: ArgumentView) -> types_pb2.ArgumentView:
+    """Encodes one argument as it is shown."""
     return types_pb2.ArgumentView(
         path=view.path,
         display=view.display,

@@ -14,7 +14,7 @@ MAX_BATCH = 100
 MAX_SIZE = 2**53 - 1
 """The largest whole number that RFC 8785 writes exactly."""
 
-_Line = Annotated[str, StringConstraints(max_length=128, pattern=r"^[^\x00-\x1f\x7f]*$")]
+Line = Annotated[str, StringConstraints(max_length=128, pattern=r"^[^\x00-\x1f\x7f]*$")]
 _Token = Annotated[str, StringConstraints(min_length=1, max_length=MAX_TOKEN_CHARACTERS, pattern=r"^[\x21-\x7e]+$")]
 _ErrorCode = Annotated[str, StringConstraints(pattern=r"^[A-Z0-9_]{0,64}$")]
 
@@ -36,7 +36,7 @@ class EvaluateInput(EdgeModel):
     call: CallInput
     thread_id: Identifier
     run_id: Identifier
-    plan_step: _Line = ""
+    plan_step: Line = ""
     approval_id: OptionalIdentifier = ""
     pathway: Pathway = "unspecified"
     min_bundle_revision: int = Field(0, ge=0)

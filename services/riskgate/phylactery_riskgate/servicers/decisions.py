@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from grpc import aio
-from phylactery.riskgate.v1 import access_pb2, riskgate_pb2, riskgate_pb2_grpc
+from phylactery.riskgate.v1 import access_pb2, explain_pb2, riskgate_pb2, riskgate_pb2_grpc
 from phylactery_chassis.edge import parse
 from phylactery_chassis.errors import DomainError
 from phylactery_chassis.identity import current_principal
 
 from phylactery_riskgate.encoding import access
 from phylactery_riskgate.encoding import decisions as encoding
+from phylactery_riskgate.encoding import explain as explain_encoding
 from phylactery_riskgate.encoding.types import call_fields, pathway_field
 from phylactery_riskgate.requests.access import read_access
 from phylactery_riskgate.requests.decisions import BatchInput, EvaluateInput, OutcomeInput, RedeemInput
+from phylactery_riskgate.requests.explain import ExplainInput
 from phylactery_riskgate.service import RiskGate
 
 Context = aio.ServicerContext[Any, Any]
@@ -38,6 +40,11 @@ class RiskGateServicer(riskgate_pb2_grpc.RiskGateServiceServicer):
         questions = [_asked_or_error(one) for one in request.requests]
         answers = await self._riskgate.batches.evaluate(current_principal(), questions)
         return riskgate_pb2.EvaluateBatchResponse(results=[encoding.result(one) for one in answers])
+
+    async def Explain(self, request: explain_pb2.ExplainRequest, _context: Context) -> explain_pb2.ExplainResponse:
+        """Tells why a call is decided as it is."""
+        asked = parse(ExplainInput, explain_encoding.explain_fields(request))
+        return explain_encoding.explained(await self._riskgate.explaining.explain(current_principal(), asked))
 
     async def Redeem(self, request: riskgate_pb2.RedeemRequest, _context: Context) -> riskgate_pb2.RedeemResponse:
         """Consumes a permit for one execution and answers its receipt."""

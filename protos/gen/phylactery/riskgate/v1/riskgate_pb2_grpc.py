@@ -4,6 +4,7 @@ import grpc
 import warnings
 
 from phylactery.riskgate.v1 import access_pb2 as phylactery_dot_riskgate_dot_v1_dot_access__pb2
+from phylactery.riskgate.v1 import explain_pb2 as phylactery_dot_riskgate_dot_v1_dot_explain__pb2
 from phylactery.riskgate.v1 import riskgate_pb2 as phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
@@ -46,6 +47,11 @@ class RiskGateServiceStub:
                 request_serializer=phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.EvaluateBatchRequest.SerializeToString,
                 response_deserializer=phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.EvaluateBatchResponse.FromString,
                 _registered_method=True)
+        self.Explain = channel.unary_unary(
+                '/phylactery.riskgate.v1.RiskGateService/Explain',
+                request_serializer=phylactery_dot_riskgate_dot_v1_dot_explain__pb2.ExplainRequest.SerializeToString,
+                response_deserializer=phylactery_dot_riskgate_dot_v1_dot_explain__pb2.ExplainResponse.FromString,
+                _registered_method=True)
         self.Redeem = channel.unary_unary(
                 '/phylactery.riskgate.v1.RiskGateService/Redeem',
                 request_serializer=phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.RedeemRequest.SerializeToString,
@@ -81,6 +87,15 @@ class RiskGateServiceServicer:
         """EvaluateBatch decides about up to 100 calls at once and answers one result for each, in order: what Evaluate would
         have answered, or the error it would have failed with, so that one bad request does not fail the others. Every
         record is in the audit log before any result is answered.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Explain(self, request, context):
+        """Explain tells why a call is decided as it is, imagined or recorded: the bound arguments, the facts with their
+        sources, and every question put to the policies, with and without approval. It decides nothing and records nothing.
+        A caller asks about their own calls; auditor and policy_admin about everybody's of their tenant.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -125,6 +140,11 @@ def add_RiskGateServiceServicer_to_server(servicer, server):
                     servicer.EvaluateBatch,
                     request_deserializer=phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.EvaluateBatchRequest.FromString,
                     response_serializer=phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.EvaluateBatchResponse.SerializeToString,
+            ),
+            'Explain': grpc.unary_unary_rpc_method_handler(
+                    servicer.Explain,
+                    request_deserializer=phylactery_dot_riskgate_dot_v1_dot_explain__pb2.ExplainRequest.FromString,
+                    response_serializer=phylactery_dot_riskgate_dot_v1_dot_explain__pb2.ExplainResponse.SerializeToString,
             ),
             'Redeem': grpc.unary_unary_rpc_method_handler(
                     servicer.Redeem,
@@ -197,6 +217,33 @@ class RiskGateService:
             '/phylactery.riskgate.v1.RiskGateService/EvaluateBatch',
             phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.EvaluateBatchRequest.SerializeToString,
             phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.EvaluateBatchResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Explain(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/phylactery.riskgate.v1.RiskGateService/Explain',
+            phylactery_dot_riskgate_dot_v1_dot_explain__pb2.ExplainRequest.SerializeToString,
+            phylactery_dot_riskgate_dot_v1_dot_explain__pb2.ExplainResponse.FromString,
             options,
             channel_credentials,
             insecure,

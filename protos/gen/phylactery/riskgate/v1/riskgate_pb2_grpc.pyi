@@ -6,6 +6,7 @@ RiskGate decides about tool calls, and turns a decision into at most one effect.
 from collections import abc as _abc
 from grpc import aio as _aio
 from phylactery.riskgate.v1 import access_pb2 as _access_pb2
+from phylactery.riskgate.v1 import explain_pb2 as _explain_pb2
 from phylactery.riskgate.v1 import riskgate_pb2 as _riskgate_pb2
 import abc as _abc_1
 import grpc as _grpc
@@ -45,6 +46,11 @@ class RiskGateServiceStub:
     have answered, or the error it would have failed with, so that one bad request does not fail the others. Every
     record is in the audit log before any result is answered.
     """
+    Explain: _grpc.UnaryUnaryMultiCallable[_explain_pb2.ExplainRequest, _explain_pb2.ExplainResponse]
+    """Explain tells why a call is decided as it is, imagined or recorded: the bound arguments, the facts with their
+    sources, and every question put to the policies, with and without approval. It decides nothing and records nothing.
+    A caller asks about their own calls; auditor and policy_admin about everybody's of their tenant.
+    """
     Redeem: _grpc.UnaryUnaryMultiCallable[_riskgate_pb2.RedeemRequest, _riskgate_pb2.RedeemResponse]
     """Redeem consumes a permit for one execution and answers the signed receipt an executor obeys. Everything is checked
     again: signature, time, tenant, user, thread, run, the call's hash, the current policy. The same execution_id gets
@@ -76,6 +82,11 @@ class RiskGateServiceAsyncStub(RiskGateServiceStub):
     """EvaluateBatch decides about up to 100 calls at once and answers one result for each, in order: what Evaluate would
     have answered, or the error it would have failed with, so that one bad request does not fail the others. Every
     record is in the audit log before any result is answered.
+    """
+    Explain: _aio.UnaryUnaryMultiCallable[_explain_pb2.ExplainRequest, _explain_pb2.ExplainResponse]  # type: ignore[assignment]
+    """Explain tells why a call is decided as it is, imagined or recorded: the bound arguments, the facts with their
+    sources, and every question put to the policies, with and without approval. It decides nothing and records nothing.
+    A caller asks about their own calls; auditor and policy_admin about everybody's of their tenant.
     """
     Redeem: _aio.UnaryUnaryMultiCallable[_riskgate_pb2.RedeemRequest, _riskgate_pb2.RedeemResponse]  # type: ignore[assignment]
     """Redeem consumes a permit for one execution and answers the signed receipt an executor obeys. Everything is checked
@@ -117,6 +128,17 @@ class RiskGateServiceServicer(metaclass=_abc_1.ABCMeta):
         """EvaluateBatch decides about up to 100 calls at once and answers one result for each, in order: what Evaluate would
         have answered, or the error it would have failed with, so that one bad request does not fail the others. Every
         record is in the audit log before any result is answered.
+        """
+
+    @_abc_1.abstractmethod
+    def Explain(
+        self,
+        request: _explain_pb2.ExplainRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_explain_pb2.ExplainResponse, _abc.Awaitable[_explain_pb2.ExplainResponse]]:
+        """Explain tells why a call is decided as it is, imagined or recorded: the bound arguments, the facts with their
+        sources, and every question put to the policies, with and without approval. It decides nothing and records nothing.
+        A caller asks about their own calls; auditor and policy_admin about everybody's of their tenant.
         """
 
     @_abc_1.abstractmethod
