@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 
 from grpc import aio
@@ -39,10 +40,10 @@ class _Words:
     def __init__(self) -> None:
         self._dice = random.Random(7)
         self._words = ["".join(self._dice.choices(_ALPHABET, k=self._dice.randint(3, 9))) for _ in range(_VOCABULARY)]
-        self._weights = [1 / (place + 10) for place in range(_VOCABULARY)]
+        self._weights = list(accumulate(1 / (place + 10) for place in range(_VOCABULARY)))
 
     def text(self, least: int, most: int) -> str:
-        return " ".join(self._dice.choices(self._words, self._weights, k=self._dice.randint(least, most)))
+        return " ".join(self._dice.choices(self._words, cum_weights=self._weights, k=self._dice.randint(least, most)))
 
 
 def _memory(words: _Words, number: int) -> Memory:
