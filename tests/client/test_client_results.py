@@ -35,6 +35,8 @@ MESSAGES = {
     results.BoundCall: types_pb2.BoundCall,
     results.ArgumentView: types_pb2.ArgumentView,
     results.Approval: types_pb2.Approval,
+    results.ApprovalChange: approval_pb2.WatchApprovalsResponse,
+    results.PolicyTitle: types_pb2.PolicyTitle,
     results.ApprovalPage: approval_pb2.ListApprovalsResponse,
     results.Evaluation: riskgate_pb2.EvaluateResponse,
     results.Redemption: riskgate_pb2.RedeemResponse,
@@ -154,6 +156,7 @@ async def test_what_is_asked_of_riskgate_arrives_as_given(wire, connect):
     await client.list_approvals(state="PENDING", thread_id="t1", page_size=5, page_token="tok")
     await client.approve("ap_1", args_hash="h", code="123", thread_id="t1")
     await client.reject("ap_1", reason="no", thread_id="t1")
+    await client.cancel("ap_1", reason="no", thread_id="t1")
     assert index == 41
     assert [received.request for received in wire.calls] == [
         riskgate_pb2.EvaluateRequest(call=sent, **at, plan_step="s1", approval_id="ap_1"),
@@ -170,7 +173,32 @@ async def test_what_is_asked_of_riskgate_arrives_as_given(wire, connect):
         ),
         approval_pb2.ApproveRequest(approval_id="ap_1", args_hash="h", code="123", thread_id="t1"),
         approval_pb2.RejectRequest(approval_id="ap_1", reason="no", thread_id="t1"),
+        approval_pb2.CancelRequest(approval_id="ap_1", reason="no", thread_id="t1"),
     ]
+
+
+async def test_changes_of_approvals_come_as_they_happen_without_a_deadline_and_hang_up_when_left(wire, connect):
+    client = connect(RiskGateClient)
+    never = asyncio.Event()
+    first = approval_pb2.WatchApprovalsResponse(
+        approval=types_pb2.Approval(id="ap_1", state=types_pb2.APPROVAL_STATE_APPROVED), resume_token="tok"
+    )
+
+    async def later():
+        await never.wait()
+
+    wire.answer("WatchApprovals", [approval_pb2.WatchApprovalsResponse(snapshot_end=True), first, later])
+    changes = client.watch_approvals(state="APPROVED", thread_id="t1", approval_id="ap_1", resume_token="t0")
+    end, change = await anext(changes), await anext(changes)
+    await changes.aclose()
+    await asyncio.wait_for(wire.cancelled.wait(), 5)
+    assert (end.snapshot_end, end.approval) == (True, None)
+    assert (change.approval.id, change.approval.state, change.resume_token) == ("ap_1", "APPROVED", "tok")
+    (received,) = wire.calls
+    assert received.seconds is None
+    assert received.request == approval_pb2.WatchApprovalsRequest(
+        state=types_pb2.APPROVAL_STATE_APPROVED, thread_id="t1", approval_id="ap_1", resume_token="t0"
+    )
 
 
 def test_arguments_json_has_no_word_for_are_refused_before_they_are_sent():

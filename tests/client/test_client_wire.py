@@ -46,6 +46,7 @@ EVERY_CALL = {
     "ListApprovals": (RiskGateClient, lambda c, **o: c.list_approvals(**o)),
     "Approve": (RiskGateClient, lambda c, **o: c.approve("ap_1", args_hash="sha256:0", **o)),
     "Reject": (RiskGateClient, lambda c, **o: c.reject("ap_1", **o)),
+    "Cancel": (RiskGateClient, lambda c, **o: c.cancel("ap_1", **o)),
     "ListKeys": (RiskGateClient, lambda c, **o: c.list_keys(**o)),
     "StoreOutput": (MemoryClient, lambda c, **o: c.store_output("texto", **FROM, **o)),
     "GetOutput": (MemoryClient, lambda c, **o: c.get_output("out_1", **o)),

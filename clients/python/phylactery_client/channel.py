@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from types import TracebackType
@@ -112,8 +113,12 @@ class ServiceClient:
     async def _stream(
         self, method: Callable[..., aio.UnaryStreamCall[Any, Response]], request: Any, timeout: float | None
     ) -> AsyncGenerator[Response]:
-        """Answers the responses as they come. Raises the PhylacteryError of its code; hangs up when left early."""
-        call = method(request, timeout=self._seconds(timeout), metadata=self._metadata())
+        """Answers the responses as they come. Raises the PhylacteryError of its code; hangs up when left early.
+
+        An infinite timeout is no deadline.
+        """
+        seconds = self._seconds(timeout)
+        call = method(request, timeout=None if math.isinf(seconds) else seconds, metadata=self._metadata())
         try:
             async for response in call:
                 yield response

@@ -165,6 +165,18 @@ class ArgumentView:
     control: bool
     sensitive: bool
     altered: bool
+    marks: tuple[str, ...] = ()
+    change: str = "UNSPECIFIED"
+    previous_display: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyTitle:
+    """A policy for a person: what it wants, in English and in Spanish."""
+
+    id: str
+    title: str
+    title_es: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +203,24 @@ class Approval:
     code: str = field(repr=False)
     decision_id: str
     policy_ids: tuple[str, ...]
+    policies: tuple[PolicyTitle, ...] = ()
+    votes: int = 0
+    votes_needed: int = 0
+    compared_approval_id: str = ""
+    arguments_left_out: int = 0
+    answerable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalChange:
+    """One message of a stream of approvals: a change, or the end of the snapshot, which has no approval.
+
+    resume_token goes on after it; within a snapshot it is empty.
+    """
+
+    approval: Approval | None
+    resume_token: str
+    snapshot_end: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +247,7 @@ class Evaluation:
     risk: str
     audit_index: int
     replayed: bool
+    audit_log: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -19,7 +21,7 @@ from phylactery.riskgate.v1 import (
 
 from phylactery_client.channel import ServiceClient
 from phylactery_client.decode import decode, enum_number
-from phylactery_client.results import Approval, ApprovalPage, Evaluation, Keys, Redemption
+from phylactery_client.results import Approval, ApprovalChange, ApprovalPage, Evaluation, Keys, Redemption
 
 _STATES = types_pb2.DESCRIPTOR.enum_types_by_name["ApprovalState"]
 _OUTCOMES = riskgate_pb2.DESCRIPTOR.enum_types_by_name["Outcome"]
@@ -144,6 +146,37 @@ class RiskGateClient(ServiceClient):
         """Says no, and answers the approval's new state."""
         request = approval_pb2.RejectRequest(approval_id=approval_id, reason=reason, thread_id=thread_id)
         return decode(Approval, (await self._call(self._approvals.Reject, request, timeout)).approval)
+
+    async def cancel(
+        self, approval_id: str, *, reason: str = "", thread_id: str = "", timeout: float | None = None
+    ) -> Approval:
+        """Withdraws what the caller asked, also once it is approved, and answers the approval's new state."""
+        request = approval_pb2.CancelRequest(approval_id=approval_id, reason=reason, thread_id=thread_id)
+        return decode(Approval, (await self._call(self._approvals.Cancel, request, timeout)).approval)
+
+    async def watch_approvals(
+        self,
+        *,
+        state: str = "",
+        thread_id: str = "",
+        approval_id: str = "",
+        resume_token: str = "",
+        snapshot: bool = False,
+        timeout: float = math.inf,
+    ) -> AsyncGenerator[ApprovalChange]:
+        """Yields every change of the approvals the caller may see, each once, and those of one in their order.
+
+        With snapshot, what is open comes first; with the resume_token of a change, what came after it. The generator
+        ends when RiskGate stops, and raises when the connection breaks: watch again with the last resume_token, and
+        nothing is missed. timeout bounds the whole stream; by default nothing does.
+        """
+        request = approval_pb2.WatchApprovalsRequest(
+            thread_id=thread_id, approval_id=approval_id, resume_token=resume_token, snapshot=snapshot
+        )
+        request.state = types_pb2.ApprovalState.ValueType(enum_number(_STATES, state))
+        async with contextlib.aclosing(self._stream(self._approvals.WatchApprovals, request, timeout)) as changes:
+            async for change in changes:
+                yield decode(ApprovalChange, change)
 
     async def list_keys(self, *, etag: str = "", timeout: float | None = None) -> Keys:
         """Answers the public keys RiskGate signs with, the active one first; none where etag still fits."""
