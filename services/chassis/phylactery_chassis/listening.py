@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import grpc
 from grpc import aio
@@ -14,25 +15,60 @@ from phylactery_chassis.errors import StartError
 _REFLECTION_V1 = "grpc.reflection.v1.ServerReflection"
 
 
-def bind(server: aio.Server, host: str, port: int, variables: str) -> int:
-    """Binds the server and answers its port. Raises StartError, which names the variables that would move it."""
-    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+def bind(server: aio.Server, host: str, port: int, variables: str, *, shared: bool = False) -> int:
+    """Binds the server and answers its port; shared is for a port that somebody has reserved for several.
+
+    Raises StartError, which names the variables that would move it.
+    """
+    with _told(host, port, variables):
+        _bound(host, port, shared=shared).close()  # grpc keeps the reason to itself and writes a line of its own
+        bound = int(server.add_insecure_port(_written(host, port)))
+    return bound  # noqa: RET504 - a type checker thinks that the block could end without it
+
+
+@contextlib.contextmanager
+def reserve(host: str, port: int, variables: str) -> Iterator[socket.socket]:
+    """Keeps a port for the block, without listening, so that several processes may share it and nobody else.
+
+    Raises StartError as bind does, also where somebody listens there already.
+    """
+    with _told(host, port, variables):
+        free = _bound(host, port, shared=False)
+        port = free.getsockname()[1]
+        free.close()
+        reserved = _bound(host, port, shared=True)
+    with reserved:
+        yield reserved
+
+
+@contextlib.contextmanager
+def _told(host: str, port: int, variables: str) -> Iterator[None]:
     try:
-        _try_address(host, port)
-        return int(server.add_insecure_port(address))
+        yield
     except (OSError, RuntimeError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else "it was refused"
         raise StartError(
-            f"cannot listen on {address} ({why}); stop the program that is there, or set {variables}"
+            f"cannot listen on {_written(host, port)} ({why}); stop the program that is there, or set {variables}"
         ) from None
 
 
-def _try_address(host: str, port: int) -> None:
-    """Binds for a moment, because grpc keeps the reason to itself and writes a line of its own. Raises OSError."""
+def _bound(host: str, port: int, *, shared: bool) -> socket.socket:
+    """Answers a socket bound to the address. Raises OSError."""
     family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    with socket.socket(family, kind, protocol) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as grpc does: a port in TIME_WAIT is free
-        probe.bind(address)
+    bound = socket.socket(family, kind, protocol)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as grpc does: a port in TIME_WAIT is free
+        if shared:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        bound.bind(address)
+    except OSError:
+        bound.close()
+        raise
+    return bound
+
+
+def _written(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def add_reflection(server: aio.Server, names: Sequence[str]) -> None:

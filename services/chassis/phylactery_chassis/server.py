@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from grpc import aio
@@ -24,7 +22,9 @@ from phylactery_chassis.errors import DomainError, StartError
 from phylactery_chassis.identity import Authenticator, LoopbackAuthenticator, TokenAuthenticator, TokensFileError
 from phylactery_chassis.interceptor import ServerInterceptor
 from phylactery_chassis.listening import add_reflection, bind
+from phylactery_chassis.ready import write_ready
 from phylactery_chassis.settings import ServiceSettings, Settings, load
+from phylactery_chassis.workers import Workers
 
 _HEALTH_SECONDS = 1.0
 _BEFORE_DRAIN_SECONDS = 0.2
@@ -118,7 +118,7 @@ async def start(service: Service, settings: ServiceSettings) -> RunningServer:
         server = _make_server(service, settings, health)
         undo.push_async_callback(server.stop, None)
         prefix = service.name.upper()
-        port = bind(server, settings.host, settings.port, f"{prefix}_PORT or {prefix}_HOST")
+        port = bind(server, settings.host, settings.port, f"{prefix}_PORT or {prefix}_HOST", shared=settings.share_port)
         admin = await start_admin(health, settings.admin_port, f"{prefix}_ADMIN_PORT")
         undo.push_async_callback(admin.stop)
         for hook in service.on_start:
@@ -135,7 +135,8 @@ def _make_server(service: Service, settings: ServiceSettings, health: health_aio
         interceptors=[ServerInterceptor(service.name, authenticator_for(settings))],
         maximum_concurrent_rpcs=settings.max_concurrent_rpcs,
         options=[
-            ("grpc.so_reuseport", 0),  # on by default: a second server would bind the same port and share its traffic
+            # on by default: a second server would bind the same port and share its traffic
+            ("grpc.so_reuseport", int(settings.share_port)),
             ("grpc.max_receive_message_length", settings.max_message_bytes),
             ("grpc.max_metadata_size", 16 * 1024),
             ("grpc.keepalive_time_ms", 60_000),
@@ -179,6 +180,17 @@ def run(kind: type[Settings], build: Callable[[Settings], Awaitable[Service]], *
             asyncio.run(_run(build, settings))
         finally:
             end_telemetry()
+
+
+def run_workers(kind: type[Settings], count: int, **options: Any) -> None:
+    """Runs a service as several processes behind one port, until SIGINT or SIGTERM; otherwise as run() does."""
+    with _one_sentence(kind), _as_start_errors(kind):
+        settings = load(kind, **options)
+        settings.prepare()
+        logs.configure(settings.service, settings.log_level)
+        command = [sys.executable, "-m", f"phylactery_{settings.service}"]
+        code = Workers(settings, count, command, options).run()
+    raise SystemExit(code)
 
 
 def migrate(kind: type[Settings], **options: Any) -> None:
@@ -246,7 +258,7 @@ async def _run(build: Callable[[Settings], Awaitable[Service]], settings: Settin
         ready["admin_port"] = running.admin_port
     try:
         if settings.ready_file is not None:
-            _write_ready(settings.ready_file, ready)
+            write_ready(settings.ready_file, ready)
     except OSError as error:
         await running.stop(drain_seconds=0)
         raise StartError(
@@ -256,11 +268,3 @@ async def _run(build: Callable[[Settings], Awaitable[Service]], settings: Settin
     logs.get_logger("server").info("serving", host=settings.host, port=running.port)
     await stop.wait()
     await running.stop()
-
-
-def _write_ready(path: Path, content: dict[str, Any]) -> None:
-    """Writes the file whole or not at all, so that a reader never sees half."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    part.write_text(json.dumps(content))
-    part.replace(path)

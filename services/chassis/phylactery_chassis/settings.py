@@ -40,6 +40,7 @@ class ServiceSettings(BaseSettings):
     )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     otlp_endpoint: str = Field("", description="OTLP gRPC endpoint for traces and metrics; empty sends none")
+    share_port: bool = Field(default=False, description="bind a port that a supervisor has reserved for its workers")
     ready_file: Path | None = Field(None, description="file to write {service, pid, port} to once it serves")
     drain_seconds: float = Field(5.0, ge=0, le=300, description="how long running calls may finish at a stop")
     max_message_bytes: int = Field(4 * _MIB, ge=1024, le=64 * _MIB, description="largest request message")

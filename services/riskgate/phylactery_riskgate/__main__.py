@@ -10,12 +10,16 @@ from phylactery_riskgate.assembly import build
 from phylactery_riskgate.settings import RiskGateSettings
 
 
-def serve(**options: Any) -> None:
+def serve(*, workers: int = 1, **options: Any) -> None:
     """Runs until SIGINT or SIGTERM; whatever keeps it from starting is one sentence and exit code 2.
 
-    options are settings that go before the environment.
+    workers are processes behind one port, each with an audit log of its own. options are settings that go before the
+    environment.
     """
-    server.run(RiskGateSettings, build, **options)
+    if workers > 1:
+        server.run_workers(RiskGateSettings, workers, **options)
+    else:
+        server.run(RiskGateSettings, build, **options)
 
 
 def main() -> None:

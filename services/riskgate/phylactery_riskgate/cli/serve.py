@@ -18,9 +18,10 @@ def serve(
     data_dir: DataDir = None,
     host: Annotated[str | None, typer.Option(help="address to listen on")] = None,
     port: Annotated[int | None, typer.Option(help="port to listen on; 0 takes a free one")] = None,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="processes, each with a log of its own")] = 1,
 ) -> None:
     """Serves until it is stopped. Every other setting comes from RISKGATE_… variables."""
-    serve_forever(**given(bundle=bundle, data_dir=data_dir, host=host, port=port))
+    serve_forever(workers=workers, **given(bundle=bundle, data_dir=data_dir, host=host, port=port))
 
 
 def migrate() -> None:

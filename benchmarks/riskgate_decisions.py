@@ -1,0 +1,73 @@
+"""The decision in process: what it answers, and how it grows with the policies that concern the call."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from phylactery_riskgate.domain.bundle import default_bundle_folder, load_bundle
+from phylactery_riskgate.domain.engine import DecisionEngine
+from phylactery_riskgate.domain.model import Caller, CallSite, RawCall
+
+from benchmarks.measure import emit
+
+_CALLS = {
+    "allow": RawCall("read_file", "c", json.dumps({"path": "a.txt"})),
+    "auth_required": RawCall("write_file", "c", json.dumps({"path": "a.txt", "content": "x"})),
+    "blocked": RawCall("write_file", "c", json.dumps({"path": ".ssh/id", "content": "x"})),
+}
+_CALLER, _SITE = Caller("ana", "acme"), CallSite("thread", "run")
+_REPEATS, _ROUNDS = 200, 10
+
+
+def _micros(act: Callable[[], object]) -> float:
+    """Answers the processor time of one act in microseconds: the best of some rounds, for the machine is shared."""
+    act()
+    best = float("inf")
+    for _ in range(_ROUNDS):
+        began = time.process_time()
+        for _ in range(_REPEATS):
+            act()
+        best = min(best, (time.process_time() - began) / _REPEATS * 1e6)
+    return best
+
+
+def _engine_with(count: int) -> DecisionEngine:
+    """Answers the engine of the default bundle with so many policies that every one of our calls has to look at."""
+    with tempfile.TemporaryDirectory(prefix="phylactery-bench-") as folder:
+        bundle = Path(folder) / "bundle"
+        shutil.copytree(default_bundle_folder(), bundle, ignore=shutil.ignore_patterns("tests"))
+        more = count - len(load_bundle(bundle).policies)
+        (bundle / "policies" / "bench.cedar").write_text(
+            "".join(
+                f'@id("bench.{number}") @title("Bench {number}")\n'
+                'forbid (principal, action in [Action::"read_file", Action::"write_file"], resource)\n'
+                f'when {{ context.args.path like "*/never-{number}/*" }};\n'
+                for number in range(max(0, more))
+            )
+        )
+        return DecisionEngine(load_bundle(bundle))
+
+
+def run() -> None:
+    """Prints the lines."""
+    engine = DecisionEngine(load_bundle(default_bundle_folder()))
+    canonical = json.dumps({"path": "a.txt"}).encode()
+    floor = _micros(lambda: hashlib.sha256(canonical).hexdigest())
+    for name, call in _CALLS.items():
+        verdict = engine.decide(call, _CALLER, _SITE)
+        micros = _micros(lambda asked=call: engine.decide(asked, _CALLER, _SITE))  # type: ignore[misc]
+        emit(f"decision_{name}_us", micros, "us", decision=str(verdict.decision), floor_sha256_us=floor)
+    for count in (10, 100, 1_000):
+        grown = _engine_with(count)
+        times = {
+            name: _micros(lambda asked=call, by=grown: by.decide(asked, _CALLER, _SITE))  # type: ignore[misc]
+            for name, call in _CALLS.items()
+        }
+        told = {f"{name}_us": micros for name, micros in times.items()}
+        emit(f"decision_{count}_us", max(times.values()), "us", policies=count, **told, floor_sha256_us=floor)
