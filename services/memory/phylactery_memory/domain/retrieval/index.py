@@ -35,7 +35,7 @@ RECORD: Final = np.dtype(
 POSTING: Final = np.dtype([("number", "<u4"), ("count", "<u2")])
 RECORD_BLOCK: Final = 256
 """Documents to a stored block of records: a write rewrites one, 13 KB."""
-POSTING_BLOCK: Final = 4096
+POSTING_BLOCK: Final = 4_096
 """Documents to a stored block of a term's postings: a write rewrites one of each of its terms, at most 24 KB."""
 MAX_COUNT: Final = 65_535
 

@@ -1,0 +1,260 @@
+"""Memories under faults: the process killed, the disk full, writers at once, any sequence of writes and forgets."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import os
+import signal
+import sqlite3
+import sys
+from pathlib import Path
+
+import grpc
+import pytest
+from grpc import aio
+from grpc_status import rpc_status
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from phylactery.memory.v1 import user_memory_pb2
+from phylactery_chassis.database import Database
+from phylactery_chassis.identity import Principal, Role
+from phylactery_memory.domain.memories import Kind, Layer, Memory, Source, Trust
+from phylactery_memory.domain.retrieval.index import POSTING, RECORD, unpack_postings, unpack_records
+from phylactery_memory.domain.retrieval.words import terms
+from phylactery_memory.service import PACKAGE
+from phylactery_memory.store.memories import MemoryStore
+from phylactery_memory.store.tables import memory_postings, memory_records, user_memory
+
+
+def memory_of(text: str, number: int = 0, whose: str = "") -> Memory:
+    return Memory(
+        memory_id=f"mem_{whose}_{number}",
+        text=text,
+        layer=Layer.SEMANTIC,
+        kind=Kind.FACT,
+        source=Source.USER,
+        trust=Trust.USER,
+        lineage=(),
+        importance=0.0,
+        thread_id="t",
+        sequence=number,
+        about="",
+        attribute="",
+        valid_us=number,
+        create_us=0,
+        update_us=0,
+    )
+
+
+def index_of(connection, owner_id):
+    """Answers what the index holds of a user, with documents named by their texts."""
+    names = {
+        row.number: bytes(row.text).decode()
+        for row in connection.execute(user_memory.select().where(user_memory.c.owner_id == owner_id))
+    }
+    records = unpack_records(
+        bytes(row.body)
+        for row in connection.execute(memory_records.select().where(memory_records.c.owner_id == owner_id))
+    )
+    words: dict[str, dict[str, int]] = {}
+    for row in connection.execute(memory_postings.select().where(memory_postings.c.owner_id == owner_id)):
+        assert len(row.body) > 0
+        found = {names[int(n)]: int(c) for n, c in unpack_postings([bytes(row.body)])}
+        assert not words.get(row.term, {}).keys() & found.keys()
+        words.setdefault(row.term, {}).update(found)
+    assert sorted(records["number"].tolist()) == sorted(names)
+    return {names[int(n)]: int(length) for n, length in zip(records["number"], records["length"], strict=True)}, words
+
+
+def index_wanted(texts):
+    """Answers what the index of just these memories must be."""
+    words: dict[str, dict[str, int]] = {}
+    lengths = {}
+    for text, number in texts.items():
+        found = memory_of(text, number).terms()
+        lengths[text] = found.length
+        for term, count in found.counts.items():
+            words.setdefault(term, {})[text] = count
+    return lengths, words
+
+
+RUNS = itertools.count()
+TEXT = st.lists(st.sampled_from(["casa", "casas", "perro", "azul", "dog", "running"]), max_size=5).map(" ".join)
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["add", "add", "forget", "together"]), st.lists(TEXT, max_size=4)), max_size=12
+)
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory):
+    opened = Database(f"sqlite:///{tmp_path_factory.mktemp('memories')}/memory.db")
+    opened.migrate(PACKAGE)
+    yield opened
+    opened.close()
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(steps=STEPS)
+async def test_any_writing_and_forgetting_leaves_the_index_of_what_is_left(database, monkeypatch, steps):
+    """Blocks of two documents, so that every sequence crosses blocks."""
+    from phylactery_memory.store import memory_index
+
+    monkeypatch.setattr(memory_index, "RECORD_BLOCK", 2)
+    monkeypatch.setattr(memory_index, "POSTING_BLOCK", 2)
+    store, counter, left = MemoryStore(database), itertools.count(1), {}
+    owner = Principal(f"u{next(RUNS)}", "acme", frozenset({Role.CALLER}))
+
+    def add(shelf, texts):
+        new = {f"{text} #{number}": number for text in texts for number in [next(counter)]}
+        shelf.add([memory_of(text, number, owner.subject) for text, number in new.items()])
+        left.update(new)
+
+    for what, texts in steps:
+        if what == "forget":
+            for text in list(left)[: len(texts)]:
+                memory_id = memory_of(text, left.pop(text), owner.subject).memory_id
+                await store.write(owner, lambda shelf, memory_id=memory_id: shelf.remove(shelf.get(memory_id)))
+        elif texts and what == "together":
+            await store.write(owner, lambda shelf, texts=texts: add(shelf, texts))
+        else:
+            for text in texts:
+                await store.write(owner, lambda shelf, text=text: add(shelf, [text]))
+
+    def check(shelf):
+        assert shelf.count == len(left)
+        assert index_of(shelf.connection, shelf.owner_id) == index_wanted(left)
+        shelf.rebuild()
+        assert index_of(shelf.connection, shelf.owner_id) == index_wanted(left)
+
+    await store.write(owner, check)
+
+
+def test_a_record_and_a_posting_are_as_large_as_they_are_stored():
+    assert (RECORD.itemsize, POSTING.itemsize) == (51, 6)
+
+
+async def test_a_full_disk_changes_nothing_and_passes(memory, refused):
+    user = memory.user()
+
+    async def write(text):
+        request = user_memory_pb2.WriteMemoryRequest(text=text, source=1, keep=True)
+        return await user.memory.WriteMemory(request, metadata=user.metadata)
+
+    await write("el perro azul")
+
+    def limit(pages):
+        def work(connection):
+            now = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
+            connection.exec_driver_sql(f"PRAGMA max_page_count = {pages or now + 2}")
+
+        memory.database.write_sync(work)
+
+    limit(None)
+    long = " ".join(f"palabra{number}" for number in range(800))
+    refusal = await refused(write(long))
+    assert (refusal.code, refusal.reason) == (grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")
+    assert memory.count("user_memory") == 1
+    limit(1_000_000)
+    assert (await write(long)).created
+    found = await user.memory.SearchMemories(
+        user_memory_pb2.SearchMemoriesRequest(query="palabra799"), metadata=user.metadata
+    )
+    assert [match.memory.text for match in found.matches] == [long]
+
+
+class Process:
+    """A real memory service, started and killed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.ready, self.child = folder, folder / "ready.json", None
+
+    async def start(self) -> str:
+        self.ready.unlink(missing_ok=True)
+        environment = {
+            **os.environ,
+            "MEMORY_PORT": "0",
+            "MEMORY_DATA_DIR": str(self.folder),
+            "MEMORY_READY_FILE": str(self.ready),
+            "MEMORY_LOG_LEVEL": "ERROR",
+        }
+        self.child = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "phylactery_memory", env=environment, stderr=asyncio.subprocess.PIPE
+        )
+        for _ in range(600):
+            if self.ready.exists():
+                return f"127.0.0.1:{json.loads(self.ready.read_text())['port']}"
+            if self.child.returncode is not None:
+                break
+            await asyncio.sleep(0.05)
+        raise AssertionError(f"the server did not start: {(await self.child.stderr.read()).decode()}")
+
+    async def end(self, number: int) -> int:
+        self.child.send_signal(number)
+        return await self.child.wait()
+
+
+async def _write_until_it_dies(user, worker: str, kept: set, gone: set, enough: asyncio.Event) -> grpc.StatusCode:
+    """Writes, and forgets every third, and notes what was acknowledged, until the server is gone."""
+    before = len(kept)
+    for number in itertools.count():
+        text = f"memoria {worker} {number} perro azul"
+        try:
+            request = user_memory_pb2.WriteMemoryRequest(text=text, source=1, keep=True)
+            written = await user.memory.WriteMemory(request, metadata=user.metadata)
+            kept.add(text)
+            if number % 3 == 0:
+                kept.discard(text)  # from here on it may be gone
+                forget = user_memory_pb2.ForgetMemoryRequest(memory_id=written.memory.memory_id)
+                await user.memory.ForgetMemory(forget, metadata=user.metadata)
+                gone.add(text)
+        except aio.AioRpcError as error:
+            cut = error.code() is grpc.StatusCode.INTERNAL and rpc_status.from_call(error) is None
+            return grpc.StatusCode.UNAVAILABLE if cut else error.code()
+        if len(kept) >= before + 15:
+            enough.set()
+    raise AssertionError("the server never died")
+
+
+@pytest.mark.slow
+async def test_a_killed_process_keeps_what_it_acknowledged_and_forgets_what_it_forgot(tmp_path, user_of):
+    server, kept, gone = Process(tmp_path), set(), set()
+    for round_ in range(5):
+        target, enough = await server.start(), asyncio.Event()
+        async with aio.insecure_channel(target, options=[("grpc.enable_retries", 0)]) as channel:
+            user = user_of(channel)
+            workers = [
+                asyncio.create_task(_write_until_it_dies(user, f"{round_}x{worker}", kept, gone, enough))
+                for worker in range(3)
+            ]
+            await enough.wait()
+            assert await server.end(signal.SIGKILL) == -signal.SIGKILL
+            assert set(await asyncio.gather(*workers)) == {grpc.StatusCode.UNAVAILABLE}
+    target = await server.start()
+    async with aio.insecure_channel(target) as channel:
+        user, found, token = user_of(channel), [], ""
+        while True:
+            request = user_memory_pb2.ListMemoriesRequest(page_size=200, page_token=token)
+            page = await user.memory.ListMemories(request, metadata=user.metadata)
+            found += [memory.text for memory in page.memories]
+            token = page.next_page_token
+            if not token:
+                break
+        assert len(found) == len(set(found))
+        assert set(found) >= kept
+        assert not set(found) & gone
+    assert await server.end(signal.SIGTERM) == 0
+    with sqlite3.connect(tmp_path / "memory.db") as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    connection.close()
+    opened = Database(f"sqlite:///{tmp_path / 'memory.db'}")
+    try:
+        lengths, words = opened.read_sync(lambda c: index_of(c, 1))
+    finally:
+        opened.close()
+    assert lengths.keys() == set(found)
+    for text in found:
+        for term in terms(text).counts:
+            assert text in words[term]
+    assert set().union(*words.values()) == set(found)
