@@ -172,6 +172,18 @@ ERRORS: Final[Mapping[str, Mapping[Language, str]]] = {
         "es": "ya hay demasiadas aprobaciones en espera; responde antes esas",
         "en": "too many approvals wait already; answer those first",
     },
+    "TOO_MANY_ASKED": {
+        "es": "ya se han pedido demasiadas aprobaciones en una hora; espera un poco",
+        "en": "too many approvals were asked for within the hour; wait a while",
+    },
+    "REJECTED_BEFORE": {
+        "es": "una persona acaba de rechazar justo esto, así que no se le pregunta otra vez",
+        "en": "a person has just rejected exactly this, and is not asked again",
+    },
+    "APPROVER_NOT_ELIGIBLE": {
+        "es": "quien lo aprobó ya no puede aprobarlo",
+        "en": "whoever approved it may not approve it any more",
+    },
     "APPROVAL_EXPIRED": {"es": "la aprobación ha caducado", "en": "the approval has expired"},
     "APPROVAL_NOT_PENDING": {"es": "la aprobación ya no vale", "en": "the approval no longer holds"},
     "UNKNOWN_TOOL": {"es": "no conozco esa herramienta", "en": "I do not know that tool"},
