@@ -25,6 +25,14 @@ SKEW_SECONDS = 30
 """How far the issuer's clock may run ahead of the verifier's. There is no grace after the end."""
 
 _PARTS = 3
+_FIELD = 2**255 - 19
+_OF_ORDER_8 = int.from_bytes(
+    bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"), "little"
+)
+_SMALL_ORDER = frozenset(
+    y.to_bytes(32, "little") for y in (0, 1, _FIELD - 1, _FIELD, _FIELD + 1, _OF_ORDER_8, _FIELD - _OF_ORDER_8)
+)
+"""The y coordinates of the eight points whose order divides 8, in every spelling, without the sign of x."""
 
 
 class TokenType(StrEnum):
@@ -65,7 +73,12 @@ class Claims:
 
 
 def verify_signature(public_key: bytes, message: bytes, signature: bytes) -> bool:
-    """Says whether the Ed25519 signature (RFC 8032) of the message is by the raw public key."""
+    """Says whether the Ed25519 signature (RFC 8032) of the message is by the raw public key.
+
+    A key of small order verifies nothing: one signature would fit every message under it, and OpenSSL takes it.
+    """
+    if public_key[:31] + bytes(last & 0x7F for last in public_key[31:]) in _SMALL_ORDER:
+        return False
     try:
         Ed25519PublicKey.from_public_bytes(public_key).verify(signature, message)
     except (InvalidSignature, ValueError):
