@@ -34,22 +34,27 @@ def bm25(records: Records, postings: Mapping[str, Records]) -> Floats:
     scores = np.zeros(len(records), dtype=np.float64)
     if not len(records):
         return scores
+    numbers = np.ascontiguousarray(records["number"])  # each look-up would copy the column of records otherwise
     lengths = records["length"].astype(np.float64)
     average = max(float(lengths.sum()) / len(records), 1.0)
     shortening = K1 * (1 - B + B * lengths / average)
     for term in sorted(postings):
-        places, counts = _placed(records, postings[term])
-        rarity = math.log(1 + (len(records) - len(places) + 0.5) / (len(places) + 0.5))
+        places, counts = _placed(numbers, postings[term])
+        rarity = math.log(1 + (len(numbers) - len(places) + 0.5) / (len(places) + 0.5))
         scores[places] += rarity * counts * (K1 + 1) / (counts + shortening[places])
     return scores
 
 
-def _placed(records: Records, postings: Records) -> tuple[NDArray[np.intp], Floats]:
+def _placed(numbers: NDArray[np.uint32], postings: Records) -> tuple[NDArray[np.intp], Floats]:
     """Answers where a term's documents stand among the records, and how often each holds it."""
-    places = np.searchsorted(records["number"], postings["number"])
-    known = places < len(records)
-    known[known] = records["number"][places[known]] == postings["number"][known]
-    return places[known], postings["count"][known].astype(np.float64)
+    wanted = np.ascontiguousarray(postings["number"])
+    places = np.searchsorted(numbers, wanted)
+    counts = postings["count"].astype(np.float64)
+    if len(places) and places[-1] < len(numbers) and (numbers[places] == wanted).all():
+        return places, counts
+    known = places < len(numbers)
+    known[known] = numbers[places[known]] == wanted[known]
+    return places[known], counts[known]
 
 
 def with_neighbours(records: Records, scores: Floats) -> Floats:
