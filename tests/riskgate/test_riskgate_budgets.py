@@ -17,7 +17,8 @@ from phylactery_riskgate.domain.bundle import (
     load_bundle,
     without_policy,
 )
-from phylactery_riskgate.domain.engine import DecisionEngine, run_bundle_tests
+from phylactery_riskgate.domain.bundle_tests import run_bundle_tests
+from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.model import Counters, Decision, Verdict
 from phylactery_riskgate.domain.usage import MAX_AMOUNT, UsageReader, amount_text, read_amount, units_of
 

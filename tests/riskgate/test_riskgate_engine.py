@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 from phylactery_riskgate.domain.bundle import Bundle, default_bundle_folder, load_bundle, without_policy
+from phylactery_riskgate.domain.bundle_tests import run_bundle_tests
 from phylactery_riskgate.domain.canonical import hash_json
-from phylactery_riskgate.domain.engine import DecisionEngine, run_bundle_tests
+from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.model import Caller, CallSite, Decision, RawCall
 
 from tests.support.bundles import ALLOW_ALL, bundle_of, decide, policy, tool

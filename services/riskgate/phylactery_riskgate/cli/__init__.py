@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from phylactery_riskgate.cli import approvals, audit, keys, policy, tokens
+from phylactery_riskgate.cli import approvals, audit, keys, policy_life, tokens
+from phylactery_riskgate.cli.calls import evaluate, explain
 from phylactery_riskgate.cli.inspect import inspect
 from phylactery_riskgate.cli.serve import migrate, serve
 
@@ -14,11 +15,13 @@ app = typer.Typer(
 app.command()(serve)
 app.command()(migrate)
 app.command()(inspect)
+app.command()(evaluate)
+app.command()(explain)
 app.add_typer(approvals.app, name="approvals")
 app.add_typer(audit.app, name="audit")
 app.add_typer(keys.app, name="keys")
 app.add_typer(tokens.app, name="tokens")
-app.add_typer(policy.app, name="policy")
+app.add_typer(policy_life.app, name="policy")
 
 
 def main() -> None:

@@ -51,6 +51,11 @@ class CaseUsage(_Strict):
     recipients: Annotated[int, Field(ge=0)] = 0
     new_recipients: Annotated[int, Field(ge=0)] | None = None
 
+    def counters(self, recipients: int) -> Counters:
+        """Tells it as the records would, for a call with so many recipients."""
+        new = recipients if self.new_recipients is None else self.new_recipients
+        return Counters(self.calls, units_of(self.amount) or 0, self.recipients, new)
+
 
 class BundleCase(_Strict):
     """One case. ``usage`` says what budgets have counted, nothing where it does not name them."""
@@ -67,12 +72,8 @@ class BundleCase(_Strict):
 
     def read_usage(self, tool: CatalogTool, charge: Charge) -> dict[str, Counters]:
         """Tells what the case says, as the records would."""
-        return {budget.name: self._counters(budget.name, charge) for budget in tool.budgets}
-
-    def _counters(self, budget: str, charge: Charge) -> Counters:
-        told = self.usage.get(budget, CaseUsage())
-        new = len(charge.recipients) if told.new_recipients is None else told.new_recipients
-        return Counters(told.calls, units_of(told.amount) or 0, told.recipients, new)
+        told = {budget.name: self.usage.get(budget.name, CaseUsage()) for budget in tool.budgets}
+        return {name: one.counters(len(charge.recipients)) for name, one in told.items()}
 
 
 class CasesFile(_Strict):

@@ -9,8 +9,8 @@ from enum import StrEnum
 from phylactery_riskgate.domain.argument_types import unseen_arguments
 from phylactery_riskgate.domain.bundle import Bundle, read_bundle
 from phylactery_riskgate.domain.bundle_files import TESTS_FOLDER, TOOLS_FILE, BundleFiles
+from phylactery_riskgate.domain.bundle_tests import run_bundle_tests
 from phylactery_riskgate.domain.documents import BundleError
-from phylactery_riskgate.domain.engine import run_bundle_tests
 
 MAX_FINDINGS = 500
 _MAX_MESSAGE = 500

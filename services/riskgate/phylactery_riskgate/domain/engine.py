@@ -9,8 +9,7 @@ import cedarpy
 from phylactery_riskgate.domain.approval_syntax import APPROVED
 from phylactery_riskgate.domain.authorizer import Answer, Question, Subject
 from phylactery_riskgate.domain.binding import Binder, BindingError
-from phylactery_riskgate.domain.bundle import Bundle, with_tools
-from phylactery_riskgate.domain.bundle_cases import BundleCase, CaseResult, compare
+from phylactery_riskgate.domain.bundle import Bundle
 from phylactery_riskgate.domain.canonical import canonical_bytes, sha256
 from phylactery_riskgate.domain.cedar_schema import action_groups, build_entity_schema
 from phylactery_riskgate.domain.fact_types import NotRepresentableError
@@ -237,30 +236,6 @@ class DecisionEngine:
             risk=prepared.tool.risk if prepared else None,
             raw_args_hash=raw_hash,
         )
-
-
-def run_bundle_tests(bundle: Bundle) -> tuple[CaseResult, ...]:
-    """Runs every case in the bundle's tests/, in the order they are written."""
-    engine = DecisionEngine(with_tools(bundle, bundle.case_tools) if bundle.case_tools else bundle)
-    return tuple(CaseResult(case.name, _differences(engine, case)) for case in bundle.cases)
-
-
-def _differences(engine: DecisionEngine, case: BundleCase) -> tuple[str, ...]:
-    user = case.user
-    verdict = engine.decide(
-        RawCall(case.tool, "case", arguments_struct=case.arguments),
-        Caller(user.id, user.tenant, user.level, frozenset(user.groups), direct=not user.delegated),
-        CallSite("case", "case", thread_tenant=case.thread_tenant, pathway=case.pathway),
-        approved=frozenset(case.approved),
-        usage=case.read_usage,
-    )
-    actual = {
-        "decision": verdict.decision.value,
-        "approval_class": verdict.approval_class,
-        "policies": list(verdict.policy_ids),
-        "reason": verdict.reasons[0].code,
-    }
-    return compare(case.expect, actual)
 
 
 def _over_budget(usage: Usage) -> Ruling | None:

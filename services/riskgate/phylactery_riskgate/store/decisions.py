@@ -141,6 +141,11 @@ def find_decision(connection: Connection, tenant: str, decision_id: str) -> Deci
     return found or _found(_BY_ID.one(connection, {"tenant": tenant, "id": decision_id}))
 
 
+def tenants_with_decisions(connection: Connection) -> list[str]:
+    """Answers every tenant something was decided for, for commands that work on the whole database."""
+    return list(connection.execute(sa.select(decisions.c.tenant).distinct().order_by(decisions.c.tenant)).scalars())
+
+
 def renew_permit(connection: Connection, tenant: str, decision_id: str, permit_id: str, now_us: int) -> None:
     """Notes which permit of a decision is the newest."""
     pending = _pending(connection)

@@ -1,0 +1,244 @@
+"""`riskgate evaluate` and `riskgate explain`: one call from a file or standard input."""
+
+from __future__ import annotations
+
+import json
+import sys
+import uuid
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from phylactery.riskgate.v1 import explain_pb2, riskgate_pb2, riskgate_pb2_grpc, types_pb2
+from pydantic import BaseModel, ConfigDict, Field
+
+from phylactery_riskgate.cli.common import FAILED, AsJson, tell, unusable
+from phylactery_riskgate.cli.policy import accepted
+from phylactery_riskgate.cli.remote import DEFAULT_TARGET, Target, TokenFile, connect
+from phylactery_riskgate.domain.bundle_cases import CaseUsage
+from phylactery_riskgate.domain.bundle_tests import engine_for_cases
+from phylactery_riskgate.domain.documents import BundleError, read_document
+from phylactery_riskgate.domain.engine import DecisionEngine
+from phylactery_riskgate.domain.explanation import explain as explain_call
+from phylactery_riskgate.domain.model import Caller, CallSite, Pathway, RawCall, Verdict
+from phylactery_riskgate.encoding.explain import explained
+from phylactery_riskgate.explaining import Explained
+
+BLOCKED = 3
+"""Exit code of `evaluate` for a call that does not run; 1 says that a person has to approve."""
+
+_EXIT = {"ALLOW": 0, "AUTH_REQUIRED": FAILED, "BLOCKED": BLOCKED}
+_STANDARD_INPUT = Path("-")
+
+
+class _User(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    id: str = "ana"
+    tenant: str = "acme"
+    level: str = "user"
+    groups: list[str] = []
+    delegated: bool = False
+
+
+class CallFile(BaseModel):
+    """A call as a person writes it, in YAML or JSON; only the tool must be there.
+
+    ``user``, ``usage`` and ``thread_tenant`` are for a bundle folder: a running RiskGate knows who asks and what it
+    counted.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    tool: str
+    arguments: dict[str, Any] = {}
+    thread_id: str = ""
+    run_id: str = ""
+    tool_call_id: str = ""
+    plan_step: str = ""
+    approved: list[str] = []
+    approval_id: str = ""
+    pathway: Pathway = "unspecified"
+    min_bundle_revision: Annotated[int, Field(ge=0)] = 0
+    user: _User = _User()
+    thread_tenant: str = ""
+    usage: dict[str, CaseUsage] = {}
+
+
+Call = Annotated[Path, typer.Argument(metavar="FILE", help="the call in YAML or JSON; - reads standard input")]
+
+
+def evaluate(
+    file: Call, target: Target = DEFAULT_TARGET, token_file: TokenFile = None, as_json: AsJson = False
+) -> None:
+    """Asks a running RiskGate about one call, as your token's identity, and records the decision.
+
+    Exit code 0: ALLOW. 1: a person has to approve. 3: BLOCKED. 2: it could not be asked.
+    """
+    call = _read(file)
+    unique = uuid.uuid4().hex[:12]
+    request = riskgate_pb2.EvaluateRequest(
+        call=_tool_call(call, call.tool_call_id or f"cli-{unique}"),
+        thread_id=call.thread_id or "cli",
+        run_id=call.run_id or f"cli-{unique}",
+        plan_step=call.plan_step,
+        approval_id=call.approval_id,
+        min_bundle_revision=call.min_bundle_revision,
+        pathway=_pathway(call),
+    )
+    with connect(target, token_file, as_json=as_json) as remote:
+        answer = remote.ask(riskgate_pb2_grpc.RiskGateServiceStub(remote.channel).Evaluate, request)
+    decision = types_pb2.Decision.Name(answer.decision).removeprefix("DECISION_")
+    facts = {
+        "decision": decision,
+        "decision_id": answer.decision_id,
+        "reasons": _reasons(answer.reasons),
+        "policy_ids": list(answer.policy_ids),
+        "bundle_revision": answer.bundle_revision,
+        "approval_id": answer.approval.id,
+        "approval_class": answer.approval.approval_class,
+        "permit": answer.permit,
+        "args_hash": answer.bound_call.args_hash,
+        "replayed": answer.replayed,
+    }
+    lines = [f"{_headline(decision, answer.approval.approval_class)}   {answer.decision_id}"]
+    lines += [f"  {one.message}" + (f" ({one.path})" if one.path else "") for one in answer.reasons]
+    if answer.approval.id:
+        lines.append(f"  approval {answer.approval.id}; see riskgate approvals show {answer.approval.id}")
+    lines.append(f"  bundle revision {answer.bundle_revision}" + (", decided before" if answer.replayed else ""))
+    tell(as_json, facts, "\n".join(lines))
+    raise typer.Exit(_EXIT[decision])
+
+
+def explain(  # noqa: PLR0917 - typer's options
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="a call to imagine; - is standard input")
+    ] = None,
+    decision: Annotated[str, typer.Option("--decision", help="explain this recorded decision instead")] = "",
+    bundle: Annotated[
+        Path | None, typer.Option("--bundle", help="decide under this folder, without a running RiskGate")
+    ] = None,
+    target: Target = DEFAULT_TARGET,
+    token_file: TokenFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Tells why a call is decided as it is: arguments, facts, and every question put to the policies.
+
+    Nothing is recorded. Exit code 2: it could not be asked.
+    """
+    if (file is None) == (not decision) or (bundle is not None and file is None):
+        raise unusable("name a file with a call, or a recorded decision with --decision; --bundle goes with a file")
+    if bundle is not None and file is not None:
+        answer = _explain_here(bundle, _read(file), as_json=as_json)
+    else:
+        call = None if file is None else _read(file)
+        request = explain_pb2.ExplainRequest()
+        if call is None:
+            request.decision_id = decision
+        else:
+            request.call.CopyFrom(_tool_call(call, call.tool_call_id or "explain"))
+            request.thread_id, request.plan_step, request.pathway = call.thread_id, call.plan_step, _pathway(call)
+            request.approved.extend(call.approved)
+        with connect(target, token_file, as_json=as_json) as remote:
+            answer = remote.ask(riskgate_pb2_grpc.RiskGateServiceStub(remote.channel).Explain, request)
+    tell(as_json, _facts(answer), "\n".join(_lines(answer)))
+
+
+def _explain_here(folder: Path, call: CallFile, *, as_json: bool) -> explain_pb2.ExplainResponse:
+    engine = engine_for_cases(accepted(folder, as_json=as_json))
+    explanation = explain_call(engine, partial(_decide, call))
+    return explained(Explained(explanation, ""))
+
+
+def _decide(call: CallFile, engine: DecisionEngine) -> Verdict:
+    user = call.user
+    return engine.decide(
+        RawCall(call.tool, "explain", arguments_json=json.dumps(call.arguments)),
+        Caller(user.id, user.tenant, user.level, frozenset(user.groups), direct=not user.delegated),
+        CallSite(call.thread_id or "explain", "explain", call.plan_step, call.thread_tenant, call.pathway),
+        approved=frozenset(call.approved),
+        usage=lambda tool, charge: {
+            one.name: call.usage.get(one.name, CaseUsage()).counters(len(charge.recipients)) for one in tool.budgets
+        },
+    )
+
+
+def _read(file: Path) -> CallFile:
+    name = "standard input" if file == _STANDARD_INPUT else str(file)
+    try:
+        text = sys.stdin.read() if file == _STANDARD_INPUT else file.read_text(encoding="utf-8")
+        return read_document(name, text).parse(CallFile)
+    except OSError as error:
+        raise unusable(f"{name}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise unusable(f"{name}: is no UTF-8 text") from None
+    except BundleError as error:
+        raise unusable(str(error)) from None
+
+
+def _tool_call(call: CallFile, call_id: str) -> types_pb2.ToolCall:
+    return types_pb2.ToolCall(tool=call.tool, tool_call_id=call_id, arguments_json=json.dumps(call.arguments))
+
+
+def _pathway(call: CallFile) -> types_pb2.Pathway.ValueType:
+    return types_pb2.Pathway.Value(f"PATHWAY_{call.pathway.upper()}")
+
+
+def _headline(decision: str, approval_class: str) -> str:
+    return f"{decision} ({approval_class})" if approval_class else decision
+
+
+def _reasons(reasons: Any) -> list[dict[str, str]]:
+    return [{"code": one.code, "message": one.message, "path": one.path, "policy_id": one.policy_id} for one in reasons]
+
+
+def _facts(answer: explain_pb2.ExplainResponse) -> dict[str, Any]:
+    return {
+        "decision": types_pb2.Decision.Name(answer.decision).removeprefix("DECISION_"),
+        "approval_class": answer.approval_class,
+        "reasons": _reasons(answer.reasons),
+        "policy_ids": list(answer.policy_ids),
+        "bundle_revision": answer.bundle_revision,
+        "bundle_hash": answer.bundle_hash,
+        "decision_id": answer.decision_id,
+        "arguments": [{"path": one.path, "display": one.display} for one in answer.arguments],
+        "facts": [{"name": one.name, "value": one.value, "source": one.source} for one in answer.facts],
+        "steps": [
+            {
+                "approved": list(step.approved),
+                "imagined": step.imagined,
+                "allowed": step.allowed,
+                "failed": step.failed,
+                "policies": [
+                    {"id": one.id, "title": one.title, "forbids": one.forbids, "file": one.file, "line": one.line}
+                    for one in step.policies
+                ],
+            }
+            for step in answer.steps
+        ],
+    }
+
+
+def _lines(answer: explain_pb2.ExplainResponse) -> list[str]:
+    decision = types_pb2.Decision.Name(answer.decision).removeprefix("DECISION_")
+    lines = [f"{_headline(decision, answer.approval_class)}   under revision {answer.bundle_revision}"]
+    lines += [f"  {one.message}" + (f" ({one.path})" if one.path else "") for one in answer.reasons]
+    if answer.arguments:
+        lines.append("arguments")
+        lines += [f"  {one.path}  {one.display}" for one in answer.arguments]
+    if answer.facts:
+        lines.append("facts")
+        width = max(len(one.name) for one in answer.facts)
+        lines += [f"  {one.name:<{width}}  {one.value}  ({one.source})" for one in answer.facts]
+    if answer.steps:
+        lines.append("asked")
+    for step in answer.steps:
+        shown = " + ".join(step.approved) or "nobody"
+        said = "an error, which blocks" if step.failed else "allow" if step.allowed else "deny"
+        lines.append(f"  {'if approved by' if step.imagined else 'approved by'} {shown}: {said}")
+        lines += [
+            f"    {'forbid' if one.forbids else 'permit'} {one.id} ({one.file}:{one.line}): {one.title}"
+            for one in step.policies
+        ] or ["    no policy permits it"]
+    return lines

@@ -1,0 +1,320 @@
+"""`riskgate policy`, `evaluate` and `explain`: offline over folders, and against a running RiskGate."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+import yaml
+from phylactery_riskgate.cli import app
+from phylactery_riskgate.domain.bundle import default_bundle_folder
+from phylactery_riskgate.domain.bundle_files import SIGNATURE_FILE
+from structlog.testing import capture_logs
+from typer.testing import CliRunner, Result
+
+from tests.riskgate.conftest import write_bundle
+from tests.riskgate.test_riskgate_activation import NO_READS
+
+READ = {"tool": "read_file", "arguments": {"path": "a.txt"}}
+
+
+def run(*words: object, given: str | None = None, env: dict[str, str] | None = None) -> Result:
+    return CliRunner().invoke(app, [str(word) for word in words], input=given, env=env)
+
+
+def answered(*words: object, given: str | None = None) -> dict:
+    return json.loads(run(*words, "--json", given=given).stdout)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_bundle(tmp_path / "copy")
+
+
+# ---- check ----------------------------------------------------------------------------------------------------------
+
+
+def test_check_tells_every_fault_with_file_and_line(folder: Path) -> None:
+    (folder / "policies" / "bad.cedar").write_text('@id("a") @title("a") permit (principal);\nforbid x;\n')
+    tools = (folder / "tools.yaml").read_text()
+    (folder / "tools.yaml").write_text(tools.replace("risk: low", "risk: lowish", 1))
+    result = run("policy", "check", folder)
+    assert result.exit_code == 1
+    places = [line.split(": ")[0] for line in result.stdout.splitlines()[:-1]]
+    assert places[:2] == ["policies/bad.cedar:1", "policies/bad.cedar:2"]
+    assert places[2].startswith("tools.yaml:")
+    assert "NOT ACCEPTED: 3 errors" in result.stdout
+    facts = answered("policy", "check", folder)
+    assert (facts["ok"], facts["file"], facts["line"], len(facts["findings"])) == (False, "policies/bad.cedar", 1, 3)
+
+
+def test_check_goes_on_to_the_policies_that_can_be_read(folder: Path) -> None:
+    (folder / "policies" / "bad.cedar").write_text(
+        '@id("a") @title("a") permit (principal, action, resource) when { context.nothing };\n'
+        "permit (principal, action, resource);\n"
+        '@id("b") @title("b") forbid (principal, action, resource) when { context.args has amuont };\n'
+    )
+    lines = [one["line"] for one in answered("policy", "check", folder)["findings"]]
+    assert sorted(lines) == [1, 2, 3]
+
+
+def test_check_says_what_no_policy_can_look_at(folder: Path) -> None:
+    tools = yaml.safe_load((folder / "tools.yaml").read_text())
+    schema = {"type": "object", "properties": {"u": {"type": ["string", "integer"]}, "o": {"type": "object"}}}
+    tools["tools"].append(
+        {"name": "odd", "risk": "low", "effect": "read", "description": "x", "description_es": "x", "schema": schema}
+    )
+    (folder / "tools.yaml").write_text(yaml.safe_dump(tools))
+    result = run("policy", "check", folder)
+    assert result.exit_code == 0
+    assert "tools.yaml: note: no policy can look at these arguments of odd: /*, /o/*, /u" in result.stdout
+    assert [one["severity"] for one in answered("policy", "check", folder)["findings"]] == ["note"]
+
+
+def test_check_of_no_folder_is_a_finding() -> None:
+    assert run("policy", "check", "/nowhere/at/all").exit_code == 1
+
+
+# ---- test -----------------------------------------------------------------------------------------------------------
+
+
+def test_test_runs_the_cases_covers_mutates_and_writes_junit(tmp_path: Path) -> None:
+    out = tmp_path / "junit.xml"
+    facts = answered("policy", "test", default_bundle_folder(), "--coverage", "--mutation", "--junit", out)
+    assert facts["ok"]
+    assert all(facts["coverage"].values())
+    assert facts["mutation"]["tried"] > 2 * len(facts["coverage"])
+    assert [one["change"] for one in facts["mutation"]["unnoticed"]] == ["when forgotten"]
+    suite = ET.parse(out).getroot()
+    assert (suite.get("tests"), suite.get("failures")) == (str(facts["cases"]), "0")
+
+
+def case(name: str, decision: str, **more: object) -> dict:
+    return {"name": name, **READ, "expect": {"decision": decision, **more}}
+
+
+def with_cases(folder: Path, *cases: dict) -> Path:
+    (folder / "tests").mkdir(exist_ok=True)
+    (folder / "tests" / "cases.yaml").write_text(json.dumps({"cases": cases}))
+    return folder
+
+
+def test_a_failing_case_is_told_written_to_junit_and_exits_with_1(folder: Path, tmp_path: Path) -> None:
+    with_cases(folder, case("it is allowed", "ALLOW"), case("it is blocked", "BLOCKED"))
+    result = run("policy", "test", folder, "--junit", tmp_path / "out.xml", "--mutation")
+    assert (result.exit_code, "FAILED it is blocked: decision: ALLOW instead of BLOCKED" in result.stdout) == (1, True)
+    suite = ET.parse(tmp_path / "out.xml").getroot()
+    assert [one.get("message") for one in suite.iter("failure")] == ["decision: ALLOW instead of BLOCKED"]
+
+
+def test_a_policy_no_case_notices_fails_the_mutation_and_one_never_reached_the_strict_coverage(folder: Path) -> None:
+    with_cases(folder, case("it is allowed", "ALLOW"))
+    result = run("policy", "test", folder, "--mutation")
+    assert (result.exit_code, "UNNOTICED path.protected: forgotten" in result.stdout) == (1, True)
+    assert "UNNOTICED read.allow" not in result.stdout
+    covered = run("policy", "test", folder, "--coverage")
+    assert (covered.exit_code, "1 of 10 policies" in covered.stdout) == (0, True)
+    assert run("policy", "test", folder, "--coverage", "--strict").exit_code == 1
+
+
+# ---- diff -----------------------------------------------------------------------------------------------------------
+
+
+def test_diff_tells_settings_tools_policies_and_what_is_decided_otherwise(tmp_path: Path) -> None:
+    old = with_cases(write_bundle(tmp_path / "old"), case("a read", "ALLOW"))
+    new = with_cases(
+        write_bundle(tmp_path / "new", policies=NO_READS, revision=2, approval_ttl_seconds=60), case("a read", "ALLOW")
+    )
+    text = (new / "policies" / "default.cedar").read_text()
+    (new / "policies" / "default.cedar").write_text(text.replace("outside };", "outside || false };"))
+    tools = yaml.safe_load((new / "tools.yaml").read_text())
+    tools["tools"][0]["risk"] = "medium"
+    del tools["tools"][3]
+    (new / "tools.yaml").write_text(yaml.safe_dump(tools))
+    result = run("policy", "diff", old, new)
+    assert result.exit_code == 0
+    assert set(result.stdout.splitlines()) == {
+        "~ setting approval_ttl_seconds: 600 -> 60",
+        "~ tool echo: risk",
+        "- tool read_output",
+        "+ policy no-reads",
+        "~ policy path.outside: conditions",
+        "~ decision a read: ALLOW -> BLOCKED",
+        "revision 1 -> 2: 6 differences",
+    }
+    assert run("policy", "diff", old, new, "--exit-code").exit_code == 1
+    assert run("policy", "diff", old, old, "--exit-code").exit_code == 0
+    (old / "tools.yaml").write_text("")
+    assert run("policy", "diff", old, new).exit_code == 1
+
+
+def test_a_comment_or_another_place_is_no_difference(tmp_path: Path) -> None:
+    old, new = write_bundle(tmp_path / "old"), write_bundle(tmp_path / "new")
+    text = (new / "policies" / "default.cedar").read_text()
+    (new / "policies" / "default.cedar").unlink()
+    (new / "policies" / "a.cedar").write_text("// moved\n\n" + text)
+    assert answered("policy", "diff", old, new)["changes"] == []
+
+
+# ---- keygen, sign, activate, show -----------------------------------------------------------------------------------
+
+
+def test_keygen_makes_a_pair_once_and_sign_lays_the_signature_beside_the_files(folder: Path, tmp_path: Path) -> None:
+    key = tmp_path / "key.json"
+    made = answered("policy", "keygen", "--out", key)
+    assert (key.stat().st_mode & 0o777, made["vkey"].startswith("riskgate-policy+")) == (0o600, True)
+    assert "d" not in json.loads(Path(made["public"]).read_text())
+    assert run("policy", "keygen", "--out", key).exit_code == 2
+    signed = answered("policy", "sign", folder, "--key", key)
+    note = (folder / SIGNATURE_FILE).read_text()
+    assert note.startswith(f"phylactery policy bundle v1\n1\n{signed['hash']}\n\n— riskgate-policy ")
+    assert answered("policy", "check", folder)["hash"] == signed["hash"]
+    assert run("policy", "sign", folder, "--key", tmp_path / "none").exit_code == 2
+
+
+@pytest.fixture
+def remote(gate):
+    """Runs a command as somebody against the running gate, whose log, in this same process, is kept apart."""
+
+    async def ask(person: str, *words: object, given: str | None = None) -> Result:
+        settings = {"RISKGATE_TOKEN": f"token-of-{person}", "RISKGATE_TARGET": f"127.0.0.1:{gate.server.port}"}
+        return await asyncio.to_thread(run, *words, given=given, env=settings)
+
+    with capture_logs():
+        yield ask
+
+
+async def test_activate_and_show_speak_with_a_running_riskgate(gate, remote, bundle_with):
+    newer = bundle_with(policies=NO_READS, revision=2)
+    done = await remote("petra", "policy", "activate", newer)
+    assert (done.exit_code, done.stdout.startswith("revision 2 is live: sha256:")) == (0, True)
+    again = await remote("petra", "policy", "activate", newer, "--json")
+    assert json.loads(again.stdout)["already_active"]
+    refused = await remote("petra", "policy", "activate", bundle_with(revision=1))
+    assert (refused.exit_code, "revision 2 is active" in refused.stderr) == (1, True)
+    assert (await remote("ana", "policy", "activate", newer)).exit_code == 1
+    shadow = await remote("petra", "policy", "activate", bundle_with(revision=3), "--shadow")
+    assert "revision 3 is in the shadow" in shadow.stdout
+    seen = json.loads((await remote("petra", "policy", "show", "--json")).stdout)
+    assert (seen["live"]["revision"], seen["shadow"]["revision"], seen["last_fault"]["revision"]) == (2, 3, 1)
+    text = (await remote("petra", "policy", "show")).stdout
+    assert "live    revision 2" in text
+    assert "refused" in text
+    assert "no bundle" in (await remote("petra", "policy", "activate", "--shadow")).stdout
+    assert "shadow" not in json.loads((await remote("petra", "policy", "show", "--json")).stdout)
+
+
+async def test_a_bundle_whose_own_cases_fail_is_not_even_sent(gate, remote, bundle_with):
+    newer = with_cases(bundle_with(revision=2), case("it is blocked", "BLOCKED"))
+    refused = await remote("petra", "policy", "activate", newer)
+    assert (refused.exit_code, "1 of its own cases fail" in refused.stdout) == (1, True)
+    assert gate.records() == []
+    assert (await remote("petra", "policy", "activate", newer, "--skip-tests")).exit_code == 0
+
+
+# ---- replay ---------------------------------------------------------------------------------------------------------
+
+
+async def test_replay_tells_what_flips_what_widens_and_what_cannot_be_replayed(gate, remote, ana, call, bundle_with):
+    for number in range(3):
+        await ana.evaluate(call("read_file", '{"path":"a.txt"}', f"r{number}"))
+    await ana.evaluate(call("read_file", '{"path":".env"}', "hidden"))
+    await ana.permitted(call(call_id="w1"))
+    await ana.evaluate(call("read_file", '{"nothing":1}', "unbound"))
+    erased = await ana.evaluate(call("read_file", '{"path":"b.txt"}', "erased"))
+    gate.database.write_sync(
+        lambda c: c.execute(
+            sa.text("DELETE FROM audit_values WHERE position = :position"), {"position": erased.audit_index}
+        )
+    )
+    zoe = gate.person("zoe")
+    await zoe.evaluate(call("read_file", '{"path":"a.txt"}', "theirs"))
+    opened = bundle_with(policies=NO_READS, revision=2)
+    text = (opened / "policies" / "default.cedar").read_text()
+    (opened / "policies" / "default.cedar").write_text(
+        text.replace('when { context.approved.contains(Class::"self") }', "", 1)
+    )
+    words = ("policy", "replay", "--bundle", opened, "--since", "all")
+    local = json.loads((await remote("petra", *words, "--data-dir", gate.folder, "--json")).stdout)
+    there = json.loads((await remote("petra", *words, "--target", f"127.0.0.1:{gate.server.port}", "--json")).stdout)
+    assert there["counts"] == [
+        {"before": "ALLOW", "after": "BLOCKED", "calls": 3},
+        {"before": "AUTH_REQUIRED(self)", "after": "ALLOW", "calls": 1},
+    ]
+    assert (there["replayed"], there["flipped"], there["widened"]) == (6, 4, 1)
+    assert there["not_replayable"] == {"erased": 1, "unbound": 1}
+    assert {one["policy_ids"][0] for one in there["flips"]} == {"no-reads", "write.ask-self"}
+    assert [one["widens"] for one in there["flips"] if one["after"] == "ALLOW"] == [True]
+    assert (local["replayed"], local["flipped"]) == (7, 5)
+    one = json.loads((await remote("petra", *words, "--data-dir", gate.folder, "--tenant", "acme", "--json")).stdout)
+    assert one == there
+    assert (await remote("petra", *words, "--data-dir", gate.folder)).exit_code == 0
+    assert (await remote("petra", *words, "--data-dir", gate.folder, "--fail-on-flips")).exit_code == 1
+    assert (await remote("petra", *words, "--data-dir", gate.folder, "--fail-on-widening")).exit_code == 1
+    same = ("policy", "replay", "--bundle", gate.settings.bundle, "--since", "all", "--data-dir", gate.folder)
+    assert (await remote("petra", *same, "--fail-on-flips")).exit_code == 0
+    assert len(gate.records()) == gate.count("decisions") + 1
+
+
+async def test_replay_that_only_narrows_passes_the_widening_check(gate, remote, ana, call, bundle_with):
+    await ana.evaluate(call("read_file", '{"path":"a.txt"}'))
+    words = (
+        "policy",
+        "replay",
+        "--bundle",
+        bundle_with(policies=NO_READS),
+        "--since",
+        "all",
+        "--data-dir",
+        gate.folder,
+    )
+    narrowed = await remote("petra", *words, "--fail-on-widening")
+    assert (narrowed.exit_code, "1  ALLOW -> BLOCKED" in narrowed.stdout) == (0, True)
+    assert (await remote("petra", *words, "--since", "7 days")).exit_code == 2
+    recent = await remote("petra", *words, "--since", "1s", "--json")
+    assert json.loads(recent.stdout)["replayed"] == 0
+
+
+# ---- evaluate and explain -------------------------------------------------------------------------------------------
+
+
+def test_explain_decides_under_a_folder_without_a_service(folder: Path) -> None:
+    facts = answered("explain", "-", "--bundle", folder, given=json.dumps(READ | {"arguments": {"path": ".env"}}))
+    assert (facts["decision"], facts["policy_ids"]) == ("BLOCKED", ["path.protected"])
+    assert facts["steps"][0]["policies"][0]["file"] == "policies/default.cedar"
+    text = run("explain", "-", "--bundle", folder, given="tool: pay\narguments: {to: bob, note: psst}\n").stdout
+    assert "AUTH_REQUIRED (peer)" in text
+    assert "if approved by self + peer: allow\n    permit write.ask-peer (policies/default.cedar:" in text
+    assert "psst" not in text
+
+
+@pytest.mark.parametrize("given", ["tool: [a]", "tools: x", "", "a: 'b", "{" * 2_000])
+def test_a_call_that_cannot_be_read_says_where(folder: Path, given: str) -> None:
+    result = run("explain", "-", "--bundle", folder, given=given)
+    assert (result.exit_code, "standard input" in result.stderr) == (2, True)
+
+
+async def test_evaluate_exits_by_the_decision_and_explain_finds_it_again(gate, remote, tmp_path):
+    wanted = {"ALLOW": (0, READ), "BLOCKED": (3, READ | {"arguments": {"path": ".env"}})}
+    wanted["AUTH_REQUIRED"] = (1, {"tool": "write_file", "arguments": {"path": "a", "content": "b"}})
+    for decision, (code, asked) in wanted.items():
+        result = await remote("ana", "evaluate", "-", "--json", given=json.dumps(asked))
+        facts = json.loads(result.stdout)
+        assert (result.exit_code, facts["decision"]) == (code, decision)
+        found = await remote("ana", "explain", "--decision", facts["decision_id"], "--json")
+        assert json.loads(found.stdout)["policy_ids"] == facts["policy_ids"]
+    (tmp_path / "call.yaml").write_text(yaml.safe_dump(READ | {"tool_call_id": "mine", "run_id": "r9"}))
+    first = await remote("ana", "evaluate", tmp_path / "call.yaml")
+    assert "ALLOW" in first.stdout
+    assert "decided before" in (await remote("ana", "evaluate", tmp_path / "call.yaml")).stdout
+    old = await remote("ana", "evaluate", "-", given=json.dumps(READ | {"min_bundle_revision": 9}))
+    assert (old.exit_code, "BUNDLE_TOO_OLD" in old.stderr) == (1, True)
+    assert (await remote("ana", "explain")).exit_code == 2
+    before = gate.count("decisions")
+    imagined = await remote("ana", "explain", tmp_path / "call.yaml")
+    assert (imagined.exit_code, "approved by nobody: allow" in imagined.stdout) == (0, True)
+    assert gate.count("decisions") == before
