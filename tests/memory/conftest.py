@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +13,21 @@ import pytest
 from google.rpc import error_details_pb2
 from grpc import aio
 from grpc_status import rpc_status
-from phylactery.memory.v1 import memory_pb2, memory_pb2_grpc, output_pb2, output_pb2_grpc
+from phylactery.memory.v1 import (
+    memory_pb2,
+    memory_pb2_grpc,
+    output_pb2,
+    output_pb2_grpc,
+    profile_pb2,
+    user_memory_pb2,
+)
 from phylactery_chassis.clock import FakeClock
 from phylactery_chassis.database import Database
 from phylactery_chassis.server import RunningServer, start
 from phylactery_memory.service import PACKAGE, assemble
 from phylactery_memory.settings import MemorySettings
+
+from tests.support.postgres import create_database
 
 CHUNK = 1024 * 1024
 
@@ -92,6 +102,32 @@ class User:
         request = memory_pb2.ListMessagesRequest(thread_id=thread_id, **options)
         return await self.memory.ListMessages(request, metadata=self.metadata)
 
+    async def say(self, message_id: str, text: str, role: str = "ROLE_USER", thread: str = "t1") -> Any:
+        """Puts a message in the transcript and answers the lineage that names it."""
+        await self.append(thread, memory_pb2.Message(message_id=message_id, role=role, content=text))
+        return user_memory_pb2.Lineage(message=user_memory_pb2.MessageRef(thread_id=thread, message_id=message_id))
+
+    async def write(self, text: str, source: int = 1, **fields: Any) -> user_memory_pb2.WriteMemoryResponse:
+        request = user_memory_pb2.WriteMemoryRequest(text=text, source=source, **fields)
+        return await self.memory.WriteMemory(request, metadata=self.metadata)
+
+    async def profile(self, *, superseded: bool = False) -> profile_pb2.Profile:
+        request = profile_pb2.GetProfileRequest(include_superseded=superseded)
+        return (await self.memory.GetProfile(request, metadata=self.metadata)).profile
+
+    async def set(self, *, source: int = 1, remove: Sequence[str] = (), **options: Any) -> profile_pb2.Profile:
+        """Sets the profile's values; options besides lineage and etag are names and values, __ for a dot."""
+        told = {name: options.pop(name) for name in ("lineage", "etag") if name in options}
+        request = profile_pb2.SetProfileFieldsRequest(source=source, remove=remove, **told)
+        for name, value in options.items():
+            kind = {bool: "bool_value", str: "text_value"}.get(type(value), "number_value")
+            request.values.add(name=name.replace("__", "."), **{kind: value})
+        return (await self.memory.SetProfileFields(request, metadata=self.metadata)).profile
+
+    async def context(self, pathway: str = "TOOL_INTENT", thread_id: str = "t1", **options: Any) -> Any:
+        request = memory_pb2.BuildContextRequest(thread_id=thread_id, pathway=f"PATHWAY_{pathway}", **options)
+        return await self.memory.BuildContext(request, metadata=self.metadata)
+
 
 @dataclass
 class Memory:
@@ -141,6 +177,15 @@ async def make_memory(tmp_path: Path) -> AsyncIterator[Callable[..., Any]]:
 @pytest.fixture
 async def memory(make_memory: Callable[..., Any]) -> Memory:
     return await make_memory()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+async def kept(request: pytest.FixtureRequest, make_memory: Callable[..., Any]) -> Memory:
+    """A memory service on either database."""
+    if request.param == "sqlite":
+        return await make_memory()
+    url = create_database(request.getfixturevalue("postgres_url"), f"m{random.getrandbits(64):x}")
+    return await make_memory(database_url=url)
 
 
 @pytest.fixture

@@ -83,15 +83,6 @@ def reasons(written):
     return [user_memory_pb2.WriteReason.Name(r).removeprefix("WRITE_REASON_") for r in written.decision.reasons]
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-async def kept(request, make_memory):
-    """A memory service on either database."""
-    if request.param == "sqlite":
-        return await make_memory()
-    url = create_database(request.getfixturevalue("postgres_url"), f"m{random.getrandbits(64):x}")
-    return await make_memory(database_url=url)
-
-
 @pytest.fixture
 def keeper(kept):
     return Keeper(kept.user("ana", "acme"))

@@ -16,7 +16,7 @@ from grpc import aio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from phylactery.agent.v1 import chat_pb2, run_pb2
-from phylactery.memory.v1 import memory_pb2, output_pb2, user_memory_pb2
+from phylactery.memory.v1 import memory_pb2, output_pb2, profile_pb2, user_memory_pb2
 from phylactery.riskgate.v1 import (
     access_pb2,
     approval_pb2,
@@ -131,6 +131,30 @@ def valid_requests() -> dict[str, list[Message]]:
                 kind=user_memory_pb2.MEMORY_KIND_FACT,
                 importance=0.5,
                 invalid_at=told.create_time,
+            )
+        ],
+        "MemoryService/GetProfile": [profile_pb2.GetProfileRequest(include_superseded=True)],
+        "MemoryService/SetProfileFields": [
+            profile_pb2.SetProfileFieldsRequest(
+                values=[
+                    profile_pb2.ProfileValue(name="city", text_value="Lima"),
+                    profile_pb2.ProfileValue(name="age", number_value=41.0),
+                    profile_pb2.ProfileValue(name="notify", bool_value=True),
+                ],
+                remove=["old"],
+                source=user_memory_pb2.MEMORY_SOURCE_USER,
+                lineage=[user_memory_pb2.Lineage(pointer="out_none")],
+                etag="r1",
+            )
+        ],
+        "MemoryService/BuildContext": [
+            memory_pb2.BuildContextRequest(
+                thread_id="t1",
+                pathway=memory_pb2.PATHWAY_TOOL_INTENT,
+                query="Lima",
+                max_messages=5,
+                max_characters=9,
+                max_memories=2,
             )
         ],
         "MemoryService/ForgetMemory": [user_memory_pb2.ForgetMemoryRequest(memory_id="mem_none", etag="r1")],

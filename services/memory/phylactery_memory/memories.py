@@ -37,6 +37,7 @@ from phylactery_memory.domain.retrieval.words import terms
 from phylactery_memory.domain.secret_rules import find_secret
 from phylactery_memory.domain.write_policy import Decision, Proposal, Reason, decide
 from phylactery_memory.embeddings import Embedded, Embedder
+from phylactery_memory.metrics import Metrics
 from phylactery_memory.store import lineage, memory_index
 from phylactery_memory.store.memories import Filter, MemoryStore, Shelf
 
@@ -50,6 +51,10 @@ class Profile(Protocol):
 
     def take(self, connection: Connection, owner: Principal, field: str, value: str, memory: Memory) -> None:
         """Sets the field; memory is where it comes from."""
+        ...
+
+    def drop(self, connection: Connection, owner: Principal, memory_id: str) -> None:
+        """Removes what was taken from a memory that is forgotten or holds no more."""
         ...
 
 
@@ -120,14 +125,22 @@ class Memories:
     """Keeps what is remembered about the principal each call names."""
 
     def __init__(
-        self, store: MemoryStore, embedder: Embedder, clock: Clock, *, limit: int, profile: Profile | None = None
+        self,
+        store: MemoryStore,
+        embedder: Embedder,
+        clock: Clock,
+        *,
+        limit: int,
+        profile: Profile | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
-        """Takes store, vectors, time, the most memories a user may have, and the profile where there is one."""
+        """Takes store, vectors, time, the most memories a user may have, and profile and metrics where there are."""
         self.clock = clock
         self._store = store
         self._embedder = embedder
         self._limit = limit
         self._profile = profile
+        self._metrics = metrics
 
     async def write(self, owner: Principal, draft: Draft) -> Written:
         """Decides what a text is worth keeping as, and keeps it so once it is durable.
@@ -141,6 +154,7 @@ class Memories:
         found = await self._store.ask(lambda connection: lineage.find(connection, owner, draft.lineage))
         decision = decide(Proposal(draft.text, draft.source, found.evidence, owner.delegated, draft.kind, draft.keep))
         if decision.layer is None:
+            self._count("none")
             return Written(decision)
         if decision.profile is not None and self._profile is None:
             decision = replace(decision, layer=Layer.SEMANTIC, profile=None)
@@ -150,7 +164,9 @@ class Memories:
         def work(shelf: Shelf) -> Written:
             return self._write(shelf, draft, decision, memory, embedded)
 
-        return await self._store.write(owner, work)
+        written = await self._store.write(owner, work)
+        self._count((written.decision.layer or Layer.SEMANTIC).name.lower())
+        return written
 
     async def search(self, owner: Principal, query: str, limit: int, wanted: Filter) -> Matches:
         """Answers the owner's memories for a query, best first; limit 0 means 10.
@@ -204,7 +220,10 @@ class Memories:
             changed = _changed(shelf, standing, change, now_us)
             if change.text is None or content_hash(change.text) == standing.content_hash:
                 shelf.put(changed)
+                if changed.invalid_us != NEVER:
+                    self._drop(shelf, memory_id)
                 return changed
+            self._drop(shelf, memory_id)
             return self._rewritten(shelf, changed, change.text, embedded)
 
         return await self._store.write(owner, work)
@@ -221,8 +240,18 @@ class Memories:
             if etag:
                 check_etag(standing, etag)
             shelf.remove(standing)
+            self._drop(shelf, memory_id)
 
         await self._store.write(owner, work)
+
+    def _count(self, layer: str) -> None:
+        if self._metrics is not None:
+            self._metrics.wrote(layer)
+
+    def _drop(self, shelf: Shelf, memory_id: str) -> None:
+        """Removes from the profile what came of a memory."""
+        if self._profile is not None:
+            self._profile.drop(shelf.connection, shelf.owner, memory_id)
 
     def _drafted(self, draft: Draft, decision: Decision, found: lineage.Found) -> Memory:
         now_us = self.clock.now_us()

@@ -10,15 +10,19 @@ from phylactery_chassis.database import Database
 from phylactery_chassis.errors import StartError
 from phylactery_chassis.server import Registration, Service
 
+from phylactery_memory.context import Contexts
 from phylactery_memory.embeddings import Embedder, HttpEmbeddings, NoEmbeddings
 from phylactery_memory.memories import Memories
+from phylactery_memory.metrics import Metrics
 from phylactery_memory.outputs import Outputs
+from phylactery_memory.profiles import Profiles
 from phylactery_memory.servicers.memory import MemoryServicer
 from phylactery_memory.servicers.outputs import OutputServicer
 from phylactery_memory.settings import MemorySettings
 from phylactery_memory.store.memories import MemoryStore
 from phylactery_memory.store.messages import MessageStore
 from phylactery_memory.store.outputs import OutputStore
+from phylactery_memory.store.profiles import ProfileStore
 from phylactery_memory.transcript import Transcript
 
 PACKAGE = "phylactery_memory"
@@ -56,8 +60,13 @@ def assemble(database: Database, settings: MemorySettings, clock: Clock) -> Serv
     """Answers the service over a database that is up to date."""
     outputs = OutputServicer(Outputs(OutputStore(database), settings.output_rules, clock))
     embedder = embedder_of(settings)
-    memories = Memories(MemoryStore(database), embedder, clock, limit=settings.max_memories)
-    memory = MemoryServicer(Transcript(MessageStore(database), clock), memories)
+    metrics = Metrics()
+    transcript, profiles = Transcript(MessageStore(database), clock), Profiles(ProfileStore(database), clock)
+    memories = Memories(
+        MemoryStore(database), embedder, clock, limit=settings.max_memories, profile=profiles, metrics=metrics
+    )
+    contexts = Contexts(transcript, memories, profiles, metrics)
+    memory = MemoryServicer(transcript, memories, profiles, contexts)
 
     async def close() -> None:
         await embedder.close()

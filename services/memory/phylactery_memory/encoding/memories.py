@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
-from phylactery.memory.v1 import user_memory_pb2
+from phylactery.memory.v1 import profile_pb2, user_memory_pb2
 from phylactery_chassis.timestamps import to_timestamp
 
 from phylactery_memory.domain.memories import NEVER, Memory, Origin
@@ -21,7 +21,9 @@ def time_data(message: Any, field: str) -> dict[str, int] | None:
     return {"seconds": time.seconds, "nanos": time.nanos}
 
 
-def lineage_data(message: user_memory_pb2.WriteMemoryRequest) -> list[dict[str, str]]:
+def lineage_data(
+    message: user_memory_pb2.WriteMemoryRequest | profile_pb2.SetProfileFieldsRequest,
+) -> list[dict[str, str]]:
     """Answers a request's lineage as the edge takes it."""
     return [
         {"thread_id": item.message.thread_id, "message_id": item.message.message_id, "pointer": item.pointer}
@@ -37,7 +39,7 @@ def memory_message(memory: Memory) -> user_memory_pb2.Memory:
         kind=user_memory_pb2.MemoryKind.ValueType(memory.kind),
         source=user_memory_pb2.MemorySource.ValueType(memory.source),
         trust=user_memory_pb2.Trust.ValueType(memory.trust),
-        lineage=[_lineage(origin) for origin in memory.lineage],
+        lineage=[lineage_message(origin) for origin in memory.lineage],
         importance=memory.importance,
         thread_id=memory.thread_id,
         sequence=memory.sequence,
@@ -81,7 +83,8 @@ def written_message(written: Written) -> user_memory_pb2.WriteMemoryResponse:
     )
 
 
-def _lineage(origin: Origin) -> user_memory_pb2.Lineage:
+def lineage_message(origin: Origin) -> user_memory_pb2.Lineage:
+    """Answers one thing a memory was made from as the wire carries it."""
     if origin.pointer:
         return user_memory_pb2.Lineage(pointer=origin.pointer)
     return user_memory_pb2.Lineage(

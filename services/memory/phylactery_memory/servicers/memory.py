@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from phylactery_memory.context import Contexts
 from phylactery_memory.memories import Memories
+from phylactery_memory.profiles import Profiles
+from phylactery_memory.servicers.context import ContextRpcs
 from phylactery_memory.servicers.memories import MemoryRpcs
+from phylactery_memory.servicers.profile import ProfileRpcs
 from phylactery_memory.servicers.transcript import TranscriptRpcs
 from phylactery_memory.transcript import Transcript
 
 
-class MemoryServicer(TranscriptRpcs, MemoryRpcs):
+class MemoryServicer(TranscriptRpcs, MemoryRpcs, ProfileRpcs, ContextRpcs):
     """Every RPC of MemoryService."""
 
-    def __init__(self, transcript: Transcript, memories: Memories) -> None:
+    def __init__(self, transcript: Transcript, memories: Memories, profiles: Profiles, contexts: Contexts) -> None:
         TranscriptRpcs.__init__(self, transcript)
         MemoryRpcs.__init__(self, memories)
+        ProfileRpcs.__init__(self, profiles)
+        ContextRpcs.__init__(self, contexts)

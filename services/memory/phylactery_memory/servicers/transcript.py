@@ -9,20 +9,13 @@ from phylactery.memory.v1 import memory_pb2, memory_pb2_grpc
 from phylactery_chassis.edge import parse
 from phylactery_chassis.identity import current_principal
 from phylactery_chassis.paging import decode_token, encode_token
-from phylactery_chassis.timestamps import to_timestamp
 
 from phylactery_memory.domain.messages import Message
+from phylactery_memory.encoding.transcript import ROLE_OF_ENUM, message_message
 from phylactery_memory.requests.transcript import MAX_SEQUENCE, AppendRequest, ListRequest, MessageItem
 from phylactery_memory.transcript import Transcript
 
 Context = aio.ServicerContext[Any, Any]
-
-_ROLE_OF_ENUM = {
-    memory_pb2.ROLE_USER: "user",
-    memory_pb2.ROLE_ASSISTANT: "assistant",
-    memory_pb2.ROLE_TOOL: "tool",
-}
-_ENUM_OF_ROLE = {name: number for number, name in _ROLE_OF_ENUM.items()}
 
 
 class TranscriptRpcs(memory_pb2_grpc.MemoryServiceServicer):
@@ -65,17 +58,7 @@ class TranscriptRpcs(memory_pb2_grpc.MemoryServiceServicer):
             max_characters=asked.max_characters,
         )
         return memory_pb2.ListMessagesResponse(
-            messages=[
-                memory_pb2.Message(
-                    message_id=message.message_id,
-                    role=_ENUM_OF_ROLE[message.role],
-                    content=message.content,
-                    run_id=message.run_id,
-                    create_time=to_timestamp(message.create_us),
-                    sequence=message.sequence,
-                )
-                for message in page.messages
-            ],
+            messages=[message_message(message) for message in page.messages],
             next_page_token=encode_token(page.next_before) if page.next_before else "",
         )
 
@@ -84,7 +67,7 @@ def _message_data(message: memory_pb2.Message) -> dict[str, Any]:
     time = message.create_time
     return {
         "message_id": message.message_id,
-        "role": _ROLE_OF_ENUM.get(message.role, ""),
+        "role": ROLE_OF_ENUM.get(message.role, ""),
         "content": message.content,
         "run_id": message.run_id,
         "create_time": {"seconds": time.seconds, "nanos": time.nanos} if message.HasField("create_time") else None,

@@ -141,3 +141,47 @@ memory_vectors = sa.Table(
     sa.Column("block", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("body", sa.LargeBinary, nullable=False),
 )
+
+profile_owners = sa.Table(
+    "profile_owners",
+    metadata,
+    sa.Column("tenant", _ID, primary_key=True),
+    sa.Column("subject", _ID, primary_key=True),
+    sa.Column("revision", sa.BigInteger, nullable=False),
+)
+"""One row for each user with a profile, locked by whoever changes it."""
+
+memory_profile = sa.Table(
+    "memory_profile",
+    metadata,
+    sa.Column("tenant", _ID, primary_key=True),
+    sa.Column("subject", _ID, primary_key=True),
+    sa.Column("name", sa.String(64), primary_key=True),
+    sa.Column("revision", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("value", sa.LargeBinary, nullable=False),
+    sa.Column("source", sa.SmallInteger, nullable=False),
+    sa.Column("trust", sa.SmallInteger, nullable=False),
+    sa.Column("lineage", sa.Text, nullable=False),
+    sa.Column("memory_id", sa.String(64), nullable=False),
+    sa.Column("valid_us", sa.BigInteger, nullable=False),
+    sa.Column("invalid_us", sa.BigInteger, nullable=False),
+    sa.ForeignKeyConstraint(
+        ["tenant", "subject"],
+        ["profile_owners.tenant", "profile_owners.subject"],
+        name="fk_memory_profile_owner",
+        ondelete="CASCADE",
+    ),
+)
+
+erasures = sa.Table(
+    "erasures",
+    metadata,
+    sa.Column("erasure_id", sa.String(64), primary_key=True),
+    sa.Column("tenant", _ID, nullable=False),
+    sa.Column("subject_hash", sa.String(71), nullable=False),
+    sa.Column("salt", sa.String(32), nullable=False),
+    sa.Column("request_hash", sa.String(71), nullable=False),
+    sa.Column("record", sa.Text, nullable=False),
+    sa.Index("ix_erasures_request", "request_hash"),
+)
+"""What was erased, and no name of whom: the rows outlive the person's."""

@@ -96,6 +96,54 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """FAILED_PRECONDITION: the memory to retire is trusted more than the text that would retire it:
     {"reason":"ERROR_REASON_MEMORY_TRUSTED_MORE","domain":"memory.phylactery","metadata":{"memory_id":"…"}}
     """
+    ERROR_REASON_OUTPUT_KEY_CHANGED: _ErrorReason.ValueType  # 20
+    """ABORTED: the user's data was erased while the output came in, so nothing was stored:
+    {"reason":"ERROR_REASON_OUTPUT_KEY_CHANGED","domain":"memory.phylactery"}
+    """
+    ERROR_REASON_OUTPUT_KEY_UNAVAILABLE: _ErrorReason.ValueType  # 21
+    """UNAVAILABLE: the user's key was wrapped by a master key this service does not have:
+    {"reason":"ERROR_REASON_OUTPUT_KEY_UNAVAILABLE","domain":"memory.phylactery","metadata":{"master_key_id":"…"}}
+    """
+    ERROR_REASON_OUTPUT_NOT_REHYDRATABLE: _ErrorReason.ValueType  # 22
+    """FAILED_PRECONDITION: the output is too large to return to a context whole:
+    {"reason":"ERROR_REASON_OUTPUT_NOT_REHYDRATABLE","domain":"memory.phylactery","metadata":{"size_chars":"60000"}}
+    """
+    ERROR_REASON_OUTPUT_NOT_STORED: _ErrorReason.ValueType  # 23
+    """FAILED_PRECONDITION: the output was sent with do_not_store, so its text is nowhere:
+    {"reason":"ERROR_REASON_OUTPUT_NOT_STORED","domain":"memory.phylactery","metadata":{"pointer":"…"}}
+    """
+    ERROR_REASON_OUTPUT_QUOTA: _ErrorReason.ValueType  # 24
+    """RESOURCE_EXHAUSTED: the user's outputs take as much as one user's may; delete some:
+    {"reason":"ERROR_REASON_OUTPUT_QUOTA","domain":"memory.phylactery","metadata":{"quota_bytes":"1073741824"}}
+    """
+    ERROR_REASON_STORE_FULL: _ErrorReason.ValueType  # 25
+    """RESOURCE_EXHAUSTED: the disk below the database is full, so nothing changed:
+    {"reason":"ERROR_REASON_STORE_FULL","domain":"memory.phylactery"}
+    """
+    ERROR_REASON_PROFILE_CHANGED: _ErrorReason.ValueType  # 30
+    """ABORTED: the profile is not as the caller last saw it; look again:
+    {"reason":"ERROR_REASON_PROFILE_CHANGED","domain":"memory.phylactery","metadata":{"etag":"…"}}
+    """
+    ERROR_REASON_PROFILE_UNTRUSTED: _ErrorReason.ValueType  # 31
+    """FAILED_PRECONDITION: the value is not the person's or the operator's, so the profile does not take it:
+    {"reason":"ERROR_REASON_PROFILE_UNTRUSTED","domain":"memory.phylactery","metadata":{"field":"…","trust":"ASSISTANT"}}
+    """
+    ERROR_REASON_PROFILE_SECRET: _ErrorReason.ValueType  # 32
+    """INVALID_ARGUMENT: the value holds a password, a card's number or a key:
+    {"reason":"ERROR_REASON_PROFILE_SECRET","domain":"memory.phylactery","metadata":{"field":"…"}}
+    """
+    ERROR_REASON_PROFILE_LIMIT: _ErrorReason.ValueType  # 33
+    """RESOURCE_EXHAUSTED: the profile has as many fields as one may have; remove some:
+    {"reason":"ERROR_REASON_PROFILE_LIMIT","domain":"memory.phylactery","metadata":{"limit":"100"}}
+    """
+    ERROR_REASON_PROFILE_TRUSTED_MORE: _ErrorReason.ValueType  # 34
+    """FAILED_PRECONDITION: the value that holds is trusted more than the one that would supersede it:
+    {"reason":"ERROR_REASON_PROFILE_TRUSTED_MORE","domain":"memory.phylactery","metadata":{"field":"…"}}
+    """
+    ERROR_REASON_ERASURE_NOT_FOUND: _ErrorReason.ValueType  # 35
+    """NOT_FOUND: no such erasure of this caller:
+    {"reason":"ERROR_REASON_ERASURE_NOT_FOUND","domain":"memory.phylactery","metadata":{"erasure_id":"…"}}
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """ErrorReason is every reason this service gives. Each comment shows the ErrorInfo a client sees."""
@@ -173,5 +221,53 @@ ERROR_REASON_MEMORY_SUPERSEDED: ErrorReason.ValueType  # 17
 ERROR_REASON_MEMORY_TRUSTED_MORE: ErrorReason.ValueType  # 18
 """FAILED_PRECONDITION: the memory to retire is trusted more than the text that would retire it:
 {"reason":"ERROR_REASON_MEMORY_TRUSTED_MORE","domain":"memory.phylactery","metadata":{"memory_id":"…"}}
+"""
+ERROR_REASON_OUTPUT_KEY_CHANGED: ErrorReason.ValueType  # 20
+"""ABORTED: the user's data was erased while the output came in, so nothing was stored:
+{"reason":"ERROR_REASON_OUTPUT_KEY_CHANGED","domain":"memory.phylactery"}
+"""
+ERROR_REASON_OUTPUT_KEY_UNAVAILABLE: ErrorReason.ValueType  # 21
+"""UNAVAILABLE: the user's key was wrapped by a master key this service does not have:
+{"reason":"ERROR_REASON_OUTPUT_KEY_UNAVAILABLE","domain":"memory.phylactery","metadata":{"master_key_id":"…"}}
+"""
+ERROR_REASON_OUTPUT_NOT_REHYDRATABLE: ErrorReason.ValueType  # 22
+"""FAILED_PRECONDITION: the output is too large to return to a context whole:
+{"reason":"ERROR_REASON_OUTPUT_NOT_REHYDRATABLE","domain":"memory.phylactery","metadata":{"size_chars":"60000"}}
+"""
+ERROR_REASON_OUTPUT_NOT_STORED: ErrorReason.ValueType  # 23
+"""FAILED_PRECONDITION: the output was sent with do_not_store, so its text is nowhere:
+{"reason":"ERROR_REASON_OUTPUT_NOT_STORED","domain":"memory.phylactery","metadata":{"pointer":"…"}}
+"""
+ERROR_REASON_OUTPUT_QUOTA: ErrorReason.ValueType  # 24
+"""RESOURCE_EXHAUSTED: the user's outputs take as much as one user's may; delete some:
+{"reason":"ERROR_REASON_OUTPUT_QUOTA","domain":"memory.phylactery","metadata":{"quota_bytes":"1073741824"}}
+"""
+ERROR_REASON_STORE_FULL: ErrorReason.ValueType  # 25
+"""RESOURCE_EXHAUSTED: the disk below the database is full, so nothing changed:
+{"reason":"ERROR_REASON_STORE_FULL","domain":"memory.phylactery"}
+"""
+ERROR_REASON_PROFILE_CHANGED: ErrorReason.ValueType  # 30
+"""ABORTED: the profile is not as the caller last saw it; look again:
+{"reason":"ERROR_REASON_PROFILE_CHANGED","domain":"memory.phylactery","metadata":{"etag":"…"}}
+"""
+ERROR_REASON_PROFILE_UNTRUSTED: ErrorReason.ValueType  # 31
+"""FAILED_PRECONDITION: the value is not the person's or the operator's, so the profile does not take it:
+{"reason":"ERROR_REASON_PROFILE_UNTRUSTED","domain":"memory.phylactery","metadata":{"field":"…","trust":"ASSISTANT"}}
+"""
+ERROR_REASON_PROFILE_SECRET: ErrorReason.ValueType  # 32
+"""INVALID_ARGUMENT: the value holds a password, a card's number or a key:
+{"reason":"ERROR_REASON_PROFILE_SECRET","domain":"memory.phylactery","metadata":{"field":"…"}}
+"""
+ERROR_REASON_PROFILE_LIMIT: ErrorReason.ValueType  # 33
+"""RESOURCE_EXHAUSTED: the profile has as many fields as one may have; remove some:
+{"reason":"ERROR_REASON_PROFILE_LIMIT","domain":"memory.phylactery","metadata":{"limit":"100"}}
+"""
+ERROR_REASON_PROFILE_TRUSTED_MORE: ErrorReason.ValueType  # 34
+"""FAILED_PRECONDITION: the value that holds is trusted more than the one that would supersede it:
+{"reason":"ERROR_REASON_PROFILE_TRUSTED_MORE","domain":"memory.phylactery","metadata":{"field":"…"}}
+"""
+ERROR_REASON_ERASURE_NOT_FOUND: ErrorReason.ValueType  # 35
+"""NOT_FOUND: no such erasure of this caller:
+{"reason":"ERROR_REASON_ERASURE_NOT_FOUND","domain":"memory.phylactery","metadata":{"erasure_id":"…"}}
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -23,28 +23,35 @@ _sym_db = _symbol_database.Default()
 
 
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from phylactery.memory.v1 import profile_pb2 as phylactery_dot_memory_dot_v1_dot_profile__pb2
 from phylactery.memory.v1 import user_memory_pb2 as phylactery_dot_memory_dot_v1_dot_user__memory__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!phylactery/memory/v1/memory.proto\x12\x14phylactery.memory.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a&phylactery/memory/v1/user_memory.proto\"\xab\x01\n\x07Message\x12\x12\n\nmessage_id\x18\x01 \x01(\t\x12(\n\x04role\x18\x02 \x01(\x0e\x32\x1a.phylactery.memory.v1.Role\x12\x0f\n\x07\x63ontent\x18\x03 \x01(\t\x12\x0e\n\x06run_id\x18\x04 \x01(\t\x12/\n\x0b\x63reate_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08sequence\x18\x06 \x01(\x03\"[\n\x15\x41ppendMessagesRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12/\n\x08messages\x18\x02 \x03(\x0b\x32\x1d.phylactery.memory.v1.Message\"A\n\x16\x41ppendMessagesResponse\x12\x15\n\rlast_sequence\x18\x01 \x01(\x03\x12\x10\n\x08\x61ppended\x18\x02 \x01(\x05\"g\n\x13ListMessagesRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x16\n\x0emax_characters\x18\x04 \x01(\x05\"`\n\x14ListMessagesResponse\x12/\n\x08messages\x18\x01 \x03(\x0b\x32\x1d.phylactery.memory.v1.Message\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t*N\n\x04Role\x12\x14\n\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n\tROLE_USER\x10\x01\x12\x12\n\x0eROLE_ASSISTANT\x10\x02\x12\r\n\tROLE_TOOL\x10\x03\x32\xe9\x05\n\rMemoryService\x12k\n\x0e\x41ppendMessages\x12+.phylactery.memory.v1.AppendMessagesRequest\x1a,.phylactery.memory.v1.AppendMessagesResponse\x12\x65\n\x0cListMessages\x12).phylactery.memory.v1.ListMessagesRequest\x1a*.phylactery.memory.v1.ListMessagesResponse\x12\x62\n\x0bWriteMemory\x12(.phylactery.memory.v1.WriteMemoryRequest\x1a).phylactery.memory.v1.WriteMemoryResponse\x12k\n\x0eSearchMemories\x12+.phylactery.memory.v1.SearchMemoriesRequest\x1a,.phylactery.memory.v1.SearchMemoriesResponse\x12\x65\n\x0cListMemories\x12).phylactery.memory.v1.ListMemoriesRequest\x1a*.phylactery.memory.v1.ListMemoriesResponse\x12\x65\n\x0cUpdateMemory\x12).phylactery.memory.v1.UpdateMemoryRequest\x1a*.phylactery.memory.v1.UpdateMemoryResponse\x12\x65\n\x0c\x46orgetMemory\x12).phylactery.memory.v1.ForgetMemoryRequest\x1a*.phylactery.memory.v1.ForgetMemoryResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!phylactery/memory/v1/memory.proto\x12\x14phylactery.memory.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\"phylactery/memory/v1/profile.proto\x1a&phylactery/memory/v1/user_memory.proto\"\xab\x01\n\x07Message\x12\x12\n\nmessage_id\x18\x01 \x01(\t\x12(\n\x04role\x18\x02 \x01(\x0e\x32\x1a.phylactery.memory.v1.Role\x12\x0f\n\x07\x63ontent\x18\x03 \x01(\t\x12\x0e\n\x06run_id\x18\x04 \x01(\t\x12/\n\x0b\x63reate_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08sequence\x18\x06 \x01(\x03\"[\n\x15\x41ppendMessagesRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12/\n\x08messages\x18\x02 \x03(\x0b\x32\x1d.phylactery.memory.v1.Message\"A\n\x16\x41ppendMessagesResponse\x12\x15\n\rlast_sequence\x18\x01 \x01(\x03\x12\x10\n\x08\x61ppended\x18\x02 \x01(\x05\"g\n\x13ListMessagesRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x16\n\x0emax_characters\x18\x04 \x01(\x05\"`\n\x14ListMessagesResponse\x12/\n\x08messages\x18\x01 \x03(\x0b\x32\x1d.phylactery.memory.v1.Message\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xab\x01\n\x13\x42uildContextRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12.\n\x07pathway\x18\x02 \x01(\x0e\x32\x1d.phylactery.memory.v1.Pathway\x12\r\n\x05query\x18\x03 \x01(\t\x12\x14\n\x0cmax_messages\x18\x04 \x01(\x05\x12\x16\n\x0emax_characters\x18\x05 \x01(\x05\x12\x14\n\x0cmax_memories\x18\x06 \x01(\x05\"\xf6\x01\n\x14\x42uildContextResponse\x12/\n\x08messages\x18\x01 \x03(\x0b\x32\x1d.phylactery.memory.v1.Message\x12\x33\n\x08memories\x18\x02 \x03(\x0b\x32!.phylactery.memory.v1.MemoryMatch\x12\x33\n\x07profile\x18\x03 \x03(\x0b\x32\".phylactery.memory.v1.ProfileField\x12\x16\n\x0eolder_messages\x18\x04 \x01(\x08\x12\x10\n\x08searched\x18\x05 \x01(\x08\x12\x19\n\x11\x65mbedding_skipped\x18\x06 \x01(\t*\x84\x01\n\x07Pathway\x12\x17\n\x13PATHWAY_UNSPECIFIED\x10\x00\x12\x1a\n\x16PATHWAY_TEXT_FAST_PATH\x10\x01\x12\x17\n\x13PATHWAY_TOOL_INTENT\x10\x02\x12\x16\n\x12PATHWAY_RICH_INPUT\x10\x03\x12\x13\n\x0fPATHWAY_STANDBY\x10\x04*N\n\x04Role\x12\x14\n\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n\tROLE_USER\x10\x01\x12\x12\n\x0eROLE_ASSISTANT\x10\x02\x12\r\n\tROLE_TOOL\x10\x03\x32\xa4\x08\n\rMemoryService\x12k\n\x0e\x41ppendMessages\x12+.phylactery.memory.v1.AppendMessagesRequest\x1a,.phylactery.memory.v1.AppendMessagesResponse\x12\x65\n\x0cListMessages\x12).phylactery.memory.v1.ListMessagesRequest\x1a*.phylactery.memory.v1.ListMessagesResponse\x12\x62\n\x0bWriteMemory\x12(.phylactery.memory.v1.WriteMemoryRequest\x1a).phylactery.memory.v1.WriteMemoryResponse\x12k\n\x0eSearchMemories\x12+.phylactery.memory.v1.SearchMemoriesRequest\x1a,.phylactery.memory.v1.SearchMemoriesResponse\x12\x65\n\x0cListMemories\x12).phylactery.memory.v1.ListMemoriesRequest\x1a*.phylactery.memory.v1.ListMemoriesResponse\x12\x65\n\x0cUpdateMemory\x12).phylactery.memory.v1.UpdateMemoryRequest\x1a*.phylactery.memory.v1.UpdateMemoryResponse\x12\x65\n\x0c\x46orgetMemory\x12).phylactery.memory.v1.ForgetMemoryRequest\x1a*.phylactery.memory.v1.ForgetMemoryResponse\x12_\n\nGetProfile\x12\'.phylactery.memory.v1.GetProfileRequest\x1a(.phylactery.memory.v1.GetProfileResponse\x12q\n\x10SetProfileFields\x12-.phylactery.memory.v1.SetProfileFieldsRequest\x1a..phylactery.memory.v1.SetProfileFieldsResponse\x12\x65\n\x0c\x42uildContext\x12).phylactery.memory.v1.BuildContextRequest\x1a*.phylactery.memory.v1.BuildContextResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'phylactery.memory.v1.memory_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ROLE']._serialized_start=669
-  _globals['_ROLE']._serialized_end=747
-  _globals['_MESSAGE']._serialized_start=133
-  _globals['_MESSAGE']._serialized_end=304
-  _globals['_APPENDMESSAGESREQUEST']._serialized_start=306
-  _globals['_APPENDMESSAGESREQUEST']._serialized_end=397
-  _globals['_APPENDMESSAGESRESPONSE']._serialized_start=399
-  _globals['_APPENDMESSAGESRESPONSE']._serialized_end=464
-  _globals['_LISTMESSAGESREQUEST']._serialized_start=466
-  _globals['_LISTMESSAGESREQUEST']._serialized_end=569
-  _globals['_LISTMESSAGESRESPONSE']._serialized_start=571
-  _globals['_LISTMESSAGESRESPONSE']._serialized_end=667
-  _globals['_MEMORYSERVICE']._serialized_start=750
-  _globals['_MEMORYSERVICE']._serialized_end=1495
+  _globals['_PATHWAY']._serialized_start=1129
+  _globals['_PATHWAY']._serialized_end=1261
+  _globals['_ROLE']._serialized_start=1263
+  _globals['_ROLE']._serialized_end=1341
+  _globals['_MESSAGE']._serialized_start=169
+  _globals['_MESSAGE']._serialized_end=340
+  _globals['_APPENDMESSAGESREQUEST']._serialized_start=342
+  _globals['_APPENDMESSAGESREQUEST']._serialized_end=433
+  _globals['_APPENDMESSAGESRESPONSE']._serialized_start=435
+  _globals['_APPENDMESSAGESRESPONSE']._serialized_end=500
+  _globals['_LISTMESSAGESREQUEST']._serialized_start=502
+  _globals['_LISTMESSAGESREQUEST']._serialized_end=605
+  _globals['_LISTMESSAGESRESPONSE']._serialized_start=607
+  _globals['_LISTMESSAGESRESPONSE']._serialized_end=703
+  _globals['_BUILDCONTEXTREQUEST']._serialized_start=706
+  _globals['_BUILDCONTEXTREQUEST']._serialized_end=877
+  _globals['_BUILDCONTEXTRESPONSE']._serialized_start=880
+  _globals['_BUILDCONTEXTRESPONSE']._serialized_end=1126
+  _globals['_MEMORYSERVICE']._serialized_start=1344
+  _globals['_MEMORYSERVICE']._serialized_end=2404
 # @@protoc_insertion_point(module_scope)

@@ -9,6 +9,8 @@ from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from phylactery.memory.v1 import profile_pb2 as _profile_pb2
+from phylactery.memory.v1 import user_memory_pb2 as _user_memory_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -19,6 +21,38 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _Pathway:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _PathwayEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Pathway.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    PATHWAY_UNSPECIFIED: _Pathway.ValueType  # 0
+    """PATHWAY_UNSPECIFIED is refused."""
+    PATHWAY_TEXT_FAST_PATH: _Pathway.ValueType  # 1
+    """PATHWAY_TEXT_FAST_PATH reads at most 12 messages of 6,000 characters, and the profile."""
+    PATHWAY_TOOL_INTENT: _Pathway.ValueType  # 2
+    """PATHWAY_TOOL_INTENT reads at most 40 messages of 24,000 characters, 8 memories of 6,000 characters, and the profile."""
+    PATHWAY_RICH_INPUT: _Pathway.ValueType  # 3
+    """PATHWAY_RICH_INPUT reads at most 6 messages of 3,000 characters, and the profile."""
+    PATHWAY_STANDBY: _Pathway.ValueType  # 4
+    """PATHWAY_STANDBY reads nothing: the message is answered without a model."""
+
+class Pathway(_Pathway, metaclass=_PathwayEnumTypeWrapper):
+    """Pathway is how a message is served, and so what is read for it."""
+
+PATHWAY_UNSPECIFIED: Pathway.ValueType  # 0
+"""PATHWAY_UNSPECIFIED is refused."""
+PATHWAY_TEXT_FAST_PATH: Pathway.ValueType  # 1
+"""PATHWAY_TEXT_FAST_PATH reads at most 12 messages of 6,000 characters, and the profile."""
+PATHWAY_TOOL_INTENT: Pathway.ValueType  # 2
+"""PATHWAY_TOOL_INTENT reads at most 40 messages of 24,000 characters, 8 memories of 6,000 characters, and the profile."""
+PATHWAY_RICH_INPUT: Pathway.ValueType  # 3
+"""PATHWAY_RICH_INPUT reads at most 6 messages of 3,000 characters, and the profile."""
+PATHWAY_STANDBY: Pathway.ValueType  # 4
+"""PATHWAY_STANDBY reads nothing: the message is answered without a model."""
+Global___Pathway: _TypeAlias = Pathway  # noqa: Y015
 
 class _Role:
     ValueType = _typing.NewType("ValueType", _builtins.int)
@@ -209,3 +243,99 @@ class ListMessagesResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListMessagesResponse: _TypeAlias = ListMessagesResponse  # noqa: Y015
+
+@_typing.final
+class BuildContextRequest(_message.Message):
+    """BuildContextRequest asks what a turn should know. The bounds may be narrower than the pathway's, and never wider."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    THREAD_ID_FIELD_NUMBER: _builtins.int
+    PATHWAY_FIELD_NUMBER: _builtins.int
+    QUERY_FIELD_NUMBER: _builtins.int
+    MAX_MESSAGES_FIELD_NUMBER: _builtins.int
+    MAX_CHARACTERS_FIELD_NUMBER: _builtins.int
+    MAX_MEMORIES_FIELD_NUMBER: _builtins.int
+    thread_id: _builtins.str
+    """thread_id is the conversation. Required."""
+    pathway: Global___Pathway.ValueType
+    """pathway is how the message is served. Required."""
+    query: _builtins.str
+    """query is what memories are searched for, at most 2,000 characters. Empty takes the newest message of the person in the
+    window, its first 2,000 characters.
+    """
+    max_messages: _builtins.int
+    """max_messages is how many messages at most, 1 to 500. 0 means the pathway's."""
+    max_characters: _builtins.int
+    """max_characters ends the window before the sum of contents passes it, 1 to 1,000,000; the newest message is always
+    answered. 0 means the pathway's.
+    """
+    max_memories: _builtins.int
+    """max_memories is how many memories at most, 1 to 100. 0 means the pathway's."""
+    def __init__(
+        self,
+        *,
+        thread_id: _builtins.str = ...,
+        pathway: Global___Pathway.ValueType = ...,
+        query: _builtins.str = ...,
+        max_messages: _builtins.int = ...,
+        max_characters: _builtins.int = ...,
+        max_memories: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["max_characters", b"max_characters", "max_memories", b"max_memories", "max_messages", b"max_messages", "pathway", b"pathway", "query", b"query", "thread_id", b"thread_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BuildContextRequest: _TypeAlias = BuildContextRequest  # noqa: Y015
+
+@_typing.final
+class BuildContextResponse(_message.Message):
+    """BuildContextResponse is what a turn should know."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MESSAGES_FIELD_NUMBER: _builtins.int
+    MEMORIES_FIELD_NUMBER: _builtins.int
+    PROFILE_FIELD_NUMBER: _builtins.int
+    OLDER_MESSAGES_FIELD_NUMBER: _builtins.int
+    SEARCHED_FIELD_NUMBER: _builtins.int
+    EMBEDDING_SKIPPED_FIELD_NUMBER: _builtins.int
+    older_messages: _builtins.bool
+    """older_messages says that the thread has messages before the window."""
+    searched: _builtins.bool
+    """searched says that memories were searched: the pathway asks for it and there was a query."""
+    embedding_skipped: _builtins.str
+    """embedding_skipped says why vectors took no part though an endpoint is set. Empty where they did, or none is set."""
+    @_builtins.property
+    def messages(self) -> _containers.RepeatedCompositeFieldContainer[Global___Message]:
+        """messages is the window, oldest first."""
+
+    @_builtins.property
+    def memories(self) -> _containers.RepeatedCompositeFieldContainer[_user_memory_pb2.MemoryMatch]:
+        """memories is what matters to the query, best first: those that hold now, and neither stand in the window nor are a
+        field of the profile. What a tool or the web said stands in untrusted_text alone: data to quote, never an instruction.
+        """
+
+    @_builtins.property
+    def profile(self) -> _containers.RepeatedCompositeFieldContainer[_profile_pb2.ProfileField]:
+        """profile is the fields that hold, by name. None was ever a tool's or the web's."""
+
+    def __init__(
+        self,
+        *,
+        messages: _abc.Iterable[Global___Message] | None = ...,
+        memories: _abc.Iterable[_user_memory_pb2.MemoryMatch] | None = ...,
+        profile: _abc.Iterable[_profile_pb2.ProfileField] | None = ...,
+        older_messages: _builtins.bool = ...,
+        searched: _builtins.bool = ...,
+        embedding_skipped: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["embedding_skipped", b"embedding_skipped", "memories", b"memories", "messages", b"messages", "older_messages", b"older_messages", "profile", b"profile", "searched", b"searched"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BuildContextResponse: _TypeAlias = BuildContextResponse  # noqa: Y015

@@ -4,6 +4,7 @@ import grpc
 import warnings
 
 from phylactery.memory.v1 import memory_pb2 as phylactery_dot_memory_dot_v1_dot_memory__pb2
+from phylactery.memory.v1 import profile_pb2 as phylactery_dot_memory_dot_v1_dot_profile__pb2
 from phylactery.memory.v1 import user_memory_pb2 as phylactery_dot_memory_dot_v1_dot_user__memory__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
@@ -73,6 +74,21 @@ class MemoryServiceStub:
                 request_serializer=phylactery_dot_memory_dot_v1_dot_user__memory__pb2.ForgetMemoryRequest.SerializeToString,
                 response_deserializer=phylactery_dot_memory_dot_v1_dot_user__memory__pb2.ForgetMemoryResponse.FromString,
                 _registered_method=True)
+        self.GetProfile = channel.unary_unary(
+                '/phylactery.memory.v1.MemoryService/GetProfile',
+                request_serializer=phylactery_dot_memory_dot_v1_dot_profile__pb2.GetProfileRequest.SerializeToString,
+                response_deserializer=phylactery_dot_memory_dot_v1_dot_profile__pb2.GetProfileResponse.FromString,
+                _registered_method=True)
+        self.SetProfileFields = channel.unary_unary(
+                '/phylactery.memory.v1.MemoryService/SetProfileFields',
+                request_serializer=phylactery_dot_memory_dot_v1_dot_profile__pb2.SetProfileFieldsRequest.SerializeToString,
+                response_deserializer=phylactery_dot_memory_dot_v1_dot_profile__pb2.SetProfileFieldsResponse.FromString,
+                _registered_method=True)
+        self.BuildContext = channel.unary_unary(
+                '/phylactery.memory.v1.MemoryService/BuildContext',
+                request_serializer=phylactery_dot_memory_dot_v1_dot_memory__pb2.BuildContextRequest.SerializeToString,
+                response_deserializer=phylactery_dot_memory_dot_v1_dot_memory__pb2.BuildContextResponse.FromString,
+                _registered_method=True)
 
 
 class MemoryServiceServicer:
@@ -137,6 +153,30 @@ class MemoryServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetProfile(self, request, context):
+        """GetProfile answers the caller's profile: what holds, who said it, and, where asked, what held before.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SetProfileFields(self, request, context):
+        """SetProfileFields sets and removes values of the caller's profile, all or none. A new value supersedes the one before,
+        unless that one is trusted more. Text from tools or the web is refused, whatever the caller calls it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def BuildContext(self, request, context):
+        """BuildContext answers in one call what a pathway reads before a turn: text_fast_path a short window and the profile,
+        tool_intent a window, the memories that matter and the profile, rich_input a reduced window and the profile, standby
+        nothing.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_MemoryServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -174,6 +214,21 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.ForgetMemory,
                     request_deserializer=phylactery_dot_memory_dot_v1_dot_user__memory__pb2.ForgetMemoryRequest.FromString,
                     response_serializer=phylactery_dot_memory_dot_v1_dot_user__memory__pb2.ForgetMemoryResponse.SerializeToString,
+            ),
+            'GetProfile': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetProfile,
+                    request_deserializer=phylactery_dot_memory_dot_v1_dot_profile__pb2.GetProfileRequest.FromString,
+                    response_serializer=phylactery_dot_memory_dot_v1_dot_profile__pb2.GetProfileResponse.SerializeToString,
+            ),
+            'SetProfileFields': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetProfileFields,
+                    request_deserializer=phylactery_dot_memory_dot_v1_dot_profile__pb2.SetProfileFieldsRequest.FromString,
+                    response_serializer=phylactery_dot_memory_dot_v1_dot_profile__pb2.SetProfileFieldsResponse.SerializeToString,
+            ),
+            'BuildContext': grpc.unary_unary_rpc_method_handler(
+                    servicer.BuildContext,
+                    request_deserializer=phylactery_dot_memory_dot_v1_dot_memory__pb2.BuildContextRequest.FromString,
+                    response_serializer=phylactery_dot_memory_dot_v1_dot_memory__pb2.BuildContextResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -368,6 +423,87 @@ class MemoryService:
             '/phylactery.memory.v1.MemoryService/ForgetMemory',
             phylactery_dot_memory_dot_v1_dot_user__memory__pb2.ForgetMemoryRequest.SerializeToString,
             phylactery_dot_memory_dot_v1_dot_user__memory__pb2.ForgetMemoryResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetProfile(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/phylactery.memory.v1.MemoryService/GetProfile',
+            phylactery_dot_memory_dot_v1_dot_profile__pb2.GetProfileRequest.SerializeToString,
+            phylactery_dot_memory_dot_v1_dot_profile__pb2.GetProfileResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetProfileFields(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/phylactery.memory.v1.MemoryService/SetProfileFields',
+            phylactery_dot_memory_dot_v1_dot_profile__pb2.SetProfileFieldsRequest.SerializeToString,
+            phylactery_dot_memory_dot_v1_dot_profile__pb2.SetProfileFieldsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def BuildContext(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/phylactery.memory.v1.MemoryService/BuildContext',
+            phylactery_dot_memory_dot_v1_dot_memory__pb2.BuildContextRequest.SerializeToString,
+            phylactery_dot_memory_dot_v1_dot_memory__pb2.BuildContextResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -6,6 +6,7 @@ The conversation window, the one transcript of every thread; and what is remembe
 from collections import abc as _abc
 from grpc import aio as _aio
 from phylactery.memory.v1 import memory_pb2 as _memory_pb2
+from phylactery.memory.v1 import profile_pb2 as _profile_pb2
 from phylactery.memory.v1 import user_memory_pb2 as _user_memory_pb2
 import abc as _abc_1
 import grpc as _grpc
@@ -62,6 +63,17 @@ class MemoryServiceStub:
     """UpdateMemory changes a memory, or retires it. A changed text is a new memory that supersedes the old one."""
     ForgetMemory: _grpc.UnaryUnaryMultiCallable[_user_memory_pb2.ForgetMemoryRequest, _user_memory_pb2.ForgetMemoryResponse]
     """ForgetMemory removes a memory, its words in the index and its vector, for good."""
+    GetProfile: _grpc.UnaryUnaryMultiCallable[_profile_pb2.GetProfileRequest, _profile_pb2.GetProfileResponse]
+    """GetProfile answers the caller's profile: what holds, who said it, and, where asked, what held before."""
+    SetProfileFields: _grpc.UnaryUnaryMultiCallable[_profile_pb2.SetProfileFieldsRequest, _profile_pb2.SetProfileFieldsResponse]
+    """SetProfileFields sets and removes values of the caller's profile, all or none. A new value supersedes the one before,
+    unless that one is trusted more. Text from tools or the web is refused, whatever the caller calls it.
+    """
+    BuildContext: _grpc.UnaryUnaryMultiCallable[_memory_pb2.BuildContextRequest, _memory_pb2.BuildContextResponse]
+    """BuildContext answers in one call what a pathway reads before a turn: text_fast_path a short window and the profile,
+    tool_intent a window, the memories that matter and the profile, rich_input a reduced window and the profile, standby
+    nothing.
+    """
 
 @_typing.type_check_only
 class MemoryServiceAsyncStub(MemoryServiceStub):
@@ -96,6 +108,17 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     """UpdateMemory changes a memory, or retires it. A changed text is a new memory that supersedes the old one."""
     ForgetMemory: _aio.UnaryUnaryMultiCallable[_user_memory_pb2.ForgetMemoryRequest, _user_memory_pb2.ForgetMemoryResponse]  # type: ignore[assignment]
     """ForgetMemory removes a memory, its words in the index and its vector, for good."""
+    GetProfile: _aio.UnaryUnaryMultiCallable[_profile_pb2.GetProfileRequest, _profile_pb2.GetProfileResponse]  # type: ignore[assignment]
+    """GetProfile answers the caller's profile: what holds, who said it, and, where asked, what held before."""
+    SetProfileFields: _aio.UnaryUnaryMultiCallable[_profile_pb2.SetProfileFieldsRequest, _profile_pb2.SetProfileFieldsResponse]  # type: ignore[assignment]
+    """SetProfileFields sets and removes values of the caller's profile, all or none. A new value supersedes the one before,
+    unless that one is trusted more. Text from tools or the web is refused, whatever the caller calls it.
+    """
+    BuildContext: _aio.UnaryUnaryMultiCallable[_memory_pb2.BuildContextRequest, _memory_pb2.BuildContextResponse]  # type: ignore[assignment]
+    """BuildContext answers in one call what a pathway reads before a turn: text_fast_path a short window and the profile,
+    tool_intent a window, the memories that matter and the profile, rich_input a reduced window and the profile, standby
+    nothing.
+    """
 
 class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
     """MemoryService keeps what was said and what is worth remembering. Whose it is comes from the transport, and a thread_id
@@ -169,5 +192,34 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_user_memory_pb2.ForgetMemoryResponse, _abc.Awaitable[_user_memory_pb2.ForgetMemoryResponse]]:
         """ForgetMemory removes a memory, its words in the index and its vector, for good."""
+
+    @_abc_1.abstractmethod
+    def GetProfile(
+        self,
+        request: _profile_pb2.GetProfileRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_profile_pb2.GetProfileResponse, _abc.Awaitable[_profile_pb2.GetProfileResponse]]:
+        """GetProfile answers the caller's profile: what holds, who said it, and, where asked, what held before."""
+
+    @_abc_1.abstractmethod
+    def SetProfileFields(
+        self,
+        request: _profile_pb2.SetProfileFieldsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_profile_pb2.SetProfileFieldsResponse, _abc.Awaitable[_profile_pb2.SetProfileFieldsResponse]]:
+        """SetProfileFields sets and removes values of the caller's profile, all or none. A new value supersedes the one before,
+        unless that one is trusted more. Text from tools or the web is refused, whatever the caller calls it.
+        """
+
+    @_abc_1.abstractmethod
+    def BuildContext(
+        self,
+        request: _memory_pb2.BuildContextRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_pb2.BuildContextResponse, _abc.Awaitable[_memory_pb2.BuildContextResponse]]:
+        """BuildContext answers in one call what a pathway reads before a turn: text_fast_path a short window and the profile,
+        tool_intent a window, the memories that matter and the profile, rich_input a reduced window and the profile, standby
+        nothing.
+        """
 
 def add_MemoryServiceServicer_to_server(servicer: MemoryServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

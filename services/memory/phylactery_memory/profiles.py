@@ -1,0 +1,94 @@
+"""What the service does with profiles: answer one, set its fields, and take what the write policy finds stable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from phylactery_chassis.clock import Clock
+from phylactery_chassis.identity import Principal, Role
+from sqlalchemy.engine import Connection
+
+from phylactery_memory.domain.memories import Memory, Origin, Source
+from phylactery_memory.domain.profile import MAX_FIELDS, Profile, ProfileField, Value, check_etag, fits, judged
+from phylactery_memory.store import lineage, profiles
+from phylactery_memory.store.profiles import ProfileStore
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileChange:
+    """What to set and to remove, and who said it; etag empty asks nothing."""
+
+    values: Mapping[str, Value] = field(default_factory=dict)
+    remove: Sequence[str] = ()
+    source: Source = Source.USER
+    lineage: tuple[Origin, ...] = ()
+    etag: str = ""
+
+
+class Profiles:
+    """Keeps the profile of the principal each call names."""
+
+    def __init__(self, store: ProfileStore, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def get(self, owner: Principal, *, superseded: bool = False) -> Profile:
+        """Answers the owner's profile. Raises PermissionDenied, Unavailable."""
+        owner.require(Role.CALLER)
+        return await self._store.read(owner, superseded=superseded)
+
+    async def set(self, owner: Principal, change: ProfileChange) -> Profile:
+        """Sets and removes values, all or none, and answers the profile once it is durable.
+
+        Raises PermissionDenied, FailedPrecondition LINEAGE_NOT_FOUND, PROFILE_UNTRUSTED or PROFILE_TRUSTED_MORE,
+        InvalidArgument PROFILE_SECRET, Aborted PROFILE_CHANGED, ResourceExhausted PROFILE_LIMIT, Unavailable.
+        """
+        owner.require(Role.CALLER)
+        if change.source is Source.SYSTEM and change.values:
+            owner.require(Role.OPERATOR)
+        now_us = self._clock.now_us()
+
+        def work(connection: Connection) -> Profile:
+            evidence = lineage.find(connection, owner, change.lineage).evidence
+            new = [
+                ProfileField(
+                    name=name,
+                    value=value,
+                    source=change.source,
+                    trust=judged(name, value, change.source, evidence, delegated=owner.delegated),
+                    lineage=change.lineage,
+                    memory_id="",
+                    valid_us=now_us,
+                )
+                for name, value in change.values.items()
+            ]
+            profile = profiles.locked(connection, owner)
+            check_etag(profile, change.etag)
+            profiles.change(connection, owner, profile, new, change.remove)
+            return profiles.load(connection, owner)
+
+        return await self._store.write(work)
+
+    def take(self, connection: Connection, owner: Principal, field: str, value: str, memory: Memory) -> None:
+        """Sets a field from a memory, unless what holds is trusted more or the value does not fit the profile."""
+        if not fits(field, value) or memory.untrusted:
+            return
+        profile = profiles.locked(connection, owner)
+        standing = profile.get(field)
+        new = ProfileField(
+            name=field,
+            value=value,
+            source=memory.source,
+            trust=memory.trust,
+            lineage=memory.lineage,
+            memory_id=memory.memory_id,
+            valid_us=memory.valid_us,
+        )
+        room = standing is not None or len(profile.fields) < MAX_FIELDS
+        if room and (standing is None or standing.trust <= new.trust):
+            profiles.change(connection, owner, profile, [new])
+
+    def drop(self, connection: Connection, owner: Principal, memory_id: str) -> None:
+        """Removes what was taken from a memory that is forgotten or says something else now."""
+        profiles.drop(connection, owner, memory_id)

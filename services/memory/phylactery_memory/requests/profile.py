@@ -1,0 +1,60 @@
+"""What is asked of profiles."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from phylactery_chassis.edge import EdgeModel
+from pydantic import Field, StringConstraints, field_validator, model_validator
+
+from phylactery_memory.domain.profile import MAX_FIELDS, MAX_VALUE_CHARS, NAME_PATTERN, Value, one_line
+from phylactery_memory.requests.memories import Etag, OriginItem
+
+Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
+
+
+class ValueItem(EdgeModel):
+    """A name and its value; exactly one of the three is set."""
+
+    name: Name
+    text_value: Annotated[str, Field(min_length=1, max_length=MAX_VALUE_CHARS)] | None
+    number_value: Annotated[float, Field(allow_inf_nan=False)] | None
+    bool_value: bool | None
+
+    @field_validator("text_value")
+    @classmethod
+    def _is_one_line(cls, text: str | None) -> str | None:
+        if text is not None and not one_line(text):
+            raise ValueError("is not one visible line: it is blank, or holds line breaks or control characters")
+        return text
+
+    @model_validator(mode="after")
+    def _has_a_value(self) -> Self:
+        if self.text_value is None and self.number_value is None and self.bool_value is None:
+            raise ValueError("has no value: set text_value, number_value or bool_value")
+        return self
+
+    @property
+    def value(self) -> Value:
+        """Answers the value that is set."""
+        found = (self.text_value, self.number_value, self.bool_value)
+        return next(value for value in found if value is not None)
+
+
+class SetProfileItem(EdgeModel):
+    """What to change of a profile."""
+
+    values: Annotated[list[ValueItem], Field(max_length=MAX_FIELDS)]
+    remove: Annotated[list[Name], Field(max_length=MAX_FIELDS)]
+    source: Annotated[int, Field(ge=0, le=5)]
+    lineage: Annotated[list[OriginItem], Field(max_length=20)]
+    etag: Etag
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        names = [item.name for item in self.values] + self.remove
+        if len(set(names)) != len(names):
+            raise ValueError("a name stands twice; name each once, in values or in remove")
+        if self.values and not self.source:
+            raise ValueError("source is missing: say who said the values")
+        return self

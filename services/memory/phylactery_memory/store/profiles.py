@@ -1,0 +1,158 @@
+"""Profiles in SQL. Whoever asks names the principal; every write locks the profile's row first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from phylactery_chassis.database import Database
+from phylactery_chassis.identity import Principal
+from sqlalchemy.engine import Connection, Row
+from sqlalchemy.exc import IntegrityError
+
+from phylactery_memory.domain.memories import NEVER, Origin, Source, Trust
+from phylactery_memory.domain.profile import MAX_SUPERSEDED, Profile, ProfileField, superseding
+from phylactery_memory.store.tables import memory_profile, profile_owners
+
+T = TypeVar("T")
+
+
+class ProfileStore:
+    """Keeps profiles of their owners. Every method raises Unavailable STORE_UNAVAILABLE where the database fails."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def read(self, owner: Principal, *, superseded: bool = False) -> Profile:
+        """Answers the owner's profile, with what held before where asked."""
+        return await self._database.read(lambda connection: load(connection, owner, superseded=superseded))
+
+    async def write(self, work: Callable[[Connection], T]) -> T:
+        """Runs work that changes a profile, and answers once it is durable."""
+        try:
+            return await self._database.write(work)
+        except IntegrityError:
+            # Another replica made the owner's row between our look and our insert: now it can be locked.
+            return await self._database.write(work)
+
+
+def load(connection: Connection, owner: Principal, *, superseded: bool = False) -> Profile:
+    """Answers the owner's profile as it is in this transaction."""
+    revision = connection.execute(
+        sa.select(profile_owners.c.revision).where(*_of(profile_owners, owner))
+    ).scalar_one_or_none()
+    if revision is None:
+        return Profile()
+    wanted = _of(memory_profile, owner)
+    if not superseded:
+        wanted.append(memory_profile.c.invalid_us == NEVER)
+    rows = connection.execute(
+        sa.select(memory_profile)
+        .where(*wanted)
+        .order_by(memory_profile.c.name, memory_profile.c.valid_us.desc(), memory_profile.c.revision.desc())
+    )
+    fields = [_field(row) for row in rows]
+    return Profile([field for field in fields if field.holds], revision, [field for field in fields if not field.holds])
+
+
+def locked(connection: Connection, owner: Principal) -> Profile:
+    """Answers the owner's profile, which nobody else changes before this transaction ends."""
+    key = _of(profile_owners, owner)
+    found = connection.execute(sa.select(profile_owners.c.revision).where(*key).with_for_update()).first()
+    if found is None:
+        values = {"tenant": owner.tenant, "subject": owner.subject, "revision": 0}
+        connection.execute(sa.insert(profile_owners).values(**values))
+    return load(connection, owner)
+
+
+def change(
+    connection: Connection, owner: Principal, profile: Profile, new: Sequence[ProfileField], remove: Iterable[str] = ()
+) -> None:
+    """Removes names with their history and adds values over those that hold; profile is what locked() answered.
+
+    Raises what superseding() raises.
+    """
+    names = set(remove)
+    left = Profile([field for field in profile.fields if field.name not in names], profile.revision)
+    added, ended = superseding(left, new)
+    removed = _remove(connection, owner, memory_profile.c.name.in_(sorted(names))) if names else 0
+    if not added and not removed:
+        return
+    revision = profile.revision + 1
+    mine = _of(memory_profile, owner)
+    for field in ended:
+        connection.execute(
+            sa.update(memory_profile)
+            .where(*mine, memory_profile.c.name == field.name, memory_profile.c.invalid_us == NEVER)
+            .values(invalid_us=field.invalid_us)
+        )
+    if added:
+        connection.execute(sa.insert(memory_profile), [_row(owner, field, revision) for field in added])
+    for field in ended:
+        _trim(connection, owner, field.name)
+    connection.execute(sa.update(profile_owners).where(*_of(profile_owners, owner)).values(revision=revision))
+
+
+def drop(connection: Connection, owner: Principal, memory_id: str) -> None:
+    """Removes every value taken from a memory, whether it holds or not."""
+    taken = sa.select(memory_profile.c.name).where(*_of(memory_profile, owner), memory_profile.c.memory_id == memory_id)
+    if connection.execute(taken).first() is None:
+        return
+    profile = locked(connection, owner)
+    if _remove(connection, owner, memory_profile.c.memory_id == memory_id):
+        connection.execute(
+            sa.update(profile_owners).where(*_of(profile_owners, owner)).values(revision=profile.revision + 1)
+        )
+
+
+def _of(table: sa.Table, owner: Principal) -> list[sa.ColumnElement[bool]]:
+    return [table.c.tenant == owner.tenant, table.c.subject == owner.subject]
+
+
+def _remove(connection: Connection, owner: Principal, which: sa.ColumnElement[bool]) -> int:
+    return connection.execute(sa.delete(memory_profile).where(*_of(memory_profile, owner), which)).rowcount
+
+
+def _trim(connection: Connection, owner: Principal, name: str) -> None:
+    """Removes the oldest superseded values of a name beyond those that are kept."""
+    before = [*_of(memory_profile, owner), memory_profile.c.name == name, memory_profile.c.invalid_us != NEVER]
+    oldest = connection.execute(
+        sa.select(memory_profile.c.revision)
+        .where(*before)
+        .order_by(memory_profile.c.revision.desc())
+        .offset(MAX_SUPERSEDED)
+        .limit(1)
+    ).scalar_one_or_none()
+    if oldest is not None:
+        connection.execute(sa.delete(memory_profile).where(*before, memory_profile.c.revision <= oldest))
+
+
+def _row(owner: Principal, field: ProfileField, revision: int) -> dict[str, object]:
+    return {
+        "tenant": owner.tenant,
+        "subject": owner.subject,
+        "name": field.name,
+        "revision": revision,
+        "value": json.dumps(field.value, ensure_ascii=False).encode(),
+        "source": int(field.source),
+        "trust": int(field.trust),
+        "lineage": json.dumps([[o.thread_id, o.message_id, o.pointer] for o in field.lineage]),
+        "memory_id": field.memory_id,
+        "valid_us": field.valid_us,
+        "invalid_us": field.invalid_us,
+    }
+
+
+def _field(row: Row[tuple[Any, ...]]) -> ProfileField:
+    return ProfileField(
+        name=row.name,
+        value=json.loads(bytes(row.value)),
+        source=Source(row.source),
+        trust=Trust(row.trust),
+        lineage=tuple(Origin(*origin) for origin in json.loads(row.lineage)),
+        memory_id=row.memory_id,
+        valid_us=row.valid_us,
+        invalid_us=row.invalid_us,
+    )
