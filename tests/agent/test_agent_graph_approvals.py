@@ -51,6 +51,15 @@ async def test_a_yes_runs_the_call_once_where_it_stopped(chat: Chat) -> None:
     assert len(chat.ledger.rows) == 1
 
 
+async def test_every_evaluate_tells_the_pathway_of_the_request_whatever_woke_the_run(chat: Chat) -> None:
+    assert chat.gate.pathways == ["tool_intent"]
+    assert (await chat.say("hola"))["pathway"] == "text_fast_path"
+    chat.gate.decide_elsewhere("ap_waiting0", "APPROVED")
+    await chat.wake()
+    assert written(chat) == "hola"
+    assert chat.gate.pathways == ["tool_intent", "tool_intent"]
+
+
 async def test_the_english_yes_is_the_same(chat: Chat) -> None:
     assert ended(await chat.say("APPROVE ap_waiting0 code-0-right")) == ("done", "ANSWERED")
     assert written(chat) == "hola"

@@ -138,6 +138,39 @@ async def test_a_permit_that_ran_out_is_asked_for_once_more(chat: Chat) -> None:
     assert counter.counted == ["one"]
 
 
+async def test_a_permit_whose_key_was_revoked_is_asked_for_once_more(chat: Chat) -> None:
+    chat.gate.revoked_permits.add("permit-0")
+    assert ended(await chat.say("count one")) == ("done", "ANSWERED")
+    assert counter.counted == ["one"]
+    chat.gate.revoked_permits.update({"permit-2", "permit-3"})
+    assert ended(await chat.say("count two")) == ("done", "BLOCKED")
+    assert counter.counted == ["one"]
+    assert [row.error_code for row in chat.ledger.rows.values()] == ["", "PERMIT_INVALID"]
+
+
+@pytest.mark.parametrize("point", ["agent.7", "agent.8", "agent.9"])
+async def test_a_permit_revoked_around_a_crash_runs_an_approved_write_once(chat: Chat, point: str) -> None:
+    await chat.say(WRITE)
+    await dying(chat, point, YES)
+    chat.gate.revoked_permits.update(f"permit-{number}" for number in range(len(chat.gate.permits) + 1))
+    assert ended(await chat.go_on()) == ("done", "ANSWERED")
+    assert written(chat) == "+"
+    assert len(chat.gate.redemptions) == 1
+
+
+@pytest.mark.parametrize("factor", ["user", "tool_version", "id"])
+async def test_a_permit_wrong_in_anything_else_is_not_asked_for_again(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch, factor: str
+) -> None:
+    async def wrong(*args: Any, **kwargs: Any) -> Redeemed:
+        raise GateRefusedError("PERMIT_INVALID", "for another", {"factor": factor})
+
+    monkeypatch.setattr(chat.gate, "redeem", wrong)
+    assert ended(await chat.say("count one")) == ("done", "BLOCKED")
+    assert [method for method, _ in chat.gate.calls].count("evaluate") == 1
+    assert counter.counted == []
+
+
 async def test_a_call_another_execution_redeemed_is_not_run(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
     async def taken(*args: Any, **kwargs: Any) -> Redeemed:
         raise GateRefusedError("ALREADY_REDEEMED", "another execution has it", {"factor": "one_time"})

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+import time
+from typing import Any
 
 import grpc
 import pytest
 from grpc import aio
+from phylactery_agent.adapters.riskgate import RiskGateAdapter
+from phylactery_agent.ports import Redeemed
+from phylactery_riskgate import key_changes
+from phylactery_riskgate.keys import read_signing
+from phylactery_riskgate.settings import RiskGateSettings
 
 from tests.support.agent_system import DONE, SUSPENDED, Person, System, approval_of, refused
 
@@ -287,3 +295,31 @@ async def test_another_users_approval_moves_nothing(system: System, ana: Person)
     assert caught.value.code() is grpc.StatusCode.NOT_FOUND
     assert (await ana.thread()).pending_approval.code == code
     assert not system.sandbox.joinpath("notas.txt").exists()
+
+
+async def test_a_key_revoked_between_evaluate_and_redeem_costs_the_person_nothing(
+    system: System, ana: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signing = RiskGateSettings(data_dir=system.folder / "riskgate").signing_file
+    real, permits = RiskGateAdapter.redeem, []
+
+    async def revoked_first(self: RiskGateAdapter, permit: str, *args: Any, **kwargs: Any) -> Redeemed:
+        if not permits:
+            old = read_signing(signing)[0][0].kid
+            key_changes.rotate(signing, time.time_ns() // 1_000)
+            key_changes.revoke(signing, old, time.time_ns() // 1_000)
+        permits.append(permit)
+        return await real(self, permit, *args, **kwargs)
+
+    monkeypatch.setattr(RiskGateAdapter, "redeem", revoked_first)
+    answer = await ana.say('repite "hola"')
+    assert (answer.run.status, answer.reply.text) == (DONE, "hola")
+    assert len(set(permits)) == len(permits) == 2
+
+
+async def test_riskgate_records_the_pathway_of_the_request(system: System, ana: Person) -> None:
+    asked = await ana.say(APPEND)
+    approval_id, code = approval_of(asked)
+    await ana.say(f"APROBAR {approval_id} {code}")
+    with sqlite3.connect(system.folder / "riskgate" / "riskgate.db") as database:
+        assert database.execute("SELECT pathway FROM decisions").fetchall() == [("tool_intent",)] * 2

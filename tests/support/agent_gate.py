@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import rfc8785
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from phylactery.riskgate.v1 import types_pb2
 from phylactery_agent.ports import (
     ApprovalInfo,
     BoundCall,
@@ -85,6 +86,8 @@ class FakeGate:
     outcomes: list[tuple[str, str]] = field(default_factory=list)
     permits: dict[str, tuple[str, BoundCall, str]] = field(default_factory=dict)
     expired_permits: set[str] = field(default_factory=set)
+    revoked_permits: set[str] = field(default_factory=set)
+    pathways: list[str] = field(default_factory=list)
     redemptions: dict[tuple[str, str], Redemption] = field(default_factory=dict)
     records: dict[tuple[str, str, str], GateDecision] = field(default_factory=dict)
 
@@ -94,9 +97,11 @@ class FakeGate:
             raise GateUnavailableError(f"{method}: RiskGate does not answer")
 
     async def evaluate(
-        self, call: ProposedCall, *, thread_id: str, run_id: str, plan_step: str, approval_id: str = ""
+        self, call: ProposedCall, *, thread_id: str, run_id: str, plan_step: str, pathway: str, approval_id: str = ""
     ) -> GateDecision:
         self._enter("evaluate", call.tool_call_id)
+        types_pb2.Pathway.Value(f"PATHWAY_{pathway.upper()}")
+        self.pathways.append(pathway)
         key = (run_id, call.tool_call_id, approval_id)
         if approval_id:
             self._check_usable(approval_id, known=key in self.records)
@@ -167,7 +172,7 @@ class FakeGate:
     ) -> Redeemed:
         self._enter("redeem", execution_id)
         tool_call_id, bound, approval_id = self.permits.get(permit, ("", None, ""))
-        if bound is None or tool_call_id != call.tool_call_id:
+        if bound is None or tool_call_id != call.tool_call_id or permit in self.revoked_permits:
             raise GateRefusedError("PERMIT_INVALID", "no such permit", {"factor": "signature"})
         holder = self.redemptions.get((run_id, call.tool_call_id))
         if holder is not None:

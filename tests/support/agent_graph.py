@@ -216,7 +216,7 @@ class Chat:
             text=text,
             language=heard.language,
             intent=intent or heard.intent,
-            pathway=heard.pathway,
+            pathway="standby" if intent == "approval_decided" else heard.pathway,
             allowed_tools=self.allowed_tools,
         )
         return await self._invoke(reentry_input(turn) if resumed else new_run_input(turn))

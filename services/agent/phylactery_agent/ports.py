@@ -139,9 +139,12 @@ class Gate(Protocol):
     """RiskGate, asked on behalf of one end user. Raises GateUnavailableError and, where said, GateRefusedError."""
 
     async def evaluate(
-        self, call: ProposedCall, *, thread_id: str, run_id: str, plan_step: str, approval_id: str = ""
+        self, call: ProposedCall, *, thread_id: str, run_id: str, plan_step: str, pathway: str, approval_id: str = ""
     ) -> GateDecision:
-        """Asks for a decision; idempotent by run, tool_call_id and arguments."""
+        """Asks for a decision; idempotent by run, tool_call_id and arguments.
+
+        pathway is how the message is served that the call answers: text_fast_path, tool_intent, rich_input or standby.
+        """
         ...
 
     async def redeem(

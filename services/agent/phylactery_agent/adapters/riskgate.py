@@ -92,11 +92,16 @@ class RiskGateAdapter:
         self._metadata = aio.Metadata(*call_metadata(Principal(owner.user_id, owner.tenant, frozenset())))
 
     async def evaluate(
-        self, call: ProposedCall, *, thread_id: str, run_id: str, plan_step: str, approval_id: str = ""
+        self, call: ProposedCall, *, thread_id: str, run_id: str, plan_step: str, pathway: str, approval_id: str = ""
     ) -> GateDecision:
         """Asks for a decision; idempotent by run, tool_call_id and arguments."""
         request = riskgate_pb2.EvaluateRequest(
-            call=_call(call), thread_id=thread_id, run_id=run_id, plan_step=plan_step, approval_id=approval_id
+            call=_call(call),
+            thread_id=thread_id,
+            run_id=run_id,
+            plan_step=plan_step,
+            approval_id=approval_id,
+            pathway=types_pb2.Pathway.Value(f"PATHWAY_{pathway.upper()}"),
         )
         answer = await answered(self._connection.decisions.Evaluate(request, metadata=self._metadata))
         decision = _DECISIONS.get(answer.decision)

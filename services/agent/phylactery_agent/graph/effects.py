@@ -106,6 +106,7 @@ class Effect:
             thread_id=self._state["thread_id"],
             run_id=self._state["run_id"],
             plan_step=self._tool["step_id"],
+            pathway=self._state["request_pathway"],
             approval_id=approval_id,
         )
         self.decision_id = decision.decision_id
@@ -145,14 +146,14 @@ class Effect:
         return execution_id
 
     async def _redeem(self, permit: str, execution_id: str) -> Redeemed:
-        """Redeems; a permit that ran out on the way is asked for once more."""
+        """Redeems; a permit that ran out or whose key was revoked on the way is asked for once more."""
         thread_id, run_id = self._state["thread_id"], self._state["run_id"]
         try:
             return await self._context.gate.redeem(
                 permit, self._call, execution_id=execution_id, thread_id=thread_id, run_id=run_id
             )
         except GateRefusedError as error:
-            if error.reason != "PERMIT_EXPIRED":
+            if not _stale(error):
                 raise
         again = await self._evaluate()
         if again.decision != "ALLOW":
@@ -253,3 +254,10 @@ class Effect:
 
     def _approved(self) -> dict[str, bool]:
         return {"approved": self._state["approval_id"] is not None}
+
+
+def _stale(error: GateRefusedError) -> bool:
+    """Says whether a permit was refused for its age or its key: whatever else is wrong would be wrong again."""
+    if error.reason == "PERMIT_EXPIRED":
+        return True
+    return error.reason == "PERMIT_INVALID" and error.metadata.get("factor") == "signature"

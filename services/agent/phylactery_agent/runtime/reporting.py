@@ -16,12 +16,12 @@ class ReportingGate:
         self._gate, self._delivery, self._thread_key = gate, delivery, thread_key
 
     async def evaluate(
-        self, call: ProposedCall, *, thread_id: str, run_id: str, plan_step: str, approval_id: str = ""
+        self, call: ProposedCall, *, thread_id: str, run_id: str, plan_step: str, pathway: str, approval_id: str = ""
     ) -> GateDecision:
         """Reports, then asks. Raises GateUnavailableError when either does not work."""
         await self._delivery.flush("outcome", self._thread_key)
         return await self._gate.evaluate(
-            call, thread_id=thread_id, run_id=run_id, plan_step=plan_step, approval_id=approval_id
+            call, thread_id=thread_id, run_id=run_id, plan_step=plan_step, pathway=pathway, approval_id=approval_id
         )
 
     async def redeem(

@@ -29,7 +29,11 @@ async def risk_gate(
     tool = proposal(state)
     try:
         decision = await context.gate.evaluate(
-            proposed_call(tool), thread_id=state["thread_id"], run_id=state["run_id"], plan_step=tool["step_id"]
+            proposed_call(tool),
+            thread_id=state["thread_id"],
+            run_id=state["run_id"],
+            plan_step=tool["step_id"],
+            pathway=state["request_pathway"],
         )
     except GateUnavailableError:
         return Command(
