@@ -339,6 +339,13 @@ def bundle_with(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
+def stricter(bundle_with: Callable[..., Path]) -> Path:
+    """Revision 2, under which nobody reads."""
+    no_reads = '@id("no-reads") @title("Nobody reads") forbid (principal, action in Action::"effect:read", resource);\n'
+    return bundle_with(policies=no_reads, revision=2)
+
+
+@pytest.fixture
 async def make_gate(tmp_path: Path, bundle: Path) -> AsyncIterator[Callable[..., Awaitable[Gate]]]:
     opened: list[Gate] = []
 

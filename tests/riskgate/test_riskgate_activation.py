@@ -49,11 +49,6 @@ async def until(check) -> None:
         await asyncio.sleep(0.01)
 
 
-@pytest.fixture
-def stricter(bundle_with) -> Path:
-    return bundle_with(policies=NO_READS, revision=2)
-
-
 async def test_an_activated_bundle_decides_from_the_next_request_on_and_is_recorded(gate, ana, call, stricter):
     petra = gate.person("petra")
     assert (await ana.evaluate(call(*READ))).decision == types_pb2.DECISION_ALLOW

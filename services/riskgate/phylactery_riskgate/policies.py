@@ -310,7 +310,8 @@ class Policies:
     async def _activate(self, who: Principal, candidate: Candidate | None, slot: Slot, source: str) -> Activated:
         async with self._lock:
             done = await self._core.write(lambda connection: self._move(connection, who, candidate, slot, source))
-            reach("riskgate.activated")
+            if done.place is not None:
+                reach("riskgate.activated")
             if slot is Slot.SHADOW:
                 self.shadow.replace(candidate.engine if candidate else None, done.head.hash)
             elif candidate is not None and candidate.hash != self._core.live.held.bundle.hash:

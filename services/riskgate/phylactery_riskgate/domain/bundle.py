@@ -28,7 +28,7 @@ from phylactery_riskgate.domain.cedar_schema import build_schema
 from phylactery_riskgate.domain.documents import BundleError, Document, Faults, read_document
 from phylactery_riskgate.domain.lint import lint_each, unguarded_critical_tools
 from phylactery_riskgate.domain.model import ApprovalClass, CatalogTool, Who
-from phylactery_riskgate.domain.policies import Policy, policy_handle, read_policies
+from phylactery_riskgate.domain.policies import MAX_POLICIES, Policy, policy_handle, read_policies
 from phylactery_riskgate.domain.targets import TargetsEntry, allowing
 
 __all__ = [
@@ -42,7 +42,6 @@ __all__ = [
     "without_policy",
 ]
 
-_MAX_POLICIES = 2_000
 _WEEK_SECONDS = 604_800
 _OWN_NAME = re.compile(r"^for policy `policy0`, ")
 """How Cedar begins a message about a policy that was validated alone."""
@@ -103,7 +102,7 @@ class EntitiesFile(_Strict):
     """entities.json."""
 
     groups: list[Identifier] = []
-    users: list[UserEntry] = []
+    users: Annotated[list[UserEntry], Field(max_length=20_000)] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,11 +231,11 @@ def _policies(files: BundleFiles, faults: Faults) -> tuple[Policy, ...]:
         found += read_policies(name, text, faults)
     if not found and bool(faults) == before:
         faults.add(BundleError(POLICIES_FOLDER, 0, "holds no policy, so nothing could ever run"))
-    if len(found) > _MAX_POLICIES:
+    if len(found) > MAX_POLICIES:
         faults.add(
-            BundleError(POLICIES_FOLDER, 0, f"holds {len(found)} policies; a bundle has at most {_MAX_POLICIES}")
+            BundleError(POLICIES_FOLDER, 0, f"holds {len(found)} policies; a bundle has at most {MAX_POLICIES}")
         )
-        del found[_MAX_POLICIES:]
+        del found[MAX_POLICIES:]
     return tuple(found)
 
 

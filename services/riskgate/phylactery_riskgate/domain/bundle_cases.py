@@ -80,7 +80,7 @@ class CasesFile(_Strict):
     """One file in tests/. ``tools`` are in the catalog of the cases alone."""
 
     tools: list[Any] = []
-    cases: list[BundleCase]
+    cases: Annotated[list[BundleCase], Field(max_length=10_000)]
 
 
 def read_cases(

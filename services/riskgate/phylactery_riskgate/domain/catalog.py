@@ -17,6 +17,7 @@ from phylactery_riskgate.domain.model import CatalogTool, Effect, Idempotency, R
 from phylactery_riskgate.domain.targets import target_fault
 
 MAX_TIMEOUT_SECONDS = 3_600
+MAX_TOOLS = 1_000
 Pointer = Annotated[str, Field(min_length=2, max_length=pointers.MAX_POINTER, pattern=r"^/")]
 
 _NAMED_SCHEMAS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
@@ -55,7 +56,7 @@ class ToolsFile(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    tools: list[ToolEntry]
+    tools: Annotated[list[ToolEntry], Field(max_length=MAX_TOOLS)]
 
 
 def compile_validator(schema: Mapping[str, Any]) -> jsonschema_rs.Draft202012Validator:

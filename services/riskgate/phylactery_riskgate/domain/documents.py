@@ -22,6 +22,10 @@ _MAX_DEPTH = 100
 """No document is nested deeper: a loader that follows a hostile one runs out of stack, which ends the process."""
 
 
+_MAX_FAULTS = 200
+"""How many faults of one document are told."""
+
+
 class BundleError(Exception):
     """A bundle that cannot be used; says the file, the line (0 where there is none) and why.
 
@@ -131,7 +135,8 @@ class Document:
             return model.model_validate(self.data)
         except ValidationError as error:
             faults = Faults()
-            for one in error.errors(include_url=False, include_input=False, include_context=False):
+            told = error.errors(include_url=False, include_input=False, include_context=False)
+            for one in told[:_MAX_FAULTS]:
                 where = "/".join(str(token) for token in one["loc"])
                 faults.add(self.error(one["loc"], f"{where or 'the document'}: {one['msg']}"))
             faults.check()

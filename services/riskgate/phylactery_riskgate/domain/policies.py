@@ -18,6 +18,7 @@ from phylactery_riskgate.domain.nesting import MAX_NESTING, nesting
 
 _POLICY_ID = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _MAX_TITLE = 200
+MAX_POLICIES = 2_000
 _PIECE = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|//[^\n]*|;|\s+|[^\s";/]+|/', re.DOTALL)
 
 
@@ -76,11 +77,15 @@ def parse_policies(file: str, text: str) -> tuple[Policy, ...]:
 
 
 def read_policies(file: str, text: str, faults: Faults) -> tuple[Policy, ...]:
-    """Reads the good statements of one .cedar file and keeps what is wrong with the others."""
-    parsed = (
-        faults.catch(partial(_parse, file, line, statement)) for line, statement in _statements(file, text, faults)
-    )
-    return tuple(policy for policy in parsed if policy is not None)
+    """Reads the good statements of one .cedar file and keeps what is wrong with the others; too many are a fault."""
+    found: list[Policy] = []
+    for count, (line, statement) in enumerate(_statements(file, text, faults)):
+        if count == MAX_POLICIES:
+            faults.add(BundleError(file, line, f"is one policy too many: a bundle has at most {MAX_POLICIES}"))
+            break
+        policy = faults.catch(partial(_parse, file, line, statement))
+        found += () if policy is None else (policy,)
+    return tuple(found)
 
 
 def _statements(file: str, text: str, faults: Faults) -> Iterator[tuple[int, str]]:
