@@ -24,6 +24,7 @@ from phylactery_riskgate.approvals import (
     eligible,
     failed_factors,
     refusal,
+    reject_factors,
     require_chat_fields,
 )
 from phylactery_riskgate.audit import Kind
@@ -167,7 +168,10 @@ class Answers:
         approval = self._core.current(connection, found, who, now_us)
         if approval.state is ApprovalState.REJECTED and approval.decided_by == who.subject:
             return self._core.seen(connection, approval, who)
-        failed = _reject_factors(approval, who, asked.thread_id)
+        answer = answer_of(
+            self._core.engine.bundle, approval, who, args_hash=approval.args_hash, thread_id=asked.thread_id
+        )
+        failed = reject_factors(approval, answer)
         if failed:
             return self._refuse(connection, who, approval, failed, now_us)
         approval = replace(
@@ -270,14 +274,3 @@ def _same_answer(approval: Approval, answer: Answer, *, code_matches: bool) -> b
         return False
     in_chat = not approval.by_requester or (code_matches and answer.thread_id == approval.thread_id)
     return in_chat and answer.args_hash == approval.args_hash
-
-
-def _reject_factors(approval: Approval, who: Principal, thread_id: str) -> tuple[Factor, ...]:
-    """Answers what keeps this person from saying no. A delegate answers what its user alone may answer."""
-    checks = {
-        Factor.USER: approval.by_requester or not who.delegated,
-        Factor.EXPIRY: approval.state is not ApprovalState.EXPIRED,
-        Factor.ONE_TIME: approval.state in (ApprovalState.PENDING, ApprovalState.EXPIRED),
-        Factor.THREAD: thread_id in ("", approval.thread_id),
-    }
-    return tuple(factor for factor, holds in checks.items() if not holds)

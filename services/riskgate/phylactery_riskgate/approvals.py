@@ -193,6 +193,22 @@ def failed_factors(approval: Approval, answer: Answer, *, code_matches: bool, no
     return tuple(factor for factor, holds in checks.items() if not holds)
 
 
+def reject_factors(approval: Approval, answer: Answer) -> tuple[Factor, ...]:
+    """Answers what keeps a person from saying no: the requester may, and who could say yes to another's.
+
+    A delegate answers what its user alone may answer. Neither code nor arguments are asked of a no.
+    """
+    own = answer.subject == approval.requester
+    checks = {
+        Factor.USER: (approval.by_requester or answer.direct) if own else (answer.approver and not answer.delegate),
+        Factor.APPROVER: own or answer.eligible,
+        Factor.EXPIRY: approval.state is not ApprovalState.EXPIRED,
+        Factor.ONE_TIME: approval.state in (ApprovalState.PENDING, ApprovalState.EXPIRED),
+        Factor.THREAD: answer.thread_id in ("", approval.thread_id),
+    }
+    return tuple(factor for factor, holds in checks.items() if not holds)
+
+
 def cancel_factors(approval: Approval, subject: str, thread_id: str) -> tuple[Factor, ...]:
     """Answers what keeps a person from withdrawing an approval: it is the requester's, as long as nothing ran."""
     checks = {

@@ -158,11 +158,17 @@ class Core:
     def decide_counted(self, connection: Connection, basis: Basis, verdict: Verdict, *, lock: bool = False) -> Verdict:
         """Decides about a bound call with what its budgets have counted, inside the transaction that records it.
 
-        With lock nobody else counts there until the commit. A tool that no budget counts keeps its verdict.
+        With lock nobody else counts there until the commit; it raises BusyError where another replica does. A tool that
+        no budget counts keeps its verdict.
         """
+        counted = verdict.bound is not None and basis.engine.counts(verdict.bound.tool)
+        return self.decide_again(connection, basis, verdict, lock=lock) if counted else verdict
+
+    def decide_again(self, connection: Connection, basis: Basis, verdict: Verdict, *, lock: bool = False) -> Verdict:
+        """Decides about a bound call once more, inside a transaction: what it rests on is not what it was."""
         usage = self.usage.reader(connection, basis.who, basis.site, self.clock.now_us(), lock=lock)
         caller = caller_of(basis.who)
-        return basis.engine.decide_counted(verdict, caller, basis.site, approved=basis.approved, usage=usage)
+        return basis.engine.decide_again(verdict, caller, basis.site, approved=basis.approved, usage=usage)
 
     def count(self, connection: Connection, basis: Basis, bound: BoundCall, *, receipt_id: str, now_us: int) -> None:
         """Counts a redeemed call in the budgets of its tool, whose counters decide_counted has locked."""

@@ -143,7 +143,7 @@ class Evaluation:
         key = key_of(question.who, question.asked.run_id, question.asked.call.tool_call_id)
         record = decision_rows.find_call(connection, key, "")
         if record is None:
-            return self._record(connection, question)
+            return self._record(connection, self._decided(connection, question))
         return self._replay(connection, question, record)
 
     def _with_approval(self, connection: Connection, question: _Question) -> _Stored | Refused:
@@ -165,6 +165,7 @@ class Evaluation:
             self._note_refused(connection, question, failed, about(approval))
             return Refused(refusal(approval, failed[0]))
         if approval.state is ApprovalState.APPROVED and record is None:
+            question = self._decided(connection, question, approval)
             lost = question.verdict.decision is Decision.AUTH_REQUIRED and lost_approvers(
                 question.engine.bundle, approval
             )
@@ -176,6 +177,15 @@ class Evaluation:
         earlier = origin if approval.state is ApprovalState.PENDING else record
         assert earlier is not None, "an approval is made together with its decision"
         return self._replay(connection, question, earlier)
+
+    def _decided(self, connection: Connection, question: _Question, approval: Approval | None = None) -> _Question:
+        """Answers the question as decided by what counts now: the approval's last yes may have come in the meantime."""
+        basis = question.basis
+        approved = satisfied_by(question.engine.bundle, approval)
+        if approved == basis.approved:
+            return replace(question, verdict=self._core.decide_counted(connection, basis, question.verdict))
+        basis = replace(basis, approved=approved)
+        return replace(question, basis=basis, verdict=self._core.decide_again(connection, basis, question.verdict))
 
     def _replay(self, connection: Connection, question: _Question, record: DecisionRecord) -> _Stored:
         """Answers what was recorded; a permit whose time is over is replaced."""
@@ -201,9 +211,7 @@ class Evaluation:
 
     def _record(self, connection: Connection, question: _Question) -> _Stored | Refused:
         """Makes the decision durable, with its approval where it asks for one."""
-        verdict = self._core.decide_counted(connection, question.basis, question.verdict)
-        question = replace(question, verdict=verdict)
-        who, asked, now_us = question.who, question.asked, question.now_us
+        who, asked, verdict, now_us = question.who, question.asked, question.verdict, question.now_us
         bound = verdict.bound
         approval = self._asked(connection, question) if verdict.decision is Decision.AUTH_REQUIRED else None
         if isinstance(approval, Refused):

@@ -92,7 +92,7 @@ class DecisionEngine:
 
         ``approved`` names the approval classes that people have really satisfied; each brings every class below it, and
         a name the bundle does not know brings nothing. ``usage`` tells what budgets have counted, and is asked only
-        about a tool that one counts; without it such a call is bound and BLOCKED, and decide_counted decides about it.
+        about a tool that one counts; without it such a call is bound and BLOCKED, and decide_again decides about it.
         """
         prepared = self._prepared.get(call.tool)
         try:
@@ -115,14 +115,14 @@ class DecisionEngine:
             return self._blocked(prepared, raw_hash, error.reasons)
         return self._rule(prepared, bound, raw_hash, self._subject(caller, site), approved, usage)
 
-    def decide_counted(
+    def decide_again(
         self, verdict: Verdict, caller: Caller, site: CallSite, *, approved: frozenset[str], usage: UsageReader
     ) -> Verdict:
-        """Decides again about the call a verdict is about, with what budgets have counted by now.
+        """Decides again about the call a verdict is about, with what is approved, and what budgets counted, by now.
 
-        A verdict over a call that could not be bound, or that no budget counts, stays as it is.
+        A verdict over a call that could not be bound stays as it is.
         """
-        if verdict.bound is None or not self.counts(verdict.bound.tool):
+        if verdict.bound is None:
             return verdict
         prepared = self._prepared[verdict.bound.tool]
         subject = self._subject(caller, site)
