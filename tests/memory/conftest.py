@@ -24,8 +24,15 @@ from phylactery.memory.v1 import (
 from phylactery_chassis.clock import FakeClock
 from phylactery_chassis.database import Database
 from phylactery_chassis.server import RunningServer, start
+from phylactery_memory.domain.outputs import OutputRules
+from phylactery_memory.housekeeping import Housekeeping
+from phylactery_memory.keys import UserKeys, load_master_keys
+from phylactery_memory.outputs import Outputs
 from phylactery_memory.service import PACKAGE, assemble
 from phylactery_memory.settings import MemorySettings
+from phylactery_memory.store.garbage import Garbage
+from phylactery_memory.store.keys import KeyStore
+from phylactery_memory.store.outputs import OutputStore
 
 from tests.support.postgres import create_database
 
@@ -66,14 +73,14 @@ class User:
         self.outputs = output_pb2_grpc.OutputServiceStub(channel)
         self.memory = memory_pb2_grpc.MemoryServiceStub(channel)
 
-    def spec(self, **changes: str) -> output_pb2.StoreOutputRequest:
+    def spec(self, **changes: Any) -> output_pb2.StoreOutputRequest:
         fields = {"thread_id": "t1", "run_id": "r1", "tool_call_id": "c1", "tool_name": "read_file", **changes}
         return output_pb2.StoreOutputRequest(spec=output_pb2.OutputSpec(**fields))
 
     async def stream(self, requests: Sequence[output_pb2.StoreOutputRequest]) -> output_pb2.StoreOutputResponse:
         return await self.outputs.StoreOutput(iter(requests), metadata=self.metadata, timeout=60)
 
-    async def store(self, text: str | bytes, *, cut: int = CHUNK, **spec: str) -> output_pb2.StoreOutputResponse:
+    async def store(self, text: str | bytes, *, cut: int = CHUNK, **spec: Any) -> output_pb2.StoreOutputResponse:
         data = text.encode() if isinstance(text, str) else text
         chunks = [output_pb2.StoreOutputRequest(chunk=data[i : i + cut]) for i in range(0, len(data), cut)]
         return await self.stream([self.spec(**spec), *chunks])
@@ -85,6 +92,28 @@ class User:
     async def read(self, pointer: str, offset: int = 0, limit: int = 0) -> output_pb2.ReadOutputResponse:
         request = output_pb2.ReadOutputRequest(pointer=pointer, offset=offset, limit=limit)
         return await self.outputs.ReadOutput(request, metadata=self.metadata)
+
+    async def read_lines(
+        self, pointer: str, first: int = 1, count: int = 0, *, skip_chars: int = 0, limit: int = 0
+    ) -> output_pb2.ReadOutputResponse:
+        lines = output_pb2.LineRange(first=first, count=count, skip_chars=skip_chars)
+        request = output_pb2.ReadOutputRequest(pointer=pointer, lines=lines, limit=limit)
+        return await self.outputs.ReadOutput(request, metadata=self.metadata)
+
+    async def grep(self, pointer: str, pattern: str, **options: Any) -> output_pb2.SearchOutputResponse:
+        request = output_pb2.SearchOutputRequest(pointer=pointer, pattern=pattern, **options)
+        return await self.outputs.SearchOutput(request, metadata=self.metadata, timeout=60)
+
+    async def rehydrate(self, pointer: str) -> output_pb2.RehydrateOutputResponse:
+        request = output_pb2.RehydrateOutputRequest(pointer=pointer)
+        return await self.outputs.RehydrateOutput(request, metadata=self.metadata)
+
+    async def list_outputs(self, **options: Any) -> output_pb2.ListOutputsResponse:
+        return await self.outputs.ListOutputs(output_pb2.ListOutputsRequest(**options), metadata=self.metadata)
+
+    async def delete(self, pointer: str) -> bool:
+        request = output_pb2.DeleteOutputRequest(pointer=pointer)
+        return (await self.outputs.DeleteOutput(request, metadata=self.metadata)).deleted
 
     async def read_all(self, pointer: str) -> str:
         parts, offset, total = [], 0, 1
@@ -141,6 +170,19 @@ class Memory:
 
     def user(self, subject: str = "ana", tenant: str = "acme") -> User:
         return User(self.channel, subject, tenant)
+
+    @property
+    def outputs(self) -> Outputs:
+        """The use case over the same database and keys, for what no RPC says."""
+        masters = load_master_keys(self.path.parent / "keys", None)
+        keys = UserKeys(KeyStore(self.database), masters, self.clock)
+        return Outputs(OutputStore(self.database), keys, OutputRules(), self.clock)
+
+    async def tidy(self) -> int:
+        """Runs one round of housekeeping and answers how many outputs it removed."""
+        masters = load_master_keys(self.path.parent / "keys", None)
+        keys = KeyStore(self.database)
+        return await Housekeeping(Garbage(self.database), keys, masters, self.clock, every=1_000).tidy()
 
     def count(self, table: str) -> int:
         return self.database.read_sync(lambda c: c.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar_one())

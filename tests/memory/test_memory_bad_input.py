@@ -7,6 +7,7 @@ import random
 
 import grpc
 import pytest
+from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 from grpc import aio
 from hypothesis import HealthCheck, given, settings
@@ -19,6 +20,10 @@ METHODS = {
     "/phylactery.memory.v1.OutputService/StoreOutput": True,
     "/phylactery.memory.v1.OutputService/GetOutput": False,
     "/phylactery.memory.v1.OutputService/ReadOutput": False,
+    "/phylactery.memory.v1.OutputService/SearchOutput": False,
+    "/phylactery.memory.v1.OutputService/RehydrateOutput": False,
+    "/phylactery.memory.v1.OutputService/ListOutputs": False,
+    "/phylactery.memory.v1.OutputService/DeleteOutput": False,
     "/phylactery.memory.v1.MemoryService/AppendMessages": False,
     "/phylactery.memory.v1.MemoryService/ListMessages": False,
     "/phylactery.memory.v1.MemoryService/WriteMemory": False,
@@ -51,7 +56,8 @@ async def test_a_spec_with_a_bad_field_names_it(ana, refused, field, value):
 
 @pytest.mark.parametrize("value", BAD_IDS)
 async def test_a_bad_pointer_is_refused(ana, refused, value):
-    for call in (ana.get(value), ana.read(value)):
+    calls = (ana.get(value), ana.read(value), ana.grep(value, "x"), ana.rehydrate(value), ana.delete(value))
+    for call in calls:
         refusal = await refused(call)
         assert (refusal.code, refusal.fields) == (grpc.StatusCode.INVALID_ARGUMENT, ["pointer"])
 
@@ -63,6 +69,83 @@ async def test_a_bad_pointer_is_refused(ana, refused, value):
 async def test_a_range_outside_its_bounds_is_refused(ana, refused, offset, limit, field):
     pointer = (await ana.store("x" * 10_001)).output.pointer
     refusal = await refused(ana.read(pointer, offset, limit))
+    assert (refusal.code, refusal.fields) == (grpc.StatusCode.INVALID_ARGUMENT, [field])
+
+
+@pytest.mark.parametrize(
+    ("lines", "field"),
+    [
+        ({"first": 0}, "lines.first"),
+        ({"first": -1}, "lines.first"),
+        ({"first": 2**63 - 1}, "lines.first"),
+        ({"first": 1, "count": -1}, "lines.count"),
+        ({"first": 1, "count": 10_001}, "lines.count"),
+        ({"first": 1, "skip_chars": -1}, "lines.skip_chars"),
+        ({"first": 1, "skip_chars": 2**63 - 1}, "lines.skip_chars"),
+    ],
+)
+async def test_lines_outside_their_bounds_are_refused(ana, refused, lines, field):
+    pointer = (await ana.store("x\n" * 10_001)).output.pointer
+    refusal = await refused(ana.read_lines(pointer, **lines))
+    assert (refusal.code, refusal.fields) == (grpc.StatusCode.INVALID_ARGUMENT, [field])
+
+
+async def test_lines_and_an_offset_at_once_are_refused(ana, refused):
+    request = output_pb2.ReadOutputRequest(pointer="out_a", offset=1, lines=output_pb2.LineRange(first=1))
+    refusal = await refused(ana.outputs.ReadOutput(request, metadata=ana.metadata))
+    assert refusal.code is grpc.StatusCode.INVALID_ARGUMENT
+    assert "lines and offset" in refusal.message
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"pattern": ""}, "pattern"),
+        ({"pattern": "x" * 1_001}, "pattern"),
+        ({"pattern": "("}, "pattern"),
+        ({"pattern": "(?=x)"}, "pattern"),
+        ({"pattern": r"(a)\1"}, "pattern"),
+        ({"pattern": "(a{1000}){1000}"}, "pattern"),
+        ({"pattern": "x", "context_lines": -1}, "context_lines"),
+        ({"pattern": "x", "context_lines": 11}, "context_lines"),
+        ({"pattern": "x", "offset": -1}, "offset"),
+        ({"pattern": "x", "max_matches": -1}, "max_matches"),
+        ({"pattern": "x", "max_matches": 101}, "max_matches"),
+    ],
+)
+async def test_a_search_outside_its_bounds_is_refused(ana, refused, options, field):
+    pointer = (await ana.store("x\n" * 10_001)).output.pointer
+    refusal = await refused(ana.grep(pointer, **options))
+    assert (refusal.code, refusal.fields) == (grpc.StatusCode.INVALID_ARGUMENT, [field])
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"thread_id": "a b"}, "thread_id"),
+        ({"run_id": "x" * 129}, "run_id"),
+        ({"page_size": -1}, "page_size"),
+        ({"page_size": 201}, "page_size"),
+        ({"page_token": "no token"}, "page_token"),
+        ({"page_token": "WzFd"}, "page_token"),
+    ],
+)
+async def test_a_list_of_outputs_outside_its_bounds_is_refused(ana, refused, options, field):
+    refusal = await refused(ana.list_outputs(**options))
+    assert (refusal.code, refusal.fields) == (grpc.StatusCode.INVALID_ARGUMENT, [field])
+
+
+@pytest.mark.parametrize(
+    ("ttl", "field"),
+    [
+        (Duration(seconds=59), "ttl.seconds"),
+        (Duration(seconds=-60), "ttl.seconds"),
+        (Duration(seconds=3_650 * 86_400 + 1), "ttl.seconds"),
+        (Duration(seconds=60, nanos=-1), "ttl.nanos"),
+    ],
+)
+async def test_a_ttl_outside_its_bounds_is_refused(ana, refused, ttl, field):
+    refusal = await refused(ana.store("x", ttl=ttl))
     assert (refusal.code, refusal.fields) == (grpc.StatusCode.INVALID_ARGUMENT, [field])
 
 
@@ -167,6 +250,9 @@ async def test_random_and_mutated_messages_never_end_internal_or_unknown(memory,
     seeds = [
         ana.spec().SerializeToString(),
         output_pb2.ReadOutputRequest(pointer="out_a", offset=5, limit=5).SerializeToString(),
+        output_pb2.ReadOutputRequest(pointer="out_a", lines=output_pb2.LineRange(first=2)).SerializeToString(),
+        output_pb2.SearchOutputRequest(pointer="out_a", pattern="(a|b)+$", context_lines=2).SerializeToString(),
+        output_pb2.ListOutputsRequest(thread_id="t", run_id="r", page_size=5).SerializeToString(),
         memory_pb2.AppendMessagesRequest(thread_id="t", messages=[say()]).SerializeToString(),
         memory_pb2.ListMessagesRequest(thread_id="t", page_size=5, page_token="WzFd").SerializeToString(),
         user_memory_pb2.WriteMemoryRequest(text="vivo en Lima", source=1, keep=True, sequence=3).SerializeToString(),

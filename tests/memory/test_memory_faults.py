@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import hashlib
 import itertools
 import json
 import os
+import random
 import signal
 import sqlite3
 import sys
@@ -18,10 +20,7 @@ from grpc import aio
 from grpc_status import rpc_status
 from phylactery.memory.v1 import memory_pb2, output_pb2
 from phylactery_chassis.identity import Principal, Role, bind_principal
-from phylactery_memory.domain.outputs import OutputRules
-from phylactery_memory.outputs import Outputs
 from phylactery_memory.servicers.outputs import OutputServicer
-from phylactery_memory.store.outputs import OutputStore
 
 LONG = "línea larga 🜛\r\n" * 8_000
 
@@ -64,6 +63,19 @@ async def test_a_flipped_byte_anywhere_is_data_loss_for_its_range_alone(memory, 
         "DELETE FROM output_chunks WHERE first_char = 0",
         "DELETE FROM output_chunks",
         "UPDATE output_chunks SET digest = zeroblob(32)",
+        "UPDATE output_chunks SET breaks = breaks + 1",
+        "UPDATE output_chunks SET first_break = first_break + 1",
+        "UPDATE output_chunks SET line_start = line_start + 1",
+        "UPDATE output_chunks SET chars = chars - 1",
+        "UPDATE outputs SET sha256 = replace(sha256, substr(sha256, 1, 1), 'x')",
+        "UPDATE outputs SET seal = NULL",
+        "UPDATE outputs SET key_id = ''",
+        "UPDATE outputs SET key_id = '', seal = NULL",
+        "UPDATE outputs SET tool_name = 'another'",
+        "UPDATE outputs SET expire_us = expire_us + 1",
+        "UPDATE user_keys SET wrapped = cast(substr(wrapped, 1, 40) || x'00' || substr(wrapped, 42) AS blob)",
+        "UPDATE user_keys SET key_id = 'key_another'",
+        "DELETE FROM user_keys",
         "UPDATE output_chunks SET body = substr(body, 1, length(body) - 1)",
         "UPDATE output_chunks SET first_char = first_char + 1",
         "UPDATE output_chunks SET body = (SELECT o.body FROM output_chunks o WHERE o.first_char = 0) WHERE first_char",
@@ -93,7 +105,8 @@ async def test_a_chunk_of_another_output_in_its_place_is_data_loss(memory, ana, 
     assert await ana.read_all(theirs) == LONG
 
 
-async def test_a_full_disk_is_unavailable_changes_nothing_and_passes(memory, ana, refused):
+async def test_a_full_disk_is_resource_exhausted_changes_nothing_and_passes(memory, ana, refused):
+    noise = base64.b64encode(random.Random(1).randbytes(200_000))  # which no compression makes small
     kept = (await ana.store(LONG)).output.pointer
     await ana.append("t1", say("m1"))
 
@@ -106,15 +119,15 @@ async def test_a_full_disk_is_unavailable_changes_nothing_and_passes(memory, ana
 
     limit(None)
     for number in range(3):
-        refusal = await refused(ana.store(LONG, tool_call_id=f"full{number}"))
-        assert (refusal.code, refusal.reason) == (grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")
+        refusal = await refused(ana.store(noise, tool_call_id=f"full{number}"))
+        assert (refusal.code, refusal.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "STORE_FULL")
     refusal = await refused(ana.append("t1", *(say(f"f{i}", "x" * 5_000) for i in range(50))))
-    assert (refusal.code, refusal.reason) == (grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")
+    assert (refusal.code, refusal.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "STORE_FULL")
     assert await ana.read_all(kept) == LONG
     assert memory.count("outputs") == 1
     assert len((await ana.list("t1")).messages) == 1
     limit(1_000_000)
-    assert (await ana.store(LONG, tool_call_id="full0")).output.evicted
+    assert (await ana.store(noise, tool_call_id="full0")).output.evicted
     assert (await ana.append("t1", say("m2"))).last_sequence == 2
 
 
@@ -140,7 +153,7 @@ async def test_a_stream_that_ends_because_the_client_is_gone_is_no_whole_output(
         yield ana.spec()
         yield output_pb2.StoreOutputRequest(chunk=LONG.encode())
 
-    servicer = OutputServicer(Outputs(OutputStore(memory.database), OutputRules(), memory.clock))
+    servicer = OutputServicer(memory.outputs)
     with bind_principal(Principal("ana", "acme", frozenset({Role.CALLER}))), pytest.raises(asyncio.CancelledError):
         await servicer.StoreOutput(requests(), _GoneContext())
     assert memory.count("outputs") == 0

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from phylactery_chassis.errors import OutOfRange
-from phylactery_memory.domain.outputs import CHUNK_BYTES, Intake, OutputSpec, assemble
+from phylactery_memory.domain.chunks import CHUNK_BYTES, Intake
+from phylactery_memory.domain.outputs import OutputSpec
+from phylactery_memory.domain.ranges import characters, lines
 
 SPEC = OutputSpec("t", "r", "c", "tool")
 TEXTS = st.text(
@@ -38,6 +40,33 @@ async def test_any_text_reassembles_from_any_ranges_over_the_wire(make_memory, t
     assert "".join(parts).encode() == whole.encode()
 
 
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(text=TEXTS.filter(bool), times=st.integers(1, 400), data=st.data())
+async def test_any_text_reassembles_from_any_lines_over_the_wire(make_memory, text, times, data):
+    if not hasattr(make_memory, "memory"):
+        make_memory.memory = await make_memory(evict_over_chars=1)
+    ana, whole = make_memory.memory.user(), text * times + "."
+    stored = await ana.store(whole, run_id=f"r{next(COUNTS)}")
+    assert stored.output.size_lines == len(whole.split("\n"))
+    parts, line, skip, offset = [], 1, 0, 0
+    while line <= stored.output.size_lines:
+        limit = data.draw(st.integers(max(1, (len(whole) - offset) // 8), 10_000), label="limit")
+        count = data.draw(st.sampled_from([0, 0, 1, 3, 10_000]), label="count") if len(parts) < 40 else 0
+        part = await ana.read_lines(stored.output.pointer, line, count, skip_chars=skip, limit=limit)
+        assert (part.offset, part.first_line, part.total_lines) == (offset, line, stored.output.size_lines)
+        assert 0 < len(part.text) <= limit
+        assert not count or part.text.count("\n") <= count
+        by_offset = await ana.read(stored.output.pointer, offset, len(part.text))
+        assert (by_offset.text, by_offset.next_line, by_offset.next_skip_chars) == (
+            part.text,
+            part.next_line,
+            part.next_skip_chars,
+        )
+        parts.append(part.text)
+        line, skip, offset = part.next_line, part.next_skip_chars, part.next_offset
+    assert "".join(parts).encode() == whole.encode()
+
+
 @settings(max_examples=200, deadline=None)
 @given(
     text=TEXTS,
@@ -48,26 +77,37 @@ async def test_any_text_reassembles_from_any_ranges_over_the_wire(make_memory, t
 )
 def test_chunks_are_whole_characters_in_order_and_any_range_lies_in_them(text, times, cuts, offset, limit):
     whole = text * times
-    data, intake, position, turn = whole.encode(), Intake("out_p", 10**9), 0, 0
+    data, intake, position, turn, chunks = whole.encode(), Intake(10**9), 0, 0, []
     while position < len(data):
         size = cuts[turn % len(cuts)]
-        intake.feed(data[position : position + size])
+        chunks += intake.feed(data[position : position + size])
         position, turn = position + size, turn + 1
-    record, chunks = intake.finish(SPEC), intake.chunks
+    chunks += intake.finish()
+    record = intake.record(SPEC)
     assert b"".join(chunk.body for chunk in chunks) == data
-    assert "".join(chunk.body.decode() for chunk in chunks) == whole
+    assert "".join(chunk.text for chunk in chunks) == whole
     assert all(len(chunk.body) <= CHUNK_BYTES + 3 for chunk in chunks)
-    assert [chunk.first_char for chunk in chunks] == [sum(c.chars for c in chunks[:i]) for i in range(len(chunks))]
+    places = [chunk.place for chunk in chunks]
+    for place in places:
+        before = whole[: place.first_char]
+        assert (place.first_break, place.line_start) == (before.count("\n"), before.rfind("\n") + 1)
+        assert place.breaks == whole[place.first_char : place.first_char + place.chars].count("\n")
+    assert [place.first_char for place in places] == [sum(p.chars for p in places[:i]) for i in range(len(places))]
+    assert record.size_lines == len(_lines(whole))
     assert (intake.preview_head, intake.preview_tail) == (whole[:300], whole[-300:])
-    holding = [c for c in chunks if c.first_char < offset + limit and c.first_char + c.chars > offset]
+    holding = [c for c in chunks if c.place.first_char < offset + limit and c.place.first_char + c.place.chars > offset]
     if offset > len(whole):
         with pytest.raises(OutOfRange):
-            assemble(record, (), offset, limit)
+            characters(record, (), offset, limit)
         return
-    part = assemble(_as_stored(record), holding, offset, limit)
+    part = characters(record, holding, offset, limit)
     assert part.text == whole[offset : offset + limit]
     assert (part.offset, part.next_offset) == (offset, min(offset + limit, len(whole)))
+    whole_lines = lines(record, holding, offset, limit, 0)
+    assert part.text.startswith(whole_lines.text)
+    assert whole_lines.text.endswith("\n") or "\n" not in whole_lines.text or whole_lines.next_offset == len(whole)
 
 
-def _as_stored(record):
-    return type(record)(record.spec, record.size_chars, record.size_bytes, record.sha256, "out_p", 1)
+def _lines(text):
+    pieces = text.split("\n")
+    return pieces if pieces[-1] else pieces[:-1]

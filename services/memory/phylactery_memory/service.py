@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
-from phylactery.memory.v1 import memory_pb2, memory_pb2_grpc, output_pb2, output_pb2_grpc
+from phylactery.memory.v1 import (
+    memory_pb2,
+    memory_pb2_grpc,
+    output_pb2,
+    output_pb2_grpc,
+    privacy_pb2,
+    privacy_pb2_grpc,
+)
 from phylactery_chassis.clock import Clock, SystemClock
 from phylactery_chassis.database import Database
 from phylactery_chassis.errors import StartError
@@ -12,16 +19,26 @@ from phylactery_chassis.server import Registration, Service
 
 from phylactery_memory.context import Contexts
 from phylactery_memory.embeddings import Embedder, HttpEmbeddings, NoEmbeddings
+from phylactery_memory.erasure_log import ErasureLog
+from phylactery_memory.export import Exports
+from phylactery_memory.housekeeping import Housekeeping
+from phylactery_memory.keys import UserKeys, load_master_keys
 from phylactery_memory.memories import Memories
 from phylactery_memory.metrics import Metrics
 from phylactery_memory.outputs import Outputs
+from phylactery_memory.privacy import Privacy
 from phylactery_memory.profiles import Profiles
 from phylactery_memory.servicers.memory import MemoryServicer
 from phylactery_memory.servicers.outputs import OutputServicer
+from phylactery_memory.servicers.privacy import PrivacyServicer
 from phylactery_memory.settings import MemorySettings
+from phylactery_memory.store import faults
+from phylactery_memory.store.garbage import Garbage
+from phylactery_memory.store.keys import KeyStore
 from phylactery_memory.store.memories import MemoryStore
 from phylactery_memory.store.messages import MessageStore
 from phylactery_memory.store.outputs import OutputStore
+from phylactery_memory.store.privacy import PrivacyStore
 from phylactery_memory.store.profiles import ProfileStore
 from phylactery_memory.transcript import Transcript
 
@@ -41,7 +58,11 @@ async def build(settings: MemorySettings, *, clock: Clock | None = None) -> Serv
     except StartError:
         await asyncio.to_thread(database.close)
         raise
-    return assemble(database, settings, clock)
+    try:
+        return assemble(database, settings, clock)
+    except StartError:
+        await asyncio.to_thread(database.close)
+        raise
 
 
 def embedder_of(settings: MemorySettings) -> Embedder:
@@ -58,7 +79,12 @@ def embedder_of(settings: MemorySettings) -> Embedder:
 
 def assemble(database: Database, settings: MemorySettings, clock: Clock) -> Service:
     """Answers the service over a database that is up to date."""
-    outputs = OutputServicer(Outputs(OutputStore(database), settings.output_rules, clock))
+    faults.watch(database)
+    masters = load_master_keys(settings.keys_dir, settings.master_key_file)
+    keys = KeyStore(database)
+    outputs = Outputs(OutputStore(database), UserKeys(keys, masters, clock), settings.output_rules, clock)
+    housekeeping = Housekeeping(Garbage(database), keys, masters, clock, settings.gc_seconds)
+    output_rpcs = OutputServicer(outputs)
     embedder = embedder_of(settings)
     metrics = Metrics()
     transcript, profiles = Transcript(MessageStore(database), clock), Profiles(ProfileStore(database), clock)
@@ -67,8 +93,17 @@ def assemble(database: Database, settings: MemorySettings, clock: Clock) -> Serv
     )
     contexts = Contexts(transcript, memories, profiles, metrics)
     memory = MemoryServicer(transcript, memories, profiles, contexts)
+    private = PrivacyStore(database)
+    privacy = Privacy(private, ErasureLog(settings.erasure_log or settings.data_dir / "erasures.jsonl"), clock)
+    exports = Exports(private, transcript, memories, profiles, outputs, clock)
+    privacy_rpcs = PrivacyServicer(privacy, exports, settings.output_rules)
+
+    async def replay_erasures() -> None:
+        await privacy.replay()
 
     async def close() -> None:
+        await housekeeping.stop()
+        outputs.close()
         await embedder.close()
         await asyncio.to_thread(database.close)
 
@@ -77,13 +112,18 @@ def assemble(database: Database, settings: MemorySettings, clock: Clock) -> Serv
         registrations=[
             Registration(
                 output_pb2.DESCRIPTOR.services_by_name["OutputService"].full_name,
-                lambda server: output_pb2_grpc.add_OutputServiceServicer_to_server(outputs, server),
+                lambda server: output_pb2_grpc.add_OutputServiceServicer_to_server(output_rpcs, server),
             ),
             Registration(
                 memory_pb2.DESCRIPTOR.services_by_name["MemoryService"].full_name,
                 lambda server: memory_pb2_grpc.add_MemoryServiceServicer_to_server(memory, server),
             ),
+            Registration(
+                privacy_pb2.DESCRIPTOR.services_by_name["PrivacyService"].full_name,
+                lambda server: privacy_pb2_grpc.add_PrivacyServiceServicer_to_server(privacy_rpcs, server),
+            ),
         ],
         healthy=database.probe,
+        on_start=[replay_erasures, housekeeping.start],
         on_stop=[close],
     )

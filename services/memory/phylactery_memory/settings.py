@@ -9,7 +9,7 @@ from phylactery_chassis.settings import ServiceSettings, read_secret
 from pydantic import Field, model_validator
 from pydantic_settings import SettingsConfigDict
 
-from phylactery_memory.domain.outputs import OutputRules
+from phylactery_memory.domain.outputs import DAY_US, OutputRules
 
 _DEFAULTS = OutputRules()
 
@@ -26,12 +26,31 @@ class MemorySettings(ServiceSettings):
         _DEFAULTS.evict_over_chars, ge=1, description="outputs of strictly more characters are kept here"
     )
     rehydrate_under_chars: int = Field(
-        _DEFAULTS.rehydrate_under_chars, ge=1, description="outputs of strictly fewer may return to a context whole"
+        _DEFAULTS.rehydrate_under_chars,
+        ge=1,
+        le=1_000_000,
+        description="outputs of strictly fewer may return to a context whole; an answer holds a million at most",
     )
     max_output_bytes: int = Field(
         _DEFAULTS.max_bytes, ge=1, description="largest output in UTF-8 bytes; more is RESOURCE_EXHAUSTED"
     )
+    output_quota_bytes: int = Field(
+        _DEFAULTS.quota_bytes, ge=1, description="bytes one user's outputs may have; more is RESOURCE_EXHAUSTED"
+    )
+    output_ttl_days: int = Field(
+        30, ge=0, le=3_650, description="how long an output is kept unless its ttl says otherwise; 0 keeps for ever"
+    )
+    gc_seconds: float = Field(300, gt=0, description="how long to wait between two removals of expired outputs")
+    master_key_file: Path | None = Field(
+        None,
+        description="file of the keys that wrap the users' keys, the one in use first; none makes one in data_dir/keys",
+    )
     max_memories: int = Field(200_000, ge=1, description="memories one user may have; more are RESOURCE_EXHAUSTED")
+    erasure_log: Path | None = Field(
+        None,
+        description="file that says who was erased, read at every start; none is erasures.jsonl in data_dir. Keep it "
+        "out of what a restore overwrites",
+    )
     embeddings_url: str = Field(
         "",
         pattern=r"^(https?://\S+)?$",
@@ -59,4 +78,15 @@ class MemorySettings(ServiceSettings):
     @property
     def output_rules(self) -> OutputRules:
         """Answers the thresholds as the domain takes them."""
-        return OutputRules(self.evict_over_chars, self.rehydrate_under_chars, self.max_output_bytes)
+        return OutputRules(
+            evict_over_chars=self.evict_over_chars,
+            rehydrate_under_chars=self.rehydrate_under_chars,
+            max_bytes=self.max_output_bytes,
+            quota_bytes=self.output_quota_bytes,
+            ttl_us=self.output_ttl_days * DAY_US,
+        )
+
+    @property
+    def keys_dir(self) -> Path:
+        """Answers the folder of the master key that is made where none is named."""
+        return self.data_dir / "keys"

@@ -11,13 +11,24 @@ from phylactery.memory.v1 import output_pb2, output_pb2_grpc
 from phylactery_chassis.edge import parse
 from phylactery_chassis.errors import InvalidArgument, Violation
 from phylactery_chassis.identity import current_principal
-from phylactery_chassis.timestamps import to_timestamp
+from phylactery_chassis.paging import decode_token, encode_token
 
-from phylactery_memory.domain.outputs import OutputRecord, OutputRules, OutputSpec
+from phylactery_memory.domain.grep import Query
+from phylactery_memory.domain.outputs import Keeping, OutputSpec
+from phylactery_memory.encoding.outputs import match_message, output_message, range_message, read_data, spec_data
 from phylactery_memory.outputs import Outputs
-from phylactery_memory.requests.outputs import ChunkRequest, PointerRequest, ReadRequest, SpecRequest
+from phylactery_memory.requests.outputs import (
+    ChunkRequest,
+    ListRequest,
+    PointerRequest,
+    ReadRequest,
+    SearchRequest,
+    SpecRequest,
+)
+from phylactery_memory.store.outputs import Page
 
 Context = aio.ServicerContext[Any, Any]
+_DEFAULT_MATCHES = 50
 
 
 class OutputServicer(output_pb2_grpc.OutputServiceServicer):
@@ -30,10 +41,12 @@ class OutputServicer(output_pb2_grpc.OutputServiceServicer):
         self, request_iterator: AsyncIterator[output_pb2.StoreOutputRequest], context: Context
     ) -> output_pb2.StoreOutputResponse:
         """Keeps one output and answers its pointer once it is durable."""
-        spec = await _spec(request_iterator)
-        stored = await self._outputs.store(current_principal(), spec, _pieces(request_iterator, context))
+        asked = await _spec(request_iterator)
+        spec = OutputSpec(asked.thread_id, asked.run_id, asked.tool_call_id, asked.tool_name)
+        keeping = Keeping(asked.ttl.microseconds if asked.ttl else 0, asked.do_not_store)
+        stored = await self._outputs.store(current_principal(), spec, _pieces(request_iterator, context), keeping)
         return output_pb2.StoreOutputResponse(
-            output=_output(stored.record, self._outputs.rules),
+            output=output_message(stored.record, self._outputs.rules),
             placeholder=stored.placeholder,
             preview_head=stored.preview_head,
             preview_tail=stored.preview_tail,
@@ -43,34 +56,85 @@ class OutputServicer(output_pb2_grpc.OutputServiceServicer):
         """Answers what is known about an output."""
         asked = parse(PointerRequest, {"pointer": request.pointer})
         record = await self._outputs.get(current_principal(), asked.pointer)
-        return output_pb2.GetOutputResponse(output=_output(record, self._outputs.rules))
+        return output_pb2.GetOutputResponse(output=output_message(record, self._outputs.rules))
 
     async def ReadOutput(
         self, request: output_pb2.ReadOutputRequest, _context: Context
     ) -> output_pb2.ReadOutputResponse:
-        """Answers a range of characters."""
-        asked = parse(ReadRequest, {"pointer": request.pointer, "offset": request.offset, "limit": request.limit})
-        part = await self._outputs.read(current_principal(), asked.pointer, asked.offset, asked.limit)
-        return output_pb2.ReadOutputResponse(
-            text=part.text, offset=part.offset, next_offset=part.next_offset, total_chars=part.total_chars
+        """Answers a range of characters or of lines."""
+        asked, who = parse(ReadRequest, read_data(request)), current_principal()
+        if asked.lines is None:
+            return range_message(await self._outputs.read(who, asked.pointer, asked.offset, asked.limit))
+        lines = asked.lines
+        part = await self._outputs.read_lines(
+            who, asked.pointer, lines.first, lines.count, skip=lines.skip_chars, limit=asked.limit
+        )
+        return range_message(part)
+
+    async def SearchOutput(
+        self, request: output_pb2.SearchOutputRequest, _context: Context
+    ) -> output_pb2.SearchOutputResponse:
+        """Finds the lines a pattern matches."""
+        asked = parse(SearchRequest, {name: getattr(request, name) for name in SearchRequest.model_fields})
+        query = Query(
+            asked.pattern,
+            literal=asked.literal,
+            ignore_case=asked.ignore_case,
+            context_lines=asked.context_lines,
+            offset=asked.offset,
+            max_matches=asked.max_matches or _DEFAULT_MATCHES,
+        )
+        found = await self._outputs.search(current_principal(), asked.pointer, query)
+        return output_pb2.SearchOutputResponse(
+            matches=[match_message(match) for match in found.matches],
+            next_offset=found.next_offset,
+            total_chars=found.total_chars,
         )
 
+    async def RehydrateOutput(
+        self, request: output_pb2.RehydrateOutputRequest, _context: Context
+    ) -> output_pb2.RehydrateOutputResponse:
+        """Answers a whole output."""
+        asked = parse(PointerRequest, {"pointer": request.pointer})
+        record, text = await self._outputs.rehydrate(current_principal(), asked.pointer)
+        return output_pb2.RehydrateOutputResponse(text=text, output=output_message(record, self._outputs.rules))
 
-async def _spec(requests: AsyncIterator[output_pb2.StoreOutputRequest]) -> OutputSpec:
+    async def ListOutputs(
+        self, request: output_pb2.ListOutputsRequest, _context: Context
+    ) -> output_pb2.ListOutputsResponse:
+        """Lists outputs."""
+        asked = parse(ListRequest, {name: getattr(request, name) for name in ListRequest.model_fields})
+        before = _before(asked.page_token)
+        page = await self._outputs.page(
+            current_principal(), Page(asked.thread_id, asked.run_id, asked.page_size, before)
+        )
+        return output_pb2.ListOutputsResponse(
+            outputs=[output_message(record, self._outputs.rules) for record in page.records],
+            next_page_token=encode_token(*page.next_before) if page.next_before else "",
+        )
+
+    async def DeleteOutput(
+        self, request: output_pb2.DeleteOutputRequest, _context: Context
+    ) -> output_pb2.DeleteOutputResponse:
+        """Removes an output."""
+        asked = parse(PointerRequest, {"pointer": request.pointer})
+        return output_pb2.DeleteOutputResponse(deleted=await self._outputs.delete(current_principal(), asked.pointer))
+
+
+async def _spec(requests: AsyncIterator[output_pb2.StoreOutputRequest]) -> SpecRequest:
     """Answers the description, which must come first. Raises InvalidArgument."""
     request = await anext(requests, None)
     if request is None or request.WhichOneof("part") != "spec":
         raise _misplaced("spec", "send spec first, then the chunks")
-    asked = parse(
-        SpecRequest,
-        {
-            "thread_id": request.spec.thread_id,
-            "run_id": request.spec.run_id,
-            "tool_call_id": request.spec.tool_call_id,
-            "tool_name": request.spec.tool_name,
-        },
-    )
-    return OutputSpec(asked.thread_id, asked.run_id, asked.tool_call_id, asked.tool_name)
+    return parse(SpecRequest, spec_data(request.spec))
+
+
+def _before(page_token: str) -> tuple[int, str] | None:
+    """Answers the position a page goes on before, None for the first page. Raises InvalidArgument."""
+    if not page_token:
+        return None
+    create_us, pointer = decode_token(page_token, int, str)
+    return int(create_us), str(pointer)
 
 
 async def _pieces(requests: AsyncIterator[output_pb2.StoreOutputRequest], context: Context) -> AsyncIterator[bytes]:
@@ -90,20 +154,4 @@ async def _pieces(requests: AsyncIterator[output_pb2.StoreOutputRequest], contex
 def _misplaced(field: str, what: str) -> InvalidArgument:
     return InvalidArgument(
         "INVALID_REQUEST", f"the stream is not in order: {what}", violations=[Violation(field, what)]
-    )
-
-
-def _output(record: OutputRecord, rules: OutputRules) -> output_pb2.Output:
-    return output_pb2.Output(
-        pointer=record.pointer,
-        thread_id=record.spec.thread_id,
-        run_id=record.spec.run_id,
-        tool_call_id=record.spec.tool_call_id,
-        tool_name=record.spec.tool_name,
-        size_chars=record.size_chars,
-        size_bytes=record.size_bytes,
-        sha256=record.sha256,
-        evicted=bool(record.pointer),
-        rehydration_allowed=rules.may_rehydrate(record.size_chars),
-        create_time=to_timestamp(record.create_us) if record.pointer else None,
     )

@@ -3,16 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 
 import sqlalchemy as sa
 from phylactery_chassis.database import Database
-from phylactery_chassis.errors import AlreadyExists
+from phylactery_chassis.errors import Aborted, AlreadyExists
 from phylactery_chassis.identity import Principal
 from sqlalchemy.engine import Connection, Row
 from sqlalchemy.exc import IntegrityError
 
-from phylactery_memory.domain.outputs import Chunk, OutputRecord, OutputSpec
-from phylactery_memory.store.tables import output_chunks, outputs
+from phylactery_memory.domain.chunks import Place
+from phylactery_memory.domain.outputs import OutputRecord, OutputSpec, over_quota
+from phylactery_memory.domain.sealing import SealedChunk
+from phylactery_memory.store import keys as key_rows
+from phylactery_memory.store.keys import UserKey
+from phylactery_memory.store.tables import output_chunks, outputs, user_keys
+
+
+@dataclass(frozen=True, slots=True)
+class SealedOutput:
+    """A record with its seal, the id of the key it lies under (empty: older than sealing), and that key if it is."""
+
+    record: OutputRecord
+    seal: bytes
+    key_id: str
+    key: UserKey | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Which outputs to list: those before a position, None from the newest; empty ids mean any."""
+
+    thread_id: str
+    run_id: str
+    size: int
+    before: tuple[int, str] | None = None
 
 
 class OutputStore:
@@ -21,53 +46,125 @@ class OutputStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def put(self, owner: Principal, record: OutputRecord, chunks: Sequence[Chunk]) -> OutputRecord:
-        """Answers the record once it is durable with all its chunks, or the one that stands with the same text.
+    async def put(
+        self, owner: Principal, output: SealedOutput, chunks: Sequence[SealedChunk], quota_bytes: int
+    ) -> SealedOutput:
+        """Answers the output once it is durable with all its chunks, or the one that stands with the same text.
 
-        Raises AlreadyExists OUTPUT_CONFLICT where the tool_call_id of the run has another text.
+        Raises AlreadyExists OUTPUT_CONFLICT where the tool_call_id of the run has another text, Aborted
+        OUTPUT_KEY_CHANGED where the owner's key is another by now, ResourceExhausted OUTPUT_QUOTA or STORE_FULL.
         """
+
+        def work(connection: Connection) -> SealedOutput:
+            return _put(connection, owner, output, chunks, quota_bytes)
+
         try:
-            return await self._database.write(lambda connection: _put(connection, owner, record, chunks))
+            return await self._database.write(work)
         except IntegrityError:
             # Another replica stored the same call between our look and our insert: now its row can be seen.
-            return await self._database.write(lambda connection: _put(connection, owner, record, chunks))
+            return await self._database.write(work)
 
-    async def get(self, owner: Principal, pointer: str) -> OutputRecord | None:
-        """Answers the owner's output."""
-        return await self._database.read(lambda connection: _get(connection, owner, pointer))
+    async def get(self, owner: Principal, pointer: str, now_us: int) -> SealedOutput | None:
+        """Answers the owner's output, unless it has expired."""
+        return await self._database.read(lambda connection: _get(connection, owner, pointer, now_us))
 
-    async def read(
-        self, owner: Principal, pointer: str, offset: int, limit: int
-    ) -> tuple[OutputRecord, Sequence[Chunk]] | None:
+    async def range(
+        self, owner: Principal, pointer: str, now_us: int, offset: int, limit: int
+    ) -> tuple[SealedOutput, Sequence[SealedChunk]] | None:
         """Answers the owner's output with the chunks that hold the characters asked for, in order."""
 
-        def work(connection: Connection) -> tuple[OutputRecord, Sequence[Chunk]] | None:
-            record = _get(connection, owner, pointer)
-            if record is None:
-                return None
-            return record, _chunks(connection, record, offset, limit)
+        def work(connection: Connection) -> tuple[SealedOutput, Sequence[SealedChunk]] | None:
+            found = _get(connection, owner, pointer, now_us)
+            return None if found is None else (found, _range(connection, found.record, offset, limit))
 
         return await self._database.read(work)
 
+    async def before_line(
+        self, owner: Principal, pointer: str, now_us: int, line: int
+    ) -> tuple[SealedOutput, SealedChunk | None] | None:
+        """Answers the owner's output with the chunk that holds the line feed before a line, None for the first."""
 
-def _put(connection: Connection, owner: Principal, record: OutputRecord, chunks: Sequence[Chunk]) -> OutputRecord:
-    standing = connection.execute(
-        sa.select(outputs).where(
-            outputs.c.tenant == owner.tenant,
-            outputs.c.subject == owner.subject,
-            outputs.c.run_id == record.spec.run_id,
-            outputs.c.tool_call_id == record.spec.tool_call_id,
+        def work(connection: Connection) -> tuple[SealedOutput, SealedChunk | None] | None:
+            found = _get(connection, owner, pointer, now_us)
+            return None if found is None else (found, _before_line(connection, pointer, line))
+
+        return await self._database.read(work)
+
+    async def chunks_from(self, pointer: str, first_char: int, count: int) -> Sequence[SealedChunk]:
+        """Answers count chunks of an output from the one that holds first_char. The owner was checked before."""
+        return await self._database.read(
+            lambda connection: _select(
+                connection, pointer, output_chunks.c.first_char >= _holding(pointer, first_char), count
+            )
         )
-    ).first()
+
+    async def page(self, owner: Principal, now_us: int, page: Page) -> Sequence[SealedOutput]:
+        """Answers the owner's outputs that have not expired, newest first."""
+
+        def work(connection: Connection) -> Sequence[SealedOutput]:
+            key = key_rows.find(connection, owner)
+            query = sa.select(outputs).where(*_own(owner), outputs.c.expire_us > now_us)
+            if page.thread_id:
+                query = query.where(outputs.c.thread_id == page.thread_id)
+            if page.run_id:
+                query = query.where(outputs.c.run_id == page.run_id)
+            if page.before is not None:
+                create_us, pointer = page.before
+                query = query.where(
+                    sa.or_(
+                        outputs.c.create_us < create_us,
+                        sa.and_(outputs.c.create_us == create_us, outputs.c.pointer < pointer),
+                    )
+                )
+            query = query.order_by(outputs.c.create_us.desc(), outputs.c.pointer.desc()).limit(page.size)
+            return [_sealed(row, key) for row in connection.execute(query)]
+
+        return await self._database.read(work)
+
+    async def delete(self, owner: Principal, pointer: str) -> bool:
+        """Removes the owner's output and answers whether it was there."""
+        return await self._database.write(
+            lambda connection: delete(connection, outputs.c.pointer == pointer, *_own(owner)) > 0
+        )
+
+
+def erase(connection: Connection, owner: Principal) -> int:
+    """Removes every output of the owner, and first the key they lie under; answers how many outputs there were."""
+    key_rows.erase(connection, owner)
+    return delete(connection, *_own(owner))
+
+
+def delete(connection: Connection, *which: sa.ColumnElement[bool]) -> int:
+    """Removes outputs with their chunks, gives their users the room back, and answers how many there were."""
+    gone = connection.execute(
+        sa.delete(outputs)
+        .where(*which)
+        .returning(outputs.c.tenant, outputs.c.subject, outputs.c.size_bytes, outputs.c.stored)
+    ).all()
+    freed: dict[tuple[str, str], int] = {}
+    for tenant, subject, size_bytes, stored in gone:
+        freed[tenant, subject] = freed.get((tenant, subject), 0) + (size_bytes if stored else 0)
+    for (tenant, subject), size_bytes in sorted(freed.items()):
+        connection.execute(
+            sa.update(user_keys)
+            .where(user_keys.c.tenant == tenant, user_keys.c.subject == subject)
+            .values(used_bytes=user_keys.c.used_bytes - size_bytes)
+        )
+    return len(gone)
+
+
+def _put(
+    connection: Connection,
+    owner: Principal,
+    output: SealedOutput,
+    chunks: Sequence[SealedChunk],
+    quota_bytes: int,
+) -> SealedOutput:
+    record = output.record
+    standing = _standing(connection, owner, record)
     if standing is not None:
-        if standing.sha256 == record.sha256:
-            return _record(standing)
-        raise AlreadyExists(
-            "OUTPUT_CONFLICT",
-            f"tool call '{record.spec.tool_call_id}' of run '{record.spec.run_id}' has another output already; "
-            "a new output needs a new tool_call_id",
-            metadata={"tool_call_id": record.spec.tool_call_id},
-        )
+        return standing
+    _take_room(connection, owner, output, quota_bytes)
     connection.execute(
         sa.insert(outputs).values(
             pointer=record.pointer,
@@ -79,60 +176,127 @@ def _put(connection: Connection, owner: Principal, record: OutputRecord, chunks:
             tool_name=record.spec.tool_name,
             size_chars=record.size_chars,
             size_bytes=record.size_bytes,
+            size_lines=record.size_lines,
             sha256=record.sha256,
             create_us=record.create_us,
+            expire_us=record.expire_us,
+            stored=record.stored,
+            key_id=output.key_id,
+            seal=output.seal,
         )
     )
-    connection.execute(
-        sa.insert(output_chunks),
-        [
-            {
-                "pointer": record.pointer,
-                "first_char": chunk.first_char,
-                "chars": chunk.chars,
-                "digest": chunk.digest,
-                "body": chunk.body,
-            }
-            for chunk in chunks
-        ],
+    if chunks:
+        connection.execute(sa.insert(output_chunks), [_chunk_row(record.pointer, chunk) for chunk in chunks])
+    return output
+
+
+def _standing(connection: Connection, owner: Principal, record: OutputRecord) -> SealedOutput | None:
+    """Answers the output the call has already, None where it has none or one that expired. Raises AlreadyExists."""
+    call = outputs.c.run_id == record.spec.run_id, outputs.c.tool_call_id == record.spec.tool_call_id
+    delete(connection, *_own(owner), *call, outputs.c.expire_us <= record.create_us)
+    row = connection.execute(sa.select(outputs).where(*_own(owner), *call)).first()
+    if row is None:
+        return None
+    if row.sha256 == record.sha256 and row.stored == record.stored:
+        return _sealed(row, key_rows.find(connection, owner))
+    raise AlreadyExists(
+        "OUTPUT_CONFLICT",
+        f"tool call '{record.spec.tool_call_id}' of run '{record.spec.run_id}' has another output already; "
+        "a new output needs a new tool_call_id",
+        metadata={"tool_call_id": record.spec.tool_call_id},
     )
-    return record
 
 
-def _get(connection: Connection, owner: Principal, pointer: str) -> OutputRecord | None:
+def _take_room(connection: Connection, owner: Principal, output: SealedOutput, quota_bytes: int) -> None:
+    """Counts an output against its owner's quota, under the key it was sealed with. Raises Aborted, ResourceExhausted.
+
+    The row stays locked until the commit, so neither another replica nor an erasure comes between.
+    """
+    size = output.record.size_bytes if output.record.stored else 0
+    own_key = *key_rows.own(owner), user_keys.c.key_id == output.key_id
+    taken = connection.execute(
+        sa.update(user_keys)
+        .where(*own_key, user_keys.c.used_bytes <= quota_bytes - size)
+        .values(used_bytes=user_keys.c.used_bytes + size)
+    ).rowcount
+    if taken:
+        return
+    if connection.execute(sa.select(user_keys.c.key_id).where(*own_key)).first() is not None:
+        raise over_quota(quota_bytes)
+    raise Aborted(
+        "OUTPUT_KEY_CHANGED",
+        "the user's data was erased while the output came in, so nothing was stored; send it again to keep it",
+    )
+
+
+def _get(connection: Connection, owner: Principal, pointer: str, now_us: int) -> SealedOutput | None:
     row = connection.execute(
-        sa.select(outputs).where(
-            outputs.c.pointer == pointer, outputs.c.tenant == owner.tenant, outputs.c.subject == owner.subject
-        )
+        sa.select(outputs).where(outputs.c.pointer == pointer, *_own(owner), outputs.c.expire_us > now_us)
     ).first()
-    return None if row is None else _record(row)
+    return None if row is None else _sealed(row, key_rows.find(connection, owner))
 
 
-def _chunks(connection: Connection, record: OutputRecord, offset: int, limit: int) -> Sequence[Chunk]:
+def _own(owner: Principal) -> tuple[sa.ColumnElement[bool], ...]:
+    return outputs.c.tenant == owner.tenant, outputs.c.subject == owner.subject
+
+
+def _holding(pointer: str, char: int) -> sa.ScalarSelect[int]:
+    """Answers where the chunk begins that holds a character."""
+    return (
+        sa.select(sa.func.max(output_chunks.c.first_char))
+        .where(output_chunks.c.pointer == pointer, output_chunks.c.first_char <= char)
+        .scalar_subquery()
+    )
+
+
+def _range(connection: Connection, record: OutputRecord, offset: int, limit: int) -> Sequence[SealedChunk]:
     end = min(offset + limit, record.size_chars)
     if offset >= end:
         return ()
-    own = output_chunks.c.pointer == record.pointer
-    first = (
-        sa.select(sa.func.max(output_chunks.c.first_char))
-        .where(own, output_chunks.c.first_char <= offset)
-        .scalar_subquery()
-    )
+    first = output_chunks.c.first_char
+    return _select(connection, record.pointer, sa.and_(first >= _holding(record.pointer, offset), first < end), None)
+
+
+def _before_line(connection: Connection, pointer: str, line: int) -> SealedChunk | None:
+    before = output_chunks.c.first_break
+    found = _select(connection, pointer, sa.and_(before <= line - 2, before + output_chunks.c.breaks > line - 2), 1)
+    return found[0] if found else None
+
+
+def _select(
+    connection: Connection, pointer: str, which: sa.ColumnElement[bool], count: int | None
+) -> Sequence[SealedChunk]:
     rows = connection.execute(
         sa.select(output_chunks)
-        .where(own, output_chunks.c.first_char >= first, output_chunks.c.first_char < end)
+        .where(output_chunks.c.pointer == pointer, which)
         .order_by(output_chunks.c.first_char)
+        .limit(count)
     )
-    return [Chunk(row.first_char, row.chars, bytes(row.body), bytes(row.digest)) for row in rows]
+    return [
+        SealedChunk(
+            Place(row.first_char, row.chars, row.first_break, row.breaks, row.line_start),
+            bytes(row.body),
+            bytes(row.digest),
+        )
+        for row in rows
+    ]
 
 
-def _record(row: Row[tuple[object, ...]]) -> OutputRecord:
+def _chunk_row(pointer: str, chunk: SealedChunk) -> dict[str, object]:
+    return {"pointer": pointer, **asdict(chunk.place), "body": chunk.body, "digest": chunk.digest}
+
+
+def _sealed(row: Row[tuple[object, ...]], key: UserKey | None) -> SealedOutput:
     columns = row._mapping  # noqa: SLF001 - the documented way to read a row by name
-    return OutputRecord(
-        OutputSpec(columns["thread_id"], columns["run_id"], columns["tool_call_id"], columns["tool_name"]),
-        columns["size_chars"],
-        columns["size_bytes"],
-        columns["sha256"],
-        columns["pointer"],
-        columns["create_us"],
+    record = OutputRecord(
+        spec=OutputSpec(columns["thread_id"], columns["run_id"], columns["tool_call_id"], columns["tool_name"]),
+        size_chars=columns["size_chars"],
+        size_bytes=columns["size_bytes"],
+        size_lines=columns["size_lines"],
+        sha256=columns["sha256"],
+        pointer=columns["pointer"],
+        create_us=columns["create_us"],
+        expire_us=columns["expire_us"],
+        stored=columns["stored"],
     )
+    return SealedOutput(record, bytes(columns["seal"] or b""), columns["key_id"], key)

@@ -25,7 +25,14 @@ outputs = sa.Table(
     sa.Column("size_bytes", sa.BigInteger, nullable=False),
     sa.Column("sha256", sa.String(64), nullable=False),
     sa.Column("create_us", sa.BigInteger, nullable=False),
+    sa.Column("size_lines", sa.BigInteger, nullable=False),
+    sa.Column("expire_us", sa.BigInteger, nullable=False),
+    sa.Column("stored", sa.Boolean, nullable=False),
+    sa.Column("key_id", sa.String(64), nullable=False),
+    sa.Column("seal", sa.LargeBinary, nullable=True),
     sa.UniqueConstraint("tenant", "subject", "run_id", "tool_call_id", name="uq_outputs_call"),
+    sa.Index("ix_outputs_newest", "tenant", "subject", "create_us", "pointer"),
+    sa.Index("ix_outputs_expiry", "expire_us"),
 )
 
 output_chunks = sa.Table(
@@ -36,6 +43,29 @@ output_chunks = sa.Table(
     sa.Column("chars", sa.Integer, nullable=False),
     sa.Column("digest", sa.LargeBinary(32), nullable=False),
     sa.Column("body", sa.LargeBinary, nullable=False),
+    sa.Column("first_break", sa.BigInteger, nullable=False),
+    sa.Column("breaks", sa.BigInteger, nullable=False),
+    sa.Column("line_start", sa.BigInteger, nullable=False),
+)
+
+user_keys = sa.Table(
+    "user_keys",
+    metadata,
+    sa.Column("tenant", _ID, primary_key=True),
+    sa.Column("subject", _ID, primary_key=True),
+    sa.Column("key_id", sa.String(64), nullable=False),
+    sa.Column("master_id", sa.String(16), nullable=False),
+    sa.Column("wrapped", sa.LargeBinary, nullable=False),
+    sa.Column("used_bytes", sa.BigInteger, nullable=False),
+    sa.Column("create_us", sa.BigInteger, nullable=False),
+)
+"""One row for each user with outputs: the wrapped key their texts are sealed under, and what they take of the quota."""
+
+master_keys = sa.Table(
+    "master_keys",
+    metadata,
+    sa.Column("master_id", sa.String(16), primary_key=True),
+    sa.Column("create_us", sa.BigInteger, nullable=False),
 )
 
 threads = sa.Table(

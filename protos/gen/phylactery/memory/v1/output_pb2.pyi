@@ -3,9 +3,12 @@
 isort:skip_file
 Outputs: what a tool answered, kept outside a model's context when it is too large for one."""
 
+from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from google.protobuf.internal import containers as _containers
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -27,6 +30,8 @@ class OutputSpec(_message.Message):
     RUN_ID_FIELD_NUMBER: _builtins.int
     TOOL_CALL_ID_FIELD_NUMBER: _builtins.int
     TOOL_NAME_FIELD_NUMBER: _builtins.int
+    TTL_FIELD_NUMBER: _builtins.int
+    DO_NOT_STORE_FIELD_NUMBER: _builtins.int
     thread_id: _builtins.str
     """thread_id is the conversation it belongs to, 1 to 128 characters of [A-Za-z0-9_.:-]. Required."""
     run_id: _builtins.str
@@ -35,6 +40,16 @@ class OutputSpec(_message.Message):
     """tool_call_id is the call that produced it, 1 to 128 characters of [A-Za-z0-9_.:-]. Required."""
     tool_name: _builtins.str
     """tool_name is the tool that produced it, 1 to 128 characters of [A-Za-z0-9_.-]. Required."""
+    do_not_store: _builtins.bool
+    """do_not_store keeps the text out of every store: only its sizes and its hash are kept, under a pointer, whatever its
+    size. It is never evicted.
+    """
+    @_builtins.property
+    def ttl(self) -> _duration_pb2.Duration:
+        """ttl is how long it is kept, 1 minute to 3,650 days. Unset keeps it as long as the service is set to, by default 30
+        days.
+        """
+
     def __init__(
         self,
         *,
@@ -42,10 +57,12 @@ class OutputSpec(_message.Message):
         run_id: _builtins.str = ...,
         tool_call_id: _builtins.str = ...,
         tool_name: _builtins.str = ...,
+        ttl: _duration_pb2.Duration | None = ...,
+        do_not_store: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["ttl", b"ttl"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["run_id", b"run_id", "thread_id", b"thread_id", "tool_call_id", b"tool_call_id", "tool_name", b"tool_name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["do_not_store", b"do_not_store", "run_id", b"run_id", "thread_id", b"thread_id", "tool_call_id", b"tool_call_id", "tool_name", b"tool_name", "ttl", b"ttl"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -134,8 +151,11 @@ class Output(_message.Message):
     EVICTED_FIELD_NUMBER: _builtins.int
     REHYDRATION_ALLOWED_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
+    SIZE_LINES_FIELD_NUMBER: _builtins.int
+    EXPIRE_TIME_FIELD_NUMBER: _builtins.int
+    NOT_STORED_FIELD_NUMBER: _builtins.int
     pointer: _builtins.str
-    """pointer is a random 128-bit id, checked against tenant and user on every use. Empty where nothing was stored."""
+    """pointer is a random 128-bit id, checked against tenant and user on every use. Empty where nothing is kept."""
     thread_id: _builtins.str
     """thread_id is the conversation."""
     run_id: _builtins.str
@@ -154,9 +174,17 @@ class Output(_message.Message):
     """evicted says that size_chars is over 10,000 and the text lies here."""
     rehydration_allowed: _builtins.bool
     """rehydration_allowed says that size_chars is under 50,000, so it may return to a context whole."""
+    size_lines: _builtins.int
+    """size_lines is the length in lines; each ends with a line feed, but the last need not."""
+    not_stored: _builtins.bool
+    """not_stored says that do_not_store was set: the text is nowhere, and reading it is FAILED_PRECONDITION."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
-        """create_time is when it became durable."""
+        """create_time is when it became durable. Unset where nothing is kept."""
+
+    @_builtins.property
+    def expire_time(self) -> _timestamp_pb2.Timestamp:
+        """expire_time is from when on it is gone. Unset means never."""
 
     def __init__(
         self,
@@ -172,10 +200,13 @@ class Output(_message.Message):
         evicted: _builtins.bool = ...,
         rehydration_allowed: _builtins.bool = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
+        size_lines: _builtins.int = ...,
+        expire_time: _timestamp_pb2.Timestamp | None = ...,
+        not_stored: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "expire_time", b"expire_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "evicted", b"evicted", "pointer", b"pointer", "rehydration_allowed", b"rehydration_allowed", "run_id", b"run_id", "sha256", b"sha256", "size_bytes", b"size_bytes", "size_chars", b"size_chars", "thread_id", b"thread_id", "tool_call_id", b"tool_call_id", "tool_name", b"tool_name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "evicted", b"evicted", "expire_time", b"expire_time", "not_stored", b"not_stored", "pointer", b"pointer", "rehydration_allowed", b"rehydration_allowed", "run_id", b"run_id", "sha256", b"sha256", "size_bytes", b"size_bytes", "size_chars", b"size_chars", "size_lines", b"size_lines", "thread_id", b"thread_id", "tool_call_id", b"tool_call_id", "tool_name", b"tool_name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -229,35 +260,77 @@ Global___GetOutputResponse: _TypeAlias = GetOutputResponse  # noqa: Y015
 
 @_typing.final
 class ReadOutputRequest(_message.Message):
-    """ReadOutputRequest asks for a range of characters."""
+    """ReadOutputRequest asks for a range of characters, or of lines where lines is set."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     POINTER_FIELD_NUMBER: _builtins.int
     OFFSET_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
+    LINES_FIELD_NUMBER: _builtins.int
     pointer: _builtins.str
     """pointer is what StoreOutput answered. Required."""
     offset: _builtins.int
     """offset is the first character, counted in Unicode code points from 0. The end itself reads as empty text; past it is
-    OUT_OF_RANGE.
+    OUT_OF_RANGE. It is 0 where lines is set.
     """
     limit: _builtins.int
     """limit is how many characters at most, 1 to 10,000. 0 means 10,000."""
+    @_builtins.property
+    def lines(self) -> Global___LineRange:
+        """lines asks for lines instead. Unset reads by characters."""
+
     def __init__(
         self,
         *,
         pointer: _builtins.str = ...,
         offset: _builtins.int = ...,
         limit: _builtins.int = ...,
+        lines: Global___LineRange | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["lines", b"lines"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "offset", b"offset", "pointer", b"pointer"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "lines", b"lines", "offset", b"offset", "pointer", b"pointer"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ReadOutputRequest: _TypeAlias = ReadOutputRequest  # noqa: Y015
+
+@_typing.final
+class LineRange(_message.Message):
+    """LineRange is some lines of an output. A line ends with its line feed, which belongs to it, as does the carriage return
+    before that.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FIRST_FIELD_NUMBER: _builtins.int
+    COUNT_FIELD_NUMBER: _builtins.int
+    SKIP_CHARS_FIELD_NUMBER: _builtins.int
+    first: _builtins.int
+    """first is the first line, counted from 1. One past the last line reads as empty text; after that it is OUT_OF_RANGE.
+    Required.
+    """
+    count: _builtins.int
+    """count is how many lines at most, 1 to 10,000. 0 means as many as fit the limit. An answer ends with a whole line,
+    except where a single line is over the limit.
+    """
+    skip_chars: _builtins.int
+    """skip_chars is how many characters of the first line to leave out: next_skip_chars of the answer before."""
+    def __init__(
+        self,
+        *,
+        first: _builtins.int = ...,
+        count: _builtins.int = ...,
+        skip_chars: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "first", b"first", "skip_chars", b"skip_chars"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LineRange: _TypeAlias = LineRange  # noqa: Y015
 
 @_typing.final
 class ReadOutputResponse(_message.Message):
@@ -269,14 +342,26 @@ class ReadOutputResponse(_message.Message):
     OFFSET_FIELD_NUMBER: _builtins.int
     NEXT_OFFSET_FIELD_NUMBER: _builtins.int
     TOTAL_CHARS_FIELD_NUMBER: _builtins.int
+    FIRST_LINE_FIELD_NUMBER: _builtins.int
+    NEXT_LINE_FIELD_NUMBER: _builtins.int
+    NEXT_SKIP_CHARS_FIELD_NUMBER: _builtins.int
+    TOTAL_LINES_FIELD_NUMBER: _builtins.int
     text: _builtins.str
-    """text is the characters asked for, exactly as stored. Text that holds a NUL or CRLF holds it here too."""
+    """text is what was asked for, exactly as stored. Text that holds a NUL or CRLF holds it here too."""
     offset: _builtins.int
     """offset is where text starts."""
     next_offset: _builtins.int
     """next_offset is where to go on. It equals total_chars at the end."""
     total_chars: _builtins.int
     """total_chars is the length of the whole output."""
+    first_line: _builtins.int
+    """first_line is the line text starts in, counted from 1."""
+    next_line: _builtins.int
+    """next_line is the line to go on with. It is total_lines + 1 at the end."""
+    next_skip_chars: _builtins.int
+    """next_skip_chars is how many characters of next_line were answered already. 0 unless a line was cut."""
+    total_lines: _builtins.int
+    """total_lines is how many lines the whole output has."""
     def __init__(
         self,
         *,
@@ -284,11 +369,331 @@ class ReadOutputResponse(_message.Message):
         offset: _builtins.int = ...,
         next_offset: _builtins.int = ...,
         total_chars: _builtins.int = ...,
+        first_line: _builtins.int = ...,
+        next_line: _builtins.int = ...,
+        next_skip_chars: _builtins.int = ...,
+        total_lines: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_offset", b"next_offset", "offset", b"offset", "text", b"text", "total_chars", b"total_chars"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["first_line", b"first_line", "next_line", b"next_line", "next_offset", b"next_offset", "next_skip_chars", b"next_skip_chars", "offset", b"offset", "text", b"text", "total_chars", b"total_chars", "total_lines", b"total_lines"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ReadOutputResponse: _TypeAlias = ReadOutputResponse  # noqa: Y015
+
+@_typing.final
+class SearchOutputRequest(_message.Message):
+    """SearchOutputRequest asks for the lines a pattern matches."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    POINTER_FIELD_NUMBER: _builtins.int
+    PATTERN_FIELD_NUMBER: _builtins.int
+    LITERAL_FIELD_NUMBER: _builtins.int
+    IGNORE_CASE_FIELD_NUMBER: _builtins.int
+    CONTEXT_LINES_FIELD_NUMBER: _builtins.int
+    OFFSET_FIELD_NUMBER: _builtins.int
+    MAX_MATCHES_FIELD_NUMBER: _builtins.int
+    pointer: _builtins.str
+    """pointer is what StoreOutput answered. Required."""
+    pattern: _builtins.str
+    """pattern is a regular expression in RE2's syntax, 1 to 1,000 characters. It is held against one line at a time, without
+    its line break: ^ and $ are the line's ends. Required.
+    """
+    literal: _builtins.bool
+    """literal takes pattern as it is, not as a regular expression."""
+    ignore_case: _builtins.bool
+    """ignore_case takes upper and lower case alike."""
+    context_lines: _builtins.int
+    """context_lines is how many lines to answer before and after each match, 0 to 10."""
+    offset: _builtins.int
+    """offset is the first character a match may start at, counted in Unicode code points from 0: next_offset of the answer
+    before. Past the end is OUT_OF_RANGE.
+    """
+    max_matches: _builtins.int
+    """max_matches is how many matches at most, 1 to 100. 0 means 50."""
+    def __init__(
+        self,
+        *,
+        pointer: _builtins.str = ...,
+        pattern: _builtins.str = ...,
+        literal: _builtins.bool = ...,
+        ignore_case: _builtins.bool = ...,
+        context_lines: _builtins.int = ...,
+        offset: _builtins.int = ...,
+        max_matches: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["context_lines", b"context_lines", "ignore_case", b"ignore_case", "literal", b"literal", "max_matches", b"max_matches", "offset", b"offset", "pattern", b"pattern", "pointer", b"pointer"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SearchOutputRequest: _TypeAlias = SearchOutputRequest  # noqa: Y015
+
+@_typing.final
+class OutputLine(_message.Message):
+    """OutputLine is one line of an output, or a part of it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NUMBER_FIELD_NUMBER: _builtins.int
+    OFFSET_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    CUT_FIELD_NUMBER: _builtins.int
+    number: _builtins.int
+    """number is the line, counted from 1."""
+    offset: _builtins.int
+    """offset is where text starts in the output, in Unicode code points."""
+    text: _builtins.str
+    """text is the line without its line break; of a long line the part at hand."""
+    cut: _builtins.bool
+    """cut says that the line is longer than text."""
+    def __init__(
+        self,
+        *,
+        number: _builtins.int = ...,
+        offset: _builtins.int = ...,
+        text: _builtins.str = ...,
+        cut: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cut", b"cut", "number", b"number", "offset", b"offset", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OutputLine: _TypeAlias = OutputLine  # noqa: Y015
+
+@_typing.final
+class OutputMatch(_message.Message):
+    """OutputMatch is one line that matched. A line of over 500 characters is answered in parts of 500 around its matches."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LINE_FIELD_NUMBER: _builtins.int
+    OFFSET_FIELD_NUMBER: _builtins.int
+    SIZE_CHARS_FIELD_NUMBER: _builtins.int
+    BEFORE_FIELD_NUMBER: _builtins.int
+    AFTER_FIELD_NUMBER: _builtins.int
+    offset: _builtins.int
+    """offset is where the match starts in the output, in Unicode code points."""
+    size_chars: _builtins.int
+    """size_chars is how long the match is, in Unicode code points."""
+    @_builtins.property
+    def line(self) -> Global___OutputLine:
+        """line is the line, or the part of it that holds the match."""
+
+    @_builtins.property
+    def before(self) -> _containers.RepeatedCompositeFieldContainer[Global___OutputLine]:
+        """before is the lines before it, at most context_lines, each cut after 200 characters."""
+
+    @_builtins.property
+    def after(self) -> _containers.RepeatedCompositeFieldContainer[Global___OutputLine]:
+        """after is the lines after it, at most context_lines, each cut after 200 characters."""
+
+    def __init__(
+        self,
+        *,
+        line: Global___OutputLine | None = ...,
+        offset: _builtins.int = ...,
+        size_chars: _builtins.int = ...,
+        before: _abc.Iterable[Global___OutputLine] | None = ...,
+        after: _abc.Iterable[Global___OutputLine] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["line", b"line"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "before", b"before", "line", b"line", "offset", b"offset", "size_chars", b"size_chars"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OutputMatch: _TypeAlias = OutputMatch  # noqa: Y015
+
+@_typing.final
+class SearchOutputResponse(_message.Message):
+    """SearchOutputResponse is some of the matches."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MATCHES_FIELD_NUMBER: _builtins.int
+    NEXT_OFFSET_FIELD_NUMBER: _builtins.int
+    TOTAL_CHARS_FIELD_NUMBER: _builtins.int
+    next_offset: _builtins.int
+    """next_offset is where to go on. It equals total_chars once everything was searched."""
+    total_chars: _builtins.int
+    """total_chars is the length of the whole output."""
+    @_builtins.property
+    def matches(self) -> _containers.RepeatedCompositeFieldContainer[Global___OutputMatch]:
+        """matches is what was found, in the order of the text."""
+
+    def __init__(
+        self,
+        *,
+        matches: _abc.Iterable[Global___OutputMatch] | None = ...,
+        next_offset: _builtins.int = ...,
+        total_chars: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["matches", b"matches", "next_offset", b"next_offset", "total_chars", b"total_chars"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SearchOutputResponse: _TypeAlias = SearchOutputResponse  # noqa: Y015
+
+@_typing.final
+class RehydrateOutputRequest(_message.Message):
+    """RehydrateOutputRequest names an output."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    POINTER_FIELD_NUMBER: _builtins.int
+    pointer: _builtins.str
+    """pointer is what StoreOutput answered. Required."""
+    def __init__(
+        self,
+        *,
+        pointer: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["pointer", b"pointer"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RehydrateOutputRequest: _TypeAlias = RehydrateOutputRequest  # noqa: Y015
+
+@_typing.final
+class RehydrateOutputResponse(_message.Message):
+    """RehydrateOutputResponse is a whole output."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TEXT_FIELD_NUMBER: _builtins.int
+    OUTPUT_FIELD_NUMBER: _builtins.int
+    text: _builtins.str
+    """text is the whole text, exactly as stored."""
+    @_builtins.property
+    def output(self) -> Global___Output:
+        """output is the description."""
+
+    def __init__(
+        self,
+        *,
+        text: _builtins.str = ...,
+        output: Global___Output | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["output", b"output"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["output", b"output", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RehydrateOutputResponse: _TypeAlias = RehydrateOutputResponse  # noqa: Y015
+
+@_typing.final
+class ListOutputsRequest(_message.Message):
+    """ListOutputsRequest asks for a page of outputs."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    THREAD_ID_FIELD_NUMBER: _builtins.int
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    thread_id: _builtins.str
+    """thread_id lists that conversation's only, at most 128 characters of [A-Za-z0-9_.:-]. Empty means any."""
+    run_id: _builtins.str
+    """run_id lists that run's only, at most 128 characters of [A-Za-z0-9_.:-]. Empty means any."""
+    page_size: _builtins.int
+    """page_size is how many at most, 1 to 200. 0 means 50."""
+    page_token: _builtins.str
+    """page_token is next_page_token of the page before. Empty starts at the newest output."""
+    def __init__(
+        self,
+        *,
+        thread_id: _builtins.str = ...,
+        run_id: _builtins.str = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token", "run_id", b"run_id", "thread_id", b"thread_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListOutputsRequest: _TypeAlias = ListOutputsRequest  # noqa: Y015
+
+@_typing.final
+class ListOutputsResponse(_message.Message):
+    """ListOutputsResponse is one page."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OUTPUTS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """next_page_token asks for the next page. Empty means there is none."""
+    @_builtins.property
+    def outputs(self) -> _containers.RepeatedCompositeFieldContainer[Global___Output]:
+        """outputs is the page, newest first."""
+
+    def __init__(
+        self,
+        *,
+        outputs: _abc.Iterable[Global___Output] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "outputs", b"outputs"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListOutputsResponse: _TypeAlias = ListOutputsResponse  # noqa: Y015
+
+@_typing.final
+class DeleteOutputRequest(_message.Message):
+    """DeleteOutputRequest names an output to remove."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    POINTER_FIELD_NUMBER: _builtins.int
+    pointer: _builtins.str
+    """pointer is what StoreOutput answered. Required."""
+    def __init__(
+        self,
+        *,
+        pointer: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["pointer", b"pointer"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteOutputRequest: _TypeAlias = DeleteOutputRequest  # noqa: Y015
+
+@_typing.final
+class DeleteOutputResponse(_message.Message):
+    """DeleteOutputResponse says what became of it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DELETED_FIELD_NUMBER: _builtins.int
+    deleted: _builtins.bool
+    """deleted says that it was there. False for one that is gone already, and for one of somebody else."""
+    def __init__(
+        self,
+        *,
+        deleted: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deleted", b"deleted"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteOutputResponse: _TypeAlias = DeleteOutputResponse  # noqa: Y015

@@ -27,7 +27,8 @@ if _version_not_supported:
 
 class OutputServiceStub:
     """OutputService keeps evicted outputs and reads them back by range. Whose output it is comes from the transport: an
-    output of another user or tenant is NOT_FOUND.
+    output of another user or tenant is NOT_FOUND, as is one that has expired. Texts lie compressed and encrypted under a
+    key of their user; whatever was altered since is DATA_LOSS and never answered.
     """
 
     def __init__(self, channel):
@@ -51,18 +52,40 @@ class OutputServiceStub:
                 request_serializer=phylactery_dot_memory_dot_v1_dot_output__pb2.ReadOutputRequest.SerializeToString,
                 response_deserializer=phylactery_dot_memory_dot_v1_dot_output__pb2.ReadOutputResponse.FromString,
                 _registered_method=True)
+        self.SearchOutput = channel.unary_unary(
+                '/phylactery.memory.v1.OutputService/SearchOutput',
+                request_serializer=phylactery_dot_memory_dot_v1_dot_output__pb2.SearchOutputRequest.SerializeToString,
+                response_deserializer=phylactery_dot_memory_dot_v1_dot_output__pb2.SearchOutputResponse.FromString,
+                _registered_method=True)
+        self.RehydrateOutput = channel.unary_unary(
+                '/phylactery.memory.v1.OutputService/RehydrateOutput',
+                request_serializer=phylactery_dot_memory_dot_v1_dot_output__pb2.RehydrateOutputRequest.SerializeToString,
+                response_deserializer=phylactery_dot_memory_dot_v1_dot_output__pb2.RehydrateOutputResponse.FromString,
+                _registered_method=True)
+        self.ListOutputs = channel.unary_unary(
+                '/phylactery.memory.v1.OutputService/ListOutputs',
+                request_serializer=phylactery_dot_memory_dot_v1_dot_output__pb2.ListOutputsRequest.SerializeToString,
+                response_deserializer=phylactery_dot_memory_dot_v1_dot_output__pb2.ListOutputsResponse.FromString,
+                _registered_method=True)
+        self.DeleteOutput = channel.unary_unary(
+                '/phylactery.memory.v1.OutputService/DeleteOutput',
+                request_serializer=phylactery_dot_memory_dot_v1_dot_output__pb2.DeleteOutputRequest.SerializeToString,
+                response_deserializer=phylactery_dot_memory_dot_v1_dot_output__pb2.DeleteOutputResponse.FromString,
+                _registered_method=True)
 
 
 class OutputServiceServicer:
     """OutputService keeps evicted outputs and reads them back by range. Whose output it is comes from the transport: an
-    output of another user or tenant is NOT_FOUND.
+    output of another user or tenant is NOT_FOUND, as is one that has expired. Texts lie compressed and encrypted under a
+    key of their user; whatever was altered since is DATA_LOSS and never answered.
     """
 
     def StoreOutput(self, request_iterator, context):
         """StoreOutput keeps one output, sent as a first message with its description and then its UTF-8 text in chunks, and
         answers its pointer once it is durable. An output of 10,000 characters or fewer is not evicted: nothing is stored
         and no pointer exists. The same tool_call_id of the same run with the same text again answers the same pointer. An
-        output is at most 64 MiB, and a stream that breaks off leaves nothing.
+        output is at most 64 MiB and counts against the user's quota, and a stream that breaks off leaves nothing. Where it
+        is RESOURCE_EXHAUSTED nothing was stored, and the original stays where it is.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -76,7 +99,39 @@ class OutputServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ReadOutput(self, request, context):
-        """ReadOutput answers a range of characters, at most 10,000, with the total and where to go on.
+        """ReadOutput answers a range of characters or of lines, at most 10,000 characters, with the total and where to go on.
+        The answers of consecutive ranges, put together, are the text byte for byte.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SearchOutput(self, request, context):
+        """SearchOutput finds the lines a regular expression matches, as grep does, with lines around them. An answer holds at
+        most 10,000 characters; next_offset goes on. An answer may hold few matches, or none, and yet end before the output
+        does: a search stops after about a second.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RehydrateOutput(self, request, context):
+        """RehydrateOutput answers the whole text of an output under 50,000 characters, to return to a context. A longer one is
+        FAILED_PRECONDITION: read or search it in parts.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListOutputs(self, request, context):
+        """ListOutputs lists what is known about the caller's outputs, newest first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteOutput(self, request, context):
+        """DeleteOutput removes an output and its text for good. Deleting what is not there changes nothing and is no error.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -100,6 +155,26 @@ def add_OutputServiceServicer_to_server(servicer, server):
                     request_deserializer=phylactery_dot_memory_dot_v1_dot_output__pb2.ReadOutputRequest.FromString,
                     response_serializer=phylactery_dot_memory_dot_v1_dot_output__pb2.ReadOutputResponse.SerializeToString,
             ),
+            'SearchOutput': grpc.unary_unary_rpc_method_handler(
+                    servicer.SearchOutput,
+                    request_deserializer=phylactery_dot_memory_dot_v1_dot_output__pb2.SearchOutputRequest.FromString,
+                    response_serializer=phylactery_dot_memory_dot_v1_dot_output__pb2.SearchOutputResponse.SerializeToString,
+            ),
+            'RehydrateOutput': grpc.unary_unary_rpc_method_handler(
+                    servicer.RehydrateOutput,
+                    request_deserializer=phylactery_dot_memory_dot_v1_dot_output__pb2.RehydrateOutputRequest.FromString,
+                    response_serializer=phylactery_dot_memory_dot_v1_dot_output__pb2.RehydrateOutputResponse.SerializeToString,
+            ),
+            'ListOutputs': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListOutputs,
+                    request_deserializer=phylactery_dot_memory_dot_v1_dot_output__pb2.ListOutputsRequest.FromString,
+                    response_serializer=phylactery_dot_memory_dot_v1_dot_output__pb2.ListOutputsResponse.SerializeToString,
+            ),
+            'DeleteOutput': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteOutput,
+                    request_deserializer=phylactery_dot_memory_dot_v1_dot_output__pb2.DeleteOutputRequest.FromString,
+                    response_serializer=phylactery_dot_memory_dot_v1_dot_output__pb2.DeleteOutputResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'phylactery.memory.v1.OutputService', rpc_method_handlers)
@@ -110,7 +185,8 @@ def add_OutputServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class OutputService:
     """OutputService keeps evicted outputs and reads them back by range. Whose output it is comes from the transport: an
-    output of another user or tenant is NOT_FOUND.
+    output of another user or tenant is NOT_FOUND, as is one that has expired. Texts lie compressed and encrypted under a
+    key of their user; whatever was altered since is DATA_LOSS and never answered.
     """
 
     @staticmethod
@@ -184,6 +260,114 @@ class OutputService:
             '/phylactery.memory.v1.OutputService/ReadOutput',
             phylactery_dot_memory_dot_v1_dot_output__pb2.ReadOutputRequest.SerializeToString,
             phylactery_dot_memory_dot_v1_dot_output__pb2.ReadOutputResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SearchOutput(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/phylactery.memory.v1.OutputService/SearchOutput',
+            phylactery_dot_memory_dot_v1_dot_output__pb2.SearchOutputRequest.SerializeToString,
+            phylactery_dot_memory_dot_v1_dot_output__pb2.SearchOutputResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RehydrateOutput(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/phylactery.memory.v1.OutputService/RehydrateOutput',
+            phylactery_dot_memory_dot_v1_dot_output__pb2.RehydrateOutputRequest.SerializeToString,
+            phylactery_dot_memory_dot_v1_dot_output__pb2.RehydrateOutputResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListOutputs(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/phylactery.memory.v1.OutputService/ListOutputs',
+            phylactery_dot_memory_dot_v1_dot_output__pb2.ListOutputsRequest.SerializeToString,
+            phylactery_dot_memory_dot_v1_dot_output__pb2.ListOutputsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteOutput(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/phylactery.memory.v1.OutputService/DeleteOutput',
+            phylactery_dot_memory_dot_v1_dot_output__pb2.DeleteOutputRequest.SerializeToString,
+            phylactery_dot_memory_dot_v1_dot_output__pb2.DeleteOutputResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -28,7 +28,8 @@ GRPC_VERSION: str
 
 class OutputServiceStub:
     """OutputService keeps evicted outputs and reads them back by range. Whose output it is comes from the transport: an
-    output of another user or tenant is NOT_FOUND.
+    output of another user or tenant is NOT_FOUND, as is one that has expired. Texts lie compressed and encrypted under a
+    key of their user; whatever was altered since is DATA_LOSS and never answered.
     """
 
     @_typing.overload
@@ -39,17 +40,34 @@ class OutputServiceStub:
     """StoreOutput keeps one output, sent as a first message with its description and then its UTF-8 text in chunks, and
     answers its pointer once it is durable. An output of 10,000 characters or fewer is not evicted: nothing is stored
     and no pointer exists. The same tool_call_id of the same run with the same text again answers the same pointer. An
-    output is at most 64 MiB, and a stream that breaks off leaves nothing.
+    output is at most 64 MiB and counts against the user's quota, and a stream that breaks off leaves nothing. Where it
+    is RESOURCE_EXHAUSTED nothing was stored, and the original stays where it is.
     """
     GetOutput: _grpc.UnaryUnaryMultiCallable[_output_pb2.GetOutputRequest, _output_pb2.GetOutputResponse]
     """GetOutput answers what is known about a stored output, without its text."""
     ReadOutput: _grpc.UnaryUnaryMultiCallable[_output_pb2.ReadOutputRequest, _output_pb2.ReadOutputResponse]
-    """ReadOutput answers a range of characters, at most 10,000, with the total and where to go on."""
+    """ReadOutput answers a range of characters or of lines, at most 10,000 characters, with the total and where to go on.
+    The answers of consecutive ranges, put together, are the text byte for byte.
+    """
+    SearchOutput: _grpc.UnaryUnaryMultiCallable[_output_pb2.SearchOutputRequest, _output_pb2.SearchOutputResponse]
+    """SearchOutput finds the lines a regular expression matches, as grep does, with lines around them. An answer holds at
+    most 10,000 characters; next_offset goes on. An answer may hold few matches, or none, and yet end before the output
+    does: a search stops after about a second.
+    """
+    RehydrateOutput: _grpc.UnaryUnaryMultiCallable[_output_pb2.RehydrateOutputRequest, _output_pb2.RehydrateOutputResponse]
+    """RehydrateOutput answers the whole text of an output under 50,000 characters, to return to a context. A longer one is
+    FAILED_PRECONDITION: read or search it in parts.
+    """
+    ListOutputs: _grpc.UnaryUnaryMultiCallable[_output_pb2.ListOutputsRequest, _output_pb2.ListOutputsResponse]
+    """ListOutputs lists what is known about the caller's outputs, newest first."""
+    DeleteOutput: _grpc.UnaryUnaryMultiCallable[_output_pb2.DeleteOutputRequest, _output_pb2.DeleteOutputResponse]
+    """DeleteOutput removes an output and its text for good. Deleting what is not there changes nothing and is no error."""
 
 @_typing.type_check_only
 class OutputServiceAsyncStub(OutputServiceStub):
     """OutputService keeps evicted outputs and reads them back by range. Whose output it is comes from the transport: an
-    output of another user or tenant is NOT_FOUND.
+    output of another user or tenant is NOT_FOUND, as is one that has expired. Texts lie compressed and encrypted under a
+    key of their user; whatever was altered since is DATA_LOSS and never answered.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -57,16 +75,33 @@ class OutputServiceAsyncStub(OutputServiceStub):
     """StoreOutput keeps one output, sent as a first message with its description and then its UTF-8 text in chunks, and
     answers its pointer once it is durable. An output of 10,000 characters or fewer is not evicted: nothing is stored
     and no pointer exists. The same tool_call_id of the same run with the same text again answers the same pointer. An
-    output is at most 64 MiB, and a stream that breaks off leaves nothing.
+    output is at most 64 MiB and counts against the user's quota, and a stream that breaks off leaves nothing. Where it
+    is RESOURCE_EXHAUSTED nothing was stored, and the original stays where it is.
     """
     GetOutput: _aio.UnaryUnaryMultiCallable[_output_pb2.GetOutputRequest, _output_pb2.GetOutputResponse]  # type: ignore[assignment]
     """GetOutput answers what is known about a stored output, without its text."""
     ReadOutput: _aio.UnaryUnaryMultiCallable[_output_pb2.ReadOutputRequest, _output_pb2.ReadOutputResponse]  # type: ignore[assignment]
-    """ReadOutput answers a range of characters, at most 10,000, with the total and where to go on."""
+    """ReadOutput answers a range of characters or of lines, at most 10,000 characters, with the total and where to go on.
+    The answers of consecutive ranges, put together, are the text byte for byte.
+    """
+    SearchOutput: _aio.UnaryUnaryMultiCallable[_output_pb2.SearchOutputRequest, _output_pb2.SearchOutputResponse]  # type: ignore[assignment]
+    """SearchOutput finds the lines a regular expression matches, as grep does, with lines around them. An answer holds at
+    most 10,000 characters; next_offset goes on. An answer may hold few matches, or none, and yet end before the output
+    does: a search stops after about a second.
+    """
+    RehydrateOutput: _aio.UnaryUnaryMultiCallable[_output_pb2.RehydrateOutputRequest, _output_pb2.RehydrateOutputResponse]  # type: ignore[assignment]
+    """RehydrateOutput answers the whole text of an output under 50,000 characters, to return to a context. A longer one is
+    FAILED_PRECONDITION: read or search it in parts.
+    """
+    ListOutputs: _aio.UnaryUnaryMultiCallable[_output_pb2.ListOutputsRequest, _output_pb2.ListOutputsResponse]  # type: ignore[assignment]
+    """ListOutputs lists what is known about the caller's outputs, newest first."""
+    DeleteOutput: _aio.UnaryUnaryMultiCallable[_output_pb2.DeleteOutputRequest, _output_pb2.DeleteOutputResponse]  # type: ignore[assignment]
+    """DeleteOutput removes an output and its text for good. Deleting what is not there changes nothing and is no error."""
 
 class OutputServiceServicer(metaclass=_abc_1.ABCMeta):
     """OutputService keeps evicted outputs and reads them back by range. Whose output it is comes from the transport: an
-    output of another user or tenant is NOT_FOUND.
+    output of another user or tenant is NOT_FOUND, as is one that has expired. Texts lie compressed and encrypted under a
+    key of their user; whatever was altered since is DATA_LOSS and never answered.
     """
 
     @_abc_1.abstractmethod
@@ -78,7 +113,8 @@ class OutputServiceServicer(metaclass=_abc_1.ABCMeta):
         """StoreOutput keeps one output, sent as a first message with its description and then its UTF-8 text in chunks, and
         answers its pointer once it is durable. An output of 10,000 characters or fewer is not evicted: nothing is stored
         and no pointer exists. The same tool_call_id of the same run with the same text again answers the same pointer. An
-        output is at most 64 MiB, and a stream that breaks off leaves nothing.
+        output is at most 64 MiB and counts against the user's quota, and a stream that breaks off leaves nothing. Where it
+        is RESOURCE_EXHAUSTED nothing was stored, and the original stays where it is.
         """
 
     @_abc_1.abstractmethod
@@ -95,6 +131,45 @@ class OutputServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _output_pb2.ReadOutputRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_output_pb2.ReadOutputResponse, _abc.Awaitable[_output_pb2.ReadOutputResponse]]:
-        """ReadOutput answers a range of characters, at most 10,000, with the total and where to go on."""
+        """ReadOutput answers a range of characters or of lines, at most 10,000 characters, with the total and where to go on.
+        The answers of consecutive ranges, put together, are the text byte for byte.
+        """
+
+    @_abc_1.abstractmethod
+    def SearchOutput(
+        self,
+        request: _output_pb2.SearchOutputRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_output_pb2.SearchOutputResponse, _abc.Awaitable[_output_pb2.SearchOutputResponse]]:
+        """SearchOutput finds the lines a regular expression matches, as grep does, with lines around them. An answer holds at
+        most 10,000 characters; next_offset goes on. An answer may hold few matches, or none, and yet end before the output
+        does: a search stops after about a second.
+        """
+
+    @_abc_1.abstractmethod
+    def RehydrateOutput(
+        self,
+        request: _output_pb2.RehydrateOutputRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_output_pb2.RehydrateOutputResponse, _abc.Awaitable[_output_pb2.RehydrateOutputResponse]]:
+        """RehydrateOutput answers the whole text of an output under 50,000 characters, to return to a context. A longer one is
+        FAILED_PRECONDITION: read or search it in parts.
+        """
+
+    @_abc_1.abstractmethod
+    def ListOutputs(
+        self,
+        request: _output_pb2.ListOutputsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_output_pb2.ListOutputsResponse, _abc.Awaitable[_output_pb2.ListOutputsResponse]]:
+        """ListOutputs lists what is known about the caller's outputs, newest first."""
+
+    @_abc_1.abstractmethod
+    def DeleteOutput(
+        self,
+        request: _output_pb2.DeleteOutputRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_output_pb2.DeleteOutputResponse, _abc.Awaitable[_output_pb2.DeleteOutputResponse]]:
+        """DeleteOutput removes an output and its text for good. Deleting what is not there changes nothing and is no error."""
 
 def add_OutputServiceServicer_to_server(servicer: OutputServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -1,0 +1,55 @@
+"""What the service does by itself: admit its master key at the start, then remove what has expired, again and again."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+from phylactery_chassis.clock import Clock
+from phylactery_chassis.errors import DomainError
+from phylactery_chassis.logs import get_logger
+
+from phylactery_memory.keys import MasterKeys
+from phylactery_memory.store.garbage import Garbage
+from phylactery_memory.store.keys import KeyStore
+
+_log = get_logger("housekeeping")
+
+
+class Housekeeping:
+    """The loop; see the module."""
+
+    def __init__(self, garbage: Garbage, keys: KeyStore, masters: MasterKeys, clock: Clock, every: float) -> None:
+        """Takes what it removes with, the keys, the time, and how many seconds to wait between two rounds."""
+        self._garbage, self._keys, self._masters = garbage, keys, masters
+        self._clock, self._every = clock, every
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Admits the master key and begins. Raises StartError where another one belongs to the database."""
+        await self._keys.admit(self._masters.active_id, self._masters.ids, self._clock.now_us())
+        self._task = asyncio.create_task(self._loop())
+
+    async def stop(self) -> None:
+        """Ends the loop."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    async def tidy(self) -> int:
+        """Removes what has expired and answers how many outputs that were. Raises Unavailable."""
+        removed = await self._garbage.remove_expired(self._clock.now_us())
+        orphans = await self._garbage.remove_orphans()
+        if removed or orphans:
+            await self._garbage.forget_log()
+            _log.info("removed outputs", expired=removed, orphaned_chunks=orphans)
+        return removed
+
+    async def _loop(self) -> None:
+        while True:
+            try:
+                await self.tidy()
+            except DomainError as error:  # the store fails; the next round finds the same again
+                _log.warning("outputs were not tidied", reason=error.reason)
+            await asyncio.sleep(self._every)

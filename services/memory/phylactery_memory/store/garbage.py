@@ -1,0 +1,61 @@
+"""What nobody can reach any more: outputs that expired, chunks without an output. Run by the service for all users."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import sqlalchemy as sa
+from phylactery_chassis.database import Database
+from sqlalchemy.engine import Connection
+
+from phylactery_memory.store.outputs import delete
+from phylactery_memory.store.tables import output_chunks, outputs
+
+_AT_ONCE = 100
+"""Outputs removed in one transaction, so that no caller waits long behind it."""
+
+
+class Garbage:
+    """Removes it. Every method raises Unavailable STORE_UNAVAILABLE where the database fails."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def remove_expired(self, now_us: int) -> int:
+        """Removes outputs that have expired and answers how many; several replicas may do so at once."""
+        some = sa.select(outputs.c.pointer).where(outputs.c.expire_us <= now_us).limit(_AT_ONCE)
+        removed = 0
+        while pointers := await self._database.read(lambda connection: connection.scalars(some).all()):
+            removed += await self._database.write(partial(_remove, pointers=pointers, now_us=now_us))
+        return removed
+
+    async def remove_orphans(self) -> int:
+        """Removes chunks without an output and answers how many.
+
+        The foreign key lets none come to be; a tool that works on the file without it may.
+        """
+        lost = ~sa.exists().where(outputs.c.pointer == output_chunks.c.pointer)
+        if await self._database.read(
+            lambda connection: connection.execute(sa.select(output_chunks.c.pointer).where(lost).limit(1)).first()
+        ):
+            return await self._database.write(
+                lambda connection: connection.execute(sa.delete(output_chunks).where(lost)).rowcount
+            )
+        return 0
+
+    async def forget_log(self) -> None:
+        """Empties SQLite's log, where removed rows still stand, once no reader needs it."""
+        if self._database.dialect != "sqlite":
+            return
+        await self._database.read(_truncate_log)
+
+
+def _remove(connection: Connection, pointers: Sequence[str], now_us: int) -> int:
+    return delete(connection, outputs.c.pointer.in_(pointers), outputs.c.expire_us <= now_us)
+
+
+def _truncate_log(connection: Connection) -> None:
+    connection.exec_driver_sql("COMMIT")  # a log cannot be emptied from within a transaction
+    connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.exec_driver_sql("BEGIN")
