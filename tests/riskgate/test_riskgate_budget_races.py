@@ -25,7 +25,9 @@ from phylactery_riskgate.assembly import PACKAGE
 from phylactery_riskgate.domain.bundle import load_bundle
 from phylactery_riskgate.domain.model import CallSite
 from phylactery_riskgate.domain.usage import Charge
-from phylactery_riskgate.usage import CountersBusyError, Counting, once_free
+from phylactery_riskgate.store.locks import BusyError
+from phylactery_riskgate.usage import Counting
+from sqlalchemy.engine import Connection
 
 from tests.support.bundles import ALLOW_ALL, SETTINGS, tool, write_bundle
 
@@ -181,7 +183,7 @@ def test_counters_that_another_replica_holds_are_refused_at_once_so_nobody_waits
     place, charge = (Principal("ana", "acme", frozenset()), CallSite("t1", "r1"), 0), Charge(1, "", ("bob",))
     with database.engine.begin() as first, database.engine.begin() as second:
         counting.reader(first, *place, lock=True)(tip, charge)
-        with pytest.raises(CountersBusyError):
+        with pytest.raises(BusyError):
             counting.reader(second, *place, lock=True)(pay, charge)
         assert counting.reader(second, *place)(pay, charge)["all"].calls == 0
     with database.engine.begin() as second:
@@ -189,10 +191,10 @@ def test_counters_that_another_replica_holds_are_refused_at_once_so_nobody_waits
     database.close()
 
 
-async def test_counters_that_stay_busy_are_unavailable_in_the_end(monkeypatch):
-    async def busy() -> None:
-        raise CountersBusyError
+async def test_what_stays_busy_is_unavailable_in_the_end(gate, monkeypatch):
+    def busy(_connection: Connection) -> None:
+        raise BusyError
 
-    monkeypatch.setattr("phylactery_riskgate.usage._PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("phylactery_riskgate.core._LONGEST_PAUSE_SECONDS", 0.0)
     with pytest.raises(Unavailable, match="STORE_UNAVAILABLE"):
-        await once_free(busy)
+        await gate.riskgate._core.write(busy)

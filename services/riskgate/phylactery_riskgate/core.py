@@ -97,8 +97,8 @@ class Core:
         """Runs work, durably, and raises what it refused.
 
         Another process may have written the same row first; then work runs once more and finds it. Where another
-        replica is at the same approval, work runs again until that one is done. A store that still refuses is
-        Unavailable STORE_UNAVAILABLE: without a record nothing happens.
+        replica is at the same approval or counters, work runs again until that one is done. A store that still refuses
+        is Unavailable STORE_UNAVAILABLE: without a record nothing happens.
         """
         pause = _FIRST_PAUSE_SECONDS
         for _ in range(_TRIES):
@@ -109,7 +109,7 @@ class Core:
                 await asyncio.sleep(random.uniform(0, pause))  # noqa: S311 - so that replicas do not meet again
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
         else:
-            raise Unavailable("STORE_UNAVAILABLE", "other replicas kept this approval busy; nothing changed, try again")
+            raise Unavailable("STORE_UNAVAILABLE", "other replicas kept this busy; nothing changed, try again")
         if isinstance(result, Refused):
             raise result.error
         return result

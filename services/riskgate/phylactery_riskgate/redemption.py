@@ -33,7 +33,7 @@ from phylactery_riskgate.store import redemptions as rows
 from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.store.decisions import DecisionRecord, find_decision
 from phylactery_riskgate.store.redemptions import OutcomeReport, Redemption
-from phylactery_riskgate.usage import once_free, usage_values
+from phylactery_riskgate.usage import usage_values
 
 RECEIPT_AUDIENCE = "executor"
 IN_DOUBT = "IN_DOUBT"
@@ -104,7 +104,7 @@ class Redemptions:
             error = refused
             await self._core.write(lambda connection: self._refused(connection, who, asked, error))
             raise refused.error from None
-        stored = await once_free(lambda: self._core.write(lambda connection: self._consume(connection, attempt)))
+        stored = await self._core.write(lambda connection: self._consume(connection, attempt))
         reach("riskgate.8")
         receipt = self._core.keys.sign(stored.redemption.receipt_claims, TokenType.RECEIPT)
         return Redeemed(receipt, stored.bound, stored.redemption.redeem_us, stored.repeated)

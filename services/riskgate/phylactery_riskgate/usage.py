@@ -7,13 +7,10 @@ within the limits.
 
 from __future__ import annotations
 
-import asyncio
-import random
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 from phylactery_chassis.clock import MICROSECONDS
-from phylactery_chassis.errors import Unavailable
 from phylactery_chassis.identity import Principal
 from sqlalchemy.engine import Connection
 
@@ -24,8 +21,6 @@ from phylactery_riskgate.domain.usage import Charge, UsageReader, amount_text, c
 from phylactery_riskgate.store import usage as rows
 from phylactery_riskgate.store.usage import CallCount, CounterKey
 
-T = TypeVar("T")
-
 USAGE = "/usage"
 """Where a record keeps what budgets had counted: a JSON Pointer below it for each."""
 
@@ -33,13 +28,6 @@ KEEP_SECONDS = 86_400
 """How long a count outlives its window: a clock that ran ahead for a day, and was set back, has lost nothing."""
 
 _PURPOSE = "phylactery-usage-v1"
-_TRIES = 100
-_PAUSE_SECONDS = 0.002
-_LONGEST_PAUSE_SECONDS = 0.1
-
-
-class CountersBusyError(Exception):
-    """Another replica is counting under the same key: nothing was done, and trying again is right."""
 
 
 class Counting:
@@ -54,13 +42,13 @@ class Counting:
     ) -> UsageReader:
         """Answers what reads the counters a call is decided by.
 
-        With lock they stay as read until the commit, and it raises CountersBusyError where another replica has them.
+        With lock they stay as read until the commit, and it raises BusyError where another replica has them.
         """
 
         def read(tool: CatalogTool, charge: Charge) -> Mapping[str, Counters]:
             places = {budget: _key_of(budget, who, site, tool) for budget in tool.budgets}
-            if lock and not all(rows.try_lock(connection, at) for at in places.values()):
-                raise CountersBusyError
+            for at in places.values() if lock else ():
+                rows.lock(connection, at)
             return {
                 budget.name: self._counters(connection, budget, at, charge, now_us) for budget, at in places.items()
             }
@@ -105,21 +93,6 @@ class Counting:
     def _hidden(self, at: CounterKey, value: str) -> str:
         """Answers a hash that says nothing without the key, and is another one under every other key."""
         return hmac_sha256(self._key, canonical_bytes([at.tenant, at.budget, at.key, value])).hex()
-
-
-async def once_free(attempt: Callable[[], Awaitable[T]]) -> T:
-    """Tries until no other replica counts under the same key.
-
-    Raises Unavailable STORE_UNAVAILABLE after some seconds: then nothing was done.
-    """
-    pause = _PAUSE_SECONDS
-    for _ in range(_TRIES):
-        try:
-            return await attempt()
-        except CountersBusyError:
-            await asyncio.sleep(random.uniform(0, pause))  # noqa: S311 - so that replicas do not meet again
-            pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
-    raise Unavailable("STORE_UNAVAILABLE", "other replicas kept the budget's counters busy; nothing changed, try again")
 
 
 def usage_values(usage: Mapping[str, Counters]) -> dict[str, Any]:

@@ -10,6 +10,9 @@ import hashlib
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+# Built once: building a statement costs several times what the database takes to run it.
+_TRY_LOCK = sa.select(sa.func.pg_try_advisory_xact_lock(sa.bindparam("number", type_=sa.BigInteger)))
+
 
 class BusyError(Exception):
     """Another replica is writing the same thing: nothing was done, and trying again is right."""
@@ -26,4 +29,4 @@ def try_take(connection: Connection, name: str) -> bool:
     if connection.dialect.name != "postgresql":
         return True
     number = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big", signed=True)
-    return bool(connection.execute(sa.select(sa.func.pg_try_advisory_xact_lock(number))).scalar_one())
+    return bool(connection.execute(_TRY_LOCK, {"number": number}).scalar_one())

@@ -5,13 +5,13 @@ Times are the counters' own: never before the newest count of the same key, what
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from phylactery_riskgate.store import locks
 from phylactery_riskgate.store.tables import row_of, usage_calls, usage_recipients
 
 _HALF = 32
@@ -26,7 +26,6 @@ def _of_key(table: sa.Table) -> tuple[sa.ColumnElement[bool], ...]:
     return tuple(table.c[name] == sa.bindparam(f"at_{name}") for name in ("tenant", "budget", "key"))
 
 
-_TRY_LOCK = sa.select(sa.func.pg_try_advisory_xact_lock(sa.bindparam("number", type_=sa.BigInteger)))
 _NEWEST = sa.select(sa.func.max(usage_calls.c.count_us)).where(*_of_key(usage_calls))
 
 
@@ -86,16 +85,9 @@ class Counted:
     known: int
 
 
-def try_lock(connection: Connection, at: CounterKey) -> bool:
-    """Takes a key's counters until the commit, and says whether it did; it never waits, so it never deadlocks.
-
-    SQLite has one writer at a time, which holds everything.
-    """
-    if connection.dialect.name != "postgresql":
-        return True
-    name = f"riskgate-usage\x00{at.tenant}\x00{at.budget}\x00{at.key}"
-    number = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big", signed=True)
-    return bool(connection.execute(_TRY_LOCK, {"number": number}).scalar_one())
+def lock(connection: Connection, at: CounterKey) -> None:
+    """Takes a key's counters until the commit. Raises BusyError."""
+    locks.take(connection, _lock_name(at))
 
 
 def counter_time(connection: Connection, at: CounterKey, now_us: int) -> int:
@@ -146,10 +138,14 @@ def prune(connection: Connection, before_us: int) -> int:
     for ended, drop in _PRUNE:
         for row in connection.execute(ended, {"before_us": before_us}).all():
             at = CounterKey(row.tenant, row.budget, row.key)
-            if try_lock(connection, at):
+            if locks.try_take(connection, _lock_name(at)):
                 dropped += connection.execute(drop, {**_place(at), "before_us": before_us}).rowcount
     return dropped
 
 
 def _place(at: CounterKey) -> dict[str, str]:
     return {"at_tenant": at.tenant, "at_budget": at.budget, "at_key": at.key}
+
+
+def _lock_name(at: CounterKey) -> str:
+    return f"riskgate-usage\x00{at.tenant}\x00{at.budget}\x00{at.key}"
