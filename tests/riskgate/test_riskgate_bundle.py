@@ -104,6 +104,8 @@ CLASSES = "revision: 1\nclasses:\n  - "
     [
         ("revision: 1\nclasses: []\n", 2),
         ("revision: 0\nclasses: [{name: a, approvers: 1, who: requester}]\n", 1),
+        (f"revision: {2**53}\nclasses: [{{name: a, approvers: 1, who: requester}}]\n", 1),
+        (f"revision: {'9' * 5_000}\nclasses: [{{name: a, approvers: 1, who: requester}}]\n", 1),
         ("revision: 1\nrevision: 2\n", 2),
         (CLASSES + "{name: a, approvers: 1, who: everybody}\n", 3),
         (

@@ -42,6 +42,8 @@ __all__ = [
     "without_policy",
 ]
 
+_MAX_REVISION = 2**53 - 1
+"""What every JSON reader holds exactly; a bundle of this revision can never be followed by another."""
 _WEEK_SECONDS = 604_800
 _OWN_NAME = re.compile(r"^for policy `policy0`, ")
 """How Cedar begins a message about a policy that was validated alone."""
@@ -76,7 +78,7 @@ class ClassEntry(_Strict):
 class SettingsFile(_Strict):
     """riskgate.yaml."""
 
-    revision: Annotated[int, Field(ge=1)]
+    revision: Annotated[int, Field(ge=1, le=_MAX_REVISION)]
     classes: Annotated[list[ClassEntry], Field(min_length=1, max_length=10)]
     levels: Annotated[list[Name], Field(min_length=1, max_length=20)] = ["user", "admin", "system"]
     approval_ttl_seconds: Annotated[int, Field(ge=10, le=_WEEK_SECONDS)] = 600
@@ -232,9 +234,7 @@ def _policies(files: BundleFiles, faults: Faults) -> tuple[Policy, ...]:
     if not found and bool(faults) == before:
         faults.add(BundleError(POLICIES_FOLDER, 0, "holds no policy, so nothing could ever run"))
     if len(found) > MAX_POLICIES:
-        faults.add(
-            BundleError(POLICIES_FOLDER, 0, f"holds {len(found)} policies; a bundle has at most {MAX_POLICIES}")
-        )
+        faults.add(BundleError(POLICIES_FOLDER, 0, f"holds {len(found)} policies; a bundle has at most {MAX_POLICIES}"))
         del found[MAX_POLICIES:]
     return tuple(found)
 

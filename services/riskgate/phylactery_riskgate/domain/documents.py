@@ -20,6 +20,8 @@ T = TypeVar("T")
 
 _MAX_DEPTH = 100
 """No document is nested deeper: a loader that follows a hostile one runs out of stack, which ends the process."""
+_MAX_DIGITS = 400
+"""As many as a double has at most; Python refuses to read ten times as many."""
 
 
 _MAX_FAULTS = 200
@@ -195,4 +197,6 @@ def _value(node: yaml.Node, place: Place, lines: dict[Place, int], file: str) ->
     convert = _SCALARS.get(node.tag)
     if convert is None:
         raise BundleError(file, line, f"the tag {node.tag} is not used in a bundle")
+    if convert is int and len(node.value) > _MAX_DIGITS:
+        raise BundleError(file, line, f"a whole number has at most {_MAX_DIGITS} digits")
     return convert(node.value)
