@@ -154,3 +154,80 @@ def test_a_critical_tool_that_could_run_without_somebody_else_is_refused(tmp_pat
 )
 def test_a_critical_tool_behind_somebody_else_is_accepted(tmp_path: Path, text: str) -> None:
     assert bundle_of(tmp_path, CRITICAL, text).tools["wipe"].risk == "critical"
+
+
+RANGED = {
+    "limit": {"type": "integer", "minimum": 1, "maximum": 100},
+    "share": {"type": "number", "minimum": 0, "exclusiveMaximum": 1},
+    "mode": {"enum": ["read", "write"]},
+    "tags": {"type": "array", "items": {"type": "string", "enum": ["a", "b"]}},
+    "url": {"type": "string", "format": "uri"},
+    "path": {"type": "string"},
+    "list": {"type": "array", "items": {"type": "integer"}},
+    "level": {"type": "integer", "enum": [1, 2]},
+}
+NEVER = [
+    ("context.args.limit > 200", "context.args.limit is never 200: it lies between 1 and 100"),
+    ("context.args.limit == 0", "is never 0"),
+    ("0 < context.args.limit", "is never 0"),
+    ('context.args.share.greaterThan(decimal("1.5"))', "is never 1.5: it lies between 0 and 1"),
+    ('context.args.mode == "reed"', "is never reed: it is one of read, write"),
+    ('context.args.mode != "WRITE"', "is never WRITE"),
+    ('context.args.tags.contains("c")', "context.args.tags is never c"),
+    ('context.args.tags.containsAny(["a", "c"])', "is never c"),
+    ("context.args.level == 3", "is one of 1, 2"),
+    ('context.derived.url.host == "Evil.com"', "it has no capital letter"),
+    ('context.derived.url.domains.contains("Evil.com")', "it has no capital letter"),
+    ('context.derived.path.suffixes.contains(".PEM")', "it has no capital letter"),
+    ('context.derived.url.host like "*.Bank.com"', "like asks for capital letters"),
+    ("context.derived.list.count < -1", "it is at least 0"),
+    ("context.targets.unlisted == -5", "it is at least 0"),
+]
+SOMETIMES = [
+    "context.args.limit >= 100",
+    'context.args.mode == "read"',
+    'context.args.share.lessThan(decimal("0.5"))',
+    'context.derived.url.host == "evil.com"',
+    'context.derived.path.suffixes.contains(".pem")',
+    "context.derived.list.count == 0",
+    'context.args.path == "ANYTHING"',
+]
+
+
+def looks_at(folder: Path, when: str) -> Bundle:
+    one = tool("t", RANGED, required=tuple(RANGED), paths=["/path"])
+    guards = " && ".join(f"context.derived has {name}" for name in ("url", "path", "list"))
+    statement = f'forbid (principal, action == Action::"t", resource) when {{ {guards} && {when} }};'
+    return bundle_of(folder, [one], ALLOW_ALL + policy("probe", statement))
+
+
+@pytest.mark.parametrize(("when", "message"), NEVER)
+def test_a_literal_outside_what_a_fact_can_be_is_refused(tmp_path: Path, when: str, message: str) -> None:
+    with pytest.raises(BundleError) as caught:
+        looks_at(tmp_path, when)
+    assert message in str([str(one) for one in caught.value.all])
+
+
+@pytest.mark.parametrize("when", SOMETIMES)
+def test_a_literal_a_fact_can_be_is_accepted(tmp_path: Path, when: str) -> None:
+    assert looks_at(tmp_path, when).policies[1].id == "probe"
+
+
+def test_a_literal_one_of_the_tools_can_have_is_accepted(tmp_path: Path) -> None:
+    narrow = tool("t", {"n": {"type": "integer", "maximum": 5}})
+    wide = tool("u", {"n": {"type": "integer", "maximum": 500}})
+    statement = "forbid (principal, action, resource) when { context.args has n && context.args.n == 100 };"
+    assert bundle_of(tmp_path / "a", [narrow, wide], ALLOW_ALL + policy("probe", statement))
+    with pytest.raises(BundleError, match="is never 100"):
+        bundle_of(tmp_path / "b", [narrow], ALLOW_ALL + policy("probe", statement))
+
+
+def test_every_fault_of_every_policy_is_told_at_once(tmp_path: Path) -> None:
+    text = "".join(
+        policy(f"p{number}", f"forbid (principal, action, resource) when {{ {when} }};")
+        for number, when in enumerate(("context.args has amuont", "1 + 1 == 2", "context.nothing", "true"))
+    )
+    with pytest.raises(BundleError) as caught:
+        bundle_of(tmp_path, TOOLS, ALLOW_ALL + "\n" + text)
+    assert {one.message.split(":")[0] for one in caught.value.all} == {"p0", "p1", "p2"}
+    assert {one.line for one in caught.value.all} == {2, 4, 6}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from phylactery_riskgate.domain.authorizer import Question
 from phylactery_riskgate.domain.binding import Binder, BindingError
-from phylactery_riskgate.domain.bundle import Bundle, default_bundle_folder, load_bundle
+from phylactery_riskgate.domain.bundle import Bundle, default_bundle_folder, load_bundle, read_bundle
+from phylactery_riskgate.domain.bundle_files import read_parts
 from phylactery_riskgate.domain.canonical import canonical_bytes
 from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.fact_types import Mentions
@@ -218,7 +220,9 @@ def test_leaving_out_what_no_policy_looks_at_changes_no_decision(
     verdict = engine.decide(RawCall("rich", "call-1", json.dumps(arguments)), ANA, SITE, approved=approved)
     assert verdict.bound is not None
     prepared = engine._prepared["rich"]
-    whole = ContextBuilder(rich.tools["rich"], Mentions(whole=True)).build(verdict.bound)
+    whole = ContextBuilder(rich.tools["rich"], Mentions(whole=True)).build(
+        verdict.bound, {"usage": {}, "pathway": "unspecified"}
+    )
     satisfied = engine._highest(approved)
     whole["approved"] = [{"type": "Class", "id": name} for name in satisfied]
     question = Question(prepared.schema, engine._subject(ANA, SITE), "rich")
@@ -233,3 +237,23 @@ def test_the_generated_policies_are_not_all_refused(rich: Bundle) -> None:
     when = 'context.args.count > 2 || context.approved.contains(Class::"self")'
     text = policy("p", f'permit (principal, action == Action::"rich", resource) when {{ {when} }};')
     assert lint(parse_policies("x.cedar", text), rich.tools, rich.classes) == ()
+
+
+@given(call=RICH_ARGUMENTS, approved=st.frozensets(st.sampled_from(["self", "peer", "dual"])), seed=st.integers(0, 99))
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_same_call_revision_and_facts_always_give_the_same_verdict(
+    rich: Bundle, call: dict[str, Any], approved: frozenset[str], seed: int
+) -> None:
+    """Another engine, made of the same files read in another order, in another thread's place, after other calls."""
+    names = list(rich.files.texts)
+    random.Random(seed).shuffle(names)
+    other = read_bundle(read_parts((name, rich.files.texts[name].encode()) for name in names))
+    assert other.hash == rich.hash
+    shuffled = dict(sorted(call.items(), key=lambda item: hash((item[0], seed))))
+    first, second = DecisionEngine(rich), DecisionEngine(other)
+    second.decide(RawCall("u", "c0", arguments_json="{}"), ANA, SITE)
+    verdicts = [
+        engine.decide(RawCall("rich", "c1", arguments_json=json.dumps(arguments)), ANA, SITE, approved=approved)
+        for engine, arguments in ((first, call), (second, shuffled), (first, shuffled))
+    ]
+    assert verdicts[0] == verdicts[1] == verdicts[2]

@@ -16,26 +16,24 @@ from dataclasses import dataclass
 from phylactery_chassis.crashpoints import reach
 from phylactery_chassis.errors import (
     DomainError,
-    FailedPrecondition,
-    InvalidArgument,
     NotFound,
     PermissionDenied,
     StartError,
     Unavailable,
-    Violation,
 )
 from phylactery_chassis.identity import Principal, Role
 from phylactery_chassis.logs import get_logger
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.audit import Kind
+from phylactery_riskgate.bundle_acceptance import MAX_SENTENCE, Acceptance, Candidate, files_of, invalid, rollback
 from phylactery_riskgate.bundle_folder import FolderWatch
 from phylactery_riskgate.core import Core, Refused
 from phylactery_riskgate.domain.bundle import BundleError, load_bundle, read_bundle
-from phylactery_riskgate.domain.bundle_files import SIGNATURE_FILE, BundleFiles, read_folder, read_parts
+from phylactery_riskgate.domain.bundle_files import BundleFiles, read_folder, read_parts
 from phylactery_riskgate.domain.bundle_report import BundleReport, examine, faults_of
 from phylactery_riskgate.domain.engine import DecisionEngine
-from phylactery_riskgate.policy_keys import PolicyKeyError, PolicyKeys, SignatureError, load_policy_keys
+from phylactery_riskgate.policy_keys import PolicyKeyError, PolicyKeys, load_policy_keys
 from phylactery_riskgate.settings import RiskGateSettings
 from phylactery_riskgate.shadow import Shadow
 from phylactery_riskgate.store import bundles as rows
@@ -46,28 +44,9 @@ FOLDER, ACTIVATION = "folder", "activation"
 ITSELF = Principal("riskgate", "", frozenset())
 """Who hands in the bundle of a folder; no tenant's name is empty, so no tenant finds these records among its own."""
 
-_MAX_SENTENCE = 500
 _log = get_logger("policies")
 
 Parts = Iterable[tuple[str, bytes]]
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A bundle that is valid and signed as it must be; whether it may be the active one is still to be seen."""
-
-    engine: DecisionEngine
-    signed_by: str
-
-    @property
-    def revision(self) -> int:
-        """Answers its revision."""
-        return self.engine.bundle.revision
-
-    @property
-    def hash(self) -> str:
-        """Answers its hash."""
-        return self.engine.bundle.hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +85,7 @@ class Policies:
     def __init__(self, core: Core, settings: RiskGateSettings) -> None:
         """open() comes before everything else."""
         self._core, self._settings = core, settings
-        self._keys = PolicyKeys()
+        self._acceptance = Acceptance(PolicyKeys())
         self._watch = FolderWatch(settings.bundle)
         self._lock = asyncio.Lock()
         self._tasks: list[asyncio.Task[None]] = []
@@ -142,14 +121,13 @@ class Policies:
             await self.refresh()
             self._core.live.engine  # noqa: B018 - raises where the active bundle cannot be used
             return
-        candidate = Candidate(engine, self._signer_of(engine.bundle.files, engine.bundle.revision))
-        await self._activate(ITSELF, candidate, Slot.LIVE, FOLDER)
+        await self._activate(ITSELF, self._acceptance.accepted(engine), Slot.LIVE, FOLDER)
         await self.refresh()
 
     def _prepare(self) -> None:
         settings = self._settings
         try:
-            self._keys = load_policy_keys(settings.policy_keys)
+            self._acceptance = Acceptance(load_policy_keys(settings.policy_keys))
             if settings.shadow_bundle is not None:
                 self.shadow.begin_with(DecisionEngine(load_bundle(settings.shadow_bundle)))
         except PolicyKeyError as error:
@@ -195,7 +173,7 @@ class Policies:
             shadow.differed,
             shadow.skipped,
             self.last_fault,
-            await self._kept(bundle_hash) if bundle_hash else _files_of(self._core.live.held),
+            await self._kept(bundle_hash) if bundle_hash else files_of(self._core.live.held),
         )
 
     async def _kept(self, bundle_hash: str) -> Mapping[str, str]:
@@ -277,35 +255,14 @@ class Policies:
 
     async def _accept(self, who: Principal, source: str, read: Callable[[], BundleFiles]) -> Candidate:
         """Reads, checks and prepares a bundle, in a thread. A refusal is recorded before it is raised."""
-
-        def prepare() -> Candidate:
-            files = read()
-            signed_by = self._signer_of(files)
-            engine = DecisionEngine(read_bundle(files))
-            return Candidate(engine, signed_by and self._signer_of(files, engine.bundle.revision))
-
         try:
-            return await asyncio.to_thread(prepare)
+            return await asyncio.to_thread(self._acceptance.accept, read)
         except BundleError as error:
             refusal: DomainError = invalid(error)
         except PermissionDenied as error:
             refusal = error
         await self._core.write(lambda connection: self._refuse(connection, who, source, refusal))
         raise refusal
-
-    def _signer_of(self, files: BundleFiles, revision: int | None = None) -> str:
-        """Answers who signed the files, for this revision if given. Raises PermissionDenied BUNDLE_UNSIGNED."""
-        if not self._keys:
-            return ""
-        try:
-            signed = self._keys.check(files)
-        except SignatureError as error:
-            raise PermissionDenied("BUNDLE_UNSIGNED", str(error)) from None
-        if revision not in (None, signed.revision):
-            raise PermissionDenied(
-                "BUNDLE_UNSIGNED", f"{SIGNATURE_FILE} signs revision {signed.revision}, and the bundle is {revision}"
-            )
-        return signed.kid
 
     async def _activate(self, who: Principal, candidate: Candidate | None, slot: Slot, source: str) -> Activated:
         async with self._lock:
@@ -337,9 +294,9 @@ class Policies:
             return Activated(active, None)
         renewed = candidate.hash == active.hash
         if slot is Slot.LIVE and not renewed and candidate.revision <= active.revision:
-            refusal = _rollback(candidate, active)
+            refusal = rollback(candidate, active)
             return self._refuse(connection, who, source, refusal, candidate)
-        rows.keep_bundle(connection, candidate.hash, candidate.revision, _files_of(candidate.engine), now_us)
+        rows.keep_bundle(connection, candidate.hash, candidate.revision, files_of(candidate.engine), now_us)
         head = BundleHead(candidate.revision, candidate.hash, source, candidate.signed_by, now_us, who.subject)
         return self._moved(connection, who, slot, active, head)
 
@@ -368,7 +325,7 @@ class Policies:
     ) -> Refused:
         revision, bundle_hash = (candidate.revision, candidate.hash) if candidate else (0, "")
         now_us = self._core.clock.now_us()
-        message = error.message[:_MAX_SENTENCE]
+        message = error.message[:MAX_SENTENCE]
         self.last_fault = Fault(message, now_us, revision)
         _log.error("bundle refused", source=source, reason=error.reason, problem=message, revision=revision)
         body = {
@@ -434,36 +391,7 @@ class Policies:
             files = read_parts((name, text.encode()) for name, text in texts.items())
             if files.hash != head.hash:
                 raise BundleError(head.hash, 0, f"was altered in the database: its files are {files.hash}")
-            self._signer_of(files, head.revision)
+            self._acceptance.signer_of(files, head.revision)
             return DecisionEngine(read_bundle(files))
 
         return await asyncio.to_thread(prepare)
-
-
-def _files_of(engine: DecisionEngine) -> dict[str, str]:
-    """Answers the files of a bundle by name, its signature among them."""
-    files = engine.bundle.files
-    return dict(files.texts) | ({SIGNATURE_FILE: files.signature} if files.signature else {})
-
-
-def invalid(error: BundleError) -> InvalidArgument:
-    """Answers the refusal of a bundle with its faults as violations, file and line as the field."""
-    found = faults_of(error)
-    violations = [Violation(f"{one.file}:{one.line}"[-100:], one.message[:100]) for one in found]
-    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-    return InvalidArgument(
-        "BUNDLE_INVALID",
-        f"{error}"[:_MAX_SENTENCE] + more,
-        metadata={"file": error.file, "line": str(error.line)},
-        violations=violations,
-    )
-
-
-def _rollback(candidate: Candidate, active: BundleHead) -> FailedPrecondition:
-    if candidate.revision == active.revision:
-        what = f"revision {candidate.revision} is active with other files; raise the revision in riskgate.yaml"
-    else:
-        what = f"revision {active.revision} is active, and {candidate.revision} is older; give it a higher revision"
-    return FailedPrecondition(
-        "BUNDLE_ROLLBACK", what, metadata={"active": str(active.revision), "given": str(candidate.revision)}
-    )

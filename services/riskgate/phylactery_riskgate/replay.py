@@ -11,11 +11,11 @@ from phylactery_chassis.identity import Principal, Role
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.audit import AuditLog
+from phylactery_riskgate.bundle_acceptance import invalid
 from phylactery_riskgate.core import Core
 from phylactery_riskgate.domain.bundle import BundleError, read_bundle
 from phylactery_riskgate.domain.bundle_files import read_parts
 from phylactery_riskgate.domain.engine import DecisionEngine
-from phylactery_riskgate.policies import invalid
 from phylactery_riskgate.recalling import Lost, Outlook, Recalled, openness, outlook_of, recall_page
 from phylactery_riskgate.store.audit_search import Position
 

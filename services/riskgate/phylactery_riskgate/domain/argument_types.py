@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from phylactery_riskgate.domain.fact_types import FactType, Field, Kind, RecordOf, Scalar, SetOf
@@ -38,7 +39,28 @@ def argument_type(schema: Any) -> tuple[FactType | None, bool]:
         return SetOf(element), nullable
     if name == "string" and form.get("format") == "date-time":
         return Scalar(Kind.DATETIME), nullable
-    return Scalar(_SIMPLE[name]), nullable
+    return _bounded(_SIMPLE[name], form), nullable
+
+
+def _bounded(kind: Kind, form: Mapping[str, Any]) -> Scalar:
+    """Types a simple value with the bounds its schema gives; values without a place in them were refused before."""
+    listed = form.get("enum", [form["const"]] if "const" in form else None)
+    values = None if listed is None else frozenset(map(_literal, filter(_comparable, listed)))
+    if kind not in {Kind.LONG, Kind.DECIMAL}:
+        return Scalar(kind, values=values if kind is Kind.STRING else None)
+    low, high = (
+        [Decimal(repr(form[name])) for name in names if _comparable(form.get(name))]
+        for names in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum"))
+    )
+    return Scalar(kind, max(low, default=None), min(high, default=None), values)
+
+
+def _comparable(value: Any) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
+
+
+def _literal(value: str | float) -> str | Decimal:
+    return value if isinstance(value, str) else Decimal(repr(value))
 
 
 def one_form(schema: Any) -> tuple[Mapping[str, Any], str | None, bool]:

@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 
 from phylactery_riskgate.domain.argument_types import one_form
 from phylactery_riskgate.domain.fact_types import (
+    COUNT,
     FactType,
     Field,
     Kind,
@@ -41,6 +42,8 @@ _SUM_DIGITS = 800
 
 _TEXT = Scalar(Kind.STRING)
 _TEXTS = SetOf(_TEXT)
+_FOLDED = Scalar(Kind.STRING, folded=True)
+"""Hosts, domains and suffixes: always in lower case."""
 _LABEL = "[a-z0-9_]++(?:-++[a-z0-9_]++)*+"
 """Possessive throughout, so it is linear on any text."""
 _HOST_NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*+")
@@ -84,12 +87,14 @@ def _any(schema: Any, place: Place, paths: frozenset[Place]) -> Plan | None:
         return _list(form)
     if name == "string" and place in paths:
         return Plan(
-            _record(outside=Scalar(Kind.BOOL), hidden=Scalar(Kind.BOOL), suffixes=_TEXTS),
+            _record(outside=Scalar(Kind.BOOL), hidden=Scalar(Kind.BOOL), suffixes=SetOf(_FOLDED)),
             lambda value, _mentions, _here: path_facts(value),
         )
     find = _HOST_FINDERS.get(form.get("format", "")) if name == "string" else None
     if find is not None:
-        return Plan(_record(host=_TEXT, domains=_TEXTS), lambda value, _mentions, here: _host_facts(find, value, here))
+        return Plan(
+            _record(host=_FOLDED, domains=SetOf(_FOLDED)), lambda value, _mentions, here: _host_facts(find, value, here)
+        )
     return None
 
 
@@ -107,7 +112,7 @@ def _list(schema: Mapping[str, Any]) -> Plan:
             column = _summary(*one_form(part)[:2])
             if column is not None:
                 columns[field] = column
-    fields: dict[str, FactType] = {"count": Scalar(Kind.LONG)}
+    fields: dict[str, FactType] = {"count": COUNT}
     if columns:
         fields["each"] = _record(**{field: column.type for field, column in columns.items()})
     elif summary is not None:
@@ -140,7 +145,7 @@ def _summary(form: Mapping[str, Any], name: str | None) -> Plan | None:
     if find is None:
         return Plan(_record(values=_TEXTS), lambda items, _mentions, _here: {"values": _known(items)})
     return Plan(
-        _record(values=_TEXTS, hosts=_TEXTS, domains=_TEXTS),
+        _record(values=_TEXTS, hosts=SetOf(_FOLDED), domains=SetOf(_FOLDED)),
         lambda items, mentions, here: _many_hosts(find, _known(items), mentions, here),
     )
 

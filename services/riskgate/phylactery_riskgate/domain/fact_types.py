@@ -29,9 +29,25 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """One simple value."""
+    """One simple value, and what it can be at all: RiskGate never makes another, or refuses the call that would.
+
+    A number lies between ``low`` and ``high``, a value is one of ``values``, and a ``folded`` text has no capital
+    letter; None, and False, say nothing.
+    """
 
     kind: Kind
+    low: Decimal | None = None
+    high: Decimal | None = None
+    values: frozenset[str | Decimal] | None = None
+    folded: bool = False
+
+    def can_be(self, value: str | Decimal) -> bool:
+        """Says whether a literal is a value this can have."""
+        if isinstance(value, str):
+            return (self.values is None or value in self.values) and not (self.folded and value != value.lower())
+        if self.values is not None and value not in self.values:
+            return False
+        return not (self.low is not None and value < self.low) and not (self.high is not None and value > self.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +78,9 @@ class EntityOf:
 
     entity_type: str
 
+
+COUNT = Scalar(Kind.LONG, low=Decimal(0))
+"""How many of something there are."""
 
 FactType = Scalar | SetOf | RecordOf | EntityOf
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from phylactery_riskgate.domain.fact_types import EntityOf, Field, Kind, Mentions, RecordOf, Scalar, SetOf
+from phylactery_riskgate.domain.fact_types import COUNT, EntityOf, Field, Mentions, RecordOf, SetOf
 from phylactery_riskgate.domain.inspection import Category, Finding, inspect, names_secret
 from phylactery_riskgate.domain.model import BoundCall, CatalogTool
 
@@ -31,8 +31,8 @@ FINDING = "Finding"
 _BY = "by"
 _FOUND = {
     "kinds": Field(SetOf(EntityOf(FINDING)), required=True),
-    "secrets": Field(Scalar(Kind.LONG), required=True),
-    "personal": Field(Scalar(Kind.LONG), required=True),
+    "secrets": Field(COUNT, required=True),
+    "personal": Field(COUNT, required=True),
 }
 
 

@@ -22,6 +22,7 @@ from phylactery_riskgate.domain.approval_syntax import (
 from phylactery_riskgate.domain.cedar_schema import action_groups
 from phylactery_riskgate.domain.fact_types import RecordOf
 from phylactery_riskgate.domain.facts import NO_TOOL, context_type
+from phylactery_riskgate.domain.lint_ranges import impossible_literals
 from phylactery_riskgate.domain.model import ApprovalClass, CatalogTool
 from phylactery_riskgate.domain.policies import Policy, children
 
@@ -71,7 +72,9 @@ def _lint_one(policy: Policy, tools: Mapping[str, CatalogTool]) -> Iterator[str]
         widening = policy.forbids == isinstance(clause, pst.Unless)
         yield from _approval_faults(clause.expr, positive=widening)
         yield from _failing_parts(clause.expr)
-        yield from _unknown_names(clause.expr, _contexts(policy, tools))
+        contexts = _contexts(policy, tools)
+        yield from _unknown_names(clause.expr, contexts)
+        yield from impossible_literals(clause.expr, contexts)
 
 
 # ---- approval can only widen ----------------------------------------------------------------------------------------

@@ -15,14 +15,14 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from phylactery_riskgate.domain.argument_types import one_form
 from phylactery_riskgate.domain.derived import domains_of, host_of_email, host_of_uri
+from phylactery_riskgate.domain.fact_types import COUNT, Kind, NotRepresentableError, RecordOf, Scalar, SetOf
 from phylactery_riskgate.domain.fact_types import Field as Attribute
-from phylactery_riskgate.domain.fact_types import Kind, NotRepresentableError, RecordOf, Scalar, SetOf
 from phylactery_riskgate.domain.model import BoundCall, CatalogTool
 from phylactery_riskgate.domain.pointers import parse, value_at
 
 _FINDERS = {"uri": host_of_uri, "email": host_of_email}
 _PATTERN = re.compile(r"(?:\*\.)?[a-z0-9_]++(?:-++[a-z0-9_]++)*+(?:\.[a-z0-9_]++(?:-++[a-z0-9_]++)*+)*+")
-_NUMBER, _TEXTS = Scalar(Kind.LONG), SetOf(Scalar(Kind.STRING))
+_NUMBER, _TEXTS = COUNT, SetOf(Scalar(Kind.STRING, folded=True))
 
 TARGETS_TYPE = RecordOf(
     {

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from phylactery_riskgate.domain.fact_types import Field, Kind, RecordOf, Scalar
+from phylactery_riskgate.domain.fact_types import COUNT, Field, Kind, RecordOf, Scalar
 from phylactery_riskgate.domain.model import BoundCall, Budget, CatalogTool, Counters
 from phylactery_riskgate.domain.pointers import value_at
 
@@ -20,7 +20,7 @@ MAX_AMOUNT = 2**63 - 1
 MAX_RECIPIENTS = 1_000
 """How many recipients of one call are counted; a call with more is blocked."""
 
-_NUMBER, _AMOUNT, _BOOL = Scalar(Kind.LONG), Scalar(Kind.DECIMAL), Scalar(Kind.BOOL)
+_NUMBER, _AMOUNT, _BOOL = COUNT, Scalar(Kind.DECIMAL, low=Decimal(0)), Scalar(Kind.BOOL)
 
 
 @dataclass(frozen=True, slots=True)

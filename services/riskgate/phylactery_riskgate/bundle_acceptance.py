@@ -1,0 +1,103 @@
+"""Whether a bundle may decide at all: it is valid, and signed where policy keys are configured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from phylactery_chassis.errors import FailedPrecondition, InvalidArgument, PermissionDenied, Violation
+
+from phylactery_riskgate.domain.bundle import BundleError, read_bundle
+from phylactery_riskgate.domain.bundle_files import SIGNATURE_FILE, BundleFiles
+from phylactery_riskgate.domain.bundle_report import faults_of
+from phylactery_riskgate.domain.engine import DecisionEngine
+from phylactery_riskgate.policy_keys import PolicyKeys, SignatureError
+from phylactery_riskgate.store.bundles import BundleHead
+
+MAX_SENTENCE = 500
+_MAX_FIELD = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A bundle that is valid and signed as it must be; whether it may be the active one is still to be seen."""
+
+    engine: DecisionEngine
+    signed_by: str
+
+    @property
+    def revision(self) -> int:
+        """Answers its revision."""
+        return self.engine.bundle.revision
+
+    @property
+    def hash(self) -> str:
+        """Answers its hash."""
+        return self.engine.bundle.hash
+
+
+class Acceptance:
+    """What a bundle is held against."""
+
+    def __init__(self, keys: PolicyKeys) -> None:
+        """Takes the keys that may sign bundles."""
+        self._keys = keys
+
+    def accept(self, read: Callable[[], BundleFiles]) -> Candidate:
+        """Reads, checks and prepares a bundle; what is not signed is not even parsed.
+
+        Raises BundleError and PermissionDenied BUNDLE_UNSIGNED.
+        """
+        files = read()
+        self.signer_of(files)
+        return self.accepted(DecisionEngine(read_bundle(files)))
+
+    def accepted(self, engine: DecisionEngine) -> Candidate:
+        """Takes a bundle that is prepared already. Raises PermissionDenied BUNDLE_UNSIGNED."""
+        return Candidate(engine, self.signer_of(engine.bundle.files, engine.bundle.revision))
+
+    def signer_of(self, files: BundleFiles, revision: int | None = None) -> str:
+        """Answers who signed the files, for this revision if given; empty where nobody has to.
+
+        Raises PermissionDenied BUNDLE_UNSIGNED.
+        """
+        if not self._keys:
+            return ""
+        try:
+            signed = self._keys.check(files)
+        except SignatureError as error:
+            raise PermissionDenied("BUNDLE_UNSIGNED", str(error)) from None
+        if revision not in (None, signed.revision):
+            raise PermissionDenied(
+                "BUNDLE_UNSIGNED", f"{SIGNATURE_FILE} signs revision {signed.revision}, and the bundle is {revision}"
+            )
+        return signed.kid
+
+
+def files_of(engine: DecisionEngine) -> dict[str, str]:
+    """Answers the files of a bundle by name, its signature among them."""
+    files = engine.bundle.files
+    return dict(files.texts) | ({SIGNATURE_FILE: files.signature} if files.signature else {})
+
+
+def invalid(error: BundleError) -> InvalidArgument:
+    """Answers the refusal of a bundle with its faults as violations, file and line as the field."""
+    found = faults_of(error)
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    return InvalidArgument(
+        "BUNDLE_INVALID",
+        str(error)[:MAX_SENTENCE] + more,
+        metadata={"file": error.file, "line": str(error.line)},
+        violations=[Violation(f"{one.file}:{one.line}"[-_MAX_FIELD:], one.message[:_MAX_FIELD]) for one in found],
+    )
+
+
+def rollback(candidate: Candidate, active: BundleHead) -> FailedPrecondition:
+    """Answers the refusal of a bundle that is not later than the active one."""
+    if candidate.revision == active.revision:
+        what = f"revision {candidate.revision} is active with other files; raise the revision in riskgate.yaml"
+    else:
+        what = f"revision {active.revision} is active, and {candidate.revision} is older; give it a higher revision"
+    return FailedPrecondition(
+        "BUNDLE_ROLLBACK", what, metadata={"active": str(active.revision), "given": str(candidate.revision)}
+    )
