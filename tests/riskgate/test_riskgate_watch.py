@@ -12,6 +12,7 @@ import pytest
 from grpc import aio
 from phylactery.riskgate.v1 import approval_pb2, types_pb2
 from phylactery_riskgate import watching
+from phylactery_riskgate.store import approval_changes
 
 SECONDS = 20
 WIPE = ("wipe", '{"path":"x"}')
@@ -125,6 +126,39 @@ async def test_a_stream_that_broke_goes_on_where_it_ended_and_misses_nothing(gat
         assert await again.states(2) == [("c1", "APPROVED"), ("c1", "CANCELLED")]
     async with watching_as(ana, resume_token=again.seen[0].resume_token) as third:
         assert await third.states(1) == [("c1", "CANCELLED")]
+
+
+async def test_changes_of_long_ago_are_dropped_and_no_token_passes_over_them_in_silence(
+    make_gate, shared_database, call, refused, monkeypatch
+):
+    monkeypatch.setattr(approval_changes, "_AT_ONCE", 2)
+    gate = await make_gate(database_url=shared_database)
+    ana, zoe = gate.person("ana"), gate.person("zoe")
+    async with watching_as(ana) as watch:
+        await ana.evaluate(call(call_id="seen"))
+        old = (await watch.next()).resume_token
+    for number in range(4):
+        await ana.evaluate(call(call_id=f"c{number}"))
+    await zoe.evaluate(call(call_id="of-zeta"))
+    gate.clock.advance(watching.KEEP_DAYS * 86_400)
+    assert await gate.riskgate.watches.prune() == 0
+    gate.clock.advance(1)
+    assert await gate.riskgate.watches.prune() == 4
+    assert await gate.riskgate.watches.prune() == 0
+    assert gate.count("approval_changes") == 2, "the newest of each tenant stays, so that places go on"
+    lost = await refused(anext(aiter(Watch(ana, resume_token=old).call)))
+    assert (lost.reason, lost.fields) == ("INVALID_REQUEST", ["resume_token"])
+    assert f"{watching.KEEP_DAYS} days" in lost.message
+    async with watching_as(ana) as fresh:
+        token = fresh.seen[-1].resume_token
+        new = (await ana.evaluate(call(call_id="new"))).approval
+        await ana.cancel(new.id)
+        while named(await fresh.next()) != ("new", "CANCELLED"):
+            pass
+    async with watching_as(ana, resume_token=token) as again:
+        while named(await again.next()) != ("new", "CANCELLED"):
+            pass
+    assert [named(one) for one in again.seen] == [named(one) for one in fresh.seen[1:]]
 
 
 async def test_time_ends_an_approval_once_for_every_stream_and_the_log_says_that_time_did(gate, ana, call):

@@ -131,7 +131,7 @@ def assemble(riskgate: RiskGate, database: Database, settings: RiskGateSettings)
 
 
 async def _sign_in_time(riskgate: RiskGate, seconds: float) -> None:
-    """Signs the head again and again, so that no entry stays uncovered for long, and drops old counts of budgets."""
+    """Signs the head again and again, so that no entry stays uncovered for long, and drops what need not be kept."""
     while True:
         await asyncio.sleep(seconds)
         await _try_to_sign(riskgate)
@@ -139,11 +139,12 @@ async def _sign_in_time(riskgate: RiskGate, seconds: float) -> None:
 
 
 async def _try_to_prune(riskgate: RiskGate) -> None:
-    """Drops old counts; where the store refuses, the next time drops them too."""
+    """Drops old counts and old changes; where the store refuses, the next time drops them too."""
     try:
         await riskgate.prune_usage()
+        await riskgate.watches.prune()
     except DomainError as error:
-        _log.warning("old counts of budgets were not dropped", reason=error.reason)
+        _log.warning("old counts of budgets and changes of approvals were not dropped", reason=error.reason)
 
 
 async def _try_to_sign(riskgate: RiskGate) -> None:

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 
+from phylactery_chassis.clock import MICROSECONDS
 from phylactery_chassis.errors import InvalidArgument, ResourceExhausted, Violation
 from phylactery_chassis.identity import Principal
 from phylactery_chassis.logs import get_logger
@@ -31,6 +32,8 @@ MAX_WATCHES = 32
 """Streams one identity may have open in one process."""
 LOOK_SECONDS = 0.2
 """How long a change made elsewhere waits, at most, before it is seen."""
+KEEP_DAYS = 7
+"""How long a change can be gone back to; after that a stream begins with a snapshot."""
 _PAGE = 50
 _KIND = "approvals"
 _CLOCK = "riskgate"
@@ -128,7 +131,7 @@ class Watches:
                 return
             position = tenant.latest if resumed is None else resumed
             if position > tenant.latest:
-                raise _foreign_token()
+                raise _unusable_token()
             wanted = Wanted(
                 who.tenant,
                 "" if sees_all(who) else who.subject,
@@ -152,6 +155,20 @@ class Watches:
         tenants, self._tenants = list(self._tenants.values()), {}
         for tenant in tenants:
             await tenant.end()
+
+    async def prune(self) -> int:
+        """Drops changes from before the days that are kept, and says how many. Raises Unavailable STORE_UNAVAILABLE.
+
+        What nobody watched gets its place first: a token from before it must not seem to miss nothing.
+        """
+        core, dropped = self._core, 0
+        before_us = core.clock.now_us() - KEEP_DAYS * 86_400 * MICROSECONDS
+        for tenant in await core.database.read(functools.partial(rows.find_old, before_us=before_us)):
+            while await core.write(functools.partial(rows.place_changes, tenant=tenant)):
+                pass
+            while some := await core.write(functools.partial(rows.prune, tenant=tenant, before_us=before_us)):
+                dropped += some
+        return dropped
 
     async def _changes(
         self, who: Principal, wanted: Wanted, tenant: _Tenant, position: int, shown: dict[str, int]
@@ -195,6 +212,8 @@ class Watches:
     def _page(
         self, connection: Connection, who: Principal, wanted: Wanted, after: int
     ) -> list[tuple[int, ApprovalSeen]]:
+        if after + 1 < rows.first_position(connection, wanted.tenant):
+            raise _unusable_token(f"is older than the changes of {KEEP_DAYS} days that are kept")
         found = rows.changes_after(connection, wanted, after, _PAGE)
         return [(one.position, self._core.seen(connection, one.approval, who, listed=True)) for one in found]
 
@@ -240,15 +259,15 @@ def _position_of(token: str) -> int:
     try:
         kind, position = decode_token(token, str, int)
     except InvalidArgument:
-        raise _foreign_token() from None
+        raise _unusable_token() from None
     if kind != _KIND or not isinstance(position, int) or position < 0:
-        raise _foreign_token()
+        raise _unusable_token()
     return position
 
 
-def _foreign_token() -> InvalidArgument:
+def _unusable_token(why: str = "was not answered by this RiskGate") -> InvalidArgument:
     return InvalidArgument(
         "INVALID_REQUEST",
-        "resume_token was not answered by this RiskGate; watch without it, with snapshot",
-        violations=[Violation("resume_token", "not a token of this stream")],
+        f"resume_token {why}; watch without it, with snapshot",
+        violations=[Violation("resume_token", why)],
     )

@@ -18,6 +18,7 @@ from phylactery_riskgate.store.approvals import with_votes
 from phylactery_riskgate.store.tables import approval_changes, approvals
 
 _AT_ONCE = 1_000
+_TENANTS_AT_ONCE = 100
 _OPEN = (ApprovalState.PENDING, ApprovalState.APPROVED)
 _C = approval_changes.c
 
@@ -61,12 +62,18 @@ def last_position(connection: Connection, tenant: str) -> int:
     return connection.execute(sa.select(sa.func.max(_C.position)).where(_C.tenant == tenant)).scalar_one() or 0
 
 
+def first_position(connection: Connection, tenant: str) -> int:
+    """Answers the first place whose change is kept, 0 before the first."""
+    query = sa.select(sa.func.min(_C.position)).where(_C.tenant == tenant, _C.position > 0)
+    return connection.execute(query).scalar_one() or 0
+
+
 def place_changes(connection: Connection, tenant: str) -> int:
     """Gives places to changes that have none, at most 1,000, and answers how many; 0 where another replica does it.
 
     They go by their time, and those of one approval by their number even if the clock was set back between them.
     """
-    if not locks.try_take(connection, f"changes of {tenant}"):
+    if not locks.try_take(connection, _lock_name(tenant)):
         return 0
     time = sa.func.max(_C.change_us).over(partition_by=_C.approval_id, order_by=_C.version)
     timed = sa.select(_C.approval_id, _C.version, time.label("time")).where(_C.tenant == tenant, _C.position == 0)
@@ -81,6 +88,27 @@ def place_changes(connection: Connection, tenant: str) -> int:
         .values(position=rows.c.number + begin)
     )
     return connection.execute(update).rowcount
+
+
+def find_old(connection: Connection, before_us: int) -> list[str]:
+    """Answers tenants with changes from before a time that are not their newest, at most 100."""
+    later = approval_changes.alias()
+    newer = sa.exists().where(later.c.tenant == _C.tenant, later.c.position > _C.position)
+    query = sa.select(_C.tenant).distinct().where(_C.change_us < before_us, sa.or_(_C.position == 0, newer))
+    return list(connection.execute(query.limit(_TENANTS_AT_ONCE)).scalars())
+
+
+def prune(connection: Connection, tenant: str, before_us: int) -> int:
+    """Drops a tenant's changes up to the last one from before a time, at most 1,000, and answers how many.
+
+    The newest stays, so that places go on from it. 0 where another replica gives or drops places.
+    """
+    if not locks.try_take(connection, _lock_name(tenant)):
+        return 0
+    of_tenant = (_C.tenant == tenant, _C.position > 0, _C.position < last_position(connection, tenant))
+    old = sa.select(sa.func.max(_C.position)).where(*of_tenant, _C.change_us < before_us)
+    end = min(connection.execute(old).scalar_one() or 0, first_position(connection, tenant) + _AT_ONCE - 1)
+    return connection.execute(sa.delete(approval_changes).where(*of_tenant, _C.position <= end)).rowcount
 
 
 def changes_after(connection: Connection, wanted: Wanted, position: int, limit: int) -> list[Changed]:
@@ -134,3 +162,7 @@ def open_approvals(connection: Connection, wanted: Wanted, after: tuple[int, str
         Changed(1 if row.then_position is None else row.then_position, one)
         for row, one in zip(rows, found, strict=True)
     ]
+
+
+def _lock_name(tenant: str) -> str:
+    return f"changes of {tenant}"
