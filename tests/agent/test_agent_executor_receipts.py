@@ -26,7 +26,7 @@ from phylactery_agent.tools.registry import ToolRegistrationError
 
 from tests.support import agent_counter_tool as counter
 from tests.support.agent_gate import ISSUER, Signer, compact, encode
-from tests.support.agent_graph import COUNTER, FakeOutputs
+from tests.support.agent_graph import COUNTER, FakeMemories, FakeOutputs
 
 EXECUTION = Execution("ex_12345678", "ek_1", "tc_1", "acme", "ana", "th_1", "rn_1")
 
@@ -84,7 +84,9 @@ async def run(
     execution: Execution = EXECUTION,
     keys: Keys | None = None,
 ) -> str:
-    return await executor.run(receipt, bound, execution, keys=keys or Keys(SIGNER), outputs=FakeOutputs())
+    return await executor.run(
+        receipt, bound, execution, keys=keys or Keys(SIGNER), outputs=FakeOutputs(), memories=FakeMemories()
+    )
 
 
 async def refusal(executor: Executor, receipt: str, **how: Any) -> str:
@@ -282,7 +284,7 @@ async def test_a_write_that_ran_into_its_time_is_judged_by_its_journal(
 async def test_asking_about_an_effect_needs_no_receipt_and_knows_what_it_cannot_know(executor: Executor) -> None:
     outputs = FakeOutputs()
     write = {"path": "a.txt", "content": "x"}
-    asked = {"effect_key": "ek_1", "tenant": "acme", "outputs": outputs}
+    asked = {"effect_key": "ek_1", "tenant": "acme", "outputs": outputs, "memories": FakeMemories()}
     assert (await executor.reconcile("write_file", write, **asked)).state == "not_done"
     assert (await executor.reconcile("write_file", {"path": 1}, **asked)).state == "unknown"
     assert (await executor.reconcile("count", {"label": "one"}, **asked)).state == "unknown"
@@ -313,6 +315,6 @@ async def test_another_side_that_never_answers_leaves_the_effect_unknown(
     monkeypatch.setitem(executor._implementations, "count", silent_count)
     async with asyncio.timeout(10):
         answer = await executor.reconcile(
-            "count", {"label": "one"}, effect_key="ek_1", tenant="acme", outputs=FakeOutputs()
+            "count", {"label": "one"}, effect_key="ek_1", tenant="acme", outputs=FakeOutputs(), memories=FakeMemories()
         )
     assert answer.state == "unknown"

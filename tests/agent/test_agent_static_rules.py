@@ -53,7 +53,7 @@ def test_every_example_a_tool_declares_is_what_its_patterns_read(spec: ToolSpec,
 def test_every_builtin_schema_is_the_default_bundles_word_for_word() -> None:
     catalog = {tool["name"]: tool["schema"] for tool in yaml.safe_load(CATALOG.read_text(encoding="utf-8"))["tools"]}
     assert {spec.name: dict(spec.schema) for spec in BUILTIN_SPECS} == {
-        name: catalog[name] for name in ("echo", "read_file", "write_file", "read_output")
+        name: catalog[name] for name in ("echo", "read_file", "write_file", "read_output", "remember", "recall")
     }
 
 
@@ -72,7 +72,7 @@ def test_risk_effect_and_idempotency_of_every_builtin_are_the_catalogs() -> None
 def test_the_pydantic_arguments_and_the_schema_know_the_same_fields(spec: ToolSpec) -> None:
     model = spec.args_model.model_json_schema()
     assert set(model["properties"]) == set(spec.schema["properties"])
-    assert set(model["required"]) == set(spec.schema["required"])
+    assert set(model.get("required", ())) == set(spec.schema["required"])
     assert model["additionalProperties"] is False
 
 

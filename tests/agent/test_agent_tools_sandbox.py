@@ -13,7 +13,7 @@ from phylactery_agent.tools.builtin.sandbox import Sandbox, split_path
 from phylactery_agent.tools.contract import Implementation, Invocation, ToolFailedError
 from phylactery_agent.tools.specs import ReadFileArguments, WriteFileArguments
 
-from tests.support.agent_graph import FakeOutputs
+from tests.support.agent_graph import FakeMemories, FakeOutputs
 
 SECRET = "outside the sandbox"
 
@@ -32,12 +32,12 @@ def tools(tmp_path: Path, folder: Path) -> dict[str, Implementation]:
 
 async def read(tools: dict[str, Implementation], path: str, tenant: str = "acme") -> str:
     args = ReadFileArguments.model_construct(path=path)
-    return await tools["read_file"].run(Invocation(args, "ek_read", FakeOutputs(), tenant))
+    return await tools["read_file"].run(Invocation(args, "ek_read", FakeOutputs(), FakeMemories(), tenant))
 
 
 async def write(tools: dict[str, Implementation], path: str, content: str = "x", key: str = "ek_1") -> str:
     args = WriteFileArguments.model_construct(path=path, content=content, append=False)
-    return await tools["write_file"].run(Invocation(args, key, FakeOutputs(), "acme"))
+    return await tools["write_file"].run(Invocation(args, key, FakeOutputs(), FakeMemories(), "acme"))
 
 
 async def test_a_file_in_a_sub_folder_is_read(tools: dict[str, Implementation], folder: Path) -> None:

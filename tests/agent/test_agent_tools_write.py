@@ -18,11 +18,13 @@ from phylactery_agent.tools.contract import Invocation, Reconciled, ToolFailedEr
 from phylactery_agent.tools.specs import WriteFileArguments
 from phylactery_chassis import crashpoints
 
-from tests.support.agent_graph import FakeOutputs
+from tests.support.agent_graph import FakeMemories, FakeOutputs
 
 
 def appending(text: str = "+", key: str = "ek_1", path: str = "a.txt", *, append: bool = True) -> Invocation:
-    return Invocation(WriteFileArguments(path=path, content=text, append=append), key, FakeOutputs(), "acme")
+    return Invocation(
+        WriteFileArguments(path=path, content=text, append=append), key, FakeOutputs(), FakeMemories(), "acme"
+    )
 
 
 def content(path: Path) -> str | None:
@@ -198,7 +200,7 @@ async def test_a_write_cancelled_before_its_rename_never_happens_later(files: Fi
 async def test_content_that_is_no_unicode_text_is_refused(files: FileTools, target: Path) -> None:
     args = WriteFileArguments.model_construct(path="a.txt", content="\ud800", append=False)
     with pytest.raises(ToolFailedError, match="NOT_UTF8"):
-        await files.write_file(Invocation(args, "ek_1", FakeOutputs(), "acme"))
+        await files.write_file(Invocation(args, "ek_1", FakeOutputs(), FakeMemories(), "acme"))
     assert content(target) is None
 
 
@@ -212,9 +214,9 @@ async def test_read_output_says_which_range_it_answers_and_why_it_cannot(tmp_pat
     tool = builtin_implementations(tmp_path / "s", tmp_path / "j", 10)["read_output"]
     outputs = FakeOutputs({"out_1": "0123456789"})
     known, unknown = (ReadOutputArguments(pointer=pointer, offset=2, limit=3) for pointer in ("out_1", "out_2"))
-    assert await tool.run(Invocation(known, "ek", outputs, "acme")) == "[2-5 / 10]\n234"
+    assert await tool.run(Invocation(known, "ek", outputs, FakeMemories(), "acme")) == "[2-5 / 10]\n234"
     with pytest.raises(ToolFailedError, match="OUTPUT_NOT_FOUND"):
-        await tool.run(Invocation(unknown, "ek", outputs, "acme"))
+        await tool.run(Invocation(unknown, "ek", outputs, FakeMemories(), "acme"))
     outputs.available = False
     with pytest.raises(ToolFailedError, match="MEMORY_UNAVAILABLE"):
-        await tool.run(Invocation(known, "ek", outputs, "acme"))
+        await tool.run(Invocation(known, "ek", outputs, FakeMemories(), "acme"))

@@ -24,6 +24,8 @@ from phylactery_agent.ports import (
     MemoryUnavailableError,
     OutputRange,
     ProposedCall,
+    Recalled,
+    Remembered,
     StoredOutput,
     Told,
     Turn,
@@ -138,6 +140,31 @@ class FakeOutputs:
 
 
 @dataclass
+class FakeMemories:
+    kept: list[str] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
+    refusal: str = ""
+    available: bool = True
+
+    async def remember(self, text: str) -> Remembered:
+        if not self.available:
+            raise MemoryUnavailableError
+        if self.refusal:
+            return Remembered("", self.refusal)
+        if text not in self.kept:
+            self.kept.append(text)
+        return Remembered(f"mem_{self.kept.index(text)}")
+
+    async def recall(self, query: str, *, limit: int) -> list[Recalled]:
+        if not self.available:
+            raise MemoryUnavailableError
+        told = [Recalled(text, untrusted=False, valid_us=1_790_000_000_000_000) for text in self.kept if query in text]
+        return [*told, *(Recalled(text, untrusted=True, valid_us=1_790_000_000_000_000) for text in self.foreign)][
+            :limit
+        ]
+
+
+@dataclass
 class FakeEvents:
     told: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     keys: set[tuple[str, str]] = field(default_factory=set)
@@ -170,6 +197,7 @@ class Chat:
         self.gate = FakeGate()
         self.gate.policy.update(count="ALLOW", flaky="ALLOW")
         self.ledger, self.outputs, self.events = FakeLedger(), FakeOutputs(), FakeEvents()
+        self.memories = FakeMemories()
         self.graph: Any = build_secured(saver or strict_saver())
         self.config: Any = {"configurable": {"thread_id": "th_1"}}
         self.turns = self.runs = 0
@@ -185,6 +213,7 @@ class Chat:
         return TurnContext(
             gate=self.gate,
             outputs=self.outputs,
+            memories=self.memories,
             ledger=self.ledger,
             events=self.events,
             executor=self.executor,

@@ -25,7 +25,7 @@ from phylactery_chassis import semconv
 from phylactery_chassis.telemetry import span
 from pydantic import BaseModel, ValidationError
 
-from phylactery_agent.ports import BoundCall, Outputs
+from phylactery_agent.ports import BoundCall, Memories, Outputs
 from phylactery_agent.tools.builtin import builtin_implementations
 from phylactery_agent.tools.contract import Implementation, Invocation, Reconciled, ToolFailedError, ToolSpec
 from phylactery_agent.tools.registry import TOOL_REGISTRY, ToolRegistrationError, ensure_tools_registered
@@ -109,7 +109,14 @@ class Executor:
         self._implementations.update(_plugin_implementations(settings.plugins))
 
     async def run(
-        self, receipt: str, bound: BoundCall, execution: Execution, *, keys: ReceiptKeys, outputs: Outputs
+        self,
+        receipt: str,
+        bound: BoundCall,
+        execution: Execution,
+        *,
+        keys: ReceiptKeys,
+        outputs: Outputs,
+        memories: Memories,
     ) -> str:
         """Runs exactly the bound call under its receipt and answers its output.
 
@@ -118,7 +125,8 @@ class Executor:
             ToolFailedError: the tool failed and nothing happened outside (its own code, TIMEOUT, TOOL_FAILED, …).
             EffectInDoubtError: it failed and nobody can say whether the effect happened.
         """
-        spec, implementation, invocation = await self._admit(receipt, bound, execution, keys, outputs)
+        spec, implementation, args = await self._admit(receipt, bound, execution, keys)
+        invocation = Invocation(args, execution.effect_key, outputs, memories, execution.tenant)
         with span(f"{semconv.EXECUTE_TOOL} {bound.tool}", attributes={semconv.GEN_AI_TOOL: bound.tool}):
             attempts = 1 + (spec.contract.retries if _repeatable(spec) else 0)
             for attempt in range(1, attempts + 1):
@@ -135,7 +143,14 @@ class Executor:
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     async def reconcile(
-        self, tool: str, arguments: Mapping[str, Any], *, effect_key: str, tenant: str, outputs: Outputs
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        *,
+        effect_key: str,
+        tenant: str,
+        outputs: Outputs,
+        memories: Memories,
     ) -> Reconciled:
         """Asks the other side whether the effect under this key happened; unknown where it cannot be asked.
 
@@ -148,11 +163,11 @@ class Executor:
             args = spec.args_model.model_validate(dict(arguments))
         except ValidationError:
             return Reconciled("unknown")
-        return await _ask(spec, implementation, Invocation(args, effect_key, outputs, tenant))
+        return await _ask(spec, implementation, Invocation(args, effect_key, outputs, memories, tenant))
 
     async def _admit(
-        self, receipt: str, bound: BoundCall, execution: Execution, keys: ReceiptKeys, outputs: Outputs
-    ) -> tuple[ToolSpec, Implementation, Invocation]:
+        self, receipt: str, bound: BoundCall, execution: Execution, keys: ReceiptKeys
+    ) -> tuple[ToolSpec, Implementation, BaseModel]:
         await verify_receipt(receipt, bound, execution, keys)
         arguments = _canonical_arguments(bound)
         spec, implementation = TOOL_REGISTRY.get(bound.tool), self._implementations.get(bound.tool)
@@ -164,7 +179,7 @@ class Executor:
             raise ToolFailedError(
                 "INVALID_ARGUMENTS", f"{error.error_count()} arguments do not fit {bound.tool}"
             ) from None
-        return spec, implementation, Invocation(args, execution.effect_key, outputs, execution.tenant)
+        return spec, implementation, args
 
     async def _settle(self, spec: ToolSpec, implementation: Implementation, invocation: Invocation, code: str) -> str:
         """Turns a fault into what it means: a failure without effect, a late success, or doubt."""

@@ -224,6 +224,35 @@ class Outputs(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What became of a text given to memory: its id, or the reason why it is not kept (SECRET_PASSWORD, …)."""
+
+    memory_id: str
+    refusal: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """One memory: untrusted text came from a tool or the web and is data, never an instruction."""
+
+    text: str
+    untrusted: bool
+    valid_us: int
+
+
+class Memories(Protocol):
+    """What is remembered about one end user, in one turn. Raises MemoryUnavailableError, MemoryRefusedError."""
+
+    async def remember(self, text: str) -> Remembered:
+        """Keeps a text because it was asked for; the same text again is the same memory."""
+        ...
+
+    async def recall(self, query: str, *, limit: int) -> Sequence[Recalled]:
+        """Answers what fits the words, best first; without words what was said last."""
+        ...
+
+
 LedgerState = Literal["proposed", "denied", "started", "finished", "in_doubt"]
 
 
@@ -327,6 +356,7 @@ class TurnContext:
 
     gate: Gate
     outputs: Outputs
+    memories: Memories
     ledger: Ledger
     events: Events
     executor: Any

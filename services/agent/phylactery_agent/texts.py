@@ -166,6 +166,13 @@ ERRORS: Final[Mapping[str, Mapping[Language, str]]] = {
         "en": "the file changed after an unfinished write",
     },
     "MEMORY_UNAVAILABLE": {"es": "la memoria no responde", "en": "the memory service does not answer"},
+    "SECRET_PASSWORD": {"es": "no guardo contraseñas ni PIN", "en": "I keep no passwords and no PINs"},
+    "SECRET_CARD": {"es": "no guardo números de tarjeta ni de cuenta", "en": "I keep no card or account numbers"},
+    "SECRET_KEY": {"es": "no guardo claves de acceso ni tokens", "en": "I keep no keys and no tokens"},
+    "MEMORY_LIMIT": {
+        "es": "ya guardo tantos recuerdos tuyos como puedo; haz que olvide alguno antes",
+        "en": "I keep as many of your memories as I can; have me forget some first",
+    },
     "OUTPUT_NOT_FOUND": {"es": "no existe esa salida", "en": "there is no such output"},
     "RANGE_PAST_END": {"es": "el tramo empieza pasado el final", "en": "the range starts past the end"},
     "TOO_MANY_PENDING": {

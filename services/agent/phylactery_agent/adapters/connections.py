@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from grpc import aio
 
-from phylactery_agent.adapters.memory import MemoryConnection, OutputsAdapter, TranscriptAdapter
+from phylactery_agent.adapters.memory import MemoriesAdapter, MemoryConnection, OutputsAdapter, TranscriptAdapter
 from phylactery_agent.adapters.riskgate import RiskGateAdapter, RiskGateConnection
 from phylactery_agent.ports import Gate, Outputs
 from phylactery_agent.runtime.model import Owner
-from phylactery_agent.runtime.services import Transcript
+from phylactery_agent.runtime.services import Transcript, UserMemory
 
 
 class GrpcServices:
@@ -29,6 +29,10 @@ class GrpcServices:
     def transcript(self, owner: Owner) -> Transcript:
         """Answers memory's transcript on behalf of the user."""
         return TranscriptAdapter(self._memory, owner)
+
+    def memories(self, owner: Owner) -> UserMemory:
+        """Answers what memory remembers about the user."""
+        return MemoriesAdapter(self._memory, owner)
 
     async def close(self) -> None:
         """Closes both channels."""

@@ -1,4 +1,4 @@
-"""Memory over gRPC: the graph's Outputs and the runtime's Transcript, for one end user each."""
+"""Memory over gRPC: the graph's Outputs and the runtime's Transcript and UserMemory, for one end user each."""
 
 from __future__ import annotations
 
@@ -6,13 +6,20 @@ from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from grpc import aio
-from phylactery.memory.v1 import memory_pb2, memory_pb2_grpc, output_pb2, output_pb2_grpc
+from phylactery.memory.v1 import memory_pb2, memory_pb2_grpc, output_pb2, output_pb2_grpc, user_memory_pb2
 from phylactery_chassis.channel import call_metadata
 from phylactery_chassis.identity import Principal
 from phylactery_chassis.timestamps import from_timestamp, to_timestamp
 
 from phylactery_agent.adapters.errors import refusal_of
-from phylactery_agent.ports import MemoryRefusedError, MemoryUnavailableError, OutputRange, StoredOutput
+from phylactery_agent.ports import (
+    MemoryRefusedError,
+    MemoryUnavailableError,
+    OutputRange,
+    Recalled,
+    Remembered,
+    StoredOutput,
+)
 from phylactery_agent.runtime.model import Owner
 from phylactery_agent.runtime.services import TranscriptMessage, TranscriptPage
 
@@ -121,4 +128,47 @@ def _message(message: memory_pb2.Message) -> TranscriptMessage:
         run_id=message.run_id,
         created_us=from_timestamp(message.create_time),
         sequence=message.sequence,
+    )
+
+
+class MemoriesAdapter:
+    """runtime.services.UserMemory for one end user."""
+
+    def __init__(self, connection: MemoryConnection, owner: Owner) -> None:
+        self._stub, self._metadata = connection.messages, _metadata(owner)
+
+    async def write(
+        self, text: str, *, thread_id: str, message_ids: Sequence[str], valid_us: int, keep: bool
+    ) -> Remembered:
+        """Gives the write policy a text of the person; memory holds it against the messages it was said in."""
+        said_in = [user_memory_pb2.MessageRef(thread_id=thread_id, message_id=name) for name in message_ids]
+        request = user_memory_pb2.WriteMemoryRequest(
+            text=text,
+            source=user_memory_pb2.MEMORY_SOURCE_USER,
+            lineage=[user_memory_pb2.Lineage(message=message) for message in said_in],
+            keep=keep,
+            valid_at=to_timestamp(valid_us),
+        )
+        answer = await _answered(self._stub.WriteMemory(request, metadata=self._metadata))
+        if answer.HasField("memory"):
+            return Remembered(answer.memory.memory_id)
+        reason = user_memory_pb2.WriteReason.Name(answer.decision.reasons[0])
+        return Remembered("", reason.removeprefix("WRITE_REASON_"))
+
+    async def recall(self, query: str, *, limit: int) -> Sequence[Recalled]:
+        """Answers what fits the words, best first; without words what was said last."""
+        if not query.strip():
+            listing = user_memory_pb2.ListMemoriesRequest(page_size=limit)
+            page = await _answered(self._stub.ListMemories(listing, metadata=self._metadata))
+            return [_recalled(memory) for memory in page.memories]
+        search = user_memory_pb2.SearchMemoriesRequest(query=query, limit=limit)
+        found = await _answered(self._stub.SearchMemories(search, metadata=self._metadata))
+        return [_recalled(match.memory) for match in found.matches]
+
+
+def _recalled(memory: user_memory_pb2.Memory) -> Recalled:
+    return Recalled(
+        text=memory.text or memory.untrusted_text,
+        untrusted=memory.WhichOneof("content") == "untrusted_text",
+        valid_us=from_timestamp(memory.valid_at),
     )

@@ -182,7 +182,12 @@ class Effect:
         await context.ledger.check_fence()
         try:
             output = await self._executor.run(
-                redeemed.receipt, redeemed.bound, execution, keys=context.gate, outputs=context.outputs
+                redeemed.receipt,
+                redeemed.bound,
+                execution,
+                keys=context.gate,
+                outputs=context.outputs,
+                memories=context.memories,
             )
         except ReceiptRefusedError:
             return await self._stop("RECEIPT_REFUSED")
@@ -224,9 +229,13 @@ class Effect:
 
     async def _ask(self) -> Reconciled:
         key = self._row.effect_key if self._row is not None else self._key
-        tool, outputs = self._tool, self._context.outputs
         return await self._executor.reconcile(
-            tool["name"], tool["args"], effect_key=key, tenant=self._state["tenant"], outputs=outputs
+            self._tool["name"],
+            self._tool["args"],
+            effect_key=key,
+            tenant=self._state["tenant"],
+            outputs=self._context.outputs,
+            memories=self._context.memories,
         )
 
     async def _finish(self, status: Literal["success", "error"], output: str, code: str) -> ToolResult:

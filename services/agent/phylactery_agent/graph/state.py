@@ -134,6 +134,8 @@ class AgentState(TypedDict):
     messages: list[ChatMessage]
     incoming: Incoming
     request: str
+    request_turn: str
+    """The turn that brought the request."""
     request_pathway: str
     """How the message with the request was served; an approval's reply is served otherwise and changes nothing here."""
     plan: list[PlannedStep]
@@ -177,6 +179,7 @@ def new_run_input(turn: Turn) -> dict[str, Any]:
         ][-WINDOW_MESSAGES:],
         incoming=Incoming(id=turn.turn_id, text=turn.text),
         request="",
+        request_turn="",
         request_pathway="",
         plan=[],
         current_step=None,

@@ -247,14 +247,26 @@ def _end(connection: Connection, lease: Lease, turn: StoredTurn, ending: Ending,
         queue_transcript(connection, lease, messages, now_us=now)
 
 
+def message_id(turn_id: str) -> str:
+    """Answers the id under which the transcript holds what the person said in a turn."""
+    return f"{turn_id}.user"
+
+
+def said_in(turn: StoredTurn) -> Mapping[str, Any] | None:
+    """Answers what the person said, as the transcript takes it; None where no words opened the turn."""
+    if turn.kind != "message":
+        return None
+    return {"id": message_id(turn.turn_id), "role": "user", "text": turn.text, "create_us": turn.created_us}
+
+
 def _transcript(turn: StoredTurn, ending: Ending, now: int) -> Sequence[Mapping[str, Any]]:
     reply = ending.reply_text
     if len(reply) > _MAX_TRANSCRIPT:
         reply = reply[: _MAX_TRANSCRIPT - 1] + "…"  # the whole of it stands in the events
-    said = {"id": f"{turn.turn_id}.user", "role": "user", "text": turn.text, "create_us": turn.created_us}
+    said = said_in(turn)
     answered = {"id": ending.reply_id, "role": "assistant", "text": reply, "create_us": now}
     return [
-        *([said] if turn.kind == "message" else []),
+        *([said] if said else []),
         *([answered] if reply else []),
     ]
 

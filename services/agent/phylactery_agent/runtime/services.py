@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from phylactery_agent.ports import Gate, Outputs
+from phylactery_agent.ports import Gate, Outputs, Recalled, Remembered
 from phylactery_agent.runtime.model import Owner
 
 
@@ -44,6 +44,20 @@ class Transcript(Protocol):
         ...
 
 
+class UserMemory(Protocol):
+    """What memory remembers about one user. Raises MemoryUnavailableError and MemoryRefusedError."""
+
+    async def write(
+        self, text: str, *, thread_id: str, message_ids: Sequence[str], valid_us: int, keep: bool
+    ) -> Remembered:
+        """Gives the write policy a text of the person, said in those messages; keep says that it was asked for."""
+        ...
+
+    async def recall(self, query: str, *, limit: int) -> Sequence[Recalled]:
+        """Answers what fits the words, best first; without words what was said last."""
+        ...
+
+
 class Services(Protocol):
     """Makes the handles."""
 
@@ -57,4 +71,8 @@ class Services(Protocol):
 
     def transcript(self, owner: Owner) -> Transcript:
         """Answers memory's transcript on behalf of the user."""
+        ...
+
+    def memories(self, owner: Owner) -> UserMemory:
+        """Answers what memory remembers about the user."""
         ...

@@ -37,6 +37,7 @@ from phylactery_agent.runtime.events import ThreadEvents
 from phylactery_agent.runtime.lease import HEARTBEAT_SECONDS, Leases
 from phylactery_agent.runtime.ledger import SqlLedger
 from phylactery_agent.runtime.model import Ending, Lease
+from phylactery_agent.runtime.remembering import TurnMemories
 from phylactery_agent.runtime.reporting import ReportingGate
 from phylactery_agent.runtime.runs import Claim, RunStore
 from phylactery_agent.runtime.seal import Sealer, SealError
@@ -180,7 +181,7 @@ class TurnServer:
             turn = self._turn(claim, heard, await self._hydrate(claim))
             given = reentry_input(turn) if claim.turn.resumed else new_run_input(turn)
         entered = cast("AgentState | None", given)  # LangGraph takes any part of the state
-        context = self._context(claim, heard, events)
+        context = self._context(claim, heard, events, request_turn=snapshot.values.get("request_turn", ""))
         with tracing_context(enabled=False):  # LANGSMITH_TRACING in the environment would send every argument away
             return dict(await graph.ainvoke(entered, config, context=context, durability="sync"))
 
@@ -214,11 +215,13 @@ class TurnServer:
             session_token_hash=claim.turn.credential_hash,
         )
 
-    def _context(self, claim: Claim, heard: _Heard, events: ThreadEvents) -> TurnContext:
+    def _context(self, claim: Claim, heard: _Heard, events: ThreadEvents, *, request_turn: str) -> TurnContext:
         lease = claim.lease
+        before = request_turn if claim.turn.resumed else ""
         return TurnContext(
             gate=ReportingGate(self._t.services.gate(lease.owner), self._t.delivery, lease.thread_key),
             outputs=self._t.services.outputs(lease.owner),
+            memories=TurnMemories(self._t.services, self._t.delivery, lease, claim.turn, before),
             ledger=SqlLedger(self._t.database, self._t.clock, lease),
             events=events,
             executor=self._t.executor,

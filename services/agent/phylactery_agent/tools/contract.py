@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar
 import rfc8785
 from pydantic import BaseModel
 
-from phylactery_agent.ports import Language, Outputs
+from phylactery_agent.ports import Language, Memories, Outputs
 
 Risk = Literal["low", "medium", "high", "critical"]
 Effect = Literal["read", "write", "irreversible"]
@@ -102,11 +102,12 @@ class ToolFailedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """What an implementation gets: checked arguments, the effect's key, whose effect it is, and the user's outputs."""
+    """What an implementation gets: checked arguments, the effect's key, whose effect it is, and the user's memory."""
 
     args: BaseModel
     effect_key: str
     outputs: Outputs
+    memories: Memories
     tenant: str
 
 

@@ -46,6 +46,7 @@ def _plan(state: AgentState) -> dict[str, Any]:
     budgets = {**state["budgets"], "replans": 0, "step_numbers": first + len(plan) - 1}
     return {
         "request": request,
+        "request_turn": state["turn_id"],
         "request_pathway": state["pathway"],
         "plan": plan,
         "steps": steps,

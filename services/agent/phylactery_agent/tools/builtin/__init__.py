@@ -7,6 +7,7 @@ from pathlib import Path
 
 from phylactery_agent.tools.builtin.files import FileTools
 from phylactery_agent.tools.builtin.journal import EffectJournal
+from phylactery_agent.tools.builtin.memories import recall, remember
 from phylactery_agent.tools.builtin.sandbox import Sandbox, tenant_folder
 from phylactery_agent.tools.builtin.texts import echo, read_output
 from phylactery_agent.tools.contract import Implementation, Invocation
@@ -42,4 +43,6 @@ def builtin_implementations(sandbox: Path, journal: Path, max_file_bytes: int) -
             reconcile=lambda call: files.of(call).reconcile_write(call),
         ),
         "read_output": Implementation(run=read_output),
+        "remember": Implementation(run=remember),
+        "recall": Implementation(run=recall),
     }

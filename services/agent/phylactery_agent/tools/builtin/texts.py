@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from phylactery_agent.ports import MemoryRefusedError, MemoryUnavailableError
-from phylactery_agent.tools.contract import Invocation, ToolFailedError, arguments_of
+from phylactery_agent.tools.builtin.failures import asked_of_memory
+from phylactery_agent.tools.contract import Invocation, arguments_of
 from phylactery_agent.tools.specs import EchoArguments, ReadOutputArguments
 
 
@@ -20,11 +20,7 @@ async def read_output(invocation: Invocation) -> str:
         ToolFailedError: memory refuses it (its own reason) or does not answer (MEMORY_UNAVAILABLE).
     """
     args = arguments_of(invocation, ReadOutputArguments)
-    try:
-        found = await invocation.outputs.read_output(args.pointer, offset=args.offset, limit=args.limit)
-    except MemoryRefusedError as error:
-        raise ToolFailedError(error.reason, error.message) from error
-    except MemoryUnavailableError as error:
-        raise ToolFailedError("MEMORY_UNAVAILABLE", "the memory service does not answer") from error
+    reading = invocation.outputs.read_output(args.pointer, offset=args.offset, limit=args.limit)
+    found = await asked_of_memory(reading)
     end = found.offset + len(found.text)
     return f"[{found.offset}-{end} / {found.total_chars}]\n{found.text}"

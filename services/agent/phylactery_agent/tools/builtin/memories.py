@@ -1,0 +1,44 @@
+"""remember and recall: the tools over what is remembered about the user."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+from phylactery_agent.ports import Recalled
+from phylactery_agent.tools.builtin.failures import asked_of_memory
+from phylactery_agent.tools.contract import Invocation, ToolFailedError, arguments_of
+from phylactery_agent.tools.specs import RecallArguments, RememberArguments
+
+
+async def remember(invocation: Invocation) -> str:
+    """Keeps a text, and answers the memory's id.
+
+    Raises:
+        ToolFailedError: it holds a secret (SECRET_PASSWORD, SECRET_CARD, SECRET_KEY), memory refuses it (its own
+            reason) or does not answer (MEMORY_UNAVAILABLE).
+    """
+    args = arguments_of(invocation, RememberArguments)
+    kept = await asked_of_memory(invocation.memories.remember(args.text))
+    if kept.refusal:
+        raise ToolFailedError(kept.refusal, "memory does not keep this text")
+    return kept.memory_id
+
+
+async def recall(invocation: Invocation) -> str:
+    """Answers how many memories were found, and then one line for each: its day and its text.
+
+    What a tool or the web said is marked and stands as one JSON string, so that no line of it can pass for another's.
+
+    Raises:
+        ToolFailedError: memory refuses it (its own reason) or does not answer (MEMORY_UNAVAILABLE).
+    """
+    args = arguments_of(invocation, RecallArguments)
+    found = await asked_of_memory(invocation.memories.recall(args.query, limit=args.limit))
+    return "\n".join([f"[{len(found)}]", *map(_line, found)])
+
+
+def _line(memory: Recalled) -> str:
+    day = datetime.fromtimestamp(memory.valid_us / 1_000_000, UTC).date().isoformat()
+    text = " ".join(memory.text.split())
+    return f"- {day} [untrusted]: {json.dumps(text, ensure_ascii=False)}" if memory.untrusted else f"- {day}: {text}"
