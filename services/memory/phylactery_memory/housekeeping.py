@@ -42,7 +42,7 @@ class Housekeeping:
         removed = await self._garbage.remove_expired(self._clock.now_us())
         orphans = await self._garbage.remove_orphans()
         if removed or orphans:
-            await self._garbage.forget_log()
+            await self._garbage.forget()
             _log.info("removed outputs", expired=removed, orphaned_chunks=orphans)
         return removed
 

@@ -32,11 +32,10 @@ _FOREIGN_WRITE = 0o022
 
 @dataclass(frozen=True, slots=True)
 class HeldKey:
-    """A user's key, ready to seal with, and what the user's outputs take of the quota."""
+    """A user's key, ready to seal with."""
 
     key_id: str
     vault: Vault
-    used_bytes: int
 
 
 class MasterKeys:
@@ -85,7 +84,7 @@ class UserKeys:
             wrapped = self._masters.wrap(owner, key_id, random_bytes(KEY_BYTES))
             row = UserKey(key_id, self._masters.active_id, wrapped, 0)
             row = await self._store.add(owner, row, self._clock.now_us())
-        return HeldKey(row.key_id, self._vault(owner, row), row.used_bytes)
+        return HeldKey(row.key_id, self._vault(owner, row))
 
     def opener(self, owner: Principal, key_id: str, row: UserKey | None) -> Opener:
         """Answers what opens an output sealed under key_id, empty for one older than sealing.

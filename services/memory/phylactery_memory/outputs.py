@@ -110,9 +110,9 @@ class _Incoming:
         self._plain += chunks
         if not self._plain or not self.stores:
             return
-        key = await self.held()
-        if key.used_bytes + self.intake.size_bytes > self._rules.quota_bytes:
+        if self.intake.size_bytes > self._rules.quota_bytes:  # what there is besides counts when it is put
             raise over_quota(self._rules.quota_bytes)
+        key = await self.held()
         self.sealed += await asyncio.to_thread(key.vault.seal, self.pointer, self._plain)
         self._plain.clear()
 

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from phylactery_chassis.database import Database
 from sqlalchemy.engine import Connection
 
+from phylactery_memory.store.log import forget_log
 from phylactery_memory.store.outputs import delete
 from phylactery_memory.store.tables import output_chunks, outputs
 
@@ -44,18 +45,10 @@ class Garbage:
             )
         return 0
 
-    async def forget_log(self) -> None:
-        """Empties SQLite's log, where removed rows still stand, once no reader needs it."""
-        if self._database.dialect != "sqlite":
-            return
-        await self._database.read(_truncate_log)
+    async def forget(self) -> None:
+        """Removes what was removed from SQLite's log too."""
+        await forget_log(self._database)
 
 
 def _remove(connection: Connection, pointers: Sequence[str], now_us: int) -> int:
     return delete(connection, outputs.c.pointer.in_(pointers), outputs.c.expire_us <= now_us)
-
-
-def _truncate_log(connection: Connection) -> None:
-    connection.exec_driver_sql("COMMIT")  # a log cannot be emptied from within a transaction
-    connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
-    connection.exec_driver_sql("BEGIN")

@@ -17,6 +17,7 @@ from phylactery_memory.domain.outputs import OutputRecord, OutputSpec, over_quot
 from phylactery_memory.domain.sealing import SealedChunk
 from phylactery_memory.store import keys as key_rows
 from phylactery_memory.store.keys import UserKey
+from phylactery_memory.store.log import forget_log
 from phylactery_memory.store.tables import output_chunks, outputs, user_keys
 
 
@@ -122,10 +123,12 @@ class OutputStore:
         return await self._database.read(work)
 
     async def delete(self, owner: Principal, pointer: str) -> bool:
-        """Removes the owner's output and answers whether it was there."""
-        return await self._database.write(
-            lambda connection: delete(connection, outputs.c.pointer == pointer, *_own(owner)) > 0
-        )
+        """Removes the owner's output, from the log too, and answers whether it was there."""
+        which = outputs.c.pointer == pointer, *_own(owner)
+        deleted = await self._database.write(lambda connection: delete(connection, *which) > 0)
+        if deleted:
+            await forget_log(self._database)
+        return deleted
 
 
 def erase(connection: Connection, owner: Principal) -> int:
