@@ -448,3 +448,30 @@ async def test_random_and_mutated_messages_of_an_admin_are_answered_clearly(gate
         asked = raw(bytes(changed), metadata=petra.metadata, timeout=60)
         assert await asked.code() not in {grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN}, await asked.details()
     assert await live(gate) in {1, 2}
+
+
+@pytest.mark.slow
+async def test_sighup_reaches_the_workers_of_one_service(tmp_path, stricter):
+    folder = Path(shutil.copytree(default_bundle_folder(), tmp_path / "served"))
+    ready = tmp_path / "ready.json"
+    settings = {"RISKGATE_DATA_DIR": str(tmp_path / "data"), "RISKGATE_READY_FILE": str(ready), "RISKGATE_PORT": "0"}
+    words = [sys.executable, "-m", "phylactery_riskgate.cli", "serve", "--workers", "2", "--bundle", str(folder)]
+    process = await asyncio.to_thread(subprocess.Popen, words, env=os.environ | settings, stdout=subprocess.DEVNULL)
+
+    async def started() -> bool:
+        assert process.poll() is None, "it did not start"
+        return ready.exists()
+
+    await until(started)
+    for one in parts(stricter):
+        put(folder, one.name, one.content.decode())
+    process.send_signal(signal.SIGHUP)
+    async with aio.insecure_channel(f"127.0.0.1:{yaml.safe_load(ready.read_text())['port']}") as channel:
+        policies = policy_pb2_grpc.PolicyServiceStub(channel)
+
+        async def taken() -> bool:
+            return (await policies.GetBundle(policy_pb2.GetBundleRequest(), timeout=30)).live.revision == 2
+
+        await until(taken)
+    process.terminate()
+    assert await asyncio.to_thread(process.wait, 60) == 0

@@ -59,6 +59,7 @@ class Workers:
         """Serves until SIGINT or SIGTERM and answers the exit code. Raises StartError where a worker cannot start."""
         for one in (signal.SIGINT, signal.SIGTERM):
             signal.signal(one, self._stop)
+        signal.signal(signal.SIGHUP, self._hand_on)
         variables = f"{self._prefix}PORT or {self._prefix}HOST"
         with (
             reserve(self._settings.host, self._settings.port, variables) as reserved,
@@ -130,6 +131,12 @@ class Workers:
             if time.monotonic() > deadline:
                 raise StartError(f"worker {worker.name} did not serve within {_START_SECONDS:.0f} seconds")
             time.sleep(_LOOK_SECONDS)
+
+    def _hand_on(self, number: int, _frame: FrameType | None) -> None:
+        """Hands a signal on to the workers that serve, which know what it means."""
+        for worker in self._workers:
+            if worker.ready.exists():
+                worker.process.send_signal(number)
 
     def _stop(self, _number: int, _frame: FrameType | None) -> None:
         self._stopping = True
