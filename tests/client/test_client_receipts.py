@@ -164,6 +164,17 @@ def test_a_key_that_is_unknown_revoked_or_no_key_verifies_nothing():
     assert check(receipt(), keys=Keys((replace(KEYS.keys[0], state="RETIRING"),), "riskgate"))
 
 
+@pytest.mark.parametrize("state", ["", "UNSPECIFIED", "SUSPENDED", "active"])
+def test_a_key_in_a_state_this_client_does_not_know_verifies_nothing(state):
+    keys = Keys((replace(KEYS.keys[0], state=state),), "riskgate")
+    assert refused(receipt(), UnknownKeyError, keys=keys) == "kid"
+
+
+@pytest.mark.parametrize("kid", [[KID], {}, None, 1])
+def test_a_kid_that_is_no_text_is_a_key_nobody_knows(kid):
+    assert refused(receipt(HEADER | {"kid": kid}), UnknownKeyError) == "kid"
+
+
 def test_a_signature_that_is_cut_padded_shifted_by_the_group_order_or_of_nothing_is_refused():
     header, payload, signature = receipt().split(".")
     raw = base64.urlsafe_b64decode(signature + "==")

@@ -27,7 +27,8 @@ SKEW_SECONDS: Final = 30
 """How far RiskGate's clock may run ahead of the executor's."""
 _MAX_CHARACTERS: Final = 8_192
 _PARTS: Final = 3
-_REVOKED: Final = "REVOKED"
+_BELIEVED: Final = frozenset({"ACTIVE", "RETIRING"})
+"""States of keys that still verify; one this client does not know is none of them."""
 
 
 class ReceiptError(Exception):
@@ -127,7 +128,7 @@ def keys_of_jwk_set(text: str, *, issuer: str) -> Keys:
     try:
         found = json.loads(text)["keys"]
         keys = tuple(
-            Key(one["kid"], json.dumps(one), _REVOKED if "revoked" in one else "ACTIVE")
+            Key(one["kid"], json.dumps(one), "REVOKED" if "revoked" in one else "ACTIVE")
             for one in found
             if one["kty"] == "OKP"
         )
@@ -142,10 +143,10 @@ def _opened(receipt: str, keys: Keys) -> tuple[str, Mapping[str, Any]]:
     if len(parts) != _PARTS:
         raise MalformedReceiptError("format", "this is no receipt: three segments belong in one")
     header, payload, signature = parts
-    believed = [one for one in keys.keys if one.state != _REVOKED]
+    believed = [one for one in keys.keys if one.state in _BELIEVED]
     key = next((one for one in believed if _header(one.kid) == header), None)
     if key is None:
-        if _json(header).get("kid") in {one.kid for one in believed}:
+        if _json(header).get("kid") in [one.kid for one in believed]:
             raise MalformedReceiptError("header", "the header is not the one a receipt of this key has")
         raise UnknownKeyError("kid", "no key in use signed this receipt; ask for the keys again")
     try:
