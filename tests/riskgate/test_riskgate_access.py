@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -17,6 +18,9 @@ from hypothesis import strategies as st
 from phylactery.riskgate.v1 import access_pb2
 from phylactery_riskgate.access import arguments_of
 from phylactery_riskgate.requests.access import QuestionInput
+
+from tests.riskgate.test_riskgate_activation import activate
+from tests.riskgate.test_riskgate_audit_service import listed
 
 ROOT = Path(__file__).resolve().parents[2]
 BUNDLE = ROOT / "examples" / "authzen" / "bundle"
@@ -279,3 +283,21 @@ async def test_grpcurl_speaks_authzens_json_as_it_stands(gate):
     assert [one["decision"] for one in answer["evaluations"]] == [True, False]
     hinted = await asyncio.to_thread(run, question("can_delete_list", type="list"))
     assert hinted["context"]["access_request"].keys() == {"template", "expires_at", "display"}
+
+
+async def test_what_was_sensitive_when_it_was_asked_stays_withheld_under_a_later_catalog(make_gate, tmp_path):
+    folder = tmp_path / "sensitive"
+    shutil.copytree(BUNDLE, folder)
+    plain = (folder / "tools.yaml").read_text()
+    (folder / "tools.yaml").write_text(plain.replace("    effect:", "    sensitive: [/resource/id]\n    effect:"))
+    gate = await make_gate(bundle=folder)
+    ana, aldo = gate.person("ana"), gate.person("aldo")
+    message = json_format.ParseDict(question(subject="ana", id="sesame-open"), access_pb2.EvaluateAccessRequest())
+    await ana.decisions.EvaluateAccess(message, metadata=ana.metadata, timeout=30)
+    (folder / "tools.yaml").write_text(plain)
+    settings = (folder / "riskgate.yaml").read_text()
+    (folder / "riskgate.yaml").write_text(re.sub(r"revision: \d+", "revision: 99", settings))
+    assert (await activate(gate.person("petra"), folder)).bundle.revision == 99
+    (entry,) = (await listed(aldo, include_values=True, kind="access_evaluated")).entries
+    assert [(value.path, value.withheld) for value in entry.values] == [("/arguments/resource", True)]
+    assert b"sesame" not in entry.SerializeToString()

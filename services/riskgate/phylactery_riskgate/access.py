@@ -19,6 +19,7 @@ from phylactery_riskgate.core import Core, argument_values, verdict_body
 from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.model import CallSite, Decision, RawCall, Verdict
 from phylactery_riskgate.domain.reasons import reason
+from phylactery_riskgate.entry_values import SENSITIVE, sensitive_values
 from phylactery_riskgate.requests.access import AccessInput, QuestionInput
 from phylactery_riskgate.usage import usage_values
 
@@ -71,7 +72,7 @@ class AccessEvaluations:
             decided.append(await self._decide(engine, subject, question))
             if decided[-1].answer.allowed is ends:
                 break
-        await self._core.write(lambda connection: self._record(connection, decided))
+        await self._core.write(lambda connection: self._record(connection, engine, decided))
         return [one.answer for one in decided]
 
     async def _decide(self, engine: DecisionEngine, who: Principal, question: QuestionInput) -> _Decided:
@@ -85,13 +86,15 @@ class AccessEvaluations:
         until_us = now_us + engine.bundle.approval_ttl_seconds * MICROSECONDS
         return _Decided(who, question, AccessAnswer(evaluation_id, verdict, now_us, until_us))
 
-    def _record(self, connection: Connection, decided: list[_Decided]) -> None:
+    def _record(self, connection: Connection, engine: DecisionEngine, decided: list[_Decided]) -> None:
         for one in decided:
-            verdict = one.answer.verdict
+            verdict, tool = one.answer.verdict, one.question.action.name
+            hidden = sensitive_values(engine.bundle.tools.get(tool))
             body = verdict_body(verdict) | {
                 "evaluation_id": one.answer.id,
                 "subject_type": one.question.subject.type,
-                "tool": one.question.action.name,
+                "tool": tool,
+                **({} if hidden is None else {SENSITIVE: hidden}),
             }
             values = argument_values(verdict.bound) | usage_values(verdict.usage)
             self._core.note(connection, Kind.ACCESS_EVALUATED, one.who, one.answer.time_us, body, values=values)
