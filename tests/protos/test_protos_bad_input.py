@@ -51,8 +51,8 @@ CLEAR = {
 OVER_LONG = ": far over-long"
 JUDGED = "call.arguments_json"
 """Arguments over their bound are a recorded decision, BLOCKED, not a fault of the envelope."""
-TAKEN_WHOLE = {"InspectionService/Inspect", "InspectionService/InspectBatch"}
-"""Their texts may be longer than the sweep's."""
+TAKEN_WHOLE = {"InspectionService/Inspect", "InspectionService/InspectBatch", "RiskGateService/EvaluateBatch"}
+"""Texts to inspect may be longer than the sweep's; a batch tells what is wrong with a request in that one's result."""
 NEVER_TAKEN = ("a cut sequence", "a surrogate", "no UTF-8")
 
 each_rpc = pytest.mark.parametrize("rpc", RPCS.values(), ids=RPCS.keys())
@@ -171,6 +171,9 @@ def valid_requests() -> dict[str, list[Message]]:
             explain_pb2.ExplainRequest(
                 call=call_, thread_id="t1", plan_step="s1", approved=["self"], subject="somebody-else"
             )
+        ],
+        "RiskGateService/EvaluateBatch": [
+            riskgate_pb2.EvaluateBatchRequest(requests=[riskgate_pb2.EvaluateRequest(call=call_, **asked)])
         ],
         "RiskGateService/Redeem": [
             riskgate_pb2.RedeemRequest(permit="a.b.c", call=by_struct, execution_id="execution-1", **asked)
