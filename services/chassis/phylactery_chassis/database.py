@@ -153,7 +153,7 @@ class Database:
         """Opens the database; url is sqlite:///… or postgresql+psycopg://…."""
         self._engine = sa.create_engine(
             url,
-            pool_size=_READERS + 1,
+            pool_size=_READERS + 2,  # the writer, and whoever reads quickly
             max_overflow=0,
             pool_pre_ping="sqlite" not in url,
             hide_parameters=True,  # an error text never holds a value
@@ -232,6 +232,12 @@ class Database:
         if self._closed:
             raise self._unavailable("the database is closed")
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, work)
+
+    async def read_quickly(self, work: Work[T]) -> T:
+        """Does the same for a few rows found by their keys: from a file that takes less than another thread would."""
+        if self.dialect != "sqlite" or self._closed:
+            return await self.read(work)
+        return self._read(work)
 
     def read_sync(self, work: Work[T]) -> T:
         """Does the same from a thread."""

@@ -9,7 +9,7 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from grpc import aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -22,6 +22,7 @@ from phylactery_chassis.errors import DomainError, StartError
 from phylactery_chassis.identity import Authenticator, LoopbackAuthenticator, TokenAuthenticator, TokensFileError
 from phylactery_chassis.interceptor import ServerInterceptor
 from phylactery_chassis.listening import add_reflection, bind
+from phylactery_chassis.methods import Methods
 from phylactery_chassis.ready import write_ready
 from phylactery_chassis.settings import ServiceSettings, Settings, load
 from phylactery_chassis.workers import Workers
@@ -143,9 +144,12 @@ def _make_server(service: Service, settings: ServiceSettings, health: health_aio
             ("grpc.http2.min_recv_ping_interval_without_data_ms", 10_000),
         ],
     )
-    health_pb2_grpc.add_HealthServicer_to_server(health, server)
+    methods = Methods()
+    as_server = cast("aio.Server", methods)
+    health_pb2_grpc.add_HealthServicer_to_server(health, as_server)
     for registration in service.registrations:
-        registration.add(server)
+        registration.add(as_server)
+    server.add_generic_rpc_handlers((methods,))
     own = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
     add_reflection(server, [*(registration.full_name for registration in service.registrations), own])
     return server

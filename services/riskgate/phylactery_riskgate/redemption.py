@@ -148,7 +148,7 @@ class Redemptions:
 
     async def _prepare(self, who: Principal, asked: RedeemInput, claims: Claims) -> _Attempt:
         """Decides about the call again, with the real approval's class where the permit came from one."""
-        found = await self._core.database.read(lambda connection: self._origin(connection, who, claims))
+        found = await self._core.database.read_quickly(lambda connection: self._origin(connection, who, claims))
         if found is None:
             raise _refuse("PERMIT_INVALID", "id", "the permit belongs to no decision that is known here")
         decision, plan_step, approval = found
