@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from phylactery.memory.v1 import (
     memory_pb2_grpc,
     output_pb2,
     output_pb2_grpc,
+    privacy_pb2,
+    privacy_pb2_grpc,
     profile_pb2,
     user_memory_pb2,
 )
@@ -72,6 +75,7 @@ class User:
         self.metadata = (("x-phylactery-subject", subject), ("x-phylactery-tenant", tenant))
         self.outputs = output_pb2_grpc.OutputServiceStub(channel)
         self.memory = memory_pb2_grpc.MemoryServiceStub(channel)
+        self.privacy = privacy_pb2_grpc.PrivacyServiceStub(channel)
 
     def spec(self, **changes: Any) -> output_pb2.StoreOutputRequest:
         fields = {"thread_id": "t1", "run_id": "r1", "tool_call_id": "c1", "tool_name": "read_file", **changes}
@@ -140,8 +144,8 @@ class User:
         request = user_memory_pb2.WriteMemoryRequest(text=text, source=source, **fields)
         return await self.memory.WriteMemory(request, metadata=self.metadata)
 
-    async def profile(self, *, superseded: bool = False) -> profile_pb2.Profile:
-        request = profile_pb2.GetProfileRequest(include_superseded=superseded)
+    async def profile(self, *, superseded: int = 0) -> profile_pb2.Profile:
+        request = profile_pb2.GetProfileRequest(max_superseded=superseded)
         return (await self.memory.GetProfile(request, metadata=self.metadata)).profile
 
     async def set(self, *, source: int = 1, remove: Sequence[str] = (), **options: Any) -> profile_pb2.Profile:
@@ -156,6 +160,19 @@ class User:
     async def context(self, pathway: str = "TOOL_INTENT", thread_id: str = "t1", **options: Any) -> Any:
         request = memory_pb2.BuildContextRequest(thread_id=thread_id, pathway=f"PATHWAY_{pathway}", **options)
         return await self.memory.BuildContext(request, metadata=self.metadata)
+
+
+    async def erase(self, request_id: str = "erase-me-1", subject: str = "") -> privacy_pb2.Erasure:
+        request = privacy_pb2.EraseUserRequest(subject=subject, request_id=request_id)
+        return (await self.privacy.EraseUser(request, metadata=self.metadata)).erasure
+
+    async def erasure(self, erasure_id: str) -> privacy_pb2.Erasure:
+        request = privacy_pb2.GetErasureRequest(erasure_id=erasure_id)
+        return (await self.privacy.GetErasure(request, metadata=self.metadata)).erasure
+
+    async def export(self) -> list[dict[str, Any]]:
+        call = self.privacy.ExportUser(privacy_pb2.ExportUserRequest(), metadata=self.metadata)
+        return [json.loads(record.json) async for record in call]
 
 
 @dataclass
@@ -207,7 +224,8 @@ async def make_memory(tmp_path: Path) -> AsyncIterator[Callable[..., Any]]:
     opened: list[Memory] = []
 
     async def make(**options: Any) -> Memory:
-        opened.append(await open_memory(tmp_path / f"m{len(opened)}", **options))
+        folder = options.pop("data_dir", tmp_path / f"m{len(opened)}")
+        opened.append(await open_memory(folder, **options))
         return opened[-1]
 
     yield make

@@ -48,14 +48,15 @@ async def test_a_new_value_supersedes_and_the_same_value_changes_nothing(kept):
     assert await colour(ana, "m2", "azul") == first
     second = await colour(ana, "m3", "verde")
     assert (held(second), second.etag) == ({"favorite.color": "verde"}, "r2")
-    (before,) = (await ana.profile(superseded=True)).superseded
+    (before,) = (await ana.profile(superseded=20)).superseded
     assert (before.text_value, before.invalid_at) == ("azul", second.fields[0].valid_at)
     for number in range(30):
         kept.clock.advance(1)
         await colour(ana, f"n{number}", f"gris {number}")
-    history = (await ana.profile(superseded=True)).superseded
+    history = (await ana.profile(superseded=20)).superseded
     assert [one.text_value for one in history] == [f"gris {number}" for number in range(28, 8, -1)]
     assert kept.count("memory_profile") == 21
+    assert [one.text_value for one in (await ana.profile(superseded=2)).superseded] == ["gris 28", "gris 27"]
 
 
 async def test_a_removed_name_leaves_no_history(kept):
@@ -180,14 +181,14 @@ async def test_a_stable_preference_reaches_the_profile_and_leaves_it_with_its_me
     assert field.valid_at == told.memory.valid_at
     kept.clock.advance(5)
     now = await ana.write("Me llamo Eva Ruiz", lineage=[await ana.say("m2", "Me llamo Eva Ruiz")])
-    profile = await ana.profile(superseded=True)
+    profile = await ana.profile(superseded=20)
     assert (held(profile), [one.text_value for one in profile.superseded]) == (
         {"name": now.decision.profile_value},
         [told.decision.profile_value],
     )
     request = user_memory_pb2.ForgetMemoryRequest(memory_id=now.memory.memory_id)
     await ana.memory.ForgetMemory(request, metadata=ana.metadata)
-    profile = await ana.profile(superseded=True)
+    profile = await ana.profile(superseded=20)
     assert (held(profile), profile.etag) == ({}, "r3")
 
 

@@ -16,7 +16,7 @@ from grpc import aio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from phylactery.agent.v1 import chat_pb2, run_pb2
-from phylactery.memory.v1 import memory_pb2, output_pb2, profile_pb2, user_memory_pb2
+from phylactery.memory.v1 import memory_pb2, output_pb2, privacy_pb2, profile_pb2, user_memory_pb2
 from phylactery.riskgate.v1 import (
     access_pb2,
     approval_pb2,
@@ -133,7 +133,10 @@ def valid_requests() -> dict[str, list[Message]]:
                 invalid_at=told.create_time,
             )
         ],
-        "MemoryService/GetProfile": [profile_pb2.GetProfileRequest(include_superseded=True)],
+        "PrivacyService/EraseUser": [privacy_pb2.EraseUserRequest(subject="ana", request_id="request-1")],
+        "PrivacyService/GetErasure": [privacy_pb2.GetErasureRequest(erasure_id="era_none")],
+        "PrivacyService/ExportUser": [privacy_pb2.ExportUserRequest()],
+        "MemoryService/GetProfile": [profile_pb2.GetProfileRequest(max_superseded=2)],
         "MemoryService/SetProfileFields": [
             profile_pb2.SetProfileFieldsRequest(
                 values=[
@@ -167,13 +170,13 @@ def valid_requests() -> dict[str, list[Message]]:
         "RiskGateService/Evaluate": [
             riskgate_pb2.EvaluateRequest(call=call_, plan_step="s1", approval_id="ap_none", **asked)
         ],
+        "RiskGateService/EvaluateBatch": [
+            riskgate_pb2.EvaluateBatchRequest(requests=[riskgate_pb2.EvaluateRequest(call=call_, **asked)])
+        ],
         "RiskGateService/Explain": [
             explain_pb2.ExplainRequest(
                 call=call_, thread_id="t1", plan_step="s1", approved=["self"], subject="somebody-else"
             )
-        ],
-        "RiskGateService/EvaluateBatch": [
-            riskgate_pb2.EvaluateBatchRequest(requests=[riskgate_pb2.EvaluateRequest(call=call_, **asked)])
         ],
         "RiskGateService/Redeem": [
             riskgate_pb2.RedeemRequest(permit="a.b.c", call=by_struct, execution_id="execution-1", **asked)
@@ -250,6 +253,7 @@ UNKNOWN = {
     "ChatService/ListMessages": "THREAD_NOT_FOUND",
     "RunService/GetRun": "RUN_NOT_FOUND",
     "MemoryService/UpdateMemory": "MEMORY_NOT_FOUND",
+    "PrivacyService/GetErasure": "ERASURE_NOT_FOUND",
     "MemoryService/ForgetMemory": "MEMORY_NOT_FOUND",
     "OutputService/GetOutput": "OUTPUT_NOT_FOUND",
     "OutputService/ReadOutput": "OUTPUT_NOT_FOUND",

@@ -33,8 +33,11 @@ class Profiles:
         self._store = store
         self._clock = clock
 
-    async def get(self, owner: Principal, *, superseded: bool = False) -> Profile:
-        """Answers the owner's profile. Raises PermissionDenied, Unavailable."""
+    async def get(self, owner: Principal, *, superseded: int = 0) -> Profile:
+        """Answers the owner's profile, and of each name so many values that held before.
+
+        Raises PermissionDenied, Unavailable.
+        """
         owner.require(Role.CALLER)
         return await self._store.read(owner, superseded=superseded)
 

@@ -95,7 +95,7 @@ def assemble(database: Database, settings: MemorySettings, clock: Clock) -> Serv
     memory = MemoryServicer(transcript, memories, profiles, contexts)
     private = PrivacyStore(database)
     privacy = Privacy(private, ErasureLog(settings.erasure_log or settings.data_dir / "erasures.jsonl"), clock)
-    exports = Exports(private, transcript, memories, profiles, outputs, clock)
+    exports = Exports(private, transcript, memories, profiles, outputs)
     privacy_rpcs = PrivacyServicer(privacy, exports, settings.output_rules)
 
     async def replay_erasures() -> None:

@@ -70,9 +70,14 @@ class Profile:
         return next((field for field in self.fields if field.name == name), None)
 
 
+def is_name(name: str) -> bool:
+    """Says whether a value may be called so."""
+    return bool(_NAME.fullmatch(name))
+
+
 def fits(name: str, value: str) -> bool:
     """Says whether a profile may hold this text under this name."""
-    return bool(_NAME.fullmatch(name)) and 1 <= len(value) <= MAX_VALUE_CHARS and one_line(value)
+    return is_name(name) and 1 <= len(value) <= MAX_VALUE_CHARS and one_line(value)
 
 
 def one_line(value: str) -> bool:

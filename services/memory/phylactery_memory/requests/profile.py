@@ -5,9 +5,17 @@ from __future__ import annotations
 from typing import Annotated, Self
 
 from phylactery_chassis.edge import EdgeModel
-from pydantic import Field, StringConstraints, field_validator, model_validator
+from pydantic import Field, StringConstraints, ValidationInfo, field_validator, model_validator
 
-from phylactery_memory.domain.profile import MAX_FIELDS, MAX_VALUE_CHARS, NAME_PATTERN, Value, one_line
+from phylactery_memory.domain.profile import (
+    MAX_FIELDS,
+    MAX_SUPERSEDED,
+    MAX_VALUE_CHARS,
+    NAME_PATTERN,
+    Value,
+    is_name,
+    one_line,
+)
 from phylactery_memory.requests.memories import Etag, OriginItem
 
 Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
@@ -45,16 +53,36 @@ class SetProfileItem(EdgeModel):
     """What to change of a profile."""
 
     values: Annotated[list[ValueItem], Field(max_length=MAX_FIELDS)]
-    remove: Annotated[list[Name], Field(max_length=MAX_FIELDS)]
+    remove: Annotated[list[str], Field(max_length=MAX_FIELDS)]
     source: Annotated[int, Field(ge=0, le=5)]
     lineage: Annotated[list[OriginItem], Field(max_length=20)]
     etag: Etag
 
-    @model_validator(mode="after")
-    def _is_whole(self) -> Self:
-        names = [item.name for item in self.values] + self.remove
-        if len(set(names)) != len(names):
-            raise ValueError("a name stands twice; name each once, in values or in remove")
-        if self.values and not self.source:
-            raise ValueError("source is missing: say who said the values")
-        return self
+    @field_validator("values")
+    @classmethod
+    def _stand_once(cls, values: list[ValueItem]) -> list[ValueItem]:
+        if len({item.name for item in values}) != len(values):
+            raise ValueError("a name stands twice: name each once")
+        return values
+
+    @field_validator("remove")
+    @classmethod
+    def _are_names_of_their_own(cls, remove: list[str], info: ValidationInfo) -> list[str]:
+        if not all(is_name(name) for name in remove):
+            raise ValueError("holds what is no name: a lower-case letter, then at most 63 of [a-z0-9_.]")
+        if {item.name for item in info.data.get("values", ())}.intersection(remove):
+            raise ValueError("holds a name that stands in values too: name each once")
+        return remove
+
+    @field_validator("source")
+    @classmethod
+    def _is_said_where_values_are(cls, source: int, info: ValidationInfo) -> int:
+        if info.data.get("values") and not source:
+            raise ValueError("is missing: say who said the values")
+        return source
+
+
+class GetProfileItem(EdgeModel):
+    """How much of a profile is asked for."""
+
+    max_superseded: Annotated[int, Field(ge=0, le=MAX_SUPERSEDED)]

@@ -13,7 +13,7 @@ from phylactery_memory.domain.memories import Origin, Source
 from phylactery_memory.encoding.memories import lineage_data
 from phylactery_memory.encoding.profile import profile_message, value_data
 from phylactery_memory.profiles import ProfileChange, Profiles
-from phylactery_memory.requests.profile import SetProfileItem
+from phylactery_memory.requests.profile import GetProfileItem, SetProfileItem
 
 Context = aio.ServicerContext[Any, Any]
 
@@ -28,7 +28,8 @@ class ProfileRpcs(memory_pb2_grpc.MemoryServiceServicer):
         self, request: profile_pb2.GetProfileRequest, _context: Context
     ) -> profile_pb2.GetProfileResponse:
         """Answers the caller's profile."""
-        profile = await self._profiles.get(current_principal(), superseded=request.include_superseded)
+        asked = parse(GetProfileItem, {"max_superseded": request.max_superseded})
+        profile = await self._profiles.get(current_principal(), superseded=asked.max_superseded)
         return profile_pb2.GetProfileResponse(profile=profile_message(profile))
 
     async def SetProfileFields(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby, islice
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -25,8 +26,8 @@ class ProfileStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def read(self, owner: Principal, *, superseded: bool = False) -> Profile:
-        """Answers the owner's profile, with what held before where asked."""
+    async def read(self, owner: Principal, *, superseded: int = 0) -> Profile:
+        """Answers the owner's profile, and of each name so many values that held before."""
         return await self._database.read(lambda connection: load(connection, owner, superseded=superseded))
 
     async def write(self, work: Callable[[Connection], T]) -> T:
@@ -38,7 +39,7 @@ class ProfileStore:
             return await self._database.write(work)
 
 
-def load(connection: Connection, owner: Principal, *, superseded: bool = False) -> Profile:
+def load(connection: Connection, owner: Principal, *, superseded: int = 0) -> Profile:
     """Answers the owner's profile as it is in this transaction."""
     revision = connection.execute(
         sa.select(profile_owners.c.revision).where(*_of(profile_owners, owner))
@@ -54,7 +55,9 @@ def load(connection: Connection, owner: Principal, *, superseded: bool = False) 
         .order_by(memory_profile.c.name, memory_profile.c.valid_us.desc(), memory_profile.c.revision.desc())
     )
     fields = [_field(row) for row in rows]
-    return Profile([field for field in fields if field.holds], revision, [field for field in fields if not field.holds])
+    by_name = groupby((field for field in fields if not field.holds), key=lambda field: field.name)
+    before = [field for _, history in by_name for field in islice(history, superseded)]
+    return Profile([field for field in fields if field.holds], revision, before)
 
 
 def locked(connection: Connection, owner: Principal) -> Profile:

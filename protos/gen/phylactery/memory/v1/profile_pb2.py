@@ -26,7 +26,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from phylactery.memory.v1 import user_memory_pb2 as phylactery_dot_memory_dot_v1_dot_user__memory__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"phylactery/memory/v1/profile.proto\x12\x14phylactery.memory.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a&phylactery/memory/v1/user_memory.proto\"\xea\x02\n\x0cProfileField\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\ntext_value\x18\x02 \x01(\tH\x00\x12\x16\n\x0cnumber_value\x18\x03 \x01(\x01H\x00\x12\x14\n\nbool_value\x18\x04 \x01(\x08H\x00\x12\x32\n\x06source\x18\x05 \x01(\x0e\x32\".phylactery.memory.v1.MemorySource\x12*\n\x05trust\x18\x06 \x01(\x0e\x32\x1b.phylactery.memory.v1.Trust\x12.\n\x07lineage\x18\x07 \x03(\x0b\x32\x1d.phylactery.memory.v1.Lineage\x12\x11\n\tmemory_id\x18\x08 \x01(\t\x12,\n\x08valid_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\ninvalid_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x07\n\x05value\"\x83\x01\n\x07Profile\x12\x32\n\x06\x66ields\x18\x01 \x03(\x0b\x32\".phylactery.memory.v1.ProfileField\x12\x0c\n\x04\x65tag\x18\x02 \x01(\t\x12\x36\n\nsuperseded\x18\x03 \x03(\x0b\x32\".phylactery.memory.v1.ProfileField\"/\n\x11GetProfileRequest\x12\x1a\n\x12include_superseded\x18\x01 \x01(\x08\"D\n\x12GetProfileResponse\x12.\n\x07profile\x18\x01 \x01(\x0b\x32\x1d.phylactery.memory.v1.Profile\"i\n\x0cProfileValue\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\ntext_value\x18\x02 \x01(\tH\x00\x12\x16\n\x0cnumber_value\x18\x03 \x01(\x01H\x00\x12\x14\n\nbool_value\x18\x04 \x01(\x08H\x00\x42\x07\n\x05value\"\xcf\x01\n\x17SetProfileFieldsRequest\x12\x32\n\x06values\x18\x01 \x03(\x0b\x32\".phylactery.memory.v1.ProfileValue\x12\x0e\n\x06remove\x18\x02 \x03(\t\x12\x32\n\x06source\x18\x03 \x01(\x0e\x32\".phylactery.memory.v1.MemorySource\x12.\n\x07lineage\x18\x04 \x03(\x0b\x32\x1d.phylactery.memory.v1.Lineage\x12\x0c\n\x04\x65tag\x18\x05 \x01(\t\"J\n\x18SetProfileFieldsResponse\x12.\n\x07profile\x18\x01 \x01(\x0b\x32\x1d.phylactery.memory.v1.Profileb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"phylactery/memory/v1/profile.proto\x12\x14phylactery.memory.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a&phylactery/memory/v1/user_memory.proto\"\xea\x02\n\x0cProfileField\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\ntext_value\x18\x02 \x01(\tH\x00\x12\x16\n\x0cnumber_value\x18\x03 \x01(\x01H\x00\x12\x14\n\nbool_value\x18\x04 \x01(\x08H\x00\x12\x32\n\x06source\x18\x05 \x01(\x0e\x32\".phylactery.memory.v1.MemorySource\x12*\n\x05trust\x18\x06 \x01(\x0e\x32\x1b.phylactery.memory.v1.Trust\x12.\n\x07lineage\x18\x07 \x03(\x0b\x32\x1d.phylactery.memory.v1.Lineage\x12\x11\n\tmemory_id\x18\x08 \x01(\t\x12,\n\x08valid_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\ninvalid_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x07\n\x05value\"\x83\x01\n\x07Profile\x12\x32\n\x06\x66ields\x18\x01 \x03(\x0b\x32\".phylactery.memory.v1.ProfileField\x12\x0c\n\x04\x65tag\x18\x02 \x01(\t\x12\x36\n\nsuperseded\x18\x03 \x03(\x0b\x32\".phylactery.memory.v1.ProfileField\"+\n\x11GetProfileRequest\x12\x16\n\x0emax_superseded\x18\x01 \x01(\x05\"D\n\x12GetProfileResponse\x12.\n\x07profile\x18\x01 \x01(\x0b\x32\x1d.phylactery.memory.v1.Profile\"i\n\x0cProfileValue\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\ntext_value\x18\x02 \x01(\tH\x00\x12\x16\n\x0cnumber_value\x18\x03 \x01(\x01H\x00\x12\x14\n\nbool_value\x18\x04 \x01(\x08H\x00\x42\x07\n\x05value\"\xcf\x01\n\x17SetProfileFieldsRequest\x12\x32\n\x06values\x18\x01 \x03(\x0b\x32\".phylactery.memory.v1.ProfileValue\x12\x0e\n\x06remove\x18\x02 \x03(\t\x12\x32\n\x06source\x18\x03 \x01(\x0e\x32\".phylactery.memory.v1.MemorySource\x12.\n\x07lineage\x18\x04 \x03(\x0b\x32\x1d.phylactery.memory.v1.Lineage\x12\x0c\n\x04\x65tag\x18\x05 \x01(\t\"J\n\x18SetProfileFieldsResponse\x12.\n\x07profile\x18\x01 \x01(\x0b\x32\x1d.phylactery.memory.v1.Profileb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,13 +38,13 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PROFILE']._serialized_start=499
   _globals['_PROFILE']._serialized_end=630
   _globals['_GETPROFILEREQUEST']._serialized_start=632
-  _globals['_GETPROFILEREQUEST']._serialized_end=679
-  _globals['_GETPROFILERESPONSE']._serialized_start=681
-  _globals['_GETPROFILERESPONSE']._serialized_end=749
-  _globals['_PROFILEVALUE']._serialized_start=751
-  _globals['_PROFILEVALUE']._serialized_end=856
-  _globals['_SETPROFILEFIELDSREQUEST']._serialized_start=859
-  _globals['_SETPROFILEFIELDSREQUEST']._serialized_end=1066
-  _globals['_SETPROFILEFIELDSRESPONSE']._serialized_start=1068
-  _globals['_SETPROFILEFIELDSRESPONSE']._serialized_end=1142
+  _globals['_GETPROFILEREQUEST']._serialized_end=675
+  _globals['_GETPROFILERESPONSE']._serialized_start=677
+  _globals['_GETPROFILERESPONSE']._serialized_end=745
+  _globals['_PROFILEVALUE']._serialized_start=747
+  _globals['_PROFILEVALUE']._serialized_end=852
+  _globals['_SETPROFILEFIELDSREQUEST']._serialized_start=855
+  _globals['_SETPROFILEFIELDSREQUEST']._serialized_end=1062
+  _globals['_SETPROFILEFIELDSRESPONSE']._serialized_start=1064
+  _globals['_SETPROFILEFIELDSRESPONSE']._serialized_end=1138
 # @@protoc_insertion_point(module_scope)

@@ -128,17 +128,17 @@ class GetProfileRequest(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    INCLUDE_SUPERSEDED_FIELD_NUMBER: _builtins.int
-    include_superseded: _builtins.bool
-    """include_superseded answers what held before too."""
+    MAX_SUPERSEDED_FIELD_NUMBER: _builtins.int
+    max_superseded: _builtins.int
+    """max_superseded is how many values that held before to answer for each name, 0 to 20."""
     def __init__(
         self,
         *,
-        include_superseded: _builtins.bool = ...,
+        max_superseded: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["include_superseded", b"include_superseded"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["max_superseded", b"max_superseded"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

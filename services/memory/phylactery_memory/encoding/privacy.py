@@ -1,0 +1,86 @@
+"""Erasures and the records of an export between the wire and the domain."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from google.protobuf.json_format import MessageToDict
+from google.protobuf.message import Message as Proto
+from phylactery.memory.v1 import privacy_pb2
+from phylactery_chassis.timestamps import to_timestamp
+
+from phylactery_memory.domain.erasure import Erasure
+from phylactery_memory.domain.memories import Memory
+from phylactery_memory.domain.outputs import OutputRecord, OutputRules
+from phylactery_memory.domain.profile import ProfileField
+from phylactery_memory.encoding.memories import memory_message
+from phylactery_memory.encoding.outputs import output_message
+from phylactery_memory.encoding.profile import field_message
+from phylactery_memory.encoding.transcript import message_message
+from phylactery_memory.export import End, Header, OutputText, Record, ThreadMessage
+
+_KIND = {
+    Header: privacy_pb2.EXPORT_KIND_HEADER,
+    ThreadMessage: privacy_pb2.EXPORT_KIND_MESSAGE,
+    Memory: privacy_pb2.EXPORT_KIND_MEMORY,
+    ProfileField: privacy_pb2.EXPORT_KIND_PROFILE_FIELD,
+    OutputRecord: privacy_pb2.EXPORT_KIND_OUTPUT,
+    OutputText: privacy_pb2.EXPORT_KIND_OUTPUT_TEXT,
+    End: privacy_pb2.EXPORT_KIND_END,
+}
+_TYPE = {
+    kind: privacy_pb2.ExportKind.Name(number).removeprefix("EXPORT_KIND_").lower() for kind, number in _KIND.items()
+}
+_TYPE_OF_NAME = {kind.__name__: name for kind, name in _TYPE.items()}
+
+
+def erasure_message(erasure: Erasure) -> privacy_pb2.Erasure:
+    """Answers an erasure as the wire carries it."""
+    return privacy_pb2.Erasure(
+        erasure_id=erasure.erasure_id,
+        subject_hash=erasure.subject_hash,
+        salt=erasure.salt,
+        tenant=erasure.tenant,
+        requested_by_operator=erasure.requested_by_operator,
+        replayed=erasure.replayed,
+        counts=privacy_pb2.ErasureCounts(**asdict(erasure.counts)),
+        request_time=to_timestamp(erasure.request_us),
+        erase_time=to_timestamp(erasure.erase_us),
+        receipt=erasure.receipt,
+        receipt_hash=erasure.receipt_hash,
+    )
+
+
+def record_message(record: Record, rules: OutputRules) -> privacy_pb2.ExportUserResponse:
+    """Answers one record of an export as the wire carries it."""
+    kind = type(record)
+    line = json.dumps({"type": _TYPE[kind], **_data(record, rules)}, ensure_ascii=False, separators=(",", ":"))
+    return privacy_pb2.ExportUserResponse(kind=_KIND[kind], json=line)
+
+
+def _data(record: Record, rules: OutputRules) -> dict[str, Any]:
+    data: dict[str, Any] = {}
+    match record:
+        case Header():
+            time = to_timestamp(record.time_us).ToJsonString()
+            data = {"tenant": record.tenant, "subject": record.subject, "time": time}
+        case ThreadMessage():
+            data = {"thread_id": record.thread_id, **_fields(message_message(record.message))}
+        case Memory():
+            data = _fields(memory_message(record))
+        case ProfileField():
+            data = _fields(field_message(record))
+        case OutputRecord():
+            data = _fields(output_message(record, rules))
+        case OutputText():
+            data = {"pointer": record.pointer, "offset": record.part.offset, "text": record.part.text}
+        case End():
+            data = {"records": {_TYPE_OF_NAME[name]: count for name, count in sorted(record.counts.items())}}
+    return data
+
+
+def _fields(message: Proto) -> dict[str, Any]:
+    found: dict[str, Any] = MessageToDict(message, preserving_proto_field_name=True)
+    return found

@@ -1,0 +1,148 @@
+"""Everything about one user in SQL: counted, removed, and recognised again in a database that was restored.
+
+A table with the columns tenant and subject is a user's, whoever adds it; what hangs below one goes with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import sqlalchemy as sa
+from phylactery_chassis.database import Database
+from phylactery_chassis.errors import Unavailable
+from phylactery_chassis.identity import Principal
+from sqlalchemy.engine import Connection
+
+from phylactery_memory.domain.erasure import Erasure, ErasureCounts, from_json
+from phylactery_memory.store.tables import (
+    erasures,
+    memory_owners,
+    memory_postings,
+    memory_profile,
+    memory_records,
+    memory_vectors,
+    messages,
+    metadata,
+    outputs,
+    threads,
+    user_memory,
+)
+
+_KEYS = "user_keys"
+
+
+class PrivacyStore:
+    """Erases users. Every method raises Unavailable STORE_UNAVAILABLE where the database fails."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def find(self, request_hash: str) -> Erasure | None:
+        """Answers the erasure a request asked for."""
+        return await self._database.read(lambda connection: _first(connection, erasures.c.request_hash == request_hash))
+
+    async def get(self, erasure_id: str, tenant: str) -> Erasure | None:
+        """Answers an erasure of a tenant."""
+        return await self._database.read(
+            lambda connection: _first(connection, erasures.c.erasure_id == erasure_id, erasures.c.tenant == tenant)
+        )
+
+    async def erase(self, owner: Principal, done: Callable[[ErasureCounts], Erasure]) -> Erasure:
+        """Removes everything of the owner and keeps the record, in one transaction; answers it once it is durable."""
+
+        def work(connection: Connection) -> Erasure:
+            erasure = done(_remove(connection, owner))
+            connection.execute(
+                sa.insert(erasures).values(
+                    erasure_id=erasure.erasure_id,
+                    tenant=erasure.tenant,
+                    subject_hash=erasure.subject_hash,
+                    salt=erasure.salt,
+                    request_hash=erasure.request_hash,
+                    record=erasure.to_json(),
+                )
+            )
+            return erasure
+
+        return await self._database.write(work)
+
+    async def known(self) -> frozenset[str]:
+        """Answers the ids of the erasures this database has been through."""
+        return await self._database.read(
+            lambda connection: frozenset(connection.scalars(sa.select(erasures.c.erasure_id)))
+        )
+
+    async def users(self) -> frozenset[tuple[str, str]]:
+        """Answers tenant and subject of everybody of whom there is anything."""
+
+        def work(connection: Connection) -> frozenset[tuple[str, str]]:
+            rows = (connection.execute(sa.select(t.c.tenant, t.c.subject).distinct()) for t in users_tables())
+            return frozenset((row.tenant, row.subject) for found in rows for row in found)
+
+        return await self._database.read(work)
+
+    async def threads(self, owner: Principal) -> list[str]:
+        """Answers the ids of the owner's threads."""
+        wanted = sa.select(threads.c.thread_id).where(*_of(threads, owner)).order_by(threads.c.thread_id)
+        return await self._database.read(lambda connection: list(connection.scalars(wanted)))
+
+    async def forget_log(self) -> None:
+        """Empties SQLite's write-ahead log, where removed rows still stand. Raises Unavailable while one is read."""
+        if self._database.dialect == "sqlite":
+            await self._database.read(_truncate_log)
+
+
+def users_tables() -> Iterator[sa.Table]:
+    """Answers the tables that name a user, those that others hang below last: a key goes before what it opens."""
+    for table in reversed(metadata.sorted_tables):
+        if "tenant" in table.c and "subject" in table.c:
+            yield table
+
+
+def _remove(connection: Connection, owner: Principal) -> ErasureCounts:
+    counts = _count(connection, owner)
+    tables = sorted(users_tables(), key=lambda table: table.name != _KEYS)
+    for table in tables:
+        connection.execute(sa.delete(table).where(*_of(table, owner)))
+    return counts
+
+
+def _count(connection: Connection, owner: Principal) -> ErasureCounts:
+    owner_id = sa.select(memory_owners.c.owner_id).where(*_of(memory_owners, owner)).scalar_subquery()
+
+    def rows(table: sa.Table) -> int:
+        wanted = [table.c.owner_id == owner_id] if "owner_id" in table.c else _of(table, owner)
+        return connection.execute(sa.select(sa.func.count()).select_from(table).where(*wanted)).scalar_one()
+
+    return ErasureCounts(
+        threads=rows(threads),
+        messages=rows(messages),
+        memories=rows(user_memory),
+        postings=sum(rows(table) for table in (memory_postings, memory_records, memory_vectors)),
+        profile_fields=rows(memory_profile),
+        outputs=rows(outputs),
+        keys=rows(metadata.tables[_KEYS]) if _KEYS in metadata.tables else 0,
+    )
+
+
+def _of(table: sa.Table, owner: Principal) -> list[sa.ColumnElement[bool]]:
+    return [table.c.tenant == owner.tenant, table.c.subject == owner.subject]
+
+
+def _first(connection: Connection, *conditions: sa.ColumnElement[bool]) -> Erasure | None:
+    record = connection.execute(sa.select(erasures.c.record).where(*conditions)).scalars().first()
+    return None if record is None else from_json(record)
+
+
+def _truncate_log(connection: Connection) -> None:
+    connection.exec_driver_sql("COMMIT")  # a log cannot be emptied from within a transaction
+    try:
+        busy = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").scalar_one()
+    finally:
+        connection.exec_driver_sql("BEGIN")
+    if busy:
+        raise Unavailable(
+            "STORE_UNAVAILABLE",
+            "everything is erased, and a reader still holds old pages of the log; "
+            "ask again with the same request_id, which empties it",
+        )

@@ -1,0 +1,369 @@
+"""Erasure and export: nothing left in any file, nothing back from a backup, nothing of anybody else."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import grpc
+import pytest
+from google.protobuf.json_format import MessageToDict
+from grpc import aio
+from phylactery.memory.v1 import memory_pb2, privacy_pb2
+from phylactery_chassis.errors import StartError, Unavailable
+from phylactery_memory.domain.erasure import Erasure, from_json
+from phylactery_memory.erasure_log import ErasureLog
+from phylactery_memory.store.privacy import users_tables
+from phylactery_memory.store.tables import metadata
+
+Code = grpc.StatusCode
+MARK = "zarzuela"
+"""A word nobody else says, in everything that is kept about ana."""
+LONG = f"{MARK} línea larga 🜛\r\n" * 1_500
+
+
+async def fill(user, times=3, mark=MARK):
+    """Keeps something in every layer and answers the output's pointer."""
+    for number in range(times):
+        origin = await user.say(f"m{number}", f"Me llamo {mark.title()} Gris{number}", thread=f"{mark}-{number}")
+        await user.write(f"Me llamo {mark.title()} Gris{number}", lineage=[origin])
+        await user.write(f"Mi {mark}{number} vive en {mark}landia", keep=True)
+        await user.set(favorite__thing=f"{mark.title()} Gris{number}", lineage=[origin])
+    return (await user.store(LONG.replace(MARK, mark), thread_id=f"{mark}-0")).output.pointer
+
+
+def files_with(folder: Path, *texts: str) -> list[str]:
+    """Answers which files hold one of the texts, whatever they are."""
+    wanted = [text.encode() for text in texts]
+    return [
+        path.name
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and any(text in path.read_bytes().lower() for text in wanted)
+    ]
+
+
+async def test_everything_of_a_user_goes_and_everything_of_others_stays(kept, refused):
+    ana, others = kept.user("ana", "acme"), [kept.user("ben", "acme"), kept.user("ana", "other")]
+    pointer = await fill(ana)
+    kept_of_others = [await fill(other, mark="organillo") for other in others]
+    before = [await other.export() for other in others]
+    erasure = await ana.erase()
+    counts = MessageToDict(erasure.counts, preserving_proto_field_name=True)
+    assert int(counts.pop("postings")) > 10
+    assert counts == {
+        "threads": "3", "messages": "3", "memories": "6", "profile_fields": "6", "outputs": "1", "keys": "1",
+    }  # fmt: skip
+    assert [record["type"] for record in await ana.export()] == ["header", "end"]
+    assert (await refused(ana.read(pointer))).code is Code.NOT_FOUND
+    for other, was, theirs in zip(others, before, kept_of_others, strict=True):
+        assert (await other.export())[1:] == was[1:]
+        assert (await other.read_all(theirs)).startswith("organillo")
+
+
+async def test_the_receipt_proves_itself_and_names_nobody(kept):
+    ana = kept.user("ana-maria", "acme")
+    await fill(ana, 1)
+    erasure = await ana.erase()
+    assert erasure.receipt_hash == "sha256:" + hashlib.sha256(erasure.receipt.encode()).hexdigest()
+    told = f"{erasure.salt}\0acme\0ana-maria".encode()
+    assert erasure.subject_hash == "sha256:" + hashlib.sha256(told).hexdigest()
+    receipt = json.loads(erasure.receipt)
+    assert receipt["erasure_id"] == erasure.erasure_id
+    assert receipt["counts"]["messages"] == erasure.counts.messages == 1
+    assert "ana-maria" not in erasure.receipt
+    assert await ana.erasure(erasure.erasure_id) == erasure
+
+
+async def test_the_same_request_is_the_same_erasure_and_what_comes_later_is_kept(kept):
+    ana = kept.user()
+    await fill(ana, 1)
+    first = await ana.erase()
+    await ana.say("m9", "hola otra vez")
+    assert await ana.erase() == first
+    assert len((await ana.list("t1")).messages) == 1
+    other = await ana.erase("erase-me-2")
+    assert (other.counts.messages, other.counts.memories) == (1, 0)
+    at_once = await asyncio.gather(*(ana.erase("erase-me-3") for _ in range(5)))
+    assert len({erasure.erasure_id for erasure in at_once}) == 1
+
+
+async def test_only_the_user_or_an_operator_of_the_tenant_erases_and_sees_it(memory, refused):
+    ana, ben, twin = memory.user("ana", "local"), memory.user("ben", "local"), memory.user("ana", "other")
+    operator = memory.user()
+    operator.metadata = ()  # in mode none: 'local' of 'local', with every role
+    await fill(ana, 1)
+    refusal = await refused(ben.erase(subject="ana"))
+    assert (refusal.code, refusal.metadata) == (Code.PERMISSION_DENIED, {"role": "operator"})
+    assert (await twin.erase()).counts == privacy_pb2.ErasureCounts()
+    erasure = await operator.erase(subject="ana")
+    assert (erasure.requested_by_operator, erasure.counts.messages) == (True, 1)
+    assert await operator.erasure(erasure.erasure_id) == await ana.erasure(erasure.erasure_id) == erasure
+    for stranger in (ben, twin):
+        refusal = await refused(stranger.erasure(erasure.erasure_id))
+        assert (refusal.code, refusal.reason) == (Code.NOT_FOUND, "ERASURE_NOT_FOUND")
+
+
+async def test_after_an_erasure_no_file_holds_a_word_of_it(memory):
+    """Rows of two users share pages, were rewritten, moved and grew over many pages: nothing is left of one of them."""
+    ana, ben = memory.user("ana-zarzuela", "acme"), memory.user("ben", "acme")
+    for round_ in range(12):
+        for user, mark in ((ana, MARK), (ben, "organillo")):
+            words = [f"{mark}{round_ * 20 + number} canta " * 30 for number in range(20)]
+            await user.append("t1", *(
+                memory_pb2.Message(message_id=f"{mark}{round_}-{n}", role="ROLE_USER", content=text)
+                for n, text in enumerate(words)
+            ))  # fmt: skip
+            await user.write(words[0], keep=True)
+    await fill(ana, 8)
+    await fill(ben, 8, "organillo")
+    folder = memory.path.parent
+    assert "memory.db-wal" in files_with(folder, MARK)
+    await ana.erase()
+    assert files_with(folder, MARK) == []
+    assert files_with(folder, "organillo")
+    assert (await ben.export())[-1]["records"]["message"] == 12 * 20 + 8
+
+
+def test_every_table_is_a_users_or_hangs_below_one_or_names_nobody():
+    """Whoever adds a table decides here what an erasure does with it."""
+    own = {table.name for table in users_tables()}
+    below = {
+        table.name for table in metadata.tables.values()
+        if any(key.column.table.name in own and key.ondelete == "CASCADE" for key in table.foreign_keys)
+    }  # fmt: skip
+    assert metadata.tables.keys() - own - below == {"erasures", "master_keys"} & metadata.tables.keys()
+
+
+async def test_an_export_holds_everything_in_typed_lines(kept):
+    ana = kept.user()
+    pointer = await fill(ana, 2)
+    records = await ana.export()
+    assert records[0] == {"type": "header", "tenant": "acme", "subject": "ana", "time": records[0]["time"]}
+    by_type = {kind: [r for r in records if r["type"] == kind] for kind in {r["type"] for r in records}}
+    assert {message["content"] for message in by_type["message"]} == {
+        f"Me llamo {MARK.title()} Gris{n}" for n in (0, 1)
+    }
+    assert {message["thread_id"] for message in by_type["message"]} == {f"{MARK}-0", f"{MARK}-1"}
+    assert len(by_type["memory"]) == 4
+    assert all(record["text"] and record["etag"] for record in by_type["memory"])
+    assert sum("invalid_at" in record for record in by_type["profile_field"]) == 2
+    (output,) = by_type["output"]
+    assert (output["pointer"], output["size_chars"]) == (pointer, str(len(LONG)))
+    assert "".join(record["text"] for record in by_type["output_text"]) == LONG
+    counts = {kind: len(found) for kind, found in by_type.items() if kind not in ("header", "end")}
+    assert records[-1] == {"type": "end", "records": counts}
+
+
+async def test_an_export_pages_through_more_than_it_fetches_at_once(memory, ana):
+    for start in range(0, 700, 100):
+        await ana.append("t1", *(
+            memory_pb2.Message(message_id=f"m{n}", role="ROLE_USER", content=f"turno {n}")
+            for n in range(start, start + 100)
+        ))  # fmt: skip
+    records = await ana.export()
+    assert {record["content"] for record in records[1:-1]} == {f"turno {n}" for n in range(700)}
+    assert records[-1]["records"] == {"message": 700}
+
+
+async def test_reading_and_writing_while_a_user_is_erased_is_safe(kept):
+    """Whoever reads sees all or nothing of a thread; whoever writes is refused or kept; nothing is torn."""
+    ana = kept.user()
+    await fill(ana, 2)
+    await ana.append("t1", *(
+        memory_pb2.Message(message_id=f"m{n}", role="ROLE_USER", content="hola") for n in range(40)
+    ))  # fmt: skip
+    sizes: list[int] = []
+
+    async def read():
+        for _ in range(12):
+            context = await ana.context(query=MARK)
+            sizes.append(len(context.messages))
+            await ana.export()
+
+    async def write(name):
+        for number in range(8):
+            await ana.write(f"La {name} número {number}", keep=True)
+
+    await asyncio.gather(read(), write("guitarra"), ana.erase(), write("flauta"), ana.erase("erase-me-2"))
+    assert set(sizes) <= {0, 40}
+    last = await ana.erase("erase-me-3")
+    assert last.counts.threads == 0
+    assert [record["type"] for record in await ana.export()] == ["header", "end"]
+
+
+def erasure_of(number):
+    hashed = "sha256:" + "a" * 64
+    return Erasure(
+        f"era_{number}", hashed, "ab" * 16, "acme", requested_by_operator=False, request_us=5, request_hash=""
+    )
+
+
+def test_the_log_reads_back_what_was_appended_and_drops_a_cut_line(tmp_path):
+    path = tmp_path / "erasures.jsonl"
+    log = ErasureLog(path)
+    for number in range(3):
+        log.append(erasure_of(number))
+    whole = path.read_bytes()
+    for cut in (1, 40, len(whole) // 3):
+        path.write_bytes(whole[:-cut])
+        again = ErasureLog(path)
+        assert again.salt == log.salt
+        assert list(again.read()) == [erasure_of(n) for n in range(len(again.read()))]
+        assert path.read_bytes().endswith(b"\n")
+    assert from_json(erasure_of(1).to_json()) == erasure_of(1)
+    assert path.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("line", ["not json", "{}", '{"erasure_id": 1}', "[1]", '"x"', "\x00\x00"])
+def test_a_damaged_line_of_the_log_keeps_the_service_from_starting(tmp_path, line):
+    path = tmp_path / "erasures.jsonl"
+    log = ErasureLog(path)
+    log.append(erasure_of(1))
+    with path.open("a") as out:
+        out.write(line + "\n")
+    with pytest.raises(StartError, match=r"line 3 of .*erasures\.jsonl is no erasure"):
+        log.read()
+    path.write_text(line + "\n")
+    with pytest.raises(StartError, match="line 1"):
+        ErasureLog(path)
+
+
+async def test_a_full_disk_under_the_log_erases_nothing_and_passes(memory, ana, refused, monkeypatch):
+    await fill(ana, 1)
+    real, left = os.write, [30]
+
+    def write(descriptor, data):
+        if not data.startswith(b"{") and left[0] == 30:
+            return real(descriptor, data)
+        taken = data[: left[0]]
+        if not taken:
+            raise OSError(28, "No space left on device")
+        left[0] -= len(taken)
+        return real(descriptor, taken)
+
+    log = memory.path.parent / "erasures.jsonl"
+    before = log.read_bytes()
+    monkeypatch.setattr("phylactery_memory.erasure_log.os.write", write)
+    refusal = await refused(ana.erase())
+    assert (refusal.code, refusal.reason) == (Code.UNAVAILABLE, "STORE_UNAVAILABLE")
+    monkeypatch.undo()
+    assert log.read_bytes() == before
+    assert len(await ana.export()) > 5
+    assert (await ana.erase()).counts.memories == 2
+
+
+async def test_a_reader_of_old_pages_makes_the_answer_wait_for_it(memory, ana, refused, monkeypatch):
+    await fill(ana, 1)
+    reader = sqlite3.connect(memory.path, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM messages_v2").fetchone()
+    refusal = await refused(ana.erase())
+    assert refusal.reason == "STORE_UNAVAILABLE"
+    reader.execute("COMMIT")
+    reader.close()
+    erasure = await ana.erase()
+    assert erasure.counts.memories == 2
+    assert files_with(memory.path.parent, MARK) == []
+
+
+_KILLED = """
+import os, signal, sys
+from phylactery_chassis import crashpoints
+point = sys.argv.pop()
+crashpoints.install(lambda name: os.kill(os.getpid(), signal.SIGKILL) if name == point else None)
+from phylactery_memory.__main__ import main
+main()
+"""
+
+
+class Process:
+    """A real memory process over a folder, which may die at a crash point."""
+
+    def __init__(self, folder: Path, point: str = "none") -> None:
+        self.ready = folder / "ready.json"
+        self.ready.unlink(missing_ok=True)
+        environment = {
+            **os.environ, "MEMORY_PORT": "0", "MEMORY_DATA_DIR": str(folder),
+            "MEMORY_READY_FILE": str(self.ready), "MEMORY_LOG_LEVEL": "ERROR",
+        }  # fmt: skip
+        self.child = subprocess.Popen([sys.executable, "-c", _KILLED, point], env=environment)
+
+    async def port(self) -> int:
+        while not self.ready.exists():
+            assert self.child.poll() is None
+            await asyncio.sleep(0.05)
+        return int(json.loads(self.ready.read_text())["port"])
+
+    def end(self) -> None:
+        self.child.send_signal(signal.SIGTERM)
+        assert self.child.wait(20) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", ["memory.erase.logged", "memory.erase.removed"])
+async def test_a_process_killed_in_the_middle_of_an_erasure_finishes_it_at_the_next_start(tmp_path, user_of, point):
+    server = Process(tmp_path, point)
+    async with aio.insecure_channel(f"127.0.0.1:{await server.port()}", [("grpc.enable_retries", 0)]) as channel:
+        user = user_of(channel)
+        await fill(user, 2)
+        with pytest.raises(aio.AioRpcError) as caught:
+            await user.erase()
+        assert caught.value.code() is Code.UNAVAILABLE
+    assert server.child.wait(20) == -signal.SIGKILL
+    assert files_with(tmp_path, MARK)
+    server = Process(tmp_path)
+    async with aio.insecure_channel(f"127.0.0.1:{await server.port()}") as channel:
+        assert files_with(tmp_path, MARK) == []
+        user = user_of(channel)
+        erasure = await user.erase()
+        assert (erasure.counts.memories, erasure.replayed) == (4, point == "memory.erase.logged")
+        assert [record["type"] for record in await user.export()] == ["header", "end"]
+    server.end()
+
+
+async def test_a_restored_backup_is_erased_again_and_the_living_are_kept(make_memory, tmp_path):
+    first = await make_memory()
+    ana, ben = first.user("ana", "acme"), first.user("ben", "acme")
+    await fill(ana, 2)
+    await fill(ben, 2, "organillo")
+    with sqlite3.connect(first.path) as source, sqlite3.connect(tmp_path / "backup.db") as target:
+        source.backup(target)
+    erasure = await ana.erase()
+    await ana.say("m1", "he vuelto", thread="t9")
+    await first.channel.close()
+    await first.server.stop()
+    assert files_with(first.path.parent, MARK) == []
+
+    again = await make_memory(data_dir=first.path.parent)
+    assert len((await again.user("ana", "acme").list("t9")).messages) == 1  # a start alone takes nothing that is new
+    await again.channel.close()
+    await again.server.stop()
+
+    for leftover in first.path.parent.glob("memory.db*"):
+        leftover.unlink()
+    shutil.copyfile(tmp_path / "backup.db", first.path)
+    assert files_with(first.path.parent, MARK) == ["memory.db"]
+    restored = await make_memory(data_dir=first.path.parent)
+    ana, ben = restored.user("ana", "acme"), restored.user("ben", "acme")
+    assert [record["type"] for record in await ana.export()] == ["header", "end"]
+    assert files_with(first.path.parent, MARK) == []
+    assert len(await ben.export()) > 5
+    replayed = await ana.erasure(erasure.erasure_id)
+    assert (replayed.replayed, replayed.counts) == (True, erasure.counts)
+
+
+def test_a_log_that_cannot_be_written_is_said_in_a_sentence(tmp_path):
+    with pytest.raises(StartError, match="cannot be the log of erasures"):
+        ErasureLog(tmp_path / "missing" / "erasures.jsonl")
+    log = ErasureLog(tmp_path / "erasures.jsonl")
+    shutil.rmtree(tmp_path)
+    with pytest.raises(Unavailable, match="nothing was erased"):
+        log.append(erasure_of(1))
