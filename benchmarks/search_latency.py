@@ -1,4 +1,4 @@
-"""SearchMemories over gRPC, with 1,000 to 100,000 memories of one user and 1,000 users beside."""
+"""SearchMemories and BuildContext over gRPC, with 1,000 to 100,000 memories of one user and 1,000 users beside."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from grpc import aio
-from phylactery.memory.v1 import memory_pb2_grpc, user_memory_pb2
+from phylactery.memory.v1 import memory_pb2, memory_pb2_grpc, user_memory_pb2
 from phylactery_chassis.database import Database
 from phylactery_chassis.identity import Principal, Role
 from phylactery_chassis.ids import new_id
@@ -122,6 +122,7 @@ async def run() -> None:
                     beside = {"memories": count, "users_beside": _USERS_BESIDE}
                     emit(f"search_{name}_p50_ms", found.percentile_ms(50), "ms", **beside)
                     emit(f"search_{name}_p95_ms", found.percentile_ms(95), "ms", **beside)
+                    await _contexts(stub, name, queries, beside)
 
 
 async def _search(stub: memory_pb2_grpc.MemoryServiceAsyncStub, owner: str, queries: list[str], number: int) -> None:
@@ -129,3 +130,27 @@ async def _search(stub: memory_pb2_grpc.MemoryServiceAsyncStub, owner: str, quer
     await stub.SearchMemories(
         user_memory_pb2.SearchMemoriesRequest(query=queries[number % len(queries)]), metadata=metadata
     )
+
+
+async def _contexts(
+    stub: memory_pb2_grpc.MemoryServiceAsyncStub, owner: str, queries: list[str], beside: dict[str, int]
+) -> None:
+    """Prints what a context with a window of 40 messages takes, beside a call that reads nothing."""
+    metadata = (("x-phylactery-subject", owner), ("x-phylactery-tenant", "bench"))
+    told = [
+        memory_pb2.Message(message_id=f"m{number}", role=memory_pb2.ROLE_USER, content=queries[number] * 4)
+        for number in range(60)
+    ]
+    await stub.AppendMessages(memory_pb2.AppendMessagesRequest(thread_id="bench", messages=told), metadata=metadata)
+
+    async def build(pathway: memory_pb2.Pathway.ValueType, number: int) -> None:
+        request = memory_pb2.BuildContextRequest(
+            thread_id="bench", pathway=pathway, query=queries[number % len(queries)]
+        )
+        await stub.BuildContext(request, metadata=metadata)
+
+    nothing = await sample(partial(build, memory_pb2.PATHWAY_STANDBY), calls=_CALLS)
+    built = await sample(partial(build, memory_pb2.PATHWAY_TOOL_INTENT), calls=_CALLS)
+    floor = {"floor_empty_call_ms": nothing.percentile_ms(95)}
+    emit(f"build_context_{owner}_p50_ms", built.percentile_ms(50), "ms", **beside)
+    emit(f"build_context_{owner}_p95_ms", built.percentile_ms(95), "ms", **beside, **floor)
