@@ -8,6 +8,7 @@ import grpc
 import pytest
 import sqlalchemy as sa
 from phylactery.riskgate.v1 import explain_pb2, policy_pb2, types_pb2
+from phylactery_riskgate.store.bundles import find_files, keep_bundle
 
 from tests.riskgate.test_riskgate_activation import NO_READS, activate
 
@@ -106,6 +107,29 @@ async def test_an_approved_decision_is_explained_with_its_approval(ana):
     allowed = await ana.permitted()
     answer = await explained(ana, decision_id=allowed.decision_id)
     assert told(answer.steps) == [(["self"], False, True, ["write.ask-self"])]
+
+
+async def test_a_decision_about_a_call_that_fitted_no_tool_is_explained_and_one_that_was_no_json_is_not(
+    ana, call, refused
+):
+    unknown = await ana.evaluate(call("nobody_knows", '{"a":1}', "c1"))
+    answer = await explained(ana, decision_id=unknown.decision_id)
+    assert (answer.decision, answer.reasons) == (types_pb2.DECISION_BLOCKED, unknown.reasons)
+    assert (
+        await refused(explained(ana, decision_id=(await ana.evaluate(call(arguments="no", call_id="c2"))).decision_id))
+    ).reason == ("NOT_EXPLAINABLE")
+
+
+async def test_a_bundle_that_was_altered_in_the_database_explains_nothing(gate, ana, call, bundle_with, refused):
+    decided = await ana.evaluate(call("read_file", '{"path":"a.txt"}'))
+    await activate(gate.person("petra"), bundle_with(policies=NO_READS, revision=2))
+    before = gate.records("decision")[0]["bundle_hash"]
+    forged = gate.database.read_sync(lambda c: find_files(c, before))
+    forged["policies/default.cedar"] += "// forged\n"
+    gate.database.write_sync(lambda c: keep_bundle(c, before, 1, forged, 1))
+    refusal = await refused(explained(ana, decision_id=decided.decision_id))
+    assert (refusal.code, refusal.reason) == (grpc.StatusCode.FAILED_PRECONDITION, "NOT_EXPLAINABLE")
+    assert "altered" in refusal.message
 
 
 async def test_what_is_erased_unknown_or_somebody_elses_cannot_be_explained(gate, ana, call, refused):

@@ -265,11 +265,11 @@ async def test_replay_tells_what_flips_what_widens_and_what_cannot_be_replayed(g
 async def test_replay_binds_again_what_fitted_no_tool_so_that_a_new_tool_is_seen_to_widen(
     gate, remote, ana, call, bundle_with
 ):
-    await ana.evaluate(call("shred", '{"path":"a.txt"}', "as text"))
-    shapeless = types_pb2.ToolCall(tool="shred", tool_call_id="as struct")
+    await ana.evaluate(call("shred", '{"path":"a.txt"}', "text"))
+    shapeless = types_pb2.ToolCall(tool="shred", tool_call_id="struct")
     shapeless.arguments_struct.update({"path": "a.txt"})
     await ana.evaluate(shapeless)
-    await ana.evaluate(call("shred", "{}", "still misshapen"))
+    await ana.evaluate(call("shred", "{}", "misshapen"))
     folder = bundle_with(revision=2)
     catalog = yaml.safe_load((folder / "tools.yaml").read_text())
     shred = {**EXTRA_TOOLS[1], "name": "shred", "risk": "low", "effect": "read"}

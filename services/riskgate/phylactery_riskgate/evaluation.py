@@ -364,6 +364,7 @@ def _basis_body(question: _Question) -> dict[str, Any]:
     return {
         "caller": {"level": caller.level, "groups": sorted(caller.groups), "direct": caller.direct},
         "thread_tenant": site.thread_tenant,
+        "pathway": site.pathway,
         "approved": sorted(question.basis.approved),
         "claimed": {name: value for name, value in told.items() if value},
         **({} if hidden is None else {"sensitive": hidden}),

@@ -92,7 +92,7 @@ class Explaining:
         recalled = recall(connection, self._core.audit, who.tenant, found)
         if isinstance(recalled, Recalled):
             return recalled
-        why = "its values were erased" if recalled.erased else "its arguments fitted no tool, and were not kept"
+        why = "its values were erased" if recalled.erased else "its arguments were no JSON, and were not kept"
         raise _unexplainable(decision_id, why)
 
     async def _engine_of(self, recalled: Recalled) -> DecisionEngine:
@@ -103,8 +103,10 @@ class Explaining:
         files = await self._core.database.read(lambda connection: find_files(connection, recalled.bundle_hash))
         if files is None:
             raise _unexplainable(recalled.decision_id, f"bundle revision {recalled.bundle_revision} is not kept")
-        kept = [(name, text.encode()) for name, text in files.items()]
-        self._earlier = await asyncio.to_thread(lambda: DecisionEngine(read_bundle(read_parts(kept))))
+        kept = read_parts((name, text.encode()) for name, text in files.items())
+        if kept.hash != recalled.bundle_hash:
+            raise _unexplainable(recalled.decision_id, "the bundle that decided was altered in the database")
+        self._earlier = await asyncio.to_thread(lambda: DecisionEngine(read_bundle(kept)))
         return self._earlier
 
 

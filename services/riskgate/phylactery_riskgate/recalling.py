@@ -11,7 +11,7 @@ import rfc8785
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.audit import AuditLog, Kind
-from phylactery_riskgate.core import ARGUMENTS, PLAN_STEP, hash_of, name_of
+from phylactery_riskgate.core import ARGUMENTS, PLAN_STEP, RAW_ARGUMENTS, hash_of, name_of
 from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.model import Caller, CallSite, CatalogTool, Counters, Decision, RawCall, Verdict
 from phylactery_riskgate.domain.usage import Charge
@@ -48,7 +48,7 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A recorded decision that cannot be asked again: its values were erased, or its arguments never fitted a tool."""
+    """A recorded decision that cannot be asked again: its values were erased, or its arguments were no JSON to keep."""
 
     decision_id: str
     erased: bool
@@ -57,23 +57,18 @@ class Lost:
 def recall(connection: Connection, audit: AuditLog, tenant: str, entry: FoundEntry) -> Recalled | Lost:
     """Answers the question behind the record of a decision. Raises DataLoss when its values were altered."""
     record: dict[str, Any] = json.loads(entry.stored.record)
-    if not record["args_hash"]:
-        return Lost(record["decision_id"], erased=False)
     values = audit.values(connection, tenant, entry.place) if record.get("values") else {}
-    if values is None:
-        return Lost(record["decision_id"], erased=True)
-    names = (pointer for pointer in values if pointer.startswith(ARGUMENTS + "/"))
-    text = rfc8785.dumps({name_of(pointer): values[pointer] for pointer in names})
-    if hash_of(text) != record["args_hash"]:
-        return Lost(record["decision_id"], erased=True)
-    facts = record["facts"]
-    caller = Caller(record["subject"], tenant, facts["level"], frozenset(facts["groups"]), direct=not record["actor"])
+    call = None if values is None else _call_of(record, values)
+    if values is None or call is None:
+        return Lost(record["decision_id"], erased=values is None or bool(record["args_hash"]))
+    who = record["caller"]
+    caller = Caller(record["subject"], tenant, who["level"], frozenset(who["groups"]), direct=who["direct"])
     site = CallSite(
         record["thread_id"],
         record["run_id"],
         str(values.get(PLAN_STEP, "")),
-        facts["thread_tenant"],
-        facts.get("pathway", "unspecified"),
+        record["thread_tenant"],
+        record["pathway"],
     )
     return Recalled(
         decision_id=record["decision_id"],
@@ -81,12 +76,29 @@ def recall(connection: Connection, audit: AuditLog, tenant: str, entry: FoundEnt
         outlook=(record["decision"], record["approval_class"]),
         bundle_revision=record["bundle_revision"],
         bundle_hash=record["bundle_hash"],
-        call=RawCall(record["tool"], record["tool_call_id"], arguments_json=text.decode()),
+        call=call,
         caller=caller,
         site=site,
-        approved=frozenset(facts["approved"]),
+        approved=frozenset(record["approved"]),
         usage=recorded_usage(values),
     )
+
+
+def _call_of(record: Mapping[str, Any], values: Mapping[str, Any]) -> RawCall | None:
+    """Answers the call as it was bound, or as it came where nothing bound it; None where neither is kept.
+
+    What a caller claims of a bound call held then. Of one that was not bound it may hold under another bundle.
+    """
+    tool, call_id = record["tool"], record["tool_call_id"]
+    if record["args_hash"]:
+        names = (pointer for pointer in values if pointer.startswith(ARGUMENTS + "/"))
+        text = rfc8785.dumps({name_of(pointer): values[pointer] for pointer in names})
+        return RawCall(tool, call_id, arguments_json=text.decode()) if hash_of(text) == record["args_hash"] else None
+    if RAW_ARGUMENTS not in values:
+        return None
+    raw = values[RAW_ARGUMENTS]
+    shape = "arguments_json" if isinstance(raw, str) else "arguments_struct"
+    return RawCall(tool, call_id, **{shape: raw}, **record["claimed"])
 
 
 def recall_page(

@@ -167,7 +167,7 @@ def _decide(call: CallFile, engine: DecisionEngine) -> Verdict:
 def _read(file: Path) -> CallFile:
     name = "standard input" if file == _STANDARD_INPUT else str(file)
     try:
-        text = sys.stdin.read() if file == _STANDARD_INPUT else file.read_text(encoding="utf-8")
+        text = (sys.stdin.buffer.read() if file == _STANDARD_INPUT else file.read_bytes()).decode()
         return read_document(name, text).parse(CallFile)
     except OSError as error:
         raise unusable(f"{name}: cannot be read ({error.strerror})") from None

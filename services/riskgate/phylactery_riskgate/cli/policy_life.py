@@ -265,7 +265,7 @@ def _tell_replay(flips: list[Flip], summary: Summary, *, as_json: bool) -> None:
         lines.append(f"… and {len(flips) - _EXAMPLES} more; --json has all")
     lines.append(
         f"revision {summary.revision}: {summary.flipped} of {summary.replayed} decisions flip; not replayable: "
-        f"{summary.erased} erased, {summary.unbound} that fitted no tool"
+        f"{summary.erased} erased, {summary.unbound} that were no JSON"
     )
     tell(as_json, facts, "\n".join(lines))
 

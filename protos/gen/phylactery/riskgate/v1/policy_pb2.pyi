@@ -588,7 +588,7 @@ class ReplaySummary(_message.Message):
     erased: _builtins.int
     """erased counts decisions that cannot be made again because the values of their arguments were erased."""
     unbound: _builtins.int
-    """unbound counts decisions about arguments that never fitted a tool, which are not kept."""
+    """unbound counts decisions about arguments that were no JSON RiskGate reads, which are not kept."""
     @_builtins.property
     def counts(self) -> _containers.RepeatedCompositeFieldContainer[Global___ReplayCount]:
         """counts tells every kind of change, most frequent first."""
