@@ -172,15 +172,16 @@ async def test_a_follower_that_reads_nothing_holds_up_nobody_and_is_not_buffered
     assert places(await lazy.until(301)) == places(eager.entries)
 
 
-async def test_more_tails_than_a_process_serves_are_refused_and_a_free_place_is_taken(gate, monkeypatch):
+async def test_more_tails_than_a_tenant_may_have_are_refused_and_keep_no_other_tenant_out(gate, monkeypatch):
     monkeypatch.setattr(tails_module, "MAX_TAILS", 2)
     aldo = gate.person("aldo")
     first, second = await Follower(aldo).open(), await Follower(aldo).open()
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await Follower(aldo).open()
     assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert await Follower(gate.person("zora")).open()
     first.call.cancel()
-    await settled(lambda: gate.riskgate.auditing.tails._followers == 1)
+    await settled(lambda: gate.riskgate.auditing.tails._followers["acme"] == 1)
     assert await Follower(aldo).open()
     assert not second.call.done()
 

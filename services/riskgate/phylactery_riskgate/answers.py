@@ -124,7 +124,7 @@ class Answers:
     def _approve(
         self, connection: Connection, who: Principal, asked: ApproveInput, now_us: int
     ) -> ApprovalSeen | Refused:
-        found = self._find(connection, who, asked.approval_id, now_us)
+        found = self._find(connection, who, asked.approval_id, "approve", now_us)
         if isinstance(found, Refused):
             return found
         approval = self._core.current(connection, found, who, now_us)
@@ -143,7 +143,7 @@ class Answers:
             return self._core.seen(connection, approval, who)
         failed = failed_factors(approval, answer, code_matches=matches, now_us=now_us)
         if failed:
-            return self._refuse(connection, who, approval, failed, now_us)
+            return self._refuse(connection, who, approval, "approve", failed, now_us=now_us)
         vote = Vote(who.subject, now_us, approver=sees_all(who), level=who.level, groups=who.groups)
         rows.add_vote(connection, approval, vote)
         approval = replace(approval, votes=(*approval.votes, vote))
@@ -162,7 +162,7 @@ class Answers:
     def _reject(
         self, connection: Connection, who: Principal, asked: RejectInput, now_us: int
     ) -> ApprovalSeen | Refused:
-        found = self._find(connection, who, asked.approval_id, now_us)
+        found = self._find(connection, who, asked.approval_id, "reject", now_us)
         if isinstance(found, Refused):
             return found
         approval = self._core.current(connection, found, who, now_us)
@@ -173,7 +173,7 @@ class Answers:
         )
         failed = reject_factors(approval, answer)
         if failed:
-            return self._refuse(connection, who, approval, failed, now_us)
+            return self._refuse(connection, who, approval, "reject", failed, now_us=now_us)
         approval = replace(
             approval,
             state=advance(approval.state, ApprovalEvent.REJECT),
@@ -190,13 +190,13 @@ class Answers:
     def _cancel(
         self, connection: Connection, who: Principal, asked: RejectInput, now_us: int
     ) -> ApprovalSeen | Refused:
-        found = self._find(connection, who, asked.approval_id, now_us)
+        found = self._find(connection, who, asked.approval_id, "cancel", now_us)
         if isinstance(found, Refused):
             return found
         approval = self._core.current(connection, found, who, now_us)
         failed = cancel_factors(approval, who.subject, asked.thread_id)
         if failed:
-            return self._refuse(connection, who, approval, failed, now_us)
+            return self._refuse(connection, who, approval, "cancel", failed, now_us=now_us)
         if approval.state is ApprovalState.CANCELLED:
             return self._core.seen(connection, approval, who)
         approval = replace(
@@ -210,13 +210,15 @@ class Answers:
         self._core.note(connection, Kind.APPROVAL_ANSWERED, who, now_us, body, values=words)
         return self._core.seen(connection, approval, who)
 
-    def _find(self, connection: Connection, who: Principal, approval_id: str, now_us: int) -> Approval | Refused:
+    def _find(
+        self, connection: Connection, who: Principal, approval_id: str, given: str, now_us: int
+    ) -> Approval | Refused:
         """Answers the approval; somebody who may not even see it is told that there is none, and is recorded."""
         approval = rows.find_approval(connection, who.tenant, approval_id, lock=True)
         if approval is not None and visible_to(approval, who):
             return approval
         factor = Factor.ID if approval is None else Factor.USER
-        body = {"approval_id": approval_id, "failed": [str(factor)]}
+        body = {"approval_id": approval_id, "answer": given, "failed": [str(factor)]}
         self._core.note(connection, Kind.APPROVAL_REFUSED, who, now_us, body)
         return Refused(approval_not_found(approval_id))
 
@@ -225,7 +227,9 @@ class Answers:
         connection: Connection,
         who: Principal,
         approval: Approval,
+        given: str,
         failed: tuple[Factor, ...],
+        *,
         now_us: int,
     ) -> Refused:
         """Records a refused answer. A wrong code of an eligible person counts; the fifth closes the approval."""
@@ -245,7 +249,8 @@ class Answers:
                 )
                 approval = rows.change_approval(connection, approval, now_us)
             rows.save_attempts(connection, approval)
-        body = about(approval) | {"failed": [str(factor) for factor in failed], "attempts": approval.attempts}
+        names = [str(factor) for factor in failed]
+        body = about(approval) | {"answer": given, "failed": names, "attempts": approval.attempts}
         self._core.note(connection, Kind.APPROVAL_REFUSED, who, now_us, body)
         if closed:
             self._core.note(connection, Kind.APPROVAL_CLOSED, who, now_us, about(approval))

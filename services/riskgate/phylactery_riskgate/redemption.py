@@ -97,12 +97,13 @@ class Redemptions:
         factor that failed. Raises FailedPrecondition, and Unavailable STORE_UNAVAILABLE.
         """
         who.require(Role.CALLER)
+        claims: Claims | None = None
         try:
             claims = self._verified(who, asked)
             attempt = await self._prepare(who, asked, claims)
         except _RefusalError as refused:
-            error = refused
-            await self._core.write(lambda connection: self._refused(connection, who, asked, error))
+            error, known = refused, claims
+            await self._core.write(lambda connection: self._refused(connection, who, asked, known, error))
             raise refused.error from None
         stored = await self._core.write(lambda connection: self._consume(connection, attempt))
         reach("riskgate.8")
@@ -183,7 +184,7 @@ class Redemptions:
             _check_approvers(attempt, approval)
             _check_policy(verdict)
         except _RefusalError as refused:
-            return self._refused(connection, attempt.who, attempt.asked, refused)
+            return self._refused(connection, attempt.who, attempt.asked, attempt.claims, refused)
         return self._redeem(connection, attempt, bound, approval)
 
     def _repeated(self, connection: Connection, attempt: _Attempt) -> _Stored | None:
@@ -286,8 +287,18 @@ class Redemptions:
         rows.insert_redemption(connection, redemption)
         return _Stored(redemption, bound, repeated=False)
 
-    def _refused(self, connection: Connection, who: Principal, asked: RedeemInput, refused: _RefusalError) -> Refused:
+    def _refused(
+        self,
+        connection: Connection,
+        who: Principal,
+        asked: RedeemInput,
+        claims: Claims | None,
+        refused: _RefusalError,
+    ) -> Refused:
         body = _place(asked) | {"failed": [refused.factor], "reason": refused.error.reason}
+        if claims is not None:  # a permit that is genuine says what it was for
+            named = {"decision_id": "decision_id", "approval_id": "approval_id", "permit_id": "jti"}
+            body |= {name: str(claims.values.get(claim, "")) for name, claim in named.items()}
         now_us = self._core.clock.now_us()
         self._core.note(connection, Kind.REDEEM_REFUSED, who, now_us, body, values=refused.values)
         return Refused(refused.error)

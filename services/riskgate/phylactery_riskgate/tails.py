@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import heapq
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from phylactery_chassis.errors import ResourceExhausted, Unavailable
@@ -24,7 +25,8 @@ from phylactery_riskgate.store import audit_search as rows
 if TYPE_CHECKING:
     from phylactery_riskgate.auditing import SeenEntry
 
-MAX_TAILS = 64
+MAX_TAILS = 16
+"""Tails one tenant may have open in one process, so that no tenant keeps another's auditors out."""
 _POLL_SECONDS = 0.1
 _CHUNK = 500
 """Entries read at once: what a slow follower makes the server hold."""
@@ -45,18 +47,18 @@ class Tails:
         self._core, self._seen = core, seen
         self._grown = asyncio.Condition()
         self._sizes: Positions = {}
-        self._followers = 0
+        self._followers: Counter[str] = Counter()
         self._watch: asyncio.Task[None] | None = None
         self._ending = False
 
-    async def follow(self, who: Principal, asked: TailInput) -> AsyncIterator[SeenEntry | Positions]:
+    async def follow(self, who: Principal, asked: TailInput) -> AsyncGenerator[SeenEntry | Positions]:
         """Yields positions first, then entries as they come, and positions where many did not fit.
 
         Ends, after last positions, where the server drains. Raises ResourceExhausted TOO_MANY_TAILS.
         """
         who.require(Role.AUDITOR)
         wanted = EntryFilter(who.tenant, asked.filter)
-        with self._following():
+        with self._following(who.tenant):
             sizes = await self._look()
             at = {one.log: one.next_index for one in asked.positions}
             if not asked.positions:
@@ -112,21 +114,23 @@ class Tails:
         at.update(ends)
 
     @contextlib.contextmanager
-    def _following(self) -> Iterator[None]:
-        if self._followers >= MAX_TAILS:
+    def _following(self, tenant: str) -> Iterator[None]:
+        if self._followers[tenant] >= MAX_TAILS:
             raise ResourceExhausted(
                 "TOO_MANY_TAILS",
-                f"{MAX_TAILS} tails are open at this server already; end one, or ask another replica",
+                f"{MAX_TAILS} tails of this tenant are open at this server already; end one, or ask another replica",
                 metadata={"limit": str(MAX_TAILS)},
             )
-        self._followers += 1
+        self._followers[tenant] += 1
         if self._watch is None:
             self._watch = asyncio.create_task(self._keep_looking())
         try:
             yield
         finally:
-            self._followers -= 1
-            if self._followers == 0 and self._watch is not None:
+            self._followers[tenant] -= 1
+            if not self._followers[tenant]:
+                del self._followers[tenant]
+            if not self._followers and self._watch is not None:
                 self._watch.cancel()
                 self._watch = None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -65,8 +66,9 @@ class AuditServicer(audit_pb2_grpc.AuditServiceServicer):
                 "from_beginning": request.from_beginning,
             },
         )
-        async for told in self._auditing.tails.follow(current_principal(), asked):
-            yield encoding.tailed(told)
+        async with contextlib.aclosing(self._auditing.tails.follow(current_principal(), asked)) as followed:
+            async for told in followed:
+                yield encoding.tailed(told)
 
     async def GetCheckpoint(
         self, request: audit_pb2.GetCheckpointRequest, _context: Context

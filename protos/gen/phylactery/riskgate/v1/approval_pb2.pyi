@@ -312,7 +312,7 @@ class WatchApprovalsRequest(_message.Message):
     """approval_id keeps only that approval. Empty keeps all."""
     resume_token: _builtins.str
     """resume_token goes on after the change it came with, so that nothing is missed. Empty starts with what changes from
-    now on. One that RiskGate never gave is INVALID_ARGUMENT.
+    now on. One that RiskGate never gave, or gave more than seven days ago, is INVALID_ARGUMENT: watch with snapshot.
     """
     snapshot: _builtins.bool
     """snapshot sends the approvals that are open now, PENDING or APPROVED, before the changes: oldest first, and after

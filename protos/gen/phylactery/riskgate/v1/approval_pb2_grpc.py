@@ -98,8 +98,8 @@ class ApprovalServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Reject(self, request, context):
-        """Reject answers a PENDING approval with no and returns its new state. It needs no code. The same answer by the same
-        person again returns the same state.
+        """Reject answers a PENDING approval with no and returns its new state. It needs no code. The requester may, and
+        whoever may approve it. The same answer by the same person again returns the same state.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -47,8 +47,8 @@ class ApprovalServiceStub:
     same answer by the same person again returns the same state.
     """
     Reject: _grpc.UnaryUnaryMultiCallable[_approval_pb2.RejectRequest, _approval_pb2.RejectResponse]
-    """Reject answers a PENDING approval with no and returns its new state. It needs no code. The same answer by the same
-    person again returns the same state.
+    """Reject answers a PENDING approval with no and returns its new state. It needs no code. The requester may, and
+    whoever may approve it. The same answer by the same person again returns the same state.
     """
     Cancel: _grpc.UnaryUnaryMultiCallable[_approval_pb2.CancelRequest, _approval_pb2.CancelResponse]
     """Cancel withdraws a PENDING or APPROVED approval and returns its new state: its permit can be redeemed no more. The
@@ -81,8 +81,8 @@ class ApprovalServiceAsyncStub(ApprovalServiceStub):
     same answer by the same person again returns the same state.
     """
     Reject: _aio.UnaryUnaryMultiCallable[_approval_pb2.RejectRequest, _approval_pb2.RejectResponse]  # type: ignore[assignment]
-    """Reject answers a PENDING approval with no and returns its new state. It needs no code. The same answer by the same
-    person again returns the same state.
+    """Reject answers a PENDING approval with no and returns its new state. It needs no code. The requester may, and
+    whoever may approve it. The same answer by the same person again returns the same state.
     """
     Cancel: _aio.UnaryUnaryMultiCallable[_approval_pb2.CancelRequest, _approval_pb2.CancelResponse]  # type: ignore[assignment]
     """Cancel withdraws a PENDING or APPROVED approval and returns its new state: its permit can be redeemed no more. The
@@ -136,8 +136,8 @@ class ApprovalServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _approval_pb2.RejectRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_approval_pb2.RejectResponse, _abc.Awaitable[_approval_pb2.RejectResponse]]:
-        """Reject answers a PENDING approval with no and returns its new state. It needs no code. The same answer by the same
-        person again returns the same state.
+        """Reject answers a PENDING approval with no and returns its new state. It needs no code. The requester may, and
+        whoever may approve it. The same answer by the same person again returns the same state.
         """
 
     @_abc_1.abstractmethod

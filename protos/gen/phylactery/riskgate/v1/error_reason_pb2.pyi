@@ -113,8 +113,8 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     {"reason":"ERROR_REASON_AUDIT_OUT_OF_RANGE","domain":"riskgate.phylactery","metadata":{"size":"12"}}
     """
     ERROR_REASON_TOO_MANY_TAILS: _ErrorReason.ValueType  # 25
-    """RESOURCE_EXHAUSTED: this process serves as many tails of the log as it can:
-    {"reason":"ERROR_REASON_TOO_MANY_TAILS","domain":"riskgate.phylactery","metadata":{"limit":"64"}}
+    """RESOURCE_EXHAUSTED: this process serves as many tails of the log as a tenant may have:
+    {"reason":"ERROR_REASON_TOO_MANY_TAILS","domain":"riskgate.phylactery","metadata":{"limit":"16"}}
     """
     ERROR_REASON_APPROVER_NOT_ELIGIBLE: _ErrorReason.ValueType  # 26
     """FAILED_PRECONDITION: somebody who approved may not approve any more, so the approval does not count:
@@ -256,8 +256,8 @@ ERROR_REASON_AUDIT_OUT_OF_RANGE: ErrorReason.ValueType  # 24
 {"reason":"ERROR_REASON_AUDIT_OUT_OF_RANGE","domain":"riskgate.phylactery","metadata":{"size":"12"}}
 """
 ERROR_REASON_TOO_MANY_TAILS: ErrorReason.ValueType  # 25
-"""RESOURCE_EXHAUSTED: this process serves as many tails of the log as it can:
-{"reason":"ERROR_REASON_TOO_MANY_TAILS","domain":"riskgate.phylactery","metadata":{"limit":"64"}}
+"""RESOURCE_EXHAUSTED: this process serves as many tails of the log as a tenant may have:
+{"reason":"ERROR_REASON_TOO_MANY_TAILS","domain":"riskgate.phylactery","metadata":{"limit":"16"}}
 """
 ERROR_REASON_APPROVER_NOT_ELIGIBLE: ErrorReason.ValueType  # 26
 """FAILED_PRECONDITION: somebody who approved may not approve any more, so the approval does not count:

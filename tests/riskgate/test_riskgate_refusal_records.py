@@ -1,0 +1,30 @@
+"""What was refused stands in the log so that an auditor sees what was tried, and with what."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.mark.parametrize("given", ["approve", "reject", "cancel"])
+async def test_a_refused_answer_says_which_answer_it_was(gate, ana, refused, given):
+    approval = (await ana.evaluate()).approval
+    ben = gate.person("ben")
+    await refused(ben.approve(approval) if given == "approve" else getattr(ben, given)(approval.id))
+    await ana.reject(approval.id)
+    await refused(ana.approve(approval) if given == "approve" else getattr(gate.person("carla"), given)(approval.id))
+    assert [record["answer"] for record in gate.records("approval_refused")] == [given, given]
+
+
+async def test_a_refused_redeem_names_the_permit_the_decision_and_the_approval(gate, ana, refused):
+    allowed = await ana.permitted()
+    await ana.redeem(allowed.permit)
+    await refused(ana.redeem(allowed.permit, execution="execution-2"))
+    await refused(ana.redeem(allowed.permit, run="r2"))
+    head, claims, _ = allowed.permit.split(".")
+    await refused(ana.redeem(f"{head}.{claims}.{'A' * 86}"))
+    done = gate.records("redeemed")[0]
+    again, elsewhere, forged = gate.records("redeem_refused")
+    named = ("permit_id", "decision_id", "approval_id")
+    assert [again[name] for name in named] == [done[name] for name in named]
+    assert all(done[name] for name in named)
+    assert not {*named} & {*elsewhere, *forged}, "what is not proven to be the caller's is not repeated"
