@@ -22,6 +22,8 @@ from phylactery.memory.v1 import memory_pb2, output_pb2
 from phylactery_chassis.identity import Principal, Role, bind_principal
 from phylactery_memory.servicers.outputs import OutputServicer
 
+KILLS = int(os.environ.get("PHYLACTERY_KILLS", "4"))
+"""How often the process is killed; PHYLACTERY_KILLS=60 takes some minutes."""
 LONG = "línea larga 🜛\r\n" * 8_000
 
 
@@ -214,9 +216,10 @@ async def _write_until_it_dies(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(120 + 15 * KILLS)
 async def test_a_killed_process_loses_and_tears_nothing_it_acknowledged(tmp_path, user_of):
     server, outputs, messages = Process(tmp_path), {}, []
-    for round_ in range(4):
+    for round_ in range(KILLS):
         port, enough = await server.start(), asyncio.Event()
         async with aio.insecure_channel(f"127.0.0.1:{port}", options=[("grpc.enable_retries", 0)]) as channel:
             user = user_of(channel)
@@ -245,7 +248,7 @@ async def test_a_killed_process_loses_and_tears_nothing_it_acknowledged(tmp_path
         ).fetchone()
     connection.close()
     assert (torn, orphans) == ((0,), (0,))
-    assert len(outputs) >= 48
+    assert len(outputs) >= 12 * KILLS
 
 
 async def _assert_whole_thread(user, acknowledged: set[str]) -> None:
