@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from phylactery.memory.v1 import memory_pb2_grpc, user_memory_pb2
+from phylactery_agent.adapters.memory import MemoriesAdapter
+from phylactery_agent.adapters.riskgate import RiskGateAdapter
+from phylactery_agent.ports import GateDecision, MemoryUnavailableError, Remembered
+from phylactery_agent.runtime.model import Owner
 
 from tests.support.agent_system import DONE, Person, System
 
@@ -39,3 +46,77 @@ async def test_a_password_is_not_remembered(system: System, ana: Person) -> None
     answer = await ana.say("recuerda que mi contraseña es hunter2xyz")
     assert "no guardo contraseñas" in answer.reply.text
     assert await memories(system, ana) == []
+
+
+async def test_what_a_person_says_of_themselves_is_remembered_after_the_turn_and_small_talk_is_not(
+    system: System, ana: Person
+) -> None:
+    for text in ("Vivo en Lima y prefiero el té.", "hola", "lee notas.txt", "¿vivo lejos?"):
+        await ana.say(text)
+    await system.agent.delivery.flush_all()
+    [kept] = await memories(system, ana)
+    assert (kept.text, kept.trust) == ("Vivo en Lima y prefiero el té.", user_memory_pb2.TRUST_USER)
+    assert [origin.message.thread_id for origin in kept.lineage] == ["t1"]
+
+
+async def test_a_request_to_remember_leaves_one_memory_and_none_where_riskgate_refuses(
+    system: System, ana: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await ana.say("recuerda que prefiero el té")
+    await system.agent.delivery.flush_all()
+    assert [kept.text for kept in await memories(system, ana)] == ["prefiero el té"]
+
+    async def refuses(*_args: Any, **_where: Any) -> GateDecision:
+        return GateDecision("de_1", "BLOCKED", (), (), "low", None)
+
+    monkeypatch.setattr(RiskGateAdapter, "evaluate", refuses)
+    ben = system.person("ben")
+    await ben.say("recuerda que prefiero el café")
+    await system.agent.delivery.flush_all()
+    assert await memories(system, ben) == []
+
+
+async def test_what_a_tool_answers_is_never_remembered(system: System, ana: Person) -> None:
+    system.sandbox.joinpath("nota.txt").write_text("Vivo en Quito y siempre prefiero el mate.")
+    assert "prefiero el mate" in (await ana.say("lee nota.txt")).reply.text
+    await system.agent.delivery.flush_all()
+    assert await memories(system, ana) == []
+
+
+async def test_words_said_while_memory_was_away_are_remembered_once_when_it_is_back(
+    system: System, ana: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, seen = MemoriesAdapter.write, []
+
+    async def lost_answer(self: MemoriesAdapter, text: str, **about: Any) -> Remembered:
+        answer = await real(self, text, **about)
+        seen.append(text)
+        if len(seen) == 1:
+            raise MemoryUnavailableError("the answer got lost")
+        return answer
+
+    monkeypatch.setattr(MemoriesAdapter, "write", lost_answer)
+    await ana.say("Vivo en Lima.")
+    while not await system.agent.delivery.flush_all():
+        pass
+    assert len(seen) == 2
+    assert [kept.text for kept in await memories(system, ana)] == ["Vivo en Lima."]
+
+
+async def test_words_delivered_late_do_not_retire_what_was_said_since(system: System, ana: Person) -> None:
+    owner, early = Owner("acme", "ana"), system.clock.now_us()
+    await ana.say("Vivo en Lima.", "t1")
+    await system.agent.delivery.flush_all()
+    system.clock.advance(60)
+    await ana.say("Vivo en Quito.", "t2")
+    await system.agent.delivery.flush_all()
+    first = next(kept for kept in await memories(system, ana) if kept.text == "Vivo en Lima.")
+    await system.agent.services.memories(owner).write(
+        "Vivo en Lima.",
+        thread_id="t1",
+        message_ids=[first.lineage[0].message.message_id],
+        valid_us=early,
+        keep=False,
+    )
+    holds = [kept.text for kept in await memories(system, ana) if not kept.HasField("invalid_at")]
+    assert holds == ["Vivo en Quito."]

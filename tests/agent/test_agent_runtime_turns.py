@@ -246,9 +246,9 @@ async def test_reports_go_out_before_the_next_question_and_without_them_nothing_
     gate = ReportingGate(bench.services.gate(ANA), bench.delivery, T1)
     bench.services.gate_down = True
     with pytest.raises(GateUnavailableError):
-        await gate.evaluate(call("c2"), thread_id="t1", run_id=lease.run_id, plan_step="s1")
+        await gate.evaluate(call("c2"), thread_id="t1", run_id=lease.run_id, plan_step="s1", pathway="tool_intent")
     bench.services.gate_down = False
-    await gate.evaluate(call("c2"), thread_id="t1", run_id=lease.run_id, plan_step="s1")
+    await gate.evaluate(call("c2"), thread_id="t1", run_id=lease.run_id, plan_step="s1", pathway="tool_intent")
     assert bench.services.told == [("ex_1", "FAILED"), ("evaluate", "c2")]
 
 
@@ -336,3 +336,54 @@ async def test_the_watcher_leaves_a_run_alone_that_suspended_itself_again(stores
     await stores.end(await stores.claimed(), "suspended", reason="GATE_UNAVAILABLE", approval_id="ap_1")
     assert await watcher.poll_once() == 0
     assert woken == [T1]
+
+
+async def test_a_persons_words_reach_the_write_policy_once_and_after_the_transcript(
+    stores: Stores, bench: Bench
+) -> None:
+    turn = await stores.accepted(text="Vivo en Lima")
+    await bench.server().serve(await stores.claimed())
+    bench.services.memory_down = True
+    assert not await bench.delivery.flush_all()
+    assert bench.services.remembered == []
+    bench.services.memory_down = False
+    await bench.delivery.flush("memory", T1)
+    assert bench.services.told == [("t1", "Vivo en Lima"), ("t1", "listo")], "memory looks the words up there"
+    assert bench.services.remembered == [("Vivo en Lima", f"{turn.turn_id}.user", False)]
+    assert await bench.delivery.flush_all()
+    assert len(bench.services.remembered) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [
+        ("APROBAR ap_abc123 code_1234", {}),
+        ("x" * 10_001, {}),
+        (" ", {}),
+        ("Vivo en Lima", {"do_not_store": True}),
+        ("recuerda que vivo en Lima", {"plan": [{"tool": "remember"}]}),
+    ],
+)
+async def test_some_words_are_no_matter_for_the_write_policy(
+    stores: Stores, bench: Bench, text: str, state: dict[str, Any]
+) -> None:
+    turn = await stores.accepted(text=text)
+
+    async def end(_given: Any, _context: Any) -> Mapping[str, Any]:
+        return {**STATE, "request_turn": turn.turn_id, **state}
+
+    bench.graph.work = end
+    await bench.server().serve(await stores.claimed())
+    assert await bench.delivery.flush_all()
+    assert bench.services.remembered == []
+
+
+async def test_other_words_count_though_the_plan_that_waits_remembers_something(stores: Stores, bench: Bench) -> None:
+    async def end(_given: Any, _context: Any) -> Mapping[str, Any]:
+        return {**STATE, "request_turn": "an-earlier-turn", "plan": [{"tool": "remember"}]}
+
+    bench.graph.work = end
+    await stores.accepted(text="Vivo en Lima")
+    await bench.server().serve(await stores.claimed())
+    assert await bench.delivery.flush_all()
+    assert [text for text, _, _ in bench.services.remembered] == ["Vivo en Lima"]

@@ -14,6 +14,7 @@ from phylactery_agent.ports import (
     GateRefusedError,
     GateUnavailableError,
     MemoryUnavailableError,
+    Remembered,
 )
 from phylactery_agent.runtime.delivery import Delivery
 from phylactery_agent.runtime.model import Owner
@@ -29,7 +30,10 @@ STATE = {
     "finish_reason": "ANSWERED",
     "reply": {"id": "msg_1", "text": "listo"},
     "approval_id": None,
+    "plan": [],
     "steps": {},
+    "request_turn": "",
+    "do_not_store": False,
 }
 
 
@@ -58,6 +62,7 @@ class StandInServices:
         self.gate_down = self.memory_down = False
         self.refusal: GateRefusedError | None = None
         self.approval_state = "PENDING"
+        self.remembered: list[tuple[str, str, bool]] = []
         self.heard_all = asyncio.Event()
 
     def gate(self, _owner: Owner) -> Any:
@@ -68,6 +73,15 @@ class StandInServices:
 
     def transcript(self, _owner: Owner) -> Any:
         return self
+
+    def memories(self, _owner: Owner) -> Any:
+        return self
+
+    async def write(self, text: str, **about: Any) -> Remembered:
+        if self.memory_down:
+            raise MemoryUnavailableError("down")
+        self.remembered.append((text, about["message_ids"][0], about["keep"]))
+        return Remembered("mem_1")
 
     async def report_outcome(self, execution_id: str, **report: Any) -> None:
         if self.gate_down:

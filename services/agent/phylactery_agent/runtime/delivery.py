@@ -81,6 +81,24 @@ class Delivery:
             transcript = self._services.transcript(parcel.owner)
             await transcript.append(parcel.thread_id, parcel.run_id, parcel.payload["messages"])
             return
+        if parcel.kind == "memory":
+            await self._remember(parcel)
+            return
         report: dict[str, Any] = dict(parcel.payload)
         await self._services.gate(parcel.owner).report_outcome(report.pop("execution_id"), **report)
         reach("agent.11")
+
+    async def _remember(self, parcel: Parcel) -> None:
+        """Gives the write policy the person's words: after the transcript, whose message it looks them up in.
+
+        Their time goes along, so that words delivered twice do not retire what was said since.
+        """
+        await self.flush("transcript", parcel.thread_key)
+        said = parcel.payload
+        await self._services.memories(parcel.owner).write(
+            said["text"],
+            thread_id=parcel.thread_id,
+            message_ids=[said["id"]],
+            valid_us=said["create_us"],
+            keep=False,
+        )

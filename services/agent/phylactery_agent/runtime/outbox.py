@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 from phylactery_agent.runtime.model import Lease, Owner
 from phylactery_agent.runtime.schema import OUTBOX
 
-OutboxKind = Literal["transcript", "outcome"]
+OutboxKind = Literal["transcript", "memory", "outcome"]
 
 _PAGE = 100
 
@@ -26,6 +26,7 @@ class Parcel:
 
     outbox_id: int
     kind: OutboxKind
+    thread_key: str
     thread_id: str
     run_id: str
     owner: Owner
@@ -43,6 +44,11 @@ def queue_transcript(
 ) -> None:
     """Queues a turn's messages for memory's transcript; each has id, role, text and create_us."""
     _queue(connection, lease, "transcript", lease.turn_id, {"messages": list(messages)}, now_us=now_us)
+
+
+def queue_memory(connection: Connection, lease: Lease, said: Mapping[str, Any], *, now_us: int) -> None:
+    """Queues what the person said in a turn for memory's write policy: id, text and create_us, as the transcript's."""
+    _queue(connection, lease, "memory", lease.turn_id, said, now_us=now_us)
 
 
 def _queue(
@@ -87,6 +93,7 @@ class OutboxStore:
                 Parcel(
                     outbox_id=row.outbox_id,
                     kind=row.kind,
+                    thread_key=row.thread_key,
                     thread_id=row.thread_id,
                     run_id=row.run_id,
                     owner=Owner(row.tenant, row.user_id),

@@ -19,7 +19,7 @@ from phylactery_agent.runtime.inbox import insert_run, turn_of
 from phylactery_agent.runtime.lease import lease_until, require_lease
 from phylactery_agent.runtime.ledger import close_open_effects
 from phylactery_agent.runtime.model import Ending, Lease, Owner, StoredRun, StoredToolCall, StoredTurn
-from phylactery_agent.runtime.outbox import queue_transcript
+from phylactery_agent.runtime.outbox import queue_memory, queue_transcript
 from phylactery_agent.runtime.schema import ACTIVE, INBOX, RUNS, TOOL_CALLS, to_bytes
 
 _MAX_TRANSCRIPT = 100_000
@@ -245,6 +245,8 @@ def _end(connection: Connection, lease: Lease, turn: StoredTurn, ending: Ending,
     messages = list(_transcript(turn, ending, now))
     if messages:
         queue_transcript(connection, lease, messages, now_us=now)
+    if ending.worth_remembering and (said := said_in(turn)):
+        queue_memory(connection, lease, said, now_us=now)
 
 
 def message_id(turn_id: str) -> str:

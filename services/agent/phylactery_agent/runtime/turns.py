@@ -43,7 +43,9 @@ from phylactery_agent.runtime.runs import Claim, RunStore
 from phylactery_agent.runtime.seal import Sealer, SealError
 from phylactery_agent.runtime.services import Services
 from phylactery_agent.runtime.signals import ThreadNews
+from phylactery_agent.static.grammar import parse_reply
 from phylactery_agent.static.intents import classify
+from phylactery_agent.tools.specs import REMEMBER
 
 T = TypeVar("T")
 
@@ -51,6 +53,8 @@ MAX_ATTEMPTS = 10
 """How often one turn is claimed before it is given up: a message that kills the process must not do so forever."""
 _WINDOW_MESSAGES = 40
 _WINDOW_CHARACTERS = 40_000
+_MAX_REMEMBERED = 10_000
+"""Characters of a text memory takes; a longer one is a document, and nothing a person says of themselves."""
 
 _log = get_logger("turns")
 
@@ -190,6 +194,7 @@ class TurnServer:
         lease = claim.lease
         try:
             await self._t.delivery.flush("transcript", lease.thread_key)
+            await self._t.delivery.flush("memory", lease.thread_key)
             page = await self._t.services.transcript(lease.owner).page(
                 lease.thread_id, page_size=_WINDOW_MESSAGES, max_characters=_WINDOW_CHARACTERS
             )
@@ -294,7 +299,23 @@ def _ending(claim: Claim, state: Mapping[str, Any]) -> Ending:
             {name: step[name] for name in ("description", "status", "tries")} | {"step_id": key}
             for key, step in state["steps"].items()
         ),
+        worth_remembering=_worth_remembering(claim, state),
     )
+
+
+def _worth_remembering(claim: Claim, state: Mapping[str, Any]) -> bool:
+    """Says whether memory's write policy is asked about the person's words.
+
+    Not about an answer to an approval, and not about a request to remember: the tool serves that one, and what RiskGate
+    or a person refuses there is not kept behind their back.
+    """
+    text = claim.turn.text
+    if state["do_not_store"] or not 0 < len(text.strip()) <= len(text) <= _MAX_REMEMBERED or parse_reply(text):
+        return False
+    asked = state["request_turn"] == claim.lease.turn_id and any(
+        step["tool"] == REMEMBER.name for step in state["plan"]
+    )
+    return not asked
 
 
 ServeTurn = Callable[[Claim], Awaitable[None]]
