@@ -1,4 +1,4 @@
-"""The phylactery command: run, up, chat, demo, approvals, tokens."""
+"""The phylactery command: run, up, chat, demo, approvals, memory, tokens."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from phylactery_chassis.tokens import add_token
 from rich.console import Console
 
 from phylactery_cli import approvals as approvals_command
+from phylactery_cli import memory as memory_command
 from phylactery_cli.chat import talk
 from phylactery_cli.demo.play import play
 from phylactery_cli.supervisor import DEFAULT_PORTS, SERVICES, Stack, StackError, running
@@ -31,6 +32,7 @@ app = typer.Typer(
 )
 tokens_app = typer.Typer(help="Static tokens for identity_mode 'tokens'.", no_args_is_help=True)
 app.add_typer(approvals_command.app, name="approvals")
+app.add_typer(memory_command.app, name="memory")
 app.add_typer(tokens_app, name="tokens")
 
 _WELCOME = "welcome.txt"

@@ -1,23 +1,46 @@
-"""The client of memory: keep and read outputs, add and list messages."""
+"""The client of memory: outputs, messages, what is remembered, the profile, contexts, and privacy."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 import random
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from phylactery.memory.v1 import memory_pb2, memory_pb2_grpc, output_pb2, output_pb2_grpc
+from phylactery.memory.v1 import (
+    memory_pb2,
+    memory_pb2_grpc,
+    output_pb2,
+    output_pb2_grpc,
+    privacy_pb2,
+    privacy_pb2_grpc,
+    profile_pb2,
+    user_memory_pb2,
+)
 
-from phylactery_client.channel import FIRST_BACKOFF, MAX_ATTEMPTS, ServiceClient
+from phylactery_client.channel import FIRST_BACKOFF, MAX_ATTEMPTS, ServiceClient, new_request_id
 from phylactery_client.decode import decode, enum_number
 from phylactery_client.errors import UnavailableError
-from phylactery_client.results import Appended, Output, OutputRange, StoredOutput, Window
+from phylactery_client.memory_results import (
+    Context,
+    Erasure,
+    MemoryMatch,
+    MemoryPage,
+    OutputPage,
+    Profile,
+    ProfileField,
+    WrittenMemory,
+)
+from phylactery_client.results import Appended, Output, OutputRange, StoredMessage, StoredOutput, Window
 
 CHUNK_BYTES = 256 * 1024
 _ROLES = memory_pb2.DESCRIPTOR.enum_types_by_name["Role"]
+_SOURCES = user_memory_pb2.DESCRIPTOR.enum_types_by_name["MemorySource"]
+_PATHWAYS = memory_pb2.DESCRIPTOR.enum_types_by_name["Pathway"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +72,7 @@ class MemoryClient(ServiceClient):
         super().__init__(target, **options)
         self._outputs = output_pb2_grpc.OutputServiceStub(self._channel)
         self._memory = memory_pb2_grpc.MemoryServiceStub(self._channel)
+        self._privacy = privacy_pb2_grpc.PrivacyServiceStub(self._channel)
 
     async def store_output(
         self,
@@ -128,6 +152,159 @@ class MemoryClient(ServiceClient):
             thread_id=thread_id, page_size=page_size, page_token=page_token, max_characters=max_characters
         )
         return decode(Window, await self._call(self._memory.ListMessages, request, timeout))
+
+    async def list_outputs(
+        self, *, thread_id: str = "", page_size: int = 0, page_token: str = "", timeout: float | None = None
+    ) -> OutputPage:
+        """Answers a page of stored outputs, newest first; page_size 0 means 50."""
+        request = output_pb2.ListOutputsRequest(thread_id=thread_id, page_size=page_size, page_token=page_token)
+        return decode(OutputPage, await self._call(self._outputs.ListOutputs, request, timeout))
+
+    async def write_memory(
+        self,
+        text: str,
+        source: str,
+        *,
+        lineage: Sequence[tuple[str, str]] = (),
+        keep: bool = False,
+        timeout: float | None = None,
+    ) -> WrittenMemory:
+        """Offers a text to the write policy, which keeps it or not and says why.
+
+        source is USER, ASSISTANT, TOOL, WEB or SYSTEM; lineage names the messages it was made from, each by thread_id
+        and message_id. Raises ValueError for another source.
+        """
+        request = user_memory_pb2.WriteMemoryRequest(
+            text=text, source=user_memory_pb2.MemorySource.ValueType(enum_number(_SOURCES, source)), keep=keep
+        )
+        for thread_id, message_id in lineage:
+            request.lineage.add(message=user_memory_pb2.MessageRef(thread_id=thread_id, message_id=message_id))
+        return decode(WrittenMemory, await self._call(self._memory.WriteMemory, request, timeout))
+
+    async def search_memories(
+        self, query: str, *, limit: int = 0, timeout: float | None = None
+    ) -> tuple[MemoryMatch, ...]:
+        """Answers what is remembered about something, best first; limit 0 means 10."""
+        request = user_memory_pb2.SearchMemoriesRequest(query=query, limit=limit)
+        response = await self._call(self._memory.SearchMemories, request, timeout)
+        return tuple(decode(MemoryMatch, match) for match in response.matches)
+
+    async def list_memories(
+        self,
+        *,
+        include_invalid: bool = False,
+        page_size: int = 0,
+        page_token: str = "",
+        timeout: float | None = None,
+    ) -> MemoryPage:
+        """Answers a page of memories, the last written first; page_size 0 means 50."""
+        request = user_memory_pb2.ListMemoriesRequest(
+            include_invalid=include_invalid, page_size=page_size, page_token=page_token
+        )
+        return decode(MemoryPage, await self._call(self._memory.ListMemories, request, timeout))
+
+    async def forget_memory(self, memory_id: str, *, etag: str = "", timeout: float | None = None) -> None:
+        """Removes a memory for good, and what the profile took from it."""
+        request = user_memory_pb2.ForgetMemoryRequest(memory_id=memory_id, etag=etag)
+        await self._call(self._memory.ForgetMemory, request, timeout)
+
+    async def get_profile(self, *, max_superseded: int = 0, timeout: float | None = None) -> Profile:
+        """Answers the profile, and of each name so many values that held before, at most 20."""
+        request = profile_pb2.GetProfileRequest(max_superseded=max_superseded)
+        return _profile((await self._call(self._memory.GetProfile, request, timeout)).profile)
+
+    async def set_profile_fields(
+        self,
+        values: Mapping[str, str | float | bool],
+        *,
+        remove: Sequence[str] = (),
+        etag: str = "",
+        timeout: float | None = None,
+    ) -> Profile:
+        """Sets and removes values of the profile as the person says them, all or none; answers what stands then."""
+        request = profile_pb2.SetProfileFieldsRequest(
+            remove=remove, etag=etag, source=user_memory_pb2.MEMORY_SOURCE_USER
+        )
+        for name, value in values.items():
+            kind = {bool: "bool_value", str: "text_value"}.get(type(value), "number_value")
+            setattr(request.values.add(name=name), kind, value)
+        return _profile((await self._call(self._memory.SetProfileFields, request, timeout)).profile)
+
+    async def build_context(
+        self,
+        thread_id: str,
+        pathway: str,
+        *,
+        query: str = "",
+        max_messages: int = 0,
+        max_characters: int = 0,
+        max_memories: int = 0,
+        timeout: float | None = None,
+    ) -> Context:
+        """Answers what a turn should know; pathway is TEXT_FAST_PATH, TOOL_INTENT, RICH_INPUT or STANDBY.
+
+        Raises ValueError for another pathway.
+        """
+        request = memory_pb2.BuildContextRequest(
+            thread_id=thread_id,
+            pathway=memory_pb2.Pathway.ValueType(enum_number(_PATHWAYS, pathway)),
+            query=query,
+            max_messages=max_messages,
+            max_characters=max_characters,
+            max_memories=max_memories,
+        )
+        response = await self._call(self._memory.BuildContext, request, timeout)
+        return Context(
+            messages=tuple(decode(StoredMessage, message) for message in response.messages),
+            memories=tuple(decode(MemoryMatch, match) for match in response.memories),
+            profile=tuple(_profile_field(field) for field in response.profile),
+            older_messages=response.older_messages,
+            searched=response.searched,
+        )
+
+    async def erase_user(self, *, subject: str = "", request_id: str = "", timeout: float | None = None) -> Erasure:
+        """Removes everything held about the caller, or about a user an operator names; answers the proof."""
+        request = privacy_pb2.EraseUserRequest(subject=subject, request_id=request_id or new_request_id())
+        return decode(Erasure, (await self._call(self._privacy.EraseUser, request, timeout)).erasure)
+
+    async def get_erasure(self, erasure_id: str, *, timeout: float | None = None) -> Erasure:
+        """Answers the record of an erasure."""
+        request = privacy_pb2.GetErasureRequest(erasure_id=erasure_id)
+        return decode(Erasure, (await self._call(self._privacy.GetErasure, request, timeout)).erasure)
+
+    async def export_user(self, *, timeout: float = math.inf) -> AsyncGenerator[str]:
+        """Answers everything held about the caller as JSON lines; the last one's type is "end"."""
+        request = privacy_pb2.ExportUserRequest()
+        async with aclosing(self._stream(self._privacy.ExportUser, request, timeout)) as records:
+            async for record in records:
+                yield record.json
+
+
+def _profile(message: profile_pb2.Profile) -> Profile:
+    return Profile(
+        tuple(_profile_field(field) for field in message.fields),
+        message.etag,
+        tuple(_profile_field(field) for field in message.superseded),
+    )
+
+
+def _profile_field(message: profile_pb2.ProfileField) -> ProfileField:
+    told = decode(_Told, message)
+    kind = message.WhichOneof("value")
+    value = getattr(message, kind) if kind else ""
+    return ProfileField(told.name, value, told.source, told.trust, told.memory_id, told.valid_at, told.invalid_at)
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A profile field without its value, whose type differs."""
+
+    name: str
+    source: str
+    trust: str
+    memory_id: str
+    valid_at: datetime | None
+    invalid_at: datetime | None
 
 
 def _parts(spec: output_pb2.OutputSpec, data: bytes) -> Iterator[output_pb2.StoreOutputRequest]:

@@ -1,0 +1,264 @@
+"""phylactery memory: see what is remembered about you, change it, take it with you, or have it all erased."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+from phylactery_chassis.settings import read_secret
+from phylactery_client import MemoryClient, PhylacteryError
+from phylactery_client.errors import UnavailableError
+from phylactery_client.memory_results import Memory, Profile
+from rich.table import Table
+from rich.text import Text
+
+from phylactery_cli.supervisor import DEFAULT_PORTS
+from phylactery_cli.terminal import one_line, plain_console, printable
+from phylactery_cli.texts import Language, Texts, preferred_language
+
+app = typer.Typer(
+    help="What is remembered: search, list, profile, forget, outputs, erase, export.", no_args_is_help=True
+)
+T = TypeVar("T")
+
+Target = Annotated[str, typer.Option(help="Where memory is.")]
+TokenFile = Annotated[Path | None, typer.Option(help="File with your token.")]
+Subject = Annotated[str, typer.Option(help="The user a delegate speaks for; empty for yourself.")]
+Tenant = Annotated[str, typer.Option(help="Their tenant; empty for the delegate's own.")]
+Json = Annotated[bool, typer.Option("--json", help="For machines: one JSON object a line.")]
+Speak = Annotated[Language, typer.Option("--language", help="Language of this command.")]
+Page = Annotated[str, typer.Option(help="The page to go on with.")]
+_TARGET = f"127.0.0.1:{DEFAULT_PORTS['memory']}"
+_LANGUAGE = preferred_language()
+_WIDTH = 1_000
+
+
+class _Caller:
+    """Calls memory as whom the options name; a failure is one sentence on standard error and exit code 1."""
+
+    def __init__(self, context: typer.Context) -> None:
+        options = context.obj
+        self.texts: Texts = options["texts"]
+        self._options = options
+
+    def ask(self, call: Callable[[MemoryClient], Awaitable[T]]) -> T:
+        """Answers what the call does."""
+        target = self._options["target"]
+
+        async def within() -> T:
+            named = {name: self._options[name] for name in ("token", "subject", "tenant")}
+            async with MemoryClient(target, **named) as client:
+                return await call(client)
+
+        try:
+            return asyncio.run(within())
+        except UnavailableError as error:
+            raise self.fail(error.message if error.reason else self.texts("memory_away", target=target)) from None
+        except (PhylacteryError, ValueError) as error:
+            raise self.fail(str(error)) from None
+
+    def fail(self, why: str) -> typer.Exit:
+        """Says why, and answers the exit."""
+        typer.echo(f"memory: {printable(why)}", err=True)
+        return typer.Exit(1)
+
+
+@app.callback()
+def options(
+    context: typer.Context,
+    *,
+    target: Target = _TARGET,
+    token_file: TokenFile = None,
+    subject: Subject = "",
+    tenant: Tenant = "",
+    language: Speak = _LANGUAGE,
+) -> None:
+    """What is remembered: search, list, profile, forget, outputs, erase, export."""
+    try:
+        token = read_secret(token_file, "--token-file")
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    texts = Texts(language)
+    context.obj = {"target": target, "token": token, "subject": subject, "tenant": tenant, "texts": texts}
+
+
+def _line(value: Any) -> str:
+    """Answers a result as ASCII JSON in one line."""
+    return json.dumps(asdict(value) if is_dataclass(value) and not isinstance(value, type) else value, default=str)
+
+
+def _table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
+    table = Table(*columns, box=None)
+    for row in rows:
+        table.add_row(*(Text(one_line(str(cell))) for cell in row))
+    plain_console(width=_WIDTH).print(table)  # an id stays whole in a narrow terminal, to be pasted
+
+
+def _memory_row(memory: Memory, texts: Texts) -> tuple[object, ...]:
+    text = memory.text or texts("memory_untrusted", text=memory.untrusted_text)
+    since = f"{memory.valid_at:%Y-%m-%d}" if memory.valid_at else ""
+    until = f"{memory.invalid_at:%Y-%m-%d}" if memory.invalid_at else ""
+    return memory.memory_id, memory.kind, memory.trust, since, until, text
+
+
+_MEMORY_COLUMNS = ("memory", "kind", "trust", "since", "until", "text")
+
+
+@app.command()
+def search(
+    context: typer.Context,
+    query: str,
+    limit: Annotated[int, typer.Option(help="How many at most, 1 to 100.")] = 10,
+    json_: Json = False,
+) -> None:
+    """Finds what is remembered about something, in Spanish or English, best first."""
+    caller = _Caller(context)
+    matches = caller.ask(lambda client: client.search_memories(query, limit=limit))
+    if json_:
+        for match in matches:
+            typer.echo(_line(match))
+    elif matches:
+        _table(_MEMORY_COLUMNS, (_memory_row(match.memory, caller.texts) for match in matches))
+    else:
+        typer.echo(caller.texts("memory_no_match"))
+
+
+@app.command("list")
+def list_(
+    context: typer.Context,
+    past: Annotated[bool, typer.Option("--past", help="Also what holds no more.")] = False,
+    page: Page = "",
+    json_: Json = False,
+) -> None:
+    """Lists what is remembered, the last written first."""
+    caller = _Caller(context)
+    found = caller.ask(lambda client: client.list_memories(include_invalid=past, page_token=page))
+    if json_:
+        for memory in found.memories:
+            typer.echo(_line(memory))
+    elif found.memories:
+        _table(_MEMORY_COLUMNS, (_memory_row(memory, caller.texts) for memory in found.memories))
+    else:
+        typer.echo(caller.texts("memory_none"))
+    _tell_more(caller.texts, found.next_page_token)
+
+
+@app.command()
+def profile(
+    context: typer.Context,
+    set_: Annotated[list[str], typer.Option("--set", help="name=value; several times for several.")] = [],  # noqa: B006
+    remove: Annotated[list[str], typer.Option(help="A name to remove; several times for several.")] = [],  # noqa: B006
+    past: Annotated[bool, typer.Option("--past", help="Also what held before.")] = False,
+    json_: Json = False,
+) -> None:
+    """Shows what holds about you for good, after setting and removing what you name."""
+    caller = _Caller(context)
+    values = {}
+    for text in set_:
+        name, sign, value = text.partition("=")
+        if not sign:
+            raise caller.fail(caller.texts("memory_bad_value", text=text))
+        values[name.strip()] = value.strip()
+
+    async def change(client: MemoryClient) -> Profile:
+        if values or remove:
+            await client.set_profile_fields(values, remove=remove)
+        return await client.get_profile(max_superseded=20 if past else 0)
+
+    found = caller.ask(change)
+    fields = (*found.fields, *found.superseded)
+    if json_:
+        for field in fields:
+            typer.echo(_line(field))
+    elif fields:
+        rows = ((f.name, f.value, f.trust, f.valid_at or "", f.invalid_at or "", f.memory_id) for f in fields)
+        _table(("name", "value", "trust", "since", "until", "memory"), rows)
+    else:
+        typer.echo(caller.texts("memory_no_profile"))
+
+
+@app.command()
+def forget(context: typer.Context, memory_id: str) -> None:
+    """Removes one memory for good, and what the profile took from it."""
+    caller = _Caller(context)
+    caller.ask(lambda client: client.forget_memory(memory_id))
+    typer.echo(caller.texts("memory_forgotten", id=one_line(memory_id)))
+
+
+@app.command()
+def outputs(context: typer.Context, page: Page = "", json_: Json = False) -> None:
+    """Lists the large outputs of tools that are kept, newest first."""
+    caller = _Caller(context)
+    found = caller.ask(lambda client: client.list_outputs(page_token=page))
+    if json_:
+        for output in found.outputs:
+            typer.echo(_line(output))
+    elif found.outputs:
+        rows = ((o.pointer, o.tool_name, o.size_chars, o.thread_id, o.create_time or "") for o in found.outputs)
+        _table(("output", "tool", "characters", "thread", "created"), rows)
+    else:
+        typer.echo(caller.texts("memory_no_outputs"))
+    _tell_more(caller.texts, found.next_page_token)
+
+
+@app.command()
+def erase(
+    context: typer.Context,
+    user: Annotated[str, typer.Argument(help="A user of your tenant, for an operator; empty for yourself.")] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    json_: Json = False,
+) -> None:
+    """Erases everything memory holds about a user, and prints the proof."""
+    caller = _Caller(context)
+    who = one_line(user or context.obj["subject"]) or caller.texts("memory_yourself")
+    if not yes and not typer.confirm(caller.texts("memory_confirm", who=who)):
+        typer.echo(caller.texts("memory_unchanged"))
+        raise typer.Exit(1)
+    erasure = caller.ask(lambda client: client.erase_user(subject=user))
+    if json_:
+        typer.echo(_line(erasure))
+        return
+    counts = ", ".join(f"{name}: {count}" for name, count in asdict(erasure.counts).items())
+    typer.echo(caller.texts("memory_erased", counts=counts))
+    typer.echo(f"{erasure.erasure_id}  {erasure.receipt_hash}")
+
+
+@app.command()
+def export(
+    context: typer.Context,
+    out: Annotated[Path | None, typer.Option(help="A new file, yours alone to read; none prints the lines.")] = None,
+) -> None:
+    """Writes everything memory holds about you as JSON lines; the last one counts them."""
+    caller = _Caller(context)
+
+    async def write(client: MemoryClient, put: Callable[[str], object]) -> tuple[int, bool]:
+        count, whole = 0, False
+        async for line in client.export_user():
+            put(line + "\n")
+            count, whole = count + 1, json.loads(line)["type"] == "end"
+        return count, whole
+
+    if out is None:
+        count, whole = caller.ask(lambda client: write(client, lambda line: typer.echo(line, nl=False)))
+    else:
+        try:
+            descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                count, whole = caller.ask(lambda client: write(client, file.write))
+        except OSError as error:
+            raise caller.fail(f"{out}: {error.strerror}") from None
+    if not whole:
+        raise caller.fail(caller.texts("memory_broken"))
+    if out is not None:
+        typer.echo(caller.texts("memory_exported", count=count, file=out))
+
+
+def _tell_more(texts: Texts, token: str) -> None:
+    if token:
+        typer.echo(texts("memory_more", token=token), err=True)
