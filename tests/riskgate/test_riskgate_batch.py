@@ -51,7 +51,9 @@ async def test_a_bad_request_fails_alone_with_the_error_it_would_have_had(gate, 
         "field": ask(call(*READ, "c2"), thread_id="no spaces here"),
         "conflict": ask(call("read_file", '{"path":"b.txt"}', "taken")),
         "approval": ask(call(*READ, "c3"), approval_id="ap_nobody_has_this"),
+        "policy": ask(call(*READ, "c4")),
     }
+    bad["policy"].min_bundle_revision = 99
     good, *results = await batch(ana, ask(call(*READ, "c1")), *bad.values())
     assert good.response.permit
     for (name, request), result in zip(bad.items(), results, strict=True):
