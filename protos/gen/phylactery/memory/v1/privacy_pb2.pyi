@@ -116,7 +116,7 @@ class ErasureCounts(_message.Message):
     outputs: _builtins.int
     """outputs is how many stored outputs."""
     keys: _builtins.int
-    """keys is how many keys, without which no copy of the outputs can be read."""
+    """keys is how many keys that outputs were sealed under."""
     def __init__(
         self,
         *,
