@@ -12,7 +12,7 @@ import sqlalchemy as sa
 import yaml
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from phylactery.riskgate.v1 import policy_pb2, types_pb2
-from phylactery_chassis.errors import DomainError, StartError
+from phylactery_chassis.errors import StartError
 from phylactery_riskgate.domain.bundle import load_bundle
 from phylactery_riskgate.domain.bundle_files import SIGNATURE_FILE, read_folder
 from phylactery_riskgate.policy_keys import create_key, load_private_key, sign_bundle, write_signature
@@ -161,7 +161,7 @@ async def test_a_signature_for_another_revision_is_refused(make_gate, bundle, ke
 
 
 async def test_an_unsigned_folder_or_an_empty_key_file_does_not_start(make_gate, bundle, key, tmp_path):
-    with pytest.raises(DomainError, match="BUNDLE_UNSIGNED"):
+    with pytest.raises(StartError, match=r"bundle: bundle\.sig is missing"):
         await make_gate("one", bundle=bundle, policy_keys=key.with_name("policy.jwk.pub"), fresh=True)
     (tmp_path / "empty").write_text("\n")
     with pytest.raises(StartError, match="RISKGATE_POLICY_KEYS"):
@@ -219,7 +219,7 @@ async def test_a_restart_with_a_newer_folder_activates_it_and_with_an_altered_on
     newer = await make_gate(bundle=stricter)
     assert (await shown(newer.person("petra"))).live.revision == 2
     await newer.stop()
-    with pytest.raises(DomainError, match="revision 2 is active with other files; raise the revision"):
+    with pytest.raises(StartError, match="revision 2 is active with other files; raise the revision"):
         await make_gate(bundle=bundle_with(revision=2))
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from phylactery_chassis.crashpoints import reach
 from phylactery_chassis.errors import (
     DomainError,
+    FailedPrecondition,
     NotFound,
     PermissionDenied,
     StartError,
@@ -105,9 +106,8 @@ class Policies:
     async def open(self) -> None:
         """Settles what decides: the bundle of the folder where its revision is higher, else the active one.
 
-        Raises StartError where policy keys or the shadow's folder cannot be used, FailedPrecondition BUNDLE_ROLLBACK
-        where the folder holds the active revision with other files, PermissionDenied BUNDLE_UNSIGNED, and Unavailable
-        where the active one cannot be loaded.
+        Raises StartError where policy keys or the shadow's folder cannot be used, or the folder is unsigned or holds
+        the active revision with other files, and Unavailable where the active bundle cannot be loaded.
         """
         self._prepare()
         engine = self._core.live.held
@@ -121,7 +121,10 @@ class Policies:
             await self.refresh()
             self._core.live.engine  # noqa: B018 - raises where the active bundle cannot be used
             return
-        await self._activate(ITSELF, self._acceptance.accepted(engine), Slot.LIVE, FOLDER)
+        try:
+            await self._activate(ITSELF, self._acceptance.accepted(engine), Slot.LIVE, FOLDER)
+        except (FailedPrecondition, PermissionDenied) as error:
+            raise StartError(f"{self._settings.bundle}: {error.message}, or name another in RISKGATE_BUNDLE") from None
         await self.refresh()
 
     def _prepare(self) -> None:
