@@ -161,7 +161,6 @@ class User:
         request = memory_pb2.BuildContextRequest(thread_id=thread_id, pathway=f"PATHWAY_{pathway}", **options)
         return await self.memory.BuildContext(request, metadata=self.metadata)
 
-
     async def erase(self, request_id: str = "erase-me-1", subject: str = "") -> privacy_pb2.Erasure:
         request = privacy_pb2.EraseUserRequest(subject=subject, request_id=request_id)
         return (await self.privacy.EraseUser(request, metadata=self.metadata)).erasure
