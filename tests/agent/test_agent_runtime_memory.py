@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -120,3 +121,22 @@ async def test_words_delivered_late_do_not_retire_what_was_said_since(system: Sy
     )
     holds = [kept.text for kept in await memories(system, ana) if not kept.HasField("invalid_at")]
     assert holds == ["Vivo en Quito."]
+
+
+async def test_an_evicted_output_is_searched_line_by_line(system: System, ana: Person) -> None:
+    lines = [f"línea {number}: {'ERROR' if number % 1_000 == 7 else 'bien'}" for number in range(1, 3_001)]
+    system.sandbox.joinpath("registro.txt").write_text("\n".join(lines))
+    pointer = re.search(r"See ([A-Za-z0-9_-]+)", (await ana.say("lee registro.txt")).reply.text)
+    assert pointer is not None
+    found = (await ana.say(f"busca error en la salida {pointer.group(1)}")).reply.text.splitlines()
+    total = len("\n".join(lines))
+    assert found == [
+        f"En la salida {pointer.group(1)}:",
+        f"[3; 0-{total} / {total}]",
+        "7:línea 7: ERROR",
+        "1007:línea 1007: ERROR",
+        "2007:línea 2007: ERROR",
+    ]
+    assert "no existe esa salida" in (await ana.say("busca error en la salida out_abcdefghijkl")).reply.text
+    stranger = await system.person("ben").say(f"busca error en la salida {pointer.group(1)}")
+    assert "no existe esa salida" in stranger.reply.text

@@ -22,6 +22,8 @@ from phylactery_agent.ports import (
     LedgerState,
     MemoryRefusedError,
     MemoryUnavailableError,
+    OutputLine,
+    OutputMatches,
     OutputRange,
     ProposedCall,
     Recalled,
@@ -137,6 +139,11 @@ class FakeOutputs:
         text = self.stored[pointer]
         part = text[offset : offset + limit]
         return OutputRange(part, offset, offset + len(part), len(text))
+
+    async def search_output(self, pointer: str, pattern: str, **_how: Any) -> OutputMatches:
+        text = self.stored[pointer]
+        found = [line for line in enumerate(text.split("\n"), 1) if pattern in line[1]]
+        return OutputMatches([OutputLine(at, at, line, matched=True) for at, line in found], 0, len(text), len(text))
 
 
 @dataclass

@@ -210,6 +210,26 @@ class OutputRange:
     total_chars: int
 
 
+@dataclass(frozen=True, slots=True)
+class OutputLine:
+    """One line of a stored output, or the part of it at hand; matched tells it from the lines around a match."""
+
+    number: int
+    offset: int
+    text: str
+    matched: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OutputMatches:
+    """The lines a search found, in order and each once; next_offset equals total_chars when all was searched."""
+
+    lines: Sequence[OutputLine]
+    offset: int
+    next_offset: int
+    total_chars: int
+
+
 class Outputs(Protocol):
     """The output side of memory, on behalf of one end user. Raises MemoryUnavailableError, MemoryRefusedError."""
 
@@ -221,6 +241,12 @@ class Outputs(Protocol):
 
     async def read_output(self, pointer: str, *, offset: int, limit: int) -> OutputRange:
         """Reads a range of characters of one of the user's outputs."""
+        ...
+
+    async def search_output(
+        self, pointer: str, pattern: str, *, literal: bool, ignore_case: bool, context_lines: int, offset: int
+    ) -> OutputMatches:
+        """Finds the lines of one of the user's outputs that an RE2 expression, or with literal a text, matches."""
         ...
 
 

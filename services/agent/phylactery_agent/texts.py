@@ -194,6 +194,7 @@ ERRORS: Final[Mapping[str, Mapping[Language, str]]] = {
     "APPROVAL_EXPIRED": {"es": "la aprobación ha caducado", "en": "the approval has expired"},
     "APPROVAL_NOT_PENDING": {"es": "la aprobación ya no vale", "en": "the approval no longer holds"},
     "UNKNOWN_TOOL": {"es": "no conozco esa herramienta", "en": "I do not know that tool"},
+    "INVALID_REQUEST": {"es": "el servicio no admite esos valores", "en": "the service does not take those values"},
     "INVALID_ARGUMENTS": {"es": "los argumentos no encajan", "en": "the arguments do not fit"},
     "TOOL_NOT_ALLOWED": {
         "es": "tu sesión no puede usar esta herramienta",

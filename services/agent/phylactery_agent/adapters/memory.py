@@ -15,6 +15,8 @@ from phylactery_agent.adapters.errors import refusal_of
 from phylactery_agent.ports import (
     MemoryRefusedError,
     MemoryUnavailableError,
+    OutputLine,
+    OutputMatches,
     OutputRange,
     Recalled,
     Remembered,
@@ -77,6 +79,34 @@ class OutputsAdapter:
         request = output_pb2.ReadOutputRequest(pointer=pointer, offset=offset, limit=limit)
         answer = await _answered(self._stub.ReadOutput(request, metadata=self._metadata))
         return OutputRange(answer.text, answer.offset, answer.next_offset, answer.total_chars)
+
+    async def search_output(
+        self, pointer: str, pattern: str, *, literal: bool, ignore_case: bool, context_lines: int, offset: int
+    ) -> OutputMatches:
+        """Finds the lines of one of the user's outputs that an RE2 expression, or with literal a text, matches."""
+        request = output_pb2.SearchOutputRequest(
+            pointer=pointer,
+            pattern=pattern,
+            literal=literal,
+            ignore_case=ignore_case,
+            context_lines=context_lines,
+            offset=offset,
+        )
+        answer = await _answered(self._stub.SearchOutput(request, metadata=self._metadata))
+        return OutputMatches(_lines(answer.matches), offset, answer.next_offset, answer.total_chars)
+
+
+def _lines(matches: Sequence[output_pb2.OutputMatch]) -> Sequence[OutputLine]:
+    """Answers each line once: one that is around a match and matches itself counts as matched."""
+    found: dict[tuple[int, int], OutputLine] = {}
+    for match in matches:
+        for line in (*match.before, *match.after):
+            key = (line.number, line.offset)
+            found.setdefault(key, OutputLine(line.number, line.offset, line.text, matched=False))
+    for match in matches:
+        line = match.line
+        found[line.number, line.offset] = OutputLine(line.number, line.offset, line.text, matched=True)
+    return [found[key] for key in sorted(found)]
 
 
 async def _parts(spec: output_pb2.OutputSpec, text: str) -> AsyncIterator[output_pb2.StoreOutputRequest]:

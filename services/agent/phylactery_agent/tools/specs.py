@@ -28,6 +28,8 @@ _REMEMBER_ES: Final = r"(?:recuerda|recordar|acu[eé]rdate(?:\s+de)?|no\s+(?:te\
 _REMEMBER_EN: Final = r"(?:remember|keep\s+in\s+mind|don['’]?t\s+forget|note)"
 _RECALL_ES: Final = r"qu[eé]\s+(?:recuerdas|sabes)"
 _RECALL_EN: Final = r"(?:what\s+do\s+you\s+(?:remember|know)|recall)"
+_SEARCH_ES: Final = r"(?:busca|buscar|encuentra)"
+_SEARCH_EN: Final = r"(?:search\s+for|find|grep)"
 _QUERY: Final = r"(?P<query>.+?)"
 
 
@@ -74,6 +76,17 @@ class RecallArguments(_Arguments):
 
     query: str = Field(default="", max_length=2_000)
     limit: int = Field(default=10, ge=1, le=50)
+
+
+class SearchOutputArguments(_Arguments):
+    """The arguments of search_output; offset counts characters."""
+
+    pointer: str = Field(min_length=1, max_length=128)
+    pattern: str = Field(min_length=1, max_length=1_000)
+    literal: bool = False
+    ignore_case: bool = False
+    context_lines: int = Field(default=0, ge=0, le=10)
+    offset: int = Field(default=0, ge=0)
 
 
 def _object(required: list[str], **properties: dict[str, Any]) -> dict[str, Any]:
@@ -127,6 +140,59 @@ READ_OUTPUT: Final = ToolSpec(
         Example("en", "show me the output out_abcdefgh from 200", {"pointer": "out_abcdefgh", "offset": 200}),
     ),
     labels={"es": "Salida {pointer}:", "en": "Output {pointer}:"},
+)
+
+_AS_TYPED: Final = {"literal": True, "ignore_case": True}
+
+SEARCH_OUTPUT: Final = ToolSpec(
+    name="search_output",
+    descriptions={
+        "es": "buscar en una salida guardada: busca error en la salida <puntero>",
+        "en": "search a stored output: search for error in output <pointer>",
+    },
+    schema=_object(
+        ["pointer", "pattern"],
+        pointer={"type": "string", "minLength": 1, "maxLength": 128},
+        pattern={"type": "string", "minLength": 1, "maxLength": 1_000},
+        literal={"type": "boolean", "default": False},
+        ignore_case={"type": "boolean", "default": False},
+        context_lines={"type": "integer", "minimum": 0, "maximum": 10, "default": 0},
+        offset={"type": "integer", "minimum": 0, "default": 0},
+    ),
+    args_model=SearchOutputArguments,
+    contract=Contract(risk="low", effect="read", idempotency="read_only", retries=1, evictable=False),
+    verbs=(_SEARCH_ES, _SEARCH_EN),
+    patterns=(
+        Pattern(
+            "es",
+            _SEARCH_ES
+            + r"\s+(?P<pattern>.+)\s+en\s+(?:la\s+|el\s+)?(?:salida|resultado|output)\s+"
+            + _POINTER
+            + r"(?:,?\s+desde\s+(?:el\s+)?(?P<offset>[0-9]{1,12}))?",
+            _AS_TYPED,
+        ),
+        Pattern(
+            "en",
+            _SEARCH_EN
+            + r"\s+(?P<pattern>.+)\s+in\s+(?:the\s+)?output\s+"
+            + _POINTER
+            + r"(?:,?\s+from\s+(?P<offset>[0-9]{1,12}))?",
+            _AS_TYPED,
+        ),
+    ),
+    examples=(
+        Example(
+            "es",
+            "busca «sin memoria» en la salida out_abcdefgh",
+            {"pointer": "out_abcdefgh", "pattern": "sin memoria", **_AS_TYPED},
+        ),
+        Example(
+            "en",
+            "search for error in output out_abcdefgh from 5000",
+            {"pointer": "out_abcdefgh", "pattern": "error", "offset": 5000, **_AS_TYPED},
+        ),
+    ),
+    labels={"es": "En la salida {pointer}:", "en": "In output {pointer}:"},
 )
 
 READ_FILE: Final = ToolSpec(
@@ -264,4 +330,12 @@ RECALL: Final = ToolSpec(
     labels={"es": "Lo que recuerdo:", "en": "What I remember:"},
 )
 
-BUILTIN_SPECS: Final[tuple[ToolSpec, ...]] = (READ_OUTPUT, READ_FILE, WRITE_FILE, RECALL, REMEMBER, ECHO)
+BUILTIN_SPECS: Final[tuple[ToolSpec, ...]] = (
+    READ_OUTPUT,
+    SEARCH_OUTPUT,
+    READ_FILE,
+    WRITE_FILE,
+    RECALL,
+    REMEMBER,
+    ECHO,
+)

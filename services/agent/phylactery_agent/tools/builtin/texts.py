@@ -1,10 +1,10 @@
-"""echo and read_output: the tools that touch no file."""
+"""echo, read_output and search_output: the tools that touch no file."""
 
 from __future__ import annotations
 
 from phylactery_agent.tools.builtin.failures import asked_of_memory
 from phylactery_agent.tools.contract import Invocation, arguments_of
-from phylactery_agent.tools.specs import EchoArguments, ReadOutputArguments
+from phylactery_agent.tools.specs import EchoArguments, ReadOutputArguments, SearchOutputArguments
 
 
 async def echo(invocation: Invocation) -> str:
@@ -24,3 +24,27 @@ async def read_output(invocation: Invocation) -> str:
     found = await asked_of_memory(reading)
     end = found.offset + len(found.text)
     return f"[{found.offset}-{end} / {found.total_chars}]\n{found.text}"
+
+
+async def search_output(invocation: Invocation) -> str:
+    """Answers the matching lines of one of the user's stored outputs as grep does, with their numbers.
+
+    The line above them says how many there are and which range of how much was searched; where it ends before the
+    output does, the next search starts there. A line around a match stands with a dash.
+
+    Raises:
+        ToolFailedError: memory refuses it (its own reason) or does not answer (MEMORY_UNAVAILABLE).
+    """
+    args = arguments_of(invocation, SearchOutputArguments)
+    searching = invocation.outputs.search_output(
+        args.pointer,
+        args.pattern,
+        literal=args.literal,
+        ignore_case=args.ignore_case,
+        context_lines=args.context_lines,
+        offset=args.offset,
+    )
+    found = await asked_of_memory(searching)
+    matched = sum(line.matched for line in found.lines)
+    head = f"[{matched}; {found.offset}-{found.next_offset} / {found.total_chars}]"
+    return "\n".join([head, *(f"{line.number}{':' if line.matched else '-'}{line.text}" for line in found.lines)])
