@@ -1,4 +1,4 @@
-"""EvaluateAccess: a decision for points that enforce elsewhere, in the words of AuthZEN (docs/authzen.md, ADR 13).
+"""EvaluateAccess: a decision for points that enforce elsewhere, in the words of AuthZEN (docs/authzen.md, ADR 16).
 
 The subject of a question is whom it is about, never who asks, and never becomes an identity: the answer holds no
 permit, an approval is neither created nor counted, and so no effect of RiskGate's can follow from it.
