@@ -217,6 +217,29 @@ async def test_a_bundle_whose_own_cases_fail_is_not_even_sent(gate, remote, bund
     assert (await remote("petra", "policy", "activate", newer, "--skip-tests")).exit_code == 0
 
 
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("riskgate.yaml", '"\\e]0;x\\a\\u202e": 1\n'),
+        ("policies/x.cedar", '@id("x") @title("\\u{1b}[31m") permit (principal, action, resource);\n'),
+        ("tests/x.yaml", 'cases: [{name: "\\e[31m", tool: echo, expect: {decision: ALLOW, reason: "\\e[2J"}}]\n'),
+    ],
+)
+def test_a_strangers_bundle_does_not_speak_to_the_terminal(folder: Path, file: str, text: str) -> None:
+    (folder / file).parent.mkdir(exist_ok=True)
+    with (folder / file).open("a") as opened:
+        opened.write(text)
+    call = "tool: echo\narguments: {text: a}\n"
+    told = [
+        run("policy", "check", folder),
+        run("policy", "test", folder),
+        run("explain", "-", "--bundle", folder, given=call),
+    ]
+    said = "".join(one.stdout + one.stderr for one in told)
+    assert "\\u001b" in said
+    assert all(char.isprintable() or char == "\n" for char in said)
+
+
 # ---- replay ---------------------------------------------------------------------------------------------------------
 
 
