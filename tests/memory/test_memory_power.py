@@ -61,7 +61,7 @@ class Run:
         self.acknowledged, self.deleted, self.cuts = {}, set(), []
 
     def step(self):
-        if self.dice.random() < 0.25 and len(self.cuts) < CUTS:
+        if self.dice.random() < 0.1 and len(self.cuts) < CUTS:
             self.cuts.append((self.disk.cut(self.dice), dict(self.acknowledged), set(self.deleted)))
 
     async def go(self):
@@ -76,7 +76,7 @@ class Run:
             text = f"{number} 🜛\r\n" + self.dice.randbytes(self.dice.choice([20, 3_000, 70_000])).hex()
             pointer = await store(outputs, number, text)
             self.acknowledged[pointer] = text
-            if self.dice.random() < 0.2:
+            if self.dice.random() < 0.2 and len(self.acknowledged) > 2:
                 gone = self.dice.choice(list(self.acknowledged))
                 del self.acknowledged[gone]  # from here on it may be there or not
                 await outputs.delete(ANA, gone)

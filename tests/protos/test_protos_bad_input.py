@@ -167,6 +167,10 @@ def valid_requests() -> dict[str, list[Message]]:
         ],
         "OutputService/GetOutput": [output_pb2.GetOutputRequest(pointer="out_none")],
         "OutputService/ReadOutput": [output_pb2.ReadOutputRequest(pointer="out_none", offset=1, limit=1)],
+        "OutputService/SearchOutput": [output_pb2.SearchOutputRequest(pointer="out_none", pattern="x")],
+        "OutputService/RehydrateOutput": [output_pb2.RehydrateOutputRequest(pointer="out_none")],
+        "OutputService/ListOutputs": [output_pb2.ListOutputsRequest(thread_id="t1", run_id="r1", page_size=2)],
+        "OutputService/DeleteOutput": [output_pb2.DeleteOutputRequest(pointer="out_none")],
         "RiskGateService/Evaluate": [
             riskgate_pb2.EvaluateRequest(call=call_, plan_step="s1", approval_id="ap_none", **asked)
         ],
@@ -257,6 +261,8 @@ UNKNOWN = {
     "MemoryService/ForgetMemory": "MEMORY_NOT_FOUND",
     "OutputService/GetOutput": "OUTPUT_NOT_FOUND",
     "OutputService/ReadOutput": "OUTPUT_NOT_FOUND",
+    "OutputService/SearchOutput": "OUTPUT_NOT_FOUND",
+    "OutputService/RehydrateOutput": "OUTPUT_NOT_FOUND",
     "RiskGateService/Evaluate": "APPROVAL_NOT_FOUND",
     "RiskGateService/ReportOutcome": "EXECUTION_NOT_FOUND",
     "ApprovalService/GetApproval": "APPROVAL_NOT_FOUND",
