@@ -1,4 +1,4 @@
-"""What was refused stands in the log so that an auditor sees what was tried, and with what."""
+"""What was refused, and what was handed out again, stands in the log so that an auditor sees what was tried."""
 
 from __future__ import annotations
 
@@ -28,3 +28,16 @@ async def test_a_refused_redeem_names_the_permit_the_decision_and_the_approval(g
     assert [again[name] for name in named] == [done[name] for name in named]
     assert all(done[name] for name in named)
     assert not {*named} & {*elsewhere, *forged}, "what is not proven to be the caller's is not repeated"
+
+
+async def test_a_permit_that_replaces_an_old_one_is_recorded_before_it_is_answered(gate, ana):
+    await ana.permitted()
+    approval = gate.records("decision")[-1]["counted_approval_id"]
+    assert (await ana.evaluate(approval=approval)).replayed
+    assert gate.records("permit_renewed") == [], "the permit of before still holds"
+    gate.clock.advance(61)
+    again = await ana.evaluate(approval=approval)
+    await ana.redeem(again.permit)
+    (renewed,), (done,) = gate.records("permit_renewed"), gate.records("redeemed")
+    assert (renewed["permit_id"], renewed["decision_id"]) == (done["permit_id"], again.decision_id)
+    assert renewed["permit_id"] != gate.records("decision")[-1]["permit_id"]

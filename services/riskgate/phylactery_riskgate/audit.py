@@ -43,6 +43,7 @@ class Kind(StrEnum):
     DECISION = "decision"
     ACCESS_EVALUATED = "access_evaluated"
     EVALUATE_REFUSED = "evaluate_refused"
+    PERMIT_RENEWED = "permit_renewed"
     APPROVAL_ANSWERED = "approval_answered"
     APPROVAL_REFUSED = "approval_refused"
     APPROVAL_CLOSED = "approval_closed"
@@ -69,9 +70,7 @@ class Entry:
 class AuditLog:
     """One named log. Its methods run inside the caller's transaction: a record stands or falls with what it tells."""
 
-    def __init__(
-        self, name: str, *, vault: Vault, data_key_id: str, signer: Signer, sign_every: int = 64
-    ) -> None:
+    def __init__(self, name: str, *, vault: Vault, data_key_id: str, signer: Signer, sign_every: int = 64) -> None:
         """Takes the log's name, which is its origin, what answers the key of the moment, and how often it signs."""
         self.name = name
         self._vault, self._data_key_id = vault, data_key_id

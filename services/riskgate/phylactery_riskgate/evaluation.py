@@ -200,6 +200,8 @@ class Evaluation:
         if record.decision is Decision.ALLOW and now_us >= self._permit_end(record):
             record = replace(record, permit_id=new_id("pm"), permit_us=now_us)
             decision_rows.renew_permit(connection, who.tenant, record.id, record.permit_id, now_us)
+            told = {"decision_id": record.id, "args_hash": record.args_hash, "permit_id": record.permit_id}
+            self._core.note(connection, Kind.PERMIT_RENEWED, who, now_us, question.place | told)
         bound = self._core.bound_of(connection, record) or _same(question.verdict.bound, record)
         approval = record.approval_id and approval_rows.find_approval(
             connection, who.tenant, record.approval_id, lock=True
