@@ -15,8 +15,8 @@ from phylactery_memory.domain.chunks import Intake
 from phylactery_memory.domain.outputs import OutputSpec
 from phylactery_memory.domain.sealing import chunk_digest
 from phylactery_memory.keys import load_master_keys
-from phylactery_memory.store import outputs as output_rows
 from phylactery_memory.store.keys import KeyStore
+from phylactery_memory.store.privacy import remove_all
 
 SECRET = "el-texto-que-nadie-debe-leer "
 LONG = SECRET * 1_000
@@ -186,8 +186,8 @@ async def test_chunks_without_an_output_are_removed(memory, ana):
 async def test_erasing_a_user_leaves_neither_key_nor_output_and_a_later_one_gets_a_new_key(kept, refused):
     ana, bob = kept.user(), kept.user("bob")
     pointer, other = (await ana.store(LONG)).output.pointer, (await bob.store(LONG)).output.pointer
-    assert kept.database.write_sync(lambda connection: output_rows.erase(connection, ANA)) == 1
-    assert kept.database.write_sync(lambda connection: output_rows.erase(connection, ANA)) == 0
+    assert kept.database.write_sync(lambda connection: remove_all(connection, ANA).outputs) == 1
+    assert kept.database.write_sync(lambda connection: remove_all(connection, ANA).outputs) == 0
     assert (await refused(ana.read(pointer))).reason == "OUTPUT_NOT_FOUND"
     assert (kept.count("user_keys"), kept.count("outputs")) == (1, 1)
     assert await bob.read_all(other) == LONG
@@ -202,7 +202,7 @@ async def test_an_erasure_while_an_output_comes_in_leaves_nothing_of_it(memory, 
 
     async def hold_then_erase(who):
         key = await held(who)
-        await memory.database.write(lambda connection: output_rows.erase(connection, ANA))
+        await memory.database.write(lambda connection: remove_all(connection, ANA))
         return key
 
     outputs._keys.hold = hold_then_erase

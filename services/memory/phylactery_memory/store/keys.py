@@ -1,7 +1,4 @@
-"""The wrapped data keys of users in SQL, and which master keys wrapped one.
-
-erase() is for whoever erases a user: what was sealed under the key never opens again.
-"""
+"""The wrapped data keys of users in SQL, and which master keys wrapped one."""
 
 from __future__ import annotations
 
@@ -70,15 +67,6 @@ def find(connection: Connection, owner: Principal) -> UserKey | None:
     """Answers the owner's key."""
     row = connection.execute(sa.select(user_keys).where(*own(owner))).first()
     return None if row is None else UserKey(row.key_id, row.master_id, bytes(row.wrapped), row.used_bytes)
-
-
-def erase(connection: Connection, owner: Principal) -> int:
-    """Removes the owner's key and answers how many there were, 0 or 1.
-
-    Whatever was sealed under it is lost for good. Who erases outputs too calls this first: an output that is being
-    stored meanwhile then finds its key gone, and is not.
-    """
-    return connection.execute(sa.delete(user_keys).where(*own(owner))).rowcount
 
 
 def own(owner: Principal) -> tuple[sa.ColumnElement[bool], ...]:

@@ -131,12 +131,6 @@ class OutputStore:
         return deleted
 
 
-def erase(connection: Connection, owner: Principal) -> int:
-    """Removes every output of the owner, and first the key they lie under; answers how many outputs there were."""
-    key_rows.erase(connection, owner)
-    return delete(connection, *_own(owner))
-
-
 def delete(connection: Connection, *which: sa.ColumnElement[bool]) -> int:
     """Removes outputs with their chunks, gives their users the room back, and answers how many there were."""
     gone = connection.execute(

@@ -14,6 +14,7 @@ from phylactery_chassis.identity import Principal
 from sqlalchemy.engine import Connection
 
 from phylactery_memory.domain.erasure import Erasure, ErasureCounts, from_json
+from phylactery_memory.store.log import forget_log
 from phylactery_memory.store.tables import (
     erasures,
     memory_owners,
@@ -51,7 +52,7 @@ class PrivacyStore:
         """Removes everything of the owner and keeps the record, in one transaction; answers it once it is durable."""
 
         def work(connection: Connection) -> Erasure:
-            erasure = done(_remove(connection, owner))
+            erasure = done(remove_all(connection, owner))
             connection.execute(
                 sa.insert(erasures).values(
                     erasure_id=erasure.erasure_id,
@@ -88,8 +89,12 @@ class PrivacyStore:
 
     async def forget_log(self) -> None:
         """Empties SQLite's write-ahead log, where removed rows still stand. Raises Unavailable while one is read."""
-        if self._database.dialect == "sqlite":
-            await self._database.read(_truncate_log)
+        if not await forget_log(self._database):
+            raise Unavailable(
+                "STORE_UNAVAILABLE",
+                "everything is erased, and a reader still holds old pages of the log; "
+                "ask again with the same request_id, which empties it",
+            )
 
 
 def users_tables() -> Iterator[sa.Table]:
@@ -99,7 +104,11 @@ def users_tables() -> Iterator[sa.Table]:
             yield table
 
 
-def _remove(connection: Connection, owner: Principal) -> ErasureCounts:
+def remove_all(connection: Connection, owner: Principal) -> ErasureCounts:
+    """Removes everything of the owner and answers what it was.
+
+    The key goes first: an output that is being stored meanwhile then finds it gone, and is not stored.
+    """
     counts = _count(connection, owner)
     tables = sorted(users_tables(), key=lambda table: table.name != _KEYS)
     for table in tables:
@@ -132,17 +141,3 @@ def _of(table: sa.Table, owner: Principal) -> list[sa.ColumnElement[bool]]:
 def _first(connection: Connection, *conditions: sa.ColumnElement[bool]) -> Erasure | None:
     record = connection.execute(sa.select(erasures.c.record).where(*conditions)).scalars().first()
     return None if record is None else from_json(record)
-
-
-def _truncate_log(connection: Connection) -> None:
-    connection.exec_driver_sql("COMMIT")  # a log cannot be emptied from within a transaction
-    try:
-        busy = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").scalar_one()
-    finally:
-        connection.exec_driver_sql("BEGIN")
-    if busy:
-        raise Unavailable(
-            "STORE_UNAVAILABLE",
-            "everything is erased, and a reader still holds old pages of the log; "
-            "ask again with the same request_id, which empties it",
-        )
