@@ -208,12 +208,12 @@ class Policies:
         """
         who.require(Role.POLICY_ADMIN)
         candidate = await self._accept(who, ACTIVATION, lambda: read_parts(parts))
-        return await self._activate(who, candidate, Slot.SHADOW if shadow else Slot.LIVE, ACTIVATION)
+        return await self._activate_and_tell(who, candidate, Slot.SHADOW if shadow else Slot.LIVE, ACTIVATION)
 
     async def end_shadow(self, who: Principal) -> Activated:
         """Lets nothing decide beside the live bundle any more."""
         who.require(Role.POLICY_ADMIN)
-        return await self._activate(who, None, Slot.SHADOW, ACTIVATION)
+        return await self._activate_and_tell(who, None, Slot.SHADOW, ACTIVATION)
 
     async def refresh(self) -> None:
         """Follows the database: loads the active bundle where it is another one than the one that decides here.
@@ -234,7 +234,7 @@ class Policies:
             return
         try:
             candidate = await self._accept(ITSELF, FOLDER, lambda: read_folder(self._watch.folder))
-            await self._activate(ITSELF, candidate, Slot.LIVE, FOLDER)
+            await self._activate_and_tell(ITSELF, candidate, Slot.LIVE, FOLDER)
         except Unavailable as error:
             self._watch.forget()  # the store could not take it: look again
             _log.warning("the bundle of the folder waits for the store", reason=error.reason)
@@ -267,6 +267,15 @@ class Policies:
         await self._core.write(lambda connection: self._refuse(connection, who, source, refusal))
         raise refusal
 
+    async def _activate_and_tell(
+        self, who: Principal, candidate: Candidate | None, slot: Slot, source: str
+    ) -> Activated:
+        """Activates while the service runs: the first bundle at a start is news to nobody."""
+        done = await self._activate(who, candidate, slot, source)
+        if done.place is not None:
+            _log.info("bundle activated", slot=str(slot), revision=done.head.revision, hash=done.head.hash)
+        return done
+
     async def _activate(self, who: Principal, candidate: Candidate | None, slot: Slot, source: str) -> Activated:
         async with self._lock:
             done = await self._core.write(lambda connection: self._move(connection, who, candidate, slot, source))
@@ -278,8 +287,6 @@ class Policies:
                 self._core.live.replace(candidate.engine)
             elif candidate is not None:
                 self._core.live.replace(self._core.live.held)
-        if done.place is not None:
-            _log.info("bundle activated", slot=str(slot), revision=done.head.revision, hash=done.head.hash)
         return done
 
     def _move(

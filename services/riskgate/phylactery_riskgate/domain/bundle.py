@@ -154,8 +154,8 @@ def read_bundle(files: BundleFiles) -> Bundle:
         BundleError: it is no valid bundle; names every fault that was found, with file and line.
     """
     faults = Faults()
-    policies = _policies(files, faults)
     settings = faults.catch(lambda: _settings(files))
+    policies = _policies(files, faults)
     if settings is None:
         faults.check()
         raise AssertionError("settings that cannot be read are a fault")
