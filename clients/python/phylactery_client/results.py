@@ -286,7 +286,10 @@ class Keys:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What is known about one output; its sizes are the original's."""
+    """What is known about one output; its sizes are the original's.
+
+    expire_time is None where it is kept for good; the text of one that is not_stored is nowhere.
+    """
 
     pointer: str
     thread_id: str
@@ -299,6 +302,9 @@ class Output:
     evicted: bool
     rehydration_allowed: bool
     create_time: datetime | None
+    size_lines: int = 0
+    expire_time: datetime | None = None
+    not_stored: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,12 +319,19 @@ class StoredOutput:
 
 @dataclass(frozen=True, slots=True)
 class OutputRange:
-    """A range of characters; next_offset equals total_chars at the end."""
+    """A range of characters; next_offset equals total_chars at the end, and next_line is total_lines + 1.
+
+    Lines count from 1; next_skip_chars is how much of next_line was answered already.
+    """
 
     text: str
     offset: int
     next_offset: int
     total_chars: int
+    first_line: int = 0
+    next_line: int = 0
+    next_skip_chars: int = 0
+    total_lines: int = 0
 
 
 @dataclass(frozen=True, slots=True)
