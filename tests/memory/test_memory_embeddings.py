@@ -174,11 +174,11 @@ async def test_vectors_of_one_user_are_never_anothers(make_memory, endpoint):
         assert texts(await search(other, "vehicle")) == []
 
 
-async def test_another_model_starts_without_the_vectors_of_the_one_before(make_memory, endpoint, tmp_path):
-    url = f"sqlite:///{tmp_path}/shared.db"
-    first = await make_memory(database_url=url, embeddings_url=endpoint.url, embeddings_model="tiny")
+async def test_another_model_starts_without_the_vectors_of_the_one_before(make_memory, endpoint):
+    first = await make_memory(embeddings_url=endpoint.url, embeddings_model="tiny")
     await write(first.user(), "my automobile is blue")
-    second = await make_memory(database_url=url, embeddings_url=endpoint.url, embeddings_model="other")
+    folder = first.path.parent  # which holds the database and the master key that belongs to it
+    second = await make_memory(data_dir=folder, embeddings_url=endpoint.url, embeddings_model="other")
     assert texts(await search(second.user(), "vehicle")) == []
     assert texts(await search(second.user(), "automobile")) == ["my automobile is blue"]
     assert texts(await search(first.user(), "vehicle")) == ["my automobile is blue"]
