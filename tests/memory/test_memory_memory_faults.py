@@ -154,7 +154,7 @@ async def test_a_full_disk_changes_nothing_and_passes(memory, refused):
     limit(None)
     long = " ".join(f"palabra{number}" for number in range(800))
     refusal = await refused(write(long))
-    assert (refusal.code, refusal.reason) == (grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")
+    assert (refusal.code, refusal.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "STORE_FULL")
     assert memory.count("user_memory") == 1
     limit(1_000_000)
     assert (await write(long)).created
