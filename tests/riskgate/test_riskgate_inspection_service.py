@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import pty
 import random
 import subprocess
 import sys
@@ -177,6 +179,22 @@ def test_the_command_answers_machines_and_pipes():
     assert (piped.exit_code, piped.stdout) == (1, REDACTED + "\n")
     again = run("--redact", text=piped.stdout)
     assert (again.exit_code, again.stdout) == (0, REDACTED + "\n")
+
+
+def test_redacted_text_goes_into_a_pipe_as_it_is_and_speaks_to_no_terminal(tmp_path: Path):
+    file = tmp_path / "text"
+    file.write_bytes(b"\x1b[1m ana@example.com\x1b[0m\tb\r\n")
+    command = [sys.executable, "-m", "phylactery_riskgate.cli", "inspect", "--redact", str(file)]
+    piped = subprocess.run(command, capture_output=True, check=False, timeout=100)
+    assert (piped.returncode, piped.stdout.decode()) == (1, "\x1b[1m «email»\x1b[0m\tb\r\n")
+    reader, screen = pty.openpty()
+    shown = subprocess.run(command, stdin=screen, stdout=screen, stderr=screen, check=False, timeout=100)
+    os.close(screen)
+    assert (shown.returncode, os.read(reader, 65_536).decode()) == (
+        1,
+        "\\u001b[1m «email»\\u001b[0m\\u0009b\\u000d\r\n",
+    )
+    os.close(reader)
 
 
 def test_the_command_can_be_told_what_to_look_for():

@@ -33,7 +33,10 @@ def inspect(
     shown = "\n".join(_row(file, one) for one in facts["findings"]) or "nothing was found"
     if redact:
         shown = facts["redacted"] = redacted_text(text, wanted)
-    tell(as_json, facts, shown.removesuffix("\n"))
+    if redact and not as_json and not sys.stdout.isatty():
+        typer.echo(shown.removesuffix("\n"), color=True)  # the next program gets the text itself, escapes and all
+    else:
+        tell(as_json, facts, shown.removesuffix("\n"))
     if findings:
         raise typer.Exit(FAILED)
 
