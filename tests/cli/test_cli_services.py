@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from phylactery_cli.supervisor import Stack, StackError, running
 
+from tests.support.interrupts import interruptible
 from tests.support.stack import FREE_PORTS, Person, lines, sandbox
 
 COMMAND = str(Path(sys.executable).with_name("phylactery"))
@@ -43,12 +44,11 @@ class Terminal:
     """A pseudo-terminal with the command in it."""
 
     def __init__(self, *arguments: str, env: dict[str, str]) -> None:
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:  # the child becomes the command
-            # A background job of a script hands down ignored interrupts; a person's terminal does not.
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
-            terminal = {"TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", "COLUMNS": "120"}
-            os.execvpe(COMMAND, [COMMAND, *arguments], {**os.environ, **terminal, **env})
+        terminal = {"TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", "COLUMNS": "120"}
+        with interruptible():
+            self.pid, self.fd = pty.fork()
+            if self.pid == 0:  # the child becomes the command
+                os.execvpe(COMMAND, [COMMAND, *arguments], {**os.environ, **terminal, **env})
         self.seen = ""
 
     def expect(self, pattern: str, seconds: float = 60) -> str:

@@ -19,6 +19,7 @@ import pytest
 from phylactery.riskgate.v1 import types_pb2
 
 from tests.support.commands import Finished, run_riskgate
+from tests.support.interrupts import interruptible
 
 PAY = ("pay", '{"to":"pаypal.com","note":"hunter2"}')
 WIPE = ("wipe", '{"path":"x"}')
@@ -46,9 +47,10 @@ class Terminal:
 
     def __init__(self, gate: Any, name: str, *words: str, **more: str) -> None:
         self._master, worker = pty.openpty()
-        self.process = subprocess.Popen(
-            command(gate, *words), env=environment(name, **more), stdin=worker, stdout=worker, stderr=worker
-        )
+        with interruptible():
+            self.process = subprocess.Popen(
+                command(gate, *words), env=environment(name, **more), stdin=worker, stdout=worker, stderr=worker
+            )
         os.close(worker)
         self.text = ""
 
@@ -230,9 +232,11 @@ async def test_watch_shows_what_waits_and_lets_a_person_answer_with_a_key(gate, 
 async def test_watch_prints_every_change_for_a_machine_and_outlives_a_riskgate_that_stops(make_gate, call):
     gate = await make_gate()
     words = command(gate, "watch", "--json")
-    with subprocess.Popen(  # noqa: ASYNC220 - it starts at once, and is read from a thread
-        words, env=environment("ana"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    with interruptible():
+        started = subprocess.Popen(  # noqa: ASYNC220 - it starts at once, and is read from a thread
+            words, env=environment("ana"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+    with started as process:
         assert process.stdout is not None
         approval = (await gate.person("ana").evaluate(call())).approval
         first = json.loads(await asyncio.to_thread(process.stdout.readline))
