@@ -106,7 +106,7 @@ async def test_a_follower_that_hangs_up_again_and_again_gets_every_entry_once(ga
     assert places(await follower.until(60)) == [("riskgate", index) for index in range(60)]
     tails = gate.riskgate.auditing.tails
     follower.call.cancel()
-    await settled(lambda: tails._followers == 0 and tails._watch is None)
+    await settled(lambda: not tails._followers and tails._watch is None)
 
 
 async def test_a_tail_follows_other_replicas_and_goes_on_at_any_of_them(make_gate, shared_database, call):
