@@ -161,6 +161,10 @@ class Database:
         self.dialect = self._engine.dialect.name
         if self.dialect == "sqlite":
             _set_up_sqlite(self._engine)
+        self._read_engine = self._engine
+        if self.dialect == "postgresql":
+            # a read of several statements sees one moment, as it does on SQLite: a row and its key, or neither
+            self._read_engine = self._engine.execution_options(isolation_level="REPEATABLE READ")
         self._write_engine = self._engine.execution_options(phylactery_write=True)
         sa.event.listen(self._write_engine, "before_cursor_execute", _protect)
         self._jobs: queue.SimpleQueue[list[_Job[Any]] | None] = queue.SimpleQueue()
@@ -278,7 +282,7 @@ class Database:
 
     def _read(self, work: Work[T]) -> T:
         try:
-            with self._engine.begin() as connection:
+            with self._read_engine.begin() as connection:
                 return work(connection)
         except sa.exc.SQLAlchemyError as error:
             raise self._store_error(error) from error
