@@ -189,7 +189,7 @@ def test_whatever_people_time_and_calls_do_an_approval_lives_by_its_table_and_th
         run_state_machine_as_test(
             Here,
             settings=settings(
-                max_examples=20, stateful_step_count=14, deadline=None, derandomize=True, suppress_health_check=checks
+                max_examples=25, stateful_step_count=14, deadline=None, derandomize=True, suppress_health_check=checks
             ),
         )
 

@@ -38,6 +38,7 @@ from phylactery_agent.runtime.model import Owner
 
 T = TypeVar("T")
 _log = get_logger("riskgate-adapter")
+_BELIEVED = frozenset({key_pb2.KEY_STATE_ACTIVE, key_pb2.KEY_STATE_RETIRING})  # an unknown state is no reason to trust
 _DECISIONS = {
     types_pb2.DECISION_ALLOW: "ALLOW",
     types_pb2.DECISION_AUTH_REQUIRED: "AUTH_REQUIRED",
@@ -66,7 +67,7 @@ class RiskGateConnection:
             request = key_pb2.ListKeysRequest(etag=self._etag)
             answer = await answered(self._keys.ListKeys(request, metadata=metadata))
             if not answer.not_modified:
-                usable = {key.kid: json.loads(key.jwk) for key in answer.keys if key.state != key_pb2.KEY_STATE_REVOKED}
+                usable = {key.kid: json.loads(key.jwk) for key in answer.keys if key.state in _BELIEVED}
                 self._known, self._etag = (answer.issuer, usable), answer.etag
             self._known_until = now + answer.max_age.ToTimedelta().total_seconds()
         return self._known
