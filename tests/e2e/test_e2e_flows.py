@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -13,7 +14,7 @@ from phylactery.agent.v1 import chat_pb2, chat_pb2_grpc, event_pb2, run_pb2, run
 from phylactery.memory.v1 import output_pb2, output_pb2_grpc
 from phylactery.riskgate.v1 import approval_pb2, types_pb2
 from phylactery_cli.supervisor import Stack, running
-from phylactery_cli.traces import spans_of
+from phylactery_cli.traces import SpanRecord, spans_of
 
 from tests.support.stack import FREE_PORTS, Person, lines, relaunch, sandbox, yes
 
@@ -49,14 +50,30 @@ def refused(call) -> grpc.RpcError:
     return caught.value
 
 
+def whole_trace(stack: Stack, trace_id: str) -> list[SpanRecord]:
+    """Answers the spans of a turn once each has its parent: a caller's own span is written after the one it called.
+
+    What the turn leaves in the outbox is delivered, and traced, after the answer.
+    """
+    end = time.monotonic() + 20
+    while True:
+        spans = spans_of(stack.data_dir, trace_id)
+        known = {span.span_id for span in spans}
+        lone = [span.name for span in spans if span.parent_id and span.parent_id not in known]
+        if spans and not lone:
+            return spans
+        assert time.monotonic() < end, f"without a parent after 20 s: {lone}"
+        time.sleep(0.05)
+
+
 def test_a_turn_is_one_trace_over_the_three_services_with_parents_and_statuses(stack: Stack, person: Person):
     (sandbox(stack) / "trace.txt").write_text("traced")
     turn = person.say("lee trace.txt")
-    spans = spans_of(stack.data_dir, turn.run.trace_id)
+    spans = whole_trace(stack, turn.run.trace_id)
     by_id = {span.span_id: span for span in spans}
     assert {span.service for span in spans} == {"agent", "riskgate", "memory"}
-    roots = [span for span in spans if span.parent_id not in by_id]
-    assert [root.name for root in roots] == ["phylactery.agent.v1.ChatService/SendMessage"]
+    [root] = [span for span in spans if not span.parent_id]
+    assert root.name == "phylactery.agent.v1.ChatService/SendMessage"
     evaluate = [span for span in spans if span.name.endswith("RiskGateService/Evaluate")]
     assert {span.service for span in evaluate} == {"agent", "riskgate"}
     for span in evaluate:

@@ -286,8 +286,8 @@ class Swept:
             "memory": self.system.memory_channel,
         }[rpc.service]
 
-    async def ask(self, rpc: Rpc, *bodies: bytes) -> Answer:
-        return await call(self.channel(rpc), rpc, bodies, self.ana.metadata)
+    async def ask(self, rpc: Rpc, *bodies: bytes, refused: bool = False) -> Answer:
+        return await call(self.channel(rpc), rpc, bodies, self.ana.metadata, refused=refused)
 
     async def check_all(self, rpc: Rpc, requests: dict[str, Sequence[bytes]]) -> set[grpc.StatusCode]:
         """Sends all requests, checks every answer, and answers which codes there were."""
@@ -364,7 +364,7 @@ async def test_a_request_cut_short_anywhere_is_answered_clearly(swept: Swept, rp
 
 @each_rpc
 async def test_a_message_over_the_limit_is_refused_by_size_and_the_service_lives(swept: Swept, rpc: Rpc):
-    answer = await swept.ask(rpc, b"\x0a" + b"\xff\xff\xff\x04" + b"x" * 10_000_000)
+    answer = await swept.ask(rpc, b"\x0a" + b"\xff\xff\xff\x04" + b"x" * 10_000_000, refused=True)
     assert answer.code is Code.RESOURCE_EXHAUSTED
     valid = [message.SerializeToString() for message in valid_requests()[rpc.name]]
     check(await swept.ask(rpc, *valid), rpc, "a valid request after it")

@@ -103,13 +103,19 @@ def every_rpc() -> list[Rpc]:
 
 
 async def call(
-    channel: aio.Channel, rpc: Rpc, bodies: Sequence[bytes], metadata: Sequence[tuple[str, str | bytes]]
+    channel: aio.Channel,
+    rpc: Rpc,
+    bodies: Sequence[bytes],
+    metadata: Sequence[tuple[str, str | bytes]],
+    *,
+    refused: bool = False,
 ) -> Answer:
     """Sends bytes as they are and answers how the call ended; a call that hangs ends DEADLINE_EXCEEDED.
 
-    An endless stream that was not refused in half a second was taken.
+    An endless stream that was not refused in half a second was taken, unless it must be refused: then it has the time
+    of any other call.
     """
-    endless = rpc.name in ENDLESS
+    endless = rpc.name in ENDLESS and not refused
     sends = "stream" if rpc.descriptor.client_streaming else "unary"
     answers = "stream" if rpc.descriptor.server_streaming else "unary"
     stub = getattr(channel, f"{sends}_{answers}")(rpc.path)

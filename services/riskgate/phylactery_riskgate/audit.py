@@ -163,7 +163,8 @@ class AuditLog:
         return unit.part(self, lambda: self._begun(connection))
 
     def _begun(self, connection: Connection) -> PendingEntries:
-        head = self._known or rows.find_head(connection, self.name)
+        # where another process moved the head, this one waits for its turn: who only races can lose every time
+        head = self._known or rows.find_head(connection, self.name, lock=True)
         if head is None:
             raise LogError(f"the log '{self.name}' was not opened")
         return PendingEntries(self.name, head, sign=self._signed, settled=self._settle)
