@@ -1,15 +1,11 @@
-"""Damage, a full disk and a killed process."""
+"""Damage, a full disk and a start that fails."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
-import hashlib
-import itertools
-import json
 import os
 import random
-import signal
 import sqlite3
 import sys
 from pathlib import Path
@@ -17,13 +13,10 @@ from pathlib import Path
 import grpc
 import pytest
 from grpc import aio
-from grpc_status import rpc_status
 from phylactery.memory.v1 import memory_pb2, output_pb2
 from phylactery_chassis.identity import Principal, Role, bind_principal
 from phylactery_memory.servicers.outputs import OutputServicer
 
-KILLS = int(os.environ.get("PHYLACTERY_KILLS", "4"))
-"""How often the process is killed; PHYLACTERY_KILLS=60 takes some minutes."""
 LONG = "línea larga 🜛\r\n" * 8_000
 
 
@@ -159,109 +152,6 @@ async def test_a_stream_that_ends_because_the_client_is_gone_is_no_whole_output(
     with bind_principal(Principal("ana", "acme", frozenset({Role.CALLER}))), pytest.raises(asyncio.CancelledError):
         await servicer.StoreOutput(requests(), _GoneContext())
     assert memory.count("outputs") == 0
-
-
-class Process:
-    """A real server process, started and killed."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.ready, self.child = folder, folder / "ready.json", None
-
-    async def start(self) -> int:
-        self.ready.unlink(missing_ok=True)
-        environment = {
-            **os.environ,
-            "MEMORY_PORT": "0",
-            "MEMORY_DATA_DIR": str(self.folder),
-            "MEMORY_READY_FILE": str(self.ready),
-            "MEMORY_LOG_LEVEL": "ERROR",
-        }
-        self.child = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "phylactery_memory", env=environment, stderr=asyncio.subprocess.PIPE
-        )
-        for _ in range(600):
-            if self.ready.exists():
-                return int(json.loads(self.ready.read_text())["port"])
-            if self.child.returncode is not None:
-                break
-            await asyncio.sleep(0.05)
-        raise AssertionError(f"the server did not start: {(await self.child.stderr.read()).decode()}")
-
-    async def end(self, number: int) -> int:
-        self.child.send_signal(number)
-        return await self.child.wait()
-
-
-async def _write_until_it_dies(
-    user, worker: str, outputs: dict, messages: list, enough: asyncio.Event
-) -> grpc.StatusCode:
-    """Stores and appends, and notes what was acknowledged, until the server is gone."""
-    before = len(outputs)
-    for number in itertools.count():
-        name = f"{worker}-{number}"
-        text = f"{name} 🜛\r\n" * 3_000
-        try:
-            stored = await user.store(text, cut=9_999, run_id=f"r{name}")
-            outputs[stored.output.pointer] = hashlib.sha256(text.encode()).hexdigest()
-            await user.append("t1", say(f"a{name}"), say(f"b{name}"))
-            messages.append(name)
-        except aio.AioRpcError as error:
-            # A stream cut in the middle of a frame is the transport's own INTERNAL; a service's carries an ErrorInfo.
-            cut = error.code() is grpc.StatusCode.INTERNAL and rpc_status.from_call(error) is None
-            ended = grpc.StatusCode.UNAVAILABLE if cut else error.code()
-            break
-        if len(outputs) >= before + 12:
-            enough.set()
-    return ended
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(120 + 15 * KILLS)
-async def test_a_killed_process_loses_and_tears_nothing_it_acknowledged(tmp_path, user_of):
-    server, outputs, messages = Process(tmp_path), {}, []
-    for round_ in range(KILLS):
-        port, enough = await server.start(), asyncio.Event()
-        async with aio.insecure_channel(f"127.0.0.1:{port}", options=[("grpc.enable_retries", 0)]) as channel:
-            user = user_of(channel)
-            workers = [
-                asyncio.create_task(_write_until_it_dies(user, f"{round_}-{worker}", outputs, messages, enough))
-                for worker in range(4)
-            ]
-            await enough.wait()
-            assert await server.end(signal.SIGKILL) == -signal.SIGKILL
-            assert set(await asyncio.gather(*workers)) == {grpc.StatusCode.UNAVAILABLE}
-    port = await server.start()
-    async with aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-        user = user_of(channel)
-        for pointer, sha256 in outputs.items():
-            assert hashlib.sha256((await user.read_all(pointer)).encode()).hexdigest() == sha256
-        await _assert_whole_thread(user, set(messages))
-    assert await server.end(signal.SIGTERM) == 0
-    with sqlite3.connect(tmp_path / "memory.db") as connection:
-        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        torn = connection.execute(
-            "SELECT count(*) FROM outputs o WHERE size_chars <> "
-            "(SELECT coalesce(sum(chars), 0) FROM output_chunks c WHERE c.pointer = o.pointer)"
-        ).fetchone()
-        orphans = connection.execute(
-            "SELECT count(*) FROM output_chunks WHERE pointer NOT IN (SELECT pointer FROM outputs)"
-        ).fetchone()
-    connection.close()
-    assert (torn, orphans) == ((0,), (0,))
-    assert len(outputs) >= 12 * KILLS
-
-
-async def _assert_whole_thread(user, acknowledged: set[str]) -> None:
-    page, token = [], None
-    while token != "":
-        answer = await user.list("t1", page_size=500, page_token=token or "")
-        page += answer.messages
-        token = answer.next_page_token
-    assert [message.sequence for message in page] == list(range(len(page), 0, -1))
-    ids = [message.message_id for message in reversed(page)]
-    pairs = list(zip(ids[::2], ids[1::2], strict=True))
-    assert all((first[0], second[0], first[1:]) == ("a", "b", second[1:]) for first, second in pairs)
-    assert {first[1:] for first, _ in pairs} >= acknowledged
 
 
 async def test_a_wrong_setting_is_one_sentence_and_exit_code_two(tmp_path):

@@ -1,20 +1,11 @@
-"""Memories under faults: the process killed, the disk full, writers at once, any sequence of writes and forgets."""
+"""Memories under faults: the disk full, writers at once, any sequence of writes and forgets."""
 
 from __future__ import annotations
 
-import asyncio
 import itertools
-import json
-import os
-import signal
-import sqlite3
-import sys
-from pathlib import Path
 
 import grpc
 import pytest
-from grpc import aio
-from grpc_status import rpc_status
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from phylactery.memory.v1 import user_memory_pb2
@@ -22,7 +13,6 @@ from phylactery_chassis.database import Database
 from phylactery_chassis.identity import Principal, Role
 from phylactery_memory.domain.memories import Kind, Layer, Memory, Source, Trust
 from phylactery_memory.domain.retrieval.index import POSTING, RECORD, unpack_postings, unpack_records
-from phylactery_memory.domain.retrieval.words import terms
 from phylactery_memory.service import PACKAGE
 from phylactery_memory.store.memories import MemoryStore
 from phylactery_memory.store.tables import memory_postings, memory_records, user_memory
@@ -162,99 +152,3 @@ async def test_a_full_disk_changes_nothing_and_passes(memory, refused):
         user_memory_pb2.SearchMemoriesRequest(query="palabra799"), metadata=user.metadata
     )
     assert [match.memory.text for match in found.matches] == [long]
-
-
-class Process:
-    """A real memory service, started and killed."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.ready, self.child = folder, folder / "ready.json", None
-
-    async def start(self) -> str:
-        self.ready.unlink(missing_ok=True)
-        environment = {
-            **os.environ,
-            "MEMORY_PORT": "0",
-            "MEMORY_DATA_DIR": str(self.folder),
-            "MEMORY_READY_FILE": str(self.ready),
-            "MEMORY_LOG_LEVEL": "ERROR",
-        }
-        self.child = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "phylactery_memory", env=environment, stderr=asyncio.subprocess.PIPE
-        )
-        for _ in range(600):
-            if self.ready.exists():
-                return f"127.0.0.1:{json.loads(self.ready.read_text())['port']}"
-            if self.child.returncode is not None:
-                break
-            await asyncio.sleep(0.05)
-        raise AssertionError(f"the server did not start: {(await self.child.stderr.read()).decode()}")
-
-    async def end(self, number: int) -> int:
-        self.child.send_signal(number)
-        return await self.child.wait()
-
-
-async def _write_until_it_dies(user, worker: str, kept: set, gone: set, enough: asyncio.Event) -> grpc.StatusCode:
-    """Writes, and forgets every third, and notes what was acknowledged, until the server is gone."""
-    before = len(kept)
-    for number in itertools.count():
-        text = f"memoria {worker} {number} perro azul"
-        try:
-            request = user_memory_pb2.WriteMemoryRequest(text=text, source=1, keep=True)
-            written = await user.memory.WriteMemory(request, metadata=user.metadata)
-            kept.add(text)
-            if number % 3 == 0:
-                kept.discard(text)  # from here on it may be gone
-                forget = user_memory_pb2.ForgetMemoryRequest(memory_id=written.memory.memory_id)
-                await user.memory.ForgetMemory(forget, metadata=user.metadata)
-                gone.add(text)
-        except aio.AioRpcError as error:
-            cut = error.code() is grpc.StatusCode.INTERNAL and rpc_status.from_call(error) is None
-            return grpc.StatusCode.UNAVAILABLE if cut else error.code()
-        if len(kept) >= before + 15:
-            enough.set()
-    raise AssertionError("the server never died")
-
-
-@pytest.mark.slow
-async def test_a_killed_process_keeps_what_it_acknowledged_and_forgets_what_it_forgot(tmp_path, user_of):
-    server, kept, gone = Process(tmp_path), set(), set()
-    for round_ in range(5):
-        target, enough = await server.start(), asyncio.Event()
-        async with aio.insecure_channel(target, options=[("grpc.enable_retries", 0)]) as channel:
-            user = user_of(channel)
-            workers = [
-                asyncio.create_task(_write_until_it_dies(user, f"{round_}x{worker}", kept, gone, enough))
-                for worker in range(3)
-            ]
-            await enough.wait()
-            assert await server.end(signal.SIGKILL) == -signal.SIGKILL
-            assert set(await asyncio.gather(*workers)) == {grpc.StatusCode.UNAVAILABLE}
-    target = await server.start()
-    async with aio.insecure_channel(target) as channel:
-        user, found, token = user_of(channel), [], ""
-        while True:
-            request = user_memory_pb2.ListMemoriesRequest(page_size=200, page_token=token)
-            page = await user.memory.ListMemories(request, metadata=user.metadata)
-            found += [memory.text for memory in page.memories]
-            token = page.next_page_token
-            if not token:
-                break
-        assert len(found) == len(set(found))
-        assert set(found) >= kept
-        assert not set(found) & gone
-    assert await server.end(signal.SIGTERM) == 0
-    with sqlite3.connect(tmp_path / "memory.db") as connection:
-        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-    connection.close()
-    opened = Database(f"sqlite:///{tmp_path / 'memory.db'}")
-    try:
-        lengths, words = opened.read_sync(lambda c: index_of(c, 1))
-    finally:
-        opened.close()
-    assert lengths.keys() == set(found)
-    for text in found:
-        for term in terms(text).counts:
-            assert text in words[term]
-    assert set().union(*words.values()) == set(found)
