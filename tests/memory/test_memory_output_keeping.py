@@ -215,6 +215,18 @@ async def test_an_erasure_while_an_output_comes_in_leaves_nothing_of_it(memory, 
     assert memory.count("outputs") == memory.count("output_chunks") == 0
 
 
+async def test_under_a_damaged_key_nothing_is_answered_and_nothing_stored(memory, ana, refused):
+    """What is sealed under a key nobody holds is lost, so it must not be acknowledged."""
+    pointer = (await ana.store(LONG)).output.pointer
+    with sqlite3.connect(memory.path) as connection:
+        connection.execute("UPDATE user_keys SET wrapped = zeroblob(length(wrapped))")
+    connection.close()
+    refusal = await refused(ana.store(LONG, tool_call_id="c2"))
+    assert (refusal.code, refusal.reason) == (CODE.UNAVAILABLE, "OUTPUT_KEY_UNAVAILABLE")
+    assert (await refused(ana.read(pointer))).reason == "OUTPUT_CORRUPT"
+    assert memory.count("outputs") == 1
+
+
 async def test_an_output_from_before_sealing_is_read_searched_and_checked(memory, ana, refused):
     text = "línea antigua 🜛\r\n" * 10_000
     intake = Intake(10**9)

@@ -84,7 +84,15 @@ class UserKeys:
             wrapped = self._masters.wrap(owner, key_id, random_bytes(KEY_BYTES))
             row = UserKey(key_id, self._masters.active_id, wrapped, 0)
             row = await self._store.add(owner, row, self._clock.now_us())
-        return HeldKey(row.key_id, self._vault(owner, row))
+        key = self._masters.unwrap(owner, row)
+        if key is None:
+            raise Unavailable(
+                "OUTPUT_KEY_UNAVAILABLE",
+                "this user's key is not as it was wrapped, so nothing sealed under it could be read again and nothing "
+                "was stored; restore a backup of the database",
+                metadata={"master_key_id": row.master_id},
+            )
+        return HeldKey(row.key_id, Vault(key))
 
     def opener(self, owner: Principal, key_id: str, row: UserKey | None) -> Opener:
         """Answers what opens an output sealed under key_id, empty for one older than sealing.
@@ -95,9 +103,6 @@ class UserKeys:
             return Unsealed()
         if row is None or row.key_id != key_id:
             return Vault(random_bytes(KEY_BYTES))
-        return self._vault(owner, row)
-
-    def _vault(self, owner: Principal, row: UserKey) -> Vault:
         return Vault(self._masters.unwrap(owner, row) or random_bytes(KEY_BYTES))
 
 

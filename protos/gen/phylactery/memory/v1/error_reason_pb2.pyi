@@ -101,7 +101,7 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     {"reason":"ERROR_REASON_OUTPUT_KEY_CHANGED","domain":"memory.phylactery"}
     """
     ERROR_REASON_OUTPUT_KEY_UNAVAILABLE: _ErrorReason.ValueType  # 21
-    """UNAVAILABLE: the user's key was wrapped by a master key this service does not have:
+    """UNAVAILABLE: the user's key was wrapped by a master key this service does not have, or is damaged:
     {"reason":"ERROR_REASON_OUTPUT_KEY_UNAVAILABLE","domain":"memory.phylactery","metadata":{"master_key_id":"…"}}
     """
     ERROR_REASON_OUTPUT_NOT_REHYDRATABLE: _ErrorReason.ValueType  # 22
@@ -227,7 +227,7 @@ ERROR_REASON_OUTPUT_KEY_CHANGED: ErrorReason.ValueType  # 20
 {"reason":"ERROR_REASON_OUTPUT_KEY_CHANGED","domain":"memory.phylactery"}
 """
 ERROR_REASON_OUTPUT_KEY_UNAVAILABLE: ErrorReason.ValueType  # 21
-"""UNAVAILABLE: the user's key was wrapped by a master key this service does not have:
+"""UNAVAILABLE: the user's key was wrapped by a master key this service does not have, or is damaged:
 {"reason":"ERROR_REASON_OUTPUT_KEY_UNAVAILABLE","domain":"memory.phylactery","metadata":{"master_key_id":"…"}}
 """
 ERROR_REASON_OUTPUT_NOT_REHYDRATABLE: ErrorReason.ValueType  # 22
