@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import time
+from typing import Any
 
 import grpc
 import pytest
+import re2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from phylactery_memory.domain.chunks import Chunk, Intake
@@ -21,7 +23,7 @@ def plain(text, pattern):
     for number, line in enumerate(text.split("\n"), 1):
         body = line.removesuffix("\r")
         match = re.search(pattern, body)
-        if match and (offset < len(text) or number == 1):
+        if match and offset < len(text):
             found.append((number, offset + match.start(), len(match.group()), body))
         offset += len(line) + 1
     return found
@@ -80,6 +82,8 @@ async def test_a_pattern_is_taken_literally_and_without_case_where_told_to(ana):
         (r"NET\)\z", {}, 1),
         ("^x+$", {}, 1),
         ("T\\)\nx", {}, 0),
+        ("\\C", {"literal": True}, 0),
+        (r"\\C|price", {}, 1),
     ):
         assert len(await everything(ana, pointer, pattern, **options)) == hits, pattern
 
@@ -132,6 +136,30 @@ async def test_a_pattern_too_large_for_a_long_line_is_refused_before_it_runs(ana
     refusal = await refused(ana.grep(pointer, "(.*a.{100}b){3}"))
     assert (refusal.code, refusal.fields) == (grpc.StatusCode.INVALID_ARGUMENT, ["pattern"])
     assert len((await ana.grep(pointer, "a{10}")).matches) > 0
+
+
+@pytest.mark.parametrize("pattern", [r"(\pL|\pN){300}", r"\pL" * 330, r"[\pL\pN\pS\pP]{150}", r"\C", r"\\\C+"])
+async def test_a_pattern_that_is_slow_to_compile_or_cuts_characters_is_refused(ana, refused, pattern):
+    pointer = (await ana.store("é\n" * 10_000)).output.pointer
+    refusal = await refused(ana.grep(pointer, pattern))
+    assert (refusal.code, refusal.fields) == (grpc.StatusCode.INVALID_ARGUMENT, ["pattern"])
+
+
+def test_no_pattern_is_kept_once_its_search_is_over():
+    engine: Any = re2
+    for number in range(3):
+        Scanner(Query(f"a{number}"))
+    assert engine._Regexp._make.cache_info().currsize == 0
+
+
+def test_the_last_line_may_end_in_a_carriage_return_alone():
+    intake = Intake(10**9)
+    chunks = [*intake.feed(b"other\nwanted\r"), *intake.finish()]
+    scanner = Scanner(Query("^wanted$"))
+    scanner.begin(chunks[0].place)
+    scanner.feed(chunks)
+    scanner.finish()
+    assert [(m.line.number, m.line.text) for m in scanner.matches] == [(2, "wanted")]
 
 
 TEXT = st.text(alphabet="ab\n\r x🜛é", max_size=60)

@@ -209,9 +209,9 @@ class Outputs:
         Raises as read does, and InvalidArgument INVALID_REQUEST for a pattern that is none.
         """
         owner.require(Role.CALLER)
-        scanner = grep.Scanner(query)
         found = await self._store.range(owner, pointer, self.clock.now_us(), query.offset, 1)
         record, opener = self._text_of(owner, None if found is None else found[0], pointer)
+        scanner = await asyncio.get_running_loop().run_in_executor(self._searchers, grep.Scanner, query)
         if checked_offset(record, query.offset) == record.size_chars or found is None:
             return Found((), record.size_chars, record.size_chars)
         first = Passage(record, [opener.open(pointer, chunk) for chunk in found[1]])

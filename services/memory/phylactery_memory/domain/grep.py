@@ -23,8 +23,12 @@ MAX_CONTEXT_CHARS = 200
 _LEAD_CHARS = 100
 """How much of a long line is answered before its match."""
 _MAX_MEMORY = 8 * 1024 * 1024
+_MAX_PROGRAM = 512 * 1024
+"""Bytes of a compiled pattern: a larger one, such as 300 times any letter, holds up every call while it is compiled."""
 _MAX_WORK = 10_000_000_000
 """Instructions of a pattern times bytes of a run of lines: about 40 seconds where RE2 is at its slowest."""
+_HALF_CHARACTER = re.compile(r"(?<!\\)(?:\\\\)*\\C")
+"""RE2's single byte, which may be a part of a character: no text can be answered for it."""
 _ONE_LINE_ONLY = re.compile(r"\\[AzbBQ]|\(\?[A-Za-z]*-")
 """What may match in a line alone and not in a run of lines: such a pattern is held against every line."""
 
@@ -134,7 +138,8 @@ class Scanner:
             self.next_offset = max(self._query.offset, self._char)
 
     def _no_match(self, run: bytes) -> bool:
-        return self._run_pattern is not None and not self._run_pattern.search(run.replace(b"\r\n", LINE_FEED))
+        bodies = run.replace(b"\r\n", LINE_FEED).removesuffix(b"\r")  # the last line of a text may end without a feed
+        return self._run_pattern is not None and not self._run_pattern.search(bodies)
 
     def _pass_over(self, text: str) -> None:
         """Counts lines nobody looks at, and keeps the last of them as context."""
@@ -225,9 +230,13 @@ def _compile(query: Query) -> tuple[Any, Any]:
     options.never_nl = True
     options.case_sensitive = not query.ignore_case
     options.log_errors = False
-    options.max_mem = _MAX_MEMORY
+    options.max_mem = _MAX_PROGRAM
     pattern = query.pattern.encode("utf-8")
+    if not query.literal and _HALF_CHARACTER.search(query.pattern):
+        raise _unusable(r"\C matches half a character")
     try:
+        engine.compile(pattern, options)
+        options.max_mem = _MAX_MEMORY
         line = engine.compile(pattern, options)
         if query.literal:
             return line, line
@@ -235,6 +244,8 @@ def _compile(query: Query) -> tuple[Any, Any]:
     except engine.error as error:
         said = error.args[0]
         raise _unusable(said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)) from None
+    finally:
+        engine.purge()  # the module keeps 128 patterns otherwise, with the megabytes each has grown to
 
 
 def _unusable(why: str) -> InvalidArgument:
