@@ -31,11 +31,9 @@ from phylactery_chassis.clock import FakeClock
 from phylactery_chassis.database import Database
 from phylactery_chassis.identity import token_hash
 from phylactery_chassis.server import RunningServer, start
-from phylactery_riskgate.assembly import PACKAGE, assemble
+from phylactery_riskgate.assembly import PACKAGE, assemble, find_bundle
 from phylactery_riskgate.domain.bundle import default_bundle_folder, load_bundle
-from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.keys import KeyRing
-from phylactery_riskgate.live import LiveBundle
 from phylactery_riskgate.live_keys import LiveKeys
 from phylactery_riskgate.service import RiskGate
 from phylactery_riskgate.settings import RiskGateSettings
@@ -312,8 +310,9 @@ async def open_gate(
     if not fresh:
         activate_before(database, bundle)
     clock = clock or FakeClock()
-    riskgate = RiskGate(database, LiveBundle(DecisionEngine(load_bundle(bundle))), keys, settings, clock)
-    await riskgate.open()
+    live, fault = find_bundle(settings)
+    riskgate = RiskGate(database, live, keys, settings, clock)
+    await riskgate.open(fault)
     server = await start(assemble(riskgate, database, settings), settings)
     channel = aio.insecure_channel(
         f"127.0.0.1:{server.port}", options=[("grpc.enable_retries", 0), ("grpc.max_send_message_length", -1)]

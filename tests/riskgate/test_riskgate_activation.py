@@ -211,16 +211,68 @@ async def test_a_restart_with_an_older_folder_goes_on_with_the_activated_bundle(
     assert len(again.records("bundle_activated", "bundle_refused")) == 1
 
 
-async def test_a_restart_with_a_newer_folder_activates_it_and_with_an_altered_one_refuses(
-    make_gate, stricter, bundle_with
-):
+async def test_a_restart_with_a_newer_folder_activates_it(make_gate, stricter):
     gate = await make_gate()
     await gate.stop()
     newer = await make_gate(bundle=stricter)
     assert (await shown(newer.person("petra"))).live.revision == 2
-    await newer.stop()
-    with pytest.raises(StartError, match="revision 2 is active with other files; raise the revision"):
-        await make_gate(bundle=bundle_with(revision=2))
+
+
+@pytest.mark.parametrize("what", ["half-written", "invalid", "unsigned", "altered", "gone"])
+async def test_a_restart_over_a_folder_that_is_refused_goes_on_with_the_active_bundle(
+    make_gate, bundle, key, stricter, what
+):
+    trusted = {"policy_keys": key.with_name("policy.jwk.pub")} if what == "unsigned" else {}
+    first = await make_gate(bundle=signed(bundle, key) if trusted else bundle, fresh=True, **trusted)
+    await first.stop()
+    faults = {
+        "half-written": ("BUNDLE_INVALID", "riskgate.yaml: "),
+        "invalid": ("BUNDLE_INVALID", "policies/more.cedar:2: "),
+        "unsigned": ("BUNDLE_UNSIGNED", "bundle.sig is missing"),
+        "altered": ("BUNDLE_ROLLBACK", "revision 1 is active with other files"),
+        "gone": ("BUNDLE_INVALID", "is no folder"),
+    }
+    folder = bundle if what == "altered" else stricter
+    if what == "half-written":
+        (folder / "riskgate.yaml").unlink()
+    elif what == "gone":
+        shutil.rmtree(folder)
+    elif what != "unsigned":
+        (folder / "policies" / "more.cedar").write_text("\nforbid nonsense;\n" if what == "invalid" else NO_READS)
+    again = await make_gate(bundle=folder, fresh=True, **trusted)
+    assert (await again.person("ana").evaluate()).bundle_revision == 1
+    reason, message = faults[what]
+    record = again.records("bundle_refused")[-1]
+    assert (record["reason"], record["source"], message in record["message"]) == (reason, "folder", True)
+    view = await shown(again.person("petra"))
+    assert (view.live.revision, view.live.hash, message in view.last_fault.message) == (
+        1,
+        again.records("bundle_activated")[0]["bundle_hash"],
+        True,
+    )
+
+
+async def test_a_folder_that_broke_before_a_restart_is_taken_once_it_is_mended(make_gate, bundle, stricter):
+    first = await make_gate(fresh=True)
+    await first.stop()
+    head = (bundle / "riskgate.yaml").read_text()
+    (bundle / "riskgate.yaml").write_text("revision: [")
+    again = await make_gate(fresh=True, watch_bundle=True, **QUICK)
+    (bundle / "riskgate.yaml").write_text(head.replace("revision: 1", "revision: 2"))
+
+    async def taken() -> bool:
+        return (await shown(again.person("petra"))).live.revision == 2
+
+    await until(taken)
+
+
+async def test_a_start_where_neither_folder_nor_active_bundle_can_decide_says_both(make_gate, bundle):
+    first = await make_gate(fresh=True)
+    first.database.write_sync(lambda c: c.execute(sa.text("UPDATE bundles SET files = x'00'")))
+    await first.stop()
+    (bundle / "riskgate.yaml").unlink()
+    with pytest.raises(StartError, match=r"riskgate\.yaml.*nor can the active bundle be used, revision 1: .*damaged"):
+        await make_gate(fresh=True)
 
 
 async def test_a_caller_may_demand_a_revision(make_gate, stricter, call, refused):

@@ -111,7 +111,15 @@ async def test_a_shadow_of_a_folder_begins_at_start_and_one_activated_goes_befor
 
 async def test_a_shadow_folder_that_is_no_bundle_is_named_at_the_start(make_gate, tmp_path):
     with pytest.raises(StartError, match="RISKGATE_SHADOW_BUNDLE"):
-        await make_gate(shadow_bundle=tmp_path / "nothing")
+        await make_gate(shadow_bundle=tmp_path / "nothing", fresh=True)
+
+
+async def test_a_shadow_folder_that_broke_keeps_no_process_from_starting_again(make_gate, bundle_with, tmp_path, call):
+    first = await make_gate(shadow_bundle=bundle_with(policies=NO_READS, revision=5))
+    await first.stop()
+    again = await make_gate(shadow_bundle=tmp_path / "nothing")
+    assert (await again.person("ana").evaluate(call(*READ))).bundle_revision == 1
+    assert not (await shown(again.person("petra"))).HasField("shadow")
 
 
 async def test_replicas_share_an_activated_shadow(make_gate, bundle_with, call):

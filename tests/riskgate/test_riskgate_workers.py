@@ -32,7 +32,9 @@ BOTH = {"riskgate/0", "riskgate/1"}
 class Fleet:
     """RiskGate with several workers, as a person starts it."""
 
-    def __init__(self, folder: Path, url: str = "", port: int = 0, workers: int = 2) -> None:
+    def __init__(
+        self, folder: Path, url: str = "", port: int = 0, workers: int = 2, bundle: Path | None = None
+    ) -> None:
         self.ready = folder / "ready.json"
         environment = os.environ | {
             "RISKGATE_DATA_DIR": str(folder),
@@ -42,7 +44,8 @@ class Fleet:
             "RISKGATE_LOG_LEVEL": "ERROR",  # nobody reads what is said before the end
         }
         command = [sys.executable, "-m", "phylactery_riskgate.cli", "serve", "--workers", str(workers)]
-        self.process = subprocess.Popen([*command, "--port", str(port)], env=environment, stderr=subprocess.PIPE)
+        command += ["--port", str(port), *(["--bundle", str(bundle)] if bundle else [])]
+        self.process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE)
 
     async def told(self) -> dict[str, object]:
         """Answers what the ready file says."""
@@ -106,6 +109,18 @@ async def ask_all(port: int, call, numbers: range, connections: int = 12) -> lis
         return await asyncio.gather(*(ask(number) for number in numbers))
 
 
+async def both_serve(port: int, call) -> None:
+    """Waits until both workers answer."""
+    starts = itertools.count(1_000, 1_000)
+    served: set[str] = set()
+    deadline = time.monotonic() + 60
+    while served != BOTH:
+        assert time.monotonic() < deadline, f"only {served} served"
+        at = next(starts)
+        with contextlib.suppress(aio.AioRpcError):  # a connection the kernel gave to the one that just died
+            served = {one.audit_log for one in await ask_all(port, call, range(at, at + 24))}
+
+
 async def test_workers_share_a_port_and_each_writes_a_log_that_verifies(start, tmp_path, shared_database, call):
     if shared_database:
         empty = Database(shared_database)
@@ -135,18 +150,53 @@ async def test_a_killed_worker_is_replaced_and_nothing_it_answered_is_lost(start
     told = await fleet.told()
     answers = await ask_all(told["port"], call, range(24))
     os.kill(told["workers"][0], signal.SIGKILL)
-    starts = itertools.count(1_000, 1_000)
-    served: set[str] = set()
-    deadline = time.monotonic() + 60
-    while served != BOTH:
-        assert time.monotonic() < deadline, "the worker was not replaced"
-        at = next(starts)
-        with contextlib.suppress(aio.AioRpcError):  # a connection the kernel gave to the one that just died
-            served = {one.audit_log for one in await ask_all(told["port"], call, range(at, at + 24))}
+    await both_serve(told["port"], call)
     with sqlite3.connect(tmp_path / "riskgate.db") as database:
         kept = {one for (one,) in database.execute("SELECT id FROM decisions")}
     assert {one.decision_id for one in answers} <= kept
     assert await fleet.stop() == 0
+
+
+async def test_a_worker_that_dies_while_the_bundle_is_being_written_is_replaced_under_the_active_one(
+    start, tmp_path, call, bundle
+):
+    fleet = start(bundle=bundle)
+    told = await fleet.told()
+    (bundle / "riskgate.yaml").write_text("revision: [")
+    for pid in told["workers"]:
+        os.kill(pid, signal.SIGKILL)
+    await both_serve(told["port"], call)
+    with sqlite3.connect(tmp_path / "riskgate.db") as database:
+        refused = database.execute("SELECT record FROM audit_entries WHERE kind = 'bundle_refused'").fetchall()
+    assert [json.loads(one)["reason"] for (one,) in refused] == ["BUNDLE_INVALID"] * 2
+    assert await fleet.stop() == 0
+
+
+async def test_a_worker_that_cannot_start_again_is_tried_until_it_can_and_the_others_go_on(start, tmp_path, call):
+    fleet = start()
+    told = await fleet.told()
+    keys = tmp_path / "keys" / "signing.json"
+    good = keys.read_text()
+    keys.write_text("no keys at all")
+    os.kill(told["workers"][0], signal.SIGKILL)
+
+    assert await asyncio.to_thread(
+        lambda: any(b"cannot start again; the others go on" in line for line in fleet.process.stderr)
+    )
+    assert {one.audit_log for one in await ask_all(told["port"], call, range(24))} == {"riskgate/1"}
+    keys.write_text(good)
+    await both_serve(told["port"], call)
+    assert await fleet.stop() == 0
+
+
+async def test_workers_none_of_which_can_start_again_end_with_the_reason(start, tmp_path):
+    fleet = start()
+    told = await fleet.told()
+    (tmp_path / "keys" / "signing.json").write_text("no keys at all")
+    for pid in told["workers"]:
+        os.kill(pid, signal.SIGKILL)
+    code, said = await fleet.ended()
+    assert (code, "cannot start again, and none serves" in said) == (2, True)
 
 
 async def test_workers_end_with_the_process_that_started_them(start):

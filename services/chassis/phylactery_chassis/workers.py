@@ -1,8 +1,10 @@
 """Several processes of one service behind one port: started, watched, started again, and stopped together.
 
 The kernel spreads connections over the workers (SO_REUSEPORT). Each has an instance name of its own, and what it
-writes under that name alone. A worker that dies is started again; one that dies again and again, or cannot start, ends
-all of them. The workers stop when this process does, however it ends.
+writes under that name alone. A worker that dies is started again; one that dies again and again ends all of them. What
+keeps the first start of a worker from working ends all of them, too. One that served and cannot start again, because
+somebody is at its files, is tried again and again while the others go on; only where none serves is it the end. The
+workers stop when this process does, however it ends.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from phylactery_chassis.settings import ServiceSettings
 _START_SECONDS = 60.0
 _LOOK_SECONDS = 0.05
 _MAX_DEATHS, _DEATHS_WITHIN_SECONDS = 5, 60.0
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 15.0
 _CANNOT_START = 2
 _SET_PARENT_DEATH_SIGNAL = 1
 
@@ -42,6 +45,12 @@ class _Worker:
     ready: Path
     process: subprocess.Popen[bytes]
     deaths: list[float] = field(default_factory=list)
+    deadline: float = 0.0
+    """By when it serves, on the monotonic clock."""
+    pause: float = 0.0
+    """How long it waited before it was tried again; 0 once it serves."""
+    again_at: float = 0.0
+    """When it is tried again; 0 where it does not wait for that."""
 
 
 class Workers:
@@ -85,13 +94,31 @@ class Workers:
             _log.info("serving", host=self._settings.host, port=port, workers=pids)
         while not self._stopping:
             for worker in self._workers:
-                if worker.process.poll() is not None and not self._stopping:
-                    self._restart(worker)
+                if not self._stopping:
+                    self._look_after(worker)
             time.sleep(_LOOK_SECONDS)
         return 0
 
-    def _restart(self, worker: _Worker) -> None:
+    def _look_after(self, worker: _Worker) -> None:
         now = time.monotonic()
+        if worker.process.poll() is None:
+            if worker.ready.exists():
+                worker.pause = 0.0
+            elif now > worker.deadline:
+                _log.error("a worker does not serve in time and is ended", worker=worker.name)
+                worker.process.kill()
+                worker.process.wait()
+        elif worker.again_at > now:
+            return
+        elif worker.again_at:
+            self._start_again(worker)
+        elif worker.process.returncode == _CANNOT_START and not worker.ready.exists():
+            self._wait_to_start(worker, now)
+        else:
+            self._count_death(worker, now)
+            self._start_again(worker)
+
+    def _count_death(self, worker: _Worker, now: float) -> None:
         worker.deaths = [at for at in worker.deaths if now - at < _DEATHS_WITHIN_SECONDS] + [now]
         _log.error("a worker has ended", worker=worker.name, exit_code=worker.process.returncode)
         if len(worker.deaths) >= _MAX_DEATHS:
@@ -99,9 +126,19 @@ class Workers:
                 f"worker {worker.name} ended {_MAX_DEATHS} times within {_DEATHS_WITHIN_SECONDS:.0f} seconds, so all "
                 "were stopped; its log lines above say why"
             )
+
+    def _wait_to_start(self, worker: _Worker, now: float) -> None:
+        """Lets a worker that cannot start again wait while others serve, longer each time."""
+        if not any(other.process.poll() is None for other in self._workers):
+            raise StartError(f"worker {worker.name} cannot start again, and none serves: what it said stands above")
+        worker.pause = min(2 * worker.pause, _LONGEST_PAUSE_SECONDS) or _FIRST_PAUSE_SECONDS
+        worker.again_at = now + worker.pause
+        _log.error("a worker cannot start again; the others go on", worker=worker.name, again_in_seconds=worker.pause)
+
+    def _start_again(self, worker: _Worker) -> None:
         worker.ready.unlink(missing_ok=True)
+        worker.again_at, worker.deadline = 0.0, time.monotonic() + _START_SECONDS
         worker.process = self._spawn(worker.environment)
-        self._wait_until_ready(worker)
 
     def _started(self, number: int, port: int, ready: Path) -> _Worker:
         instance = "-".join(part for part in (str(getattr(self._settings, "instance", "")), str(number)) if part)

@@ -52,21 +52,27 @@ async def build(settings: RiskGateSettings, *, clock: Clock | None = None) -> Se
     """
     settings.prepare()
     try:
-        live = LiveBundle(DecisionEngine(load_bundle(settings.bundle)))
+        live, fault = await asyncio.to_thread(find_bundle, settings)
         keys = LiveKeys.open(settings.keys_dir, settings.signing_key_file)
-    except BundleError as error:
-        raise StartError(f"{settings.bundle}: {error}; mend the bundle, or name another in RISKGATE_BUNDLE") from None
     except KeysError as error:
         raise StartError(str(error)) from None
     database = Database(settings.url)
     try:
         await asyncio.to_thread(database.migrate, PACKAGE, apply=database.dialect == "sqlite")
         riskgate = RiskGate(database, live, keys, settings, clock or SystemClock())
-        await riskgate.open()
+        await riskgate.open(fault)
     except (StartError, LogError, DomainError) as error:
         await asyncio.to_thread(database.close)
         raise StartError(error.message if isinstance(error, DomainError) else str(error)) from None
     return assemble(riskgate, database, settings)
+
+
+def find_bundle(settings: RiskGateSettings) -> tuple[LiveBundle, BundleError | None]:
+    """Answers the bundle of the folder, or why it holds none: the one that was accepted last may go on then."""
+    try:
+        return LiveBundle(DecisionEngine(load_bundle(settings.bundle))), None
+    except BundleError as error:
+        return LiveBundle(None), error
 
 
 def assemble(riskgate: RiskGate, database: Database, settings: RiskGateSettings) -> Service:

@@ -16,8 +16,8 @@ from phylactery_riskgate.shadow import Shadow
 class LiveBundle:
     """Holds the engine of the live bundle; replacing it is one assignment, which no request can see half of."""
 
-    def __init__(self, engine: DecisionEngine, shadow: Shadow | None = None) -> None:
-        """Takes the engine, and what decides beside it."""
+    def __init__(self, engine: DecisionEngine | None, shadow: Shadow | None = None) -> None:
+        """Takes the engine, None where one is still to be found, and what decides beside it."""
         self._engine = engine
         self.shadow = shadow or Shadow()
         self._refused: tuple[int, str] | None = None
@@ -28,11 +28,12 @@ class LiveBundle:
         """The engine of this moment: take it once for each request. Raises Unavailable BUNDLE_NOT_LOADED."""
         if self._refused is not None:
             raise Unavailable("BUNDLE_NOT_LOADED", self.problem, metadata={"revision": str(self._refused[0])})
-        return self._engine
+        return self.held
 
     @property
     def held(self) -> DecisionEngine:
         """The last engine that decided, also while none may."""
+        assert self._engine is not None, "whoever starts RiskGate finds a bundle or gives up"
         return self._engine
 
     @property

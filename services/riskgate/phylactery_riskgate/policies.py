@@ -17,6 +17,7 @@ from phylactery_chassis.crashpoints import reach
 from phylactery_chassis.errors import (
     DomainError,
     FailedPrecondition,
+    InvalidArgument,
     NotFound,
     PermissionDenied,
     StartError,
@@ -24,12 +25,11 @@ from phylactery_chassis.errors import (
 )
 from phylactery_chassis.identity import Principal, Role
 from phylactery_chassis.logs import get_logger
-from sqlalchemy.engine import Connection
 
-from phylactery_riskgate.audit import Kind
-from phylactery_riskgate.bundle_acceptance import MAX_SENTENCE, Acceptance, Candidate, files_of, invalid, rollback
+from phylactery_riskgate.bundle_acceptance import Acceptance, Candidate, files_of, invalid
 from phylactery_riskgate.bundle_folder import FolderWatch
-from phylactery_riskgate.core import Core, Refused
+from phylactery_riskgate.bundle_records import Activated, BundleRecords, Fault
+from phylactery_riskgate.core import Core
 from phylactery_riskgate.domain.bundle import BundleError, load_bundle, read_bundle
 from phylactery_riskgate.domain.bundle_files import BundleFiles, read_folder, read_parts
 from phylactery_riskgate.domain.bundle_report import BundleReport, examine, faults_of
@@ -38,7 +38,6 @@ from phylactery_riskgate.policy_keys import PolicyKeyError, PolicyKeys, load_pol
 from phylactery_riskgate.settings import RiskGateSettings
 from phylactery_riskgate.shadow import Shadow
 from phylactery_riskgate.store import bundles as rows
-from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.store.bundles import BundleHead, Slot
 
 FOLDER, ACTIVATION = "folder", "activation"
@@ -48,23 +47,6 @@ ITSELF = Principal("riskgate", "", frozenset())
 _log = get_logger("policies")
 
 Parts = Iterable[tuple[str, bytes]]
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """A bundle that was refused: why, when, and what it called itself (0 where it could not be read)."""
-
-    message: str
-    time_us: int
-    revision: int
-
-
-@dataclass(frozen=True, slots=True)
-class Activated:
-    """What an activation made of a slot; ``place`` is None where the bundle was active already."""
-
-    head: BundleHead
-    place: Place | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +71,8 @@ class Policies:
         self._acceptance = Acceptance(PolicyKeys())
         self._watch = FolderWatch(settings.bundle)
         self._lock = asyncio.Lock()
+        self._records = BundleRecords(core)
         self._tasks: list[asyncio.Task[None]] = []
-        self.last_fault: Fault | None = None
         core.live.follow(self.refresh)
 
     @property
@@ -103,42 +85,77 @@ class Policies:
         """Says why nothing is decided now; empty where it is."""
         return self._core.live.problem
 
-    async def open(self) -> None:
+    async def open(self, fault: BundleError | None = None) -> None:
         """Settles what decides: the bundle of the folder where its revision is higher, else the active one.
 
-        Raises StartError where policy keys or the shadow's folder cannot be used, or the folder is unsigned or holds
-        the active revision with other files, and Unavailable where the active bundle cannot be loaded.
+        fault is why the folder holds no bundle. Whatever is wrong with it, the active bundle goes on, as while serving:
+        a process that starts again must not end for what somebody is writing. Raises StartError where nothing can
+        decide, or policy keys cannot be used, and Unavailable where the active bundle cannot be loaded.
         """
-        self._prepare()
-        engine = self._core.live.held
-        head = await self._core.database.read(lambda connection: rows.find_head(connection, Slot.LIVE))
-        if engine.bundle.revision < head.revision:
+        self._use_keys()
+        head = (await self._heads())[0]
+        await self._begin_shadow(head)
+        live = self._core.live
+        if fault is None and live.held.bundle.revision < head.revision:
             _log.warning(
                 "the folder is older than the active bundle, which decides",
-                folder=engine.bundle.revision,
+                folder=live.held.bundle.revision,
                 active=head.revision,
             )
             await self.refresh()
-            self._core.live.engine  # noqa: B018 - raises where the active bundle cannot be used
+            live.engine  # noqa: B018 - raises where the active bundle cannot be used
             return
         try:
-            await self._activate(ITSELF, self._acceptance.accepted(engine), Slot.LIVE, FOLDER)
-        except (FailedPrecondition, PermissionDenied) as error:
-            raise StartError(f"{self._settings.bundle}: {error.message}, or name another in RISKGATE_BUNDLE") from None
+            await self._hand_in(head, fault)
+        except (InvalidArgument, FailedPrecondition, PermissionDenied) as error:
+            await self._go_on(error)
         await self.refresh()
 
-    def _prepare(self) -> None:
-        settings = self._settings
+    async def _hand_in(self, head: BundleHead, fault: BundleError | None) -> None:
+        """Hands in the folder's bundle at start; a refusal is recorded where another bundle goes on."""
         try:
-            self._acceptance = Acceptance(load_policy_keys(settings.policy_keys))
-            if settings.shadow_bundle is not None:
-                self.shadow.begin_with(DecisionEngine(load_bundle(settings.shadow_bundle)))
+            if fault is not None:
+                raise invalid(fault)
+            candidate = self._acceptance.accepted(self._core.live.held)
+        except (InvalidArgument, PermissionDenied) as error:
+            if head.revision:
+                await self._refuse(ITSELF, FOLDER, error)
+            raise
+        await self._activate(ITSELF, candidate, Slot.LIVE, FOLDER)
+
+    async def _go_on(self, refusal: DomainError) -> None:
+        """Lets the active bundle decide where the folder's was refused at start. Raises StartError where none can."""
+        self._watch.forget()  # a folder that is watched is looked at again: somebody may have been writing it
+        told = f"{self._settings.bundle}: {refusal.message}"
+        head = (await self._heads())[0]
+        if not head.revision:
+            raise StartError(f"{told}; mend the bundle, or name another in RISKGATE_BUNDLE")
+        try:
+            self._core.live.replace(await self._load(head))
+        except (BundleError, DomainError) as error:
+            raise StartError(
+                f"{told}; nor can the active bundle be used, revision {head.revision}: {error.message}; "
+                "mend the folder and raise its revision, or name another in RISKGATE_BUNDLE"
+            ) from None
+
+    def _use_keys(self) -> None:
+        try:
+            self._acceptance = Acceptance(load_policy_keys(self._settings.policy_keys))
         except PolicyKeyError as error:
             raise StartError(f"{error}; name a file that does in RISKGATE_POLICY_KEYS") from None
+
+    async def _begin_shadow(self, head: BundleHead) -> None:
+        """Lets the bundle of the shadow's folder decide beside; where it cannot, only a first start ends with that."""
+        folder = self._settings.shadow_bundle
+        if folder is None:
+            return
+        try:
+            self.shadow.begin_with(await asyncio.to_thread(lambda: DecisionEngine(load_bundle(folder))))
         except BundleError as error:
-            raise StartError(
-                f"{settings.shadow_bundle}: {error}; mend the bundle, or name another in RISKGATE_SHADOW_BUNDLE"
-            ) from None
+            told = f"{folder}: {error}; mend the bundle, or name another in RISKGATE_SHADOW_BUNDLE"
+            if not head.revision:
+                raise StartError(told) from None
+            _log.error("the shadow bundle cannot be used, so none decides beside the active one", problem=told)
 
     async def begin(self) -> None:
         """Begins to follow database and folder, and to let the shadow decide; SIGHUP looks at the folder at once."""
@@ -175,7 +192,7 @@ class Policies:
             shadow.decided,
             shadow.differed,
             shadow.skipped,
-            self.last_fault,
+            self._records.last_fault,
             await self._kept(bundle_hash) if bundle_hash else files_of(self._core.live.held),
         )
 
@@ -264,8 +281,12 @@ class Policies:
             refusal: DomainError = invalid(error)
         except PermissionDenied as error:
             refusal = error
-        await self._core.write(lambda connection: self._refuse(connection, who, source, refusal))
+        await self._refuse(who, source, refusal)
         raise refusal
+
+    async def _refuse(self, who: Principal, source: str, refusal: DomainError) -> None:
+        """Records a refusal, and raises it."""
+        await self._core.write(lambda connection: self._records.refuse(connection, who, source, refusal))
 
     async def _activate_and_tell(
         self, who: Principal, candidate: Candidate | None, slot: Slot, source: str
@@ -278,7 +299,9 @@ class Policies:
 
     async def _activate(self, who: Principal, candidate: Candidate | None, slot: Slot, source: str) -> Activated:
         async with self._lock:
-            done = await self._core.write(lambda connection: self._move(connection, who, candidate, slot, source))
+            done = await self._core.write(
+                lambda connection: self._records.move(connection, who, candidate, slot, source)
+            )
             if done.place is not None:
                 reach("riskgate.activated")
             if slot is Slot.SHADOW:
@@ -288,65 +311,6 @@ class Policies:
             elif candidate is not None:
                 self._core.live.replace(self._core.live.held)
         return done
-
-    def _move(
-        self, connection: Connection, who: Principal, candidate: Candidate | None, slot: Slot, source: str
-    ) -> Activated | Refused:
-        """Makes the activation durable, and what became of it: the row is locked, so of two at once one is later."""
-        active = rows.find_head(connection, slot, lock=True)
-        now_us = self._core.clock.now_us()
-        if candidate is None:
-            if not active.revision:
-                return Activated(active, None)
-            empty = BundleHead(0, "", activate_us=now_us, activated_by=who.subject)
-            return self._moved(connection, who, slot, active, empty)
-        if candidate.hash == active.hash and candidate.signed_by in ("", active.signed_by):
-            return Activated(active, None)
-        renewed = candidate.hash == active.hash
-        if slot is Slot.LIVE and not renewed and candidate.revision <= active.revision:
-            refusal = rollback(candidate, active)
-            return self._refuse(connection, who, source, refusal, candidate)
-        rows.keep_bundle(connection, candidate.hash, candidate.revision, files_of(candidate.engine), now_us)
-        head = BundleHead(candidate.revision, candidate.hash, source, candidate.signed_by, now_us, who.subject)
-        return self._moved(connection, who, slot, active, head)
-
-    def _moved(
-        self, connection: Connection, who: Principal, slot: Slot, before: BundleHead, head: BundleHead
-    ) -> Activated:
-        rows.move_head(connection, slot, head)
-        body = {
-            "slot": str(slot),
-            "source": head.source,
-            "bundle_revision": head.revision,
-            "bundle_hash": head.hash,
-            "signed_by": head.signed_by,
-            "previous_revision": before.revision,
-            "previous_hash": before.hash,
-        }
-        return Activated(head, self._core.note(connection, Kind.BUNDLE_ACTIVATED, who, head.activate_us, body))
-
-    def _refuse(
-        self,
-        connection: Connection,
-        who: Principal,
-        source: str,
-        error: DomainError,
-        candidate: Candidate | None = None,
-    ) -> Refused:
-        revision, bundle_hash = (candidate.revision, candidate.hash) if candidate else (0, "")
-        now_us = self._core.clock.now_us()
-        message = error.message[:MAX_SENTENCE]
-        self.last_fault = Fault(message, now_us, revision)
-        _log.error("bundle refused", source=source, reason=error.reason, problem=message, revision=revision)
-        body = {
-            "source": source,
-            "reason": error.reason,
-            "message": message,
-            "bundle_revision": revision,
-            "bundle_hash": bundle_hash,
-        }
-        self._core.note(connection, Kind.BUNDLE_REFUSED, who, now_us, body)
-        return Refused(error)
 
     async def _heads(self) -> tuple[BundleHead, BundleHead]:
         return await self._core.database.read(

@@ -12,6 +12,7 @@ from phylactery_riskgate.audit import AuditLog
 from phylactery_riskgate.auditing import Auditing
 from phylactery_riskgate.batch import Batches
 from phylactery_riskgate.core import ApprovalSeen, Core
+from phylactery_riskgate.domain.bundle import BundleError
 from phylactery_riskgate.evaluation import Evaluated, Evaluation
 from phylactery_riskgate.explaining import Explaining
 from phylactery_riskgate.inspecting import Inspecting
@@ -66,13 +67,13 @@ class RiskGate:
         self.explaining = Explaining(self._core)
         self.inspecting = Inspecting()
 
-    async def open(self) -> None:
-        """Opens the audit log, and settles which bundle decides: see policies.
+    async def open(self, fault: BundleError | None = None) -> None:
+        """Opens the audit log, and settles which bundle decides: see policies; fault is why the folder holds none.
 
         Raises audit.LogError when keys and database do not belong together, StartError and DomainErrors.
         """
         await self._core.write(self._audit.open)
-        await self.policies.open()
+        await self.policies.open(fault)
 
     @property
     def issuer(self) -> str:

@@ -8,8 +8,9 @@ from typing import Any
 from phylactery.riskgate.v1 import policy_pb2, types_pb2
 from phylactery_chassis.timestamps import from_timestamp, to_timestamp
 
+from phylactery_riskgate.bundle_records import Activated
 from phylactery_riskgate.domain.bundle_report import BundleReport, Severity
-from phylactery_riskgate.policies import Activated, BundleView
+from phylactery_riskgate.policies import BundleView
 from phylactery_riskgate.recalling import Outlook
 from phylactery_riskgate.replay import Flip, Summary
 from phylactery_riskgate.store.bundles import BundleHead
