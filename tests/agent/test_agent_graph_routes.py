@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -24,7 +25,7 @@ from phylactery_agent.graph.nodes.supervisor import supervisor
 from phylactery_agent.graph.nodes.tools import tools
 from phylactery_agent.graph.routing import NodeFunction, RouteError, checked, targets_of
 from phylactery_agent.graph.state import AgentState, new_run_input, reentry_input
-from phylactery_agent.ports import Turn, TurnContext
+from phylactery_agent.ports import Hydration, Turn, TurnContext
 
 from tests.support.agent_graph import Chat, strict_saver
 
@@ -119,9 +120,15 @@ def test_a_new_run_resets_every_field_and_a_re_entry_only_brings_the_message() -
     assert set(fresh) == set(AgentState.__annotations__)
     assert json.loads(json.dumps(fresh)) == fresh
     again = reentry_input(turn("APROBAR ap_x1 ________", "approval_reply"))
-    assert set(again) == {
+    brought = {
         "turn_id", "language", "intent", "pathway", "incoming", "run_status", "finish_reason", "reply",
+        "memory_degraded",
     }  # fmt: skip
+    assert set(again) == brought
+    spoken = replace(turn("¿y mi perro?"), hydration=Hydration())
+    assert set(reentry_input(spoken)) == brought | {"memories", "profile"}
+    unread = reentry_input(replace(spoken, hydration=Hydration(degraded="MEMORY_UNAVAILABLE")))
+    assert (set(unread), unread["memory_degraded"]) == (brought, "MEMORY_UNAVAILABLE")
 
 
 WAITING = {"awaiting_approval": True, "approval_id": "ap_waiting0"}

@@ -47,18 +47,26 @@ async def test_without_riskgate_a_waiting_approval_keeps_waiting_and_is_told_wit
     assert system.sandbox.joinpath("lista.txt").read_text().count("línea") == 1
 
 
-async def test_without_memory_the_turn_says_so_and_nothing_is_lost(system: System, ana: Person) -> None:
+async def test_without_memory_the_turn_goes_on_degraded_says_so_and_nothing_is_lost(
+    system: System, ana: Person
+) -> None:
     await ana.say("hola")
     await system.stop("memory")
-    answer = await ana.say("repite esto")
-    assert (answer.run.status, answer.run.reason) == (FAILED, "MEMORY_UNAVAILABLE")
-    assert "memoria" in answer.reply.text
-    assert len(answer.run.tool_calls) == 0
+    events = await ana.stream("repite esto", request_id="request-degraded")
+    assert [event.memory_degraded.reason for event in events if event.WhichOneof("kind") == "memory_degraded"] == [
+        "MEMORY_UNAVAILABLE"
+    ]
+    answer = await ana.say("repite esto", request_id="request-degraded")
+    assert (answer.run.status, answer.run.reason) == (DONE, "ANSWERED")
+    assert answer.reply.text.startswith("esto\n\n(La memoria no responde")
+    assert [call.status for call in answer.run.tool_calls] == ["success"]
     with pytest.raises(aio.AioRpcError) as caught:
         await ana.transcript()
     assert refused(caught.value).reason == "MEMORY_UNAVAILABLE"
     await system.come_back("memory")
-    assert (await ana.say("repite aquello")).reply.text == "aquello"
+    told = await ana.stream("repite aquello")
+    assert "memory_degraded" not in [event.WhichOneof("kind") for event in told]
+    assert (await ana.thread()).last_run.status == DONE
     assert [text for role, text in await ana.transcript() if role == "user"] == [
         "hola",
         "repite esto",
@@ -66,18 +74,22 @@ async def test_without_memory_the_turn_says_so_and_nothing_is_lost(system: Syste
     ]
 
 
-async def test_without_memory_a_suspended_run_stays_as_it_was(system: System, ana: Person) -> None:
+async def test_without_memory_a_suspended_run_takes_its_approval_and_other_words_leave_it_waiting(
+    system: System, ana: Person
+) -> None:
     asked = await ana.say(APPEND)
     approval_id, code = approval_of(asked)
     await system.stop("memory")
-    tried = await ana.say(f"APROBAR {approval_id} {code}")
-    assert (tried.run.id, tried.run.status, tried.run.reason) == (asked.run.id, SUSPENDED, "MEMORY_UNAVAILABLE")
-    thread = await ana.thread()
-    assert (thread.last_run.status, thread.last_run.reason) == (SUSPENDED, "AWAITING_APPROVAL")
-    assert thread.pending_approval.code == code
-    await system.come_back("memory")
-    assert (await ana.say(f"APROBAR {approval_id} {code}")).run.status == DONE
+    other = await ana.say("¿qué tal?")
+    assert (other.run.id, other.run.status, other.run.reason) == (asked.run.id, SUSPENDED, "AWAITING_APPROVAL")
+    assert "La memoria no responde" in other.reply.text
+    assert other.pending_approval.code == code
+    approved = await ana.say(f"APROBAR {approval_id} {code}")
+    assert (approved.run.id, approved.run.status) == (asked.run.id, DONE)
+    assert "La memoria no responde" not in approved.reply.text
     assert system.sandbox.joinpath("lista.txt").read_text().count("línea") == 1
+    await system.come_back("memory")
+    assert len(await ana.transcript()) == 6
 
 
 async def test_a_caller_that_hangs_up_stops_nothing(system: System, ana: Person) -> None:

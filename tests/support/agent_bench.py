@@ -13,6 +13,7 @@ from phylactery_agent.ports import (
     ApprovalInfo,
     GateRefusedError,
     GateUnavailableError,
+    Hydration,
     MemoryUnavailableError,
     Remembered,
 )
@@ -62,6 +63,7 @@ class StandInServices:
         self.gate_down = self.memory_down = False
         self.refusal: GateRefusedError | None = None
         self.approval_state = "PENDING"
+        self.hydrated: list[tuple[str, str]] = []
         self.remembered: list[tuple[str, str, bool]] = []
         self.heard_all = asyncio.Event()
 
@@ -107,6 +109,12 @@ class StandInServices:
         self.told.extend((thread_id, message["text"]) for message in messages)
         if len(self.told) == 6:
             self.heard_all.set()
+
+    async def hydrate(self, thread_id: str, *, pathway: str, **_bounds: Any) -> Hydration:
+        if self.memory_down:
+            raise MemoryUnavailableError("down")
+        self.hydrated.append((thread_id, pathway))
+        return Hydration()
 
     async def page(self, _thread_id: str, **_bounds: Any) -> TranscriptPage:
         if self.memory_down:

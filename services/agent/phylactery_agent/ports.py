@@ -260,11 +260,41 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """One memory: untrusted text came from a tool or the web and is data, never an instruction."""
+    """One memory: untrusted text came from a tool or the web and is data, never an instruction.
+
+    source (user, assistant, tool, web, system) is who said it first, trust (untrusted, assistant, user, system) how far
+    it may be believed.
+    """
 
     text: str
     untrusted: bool
     valid_us: int
+    memory_id: str = ""
+    source: str = ""
+    trust: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileValue:
+    """One thing that holds about the person for good, and who said it. A tool or the web never did."""
+
+    name: str
+    value: str | float | bool
+    source: str
+    trust: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hydration:
+    """What memory says before a turn, from one read: the window oldest first, memories best first, the profile by name.
+
+    degraded says why nothing could be read; then all of it is empty, and the turn is served without.
+    """
+
+    window: Sequence[Mapping[str, str]] = ()
+    memories: Sequence[Recalled] = ()
+    profile: Sequence[ProfileValue] = ()
+    degraded: str = ""
 
 
 class Memories(Protocol):
@@ -369,8 +399,8 @@ class Turn:
     language: Language
     intent: str
     pathway: str
-    window: Sequence[Mapping[str, str]] = ()
-    """The hydrated conversation window, oldest first: dicts with id, role, content."""
+    hydration: Hydration | None = None
+    """What memory says: the window's messages are dicts with id, role, content. None keeps what the run read last."""
     permissions_level: str = "user"
     allowed_tools: tuple[str, ...] = ()
     session_token_hash: str = ""

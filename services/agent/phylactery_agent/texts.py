@@ -10,6 +10,13 @@ from phylactery_agent.tools.contract import ToolSpec
 
 TEXTS: Final[Mapping[str, Mapping[Language, str]]] = {
     "greeting": {"es": "¡Hola! ¿En qué te ayudo?", "en": "Hello! How can I help?"},
+    "greeting_by_name": {"es": "¡Hola, {name}! ¿En qué te ayudo?", "en": "Hello, {name}! How can I help?"},
+    "memory_degraded": {
+        "es": "(La memoria no responde: te contesto sin la conversación anterior ni lo que recuerdo de ti. No se ha"
+        " perdido nada.)",
+        "en": "(Memory does not answer: I am answering without the conversation so far and what I remember about you."
+        " Nothing is lost.)",
+    },
     "thanks": {"es": "De nada.", "en": "You're welcome."},
     "farewell": {"es": "¡Hasta luego!", "en": "Goodbye!"},
     "empty": {"es": "No me ha llegado ningún texto.", "en": "No text reached me."},

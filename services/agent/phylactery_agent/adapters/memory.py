@@ -6,18 +6,27 @@ from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from grpc import aio
-from phylactery.memory.v1 import memory_pb2, memory_pb2_grpc, output_pb2, output_pb2_grpc, user_memory_pb2
+from phylactery.memory.v1 import (
+    memory_pb2,
+    memory_pb2_grpc,
+    output_pb2,
+    output_pb2_grpc,
+    profile_pb2,
+    user_memory_pb2,
+)
 from phylactery_chassis.channel import call_metadata
 from phylactery_chassis.identity import Principal
 from phylactery_chassis.timestamps import from_timestamp, to_timestamp
 
 from phylactery_agent.adapters.errors import refusal_of
 from phylactery_agent.ports import (
+    Hydration,
     MemoryRefusedError,
     MemoryUnavailableError,
     OutputLine,
     OutputMatches,
     OutputRange,
+    ProfileValue,
     Recalled,
     Remembered,
     StoredOutput,
@@ -27,6 +36,8 @@ from phylactery_agent.runtime.services import TranscriptMessage, TranscriptPage
 
 T = TypeVar("T")
 _CHUNK_BYTES = 512 * 1024
+_MAX_QUERY = 2_000
+"""Characters memory searches for."""
 
 
 class MemoryConnection:
@@ -195,10 +206,42 @@ class MemoriesAdapter:
         found = await _answered(self._stub.SearchMemories(search, metadata=self._metadata))
         return [_recalled(match.memory) for match in found.matches]
 
+    async def hydrate(self, thread_id: str, *, pathway: str, query: str, max_messages: int) -> Hydration:
+        """Answers what a turn on this pathway should know, in one BuildContext."""
+        request = memory_pb2.BuildContextRequest(
+            thread_id=thread_id,
+            pathway=memory_pb2.Pathway.Value(f"PATHWAY_{pathway.upper()}"),
+            query=query[:_MAX_QUERY],
+            max_messages=max_messages,
+        )
+        read = await _answered(self._stub.BuildContext(request, metadata=self._metadata))
+        window = [_message(message) for message in read.messages]
+        return Hydration(
+            window=[{"id": message.id, "role": message.role, "content": message.text} for message in window],
+            memories=[_recalled(match.memory) for match in read.memories],
+            profile=[_profile_value(value) for value in read.profile],
+        )
+
 
 def _recalled(memory: user_memory_pb2.Memory) -> Recalled:
     return Recalled(
         text=memory.text or memory.untrusted_text,
         untrusted=memory.WhichOneof("content") == "untrusted_text",
         valid_us=from_timestamp(memory.valid_at),
+        memory_id=memory.memory_id,
+        source=_source(memory.source),
+        trust=_trust(memory.trust),
     )
+
+
+def _profile_value(field: profile_pb2.ProfileField) -> ProfileValue:
+    value = getattr(field, field.WhichOneof("value") or "text_value")
+    return ProfileValue(field.name, value, _source(field.source), _trust(field.trust))
+
+
+def _source(source: user_memory_pb2.MemorySource.ValueType) -> str:
+    return user_memory_pb2.MemorySource.Name(source).removeprefix("MEMORY_SOURCE_").lower()
+
+
+def _trust(trust: user_memory_pb2.Trust.ValueType) -> str:
+    return user_memory_pb2.Trust.Name(trust).removeprefix("TRUST_").lower()

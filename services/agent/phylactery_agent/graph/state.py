@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal, TypedDict
 
-from phylactery_agent.ports import Language, Turn
+from phylactery_agent.ports import Hydration, Language, Turn
 
 MAX_TRIES: Final = 3
 MAX_REPLANS: Final = 2
@@ -119,6 +119,26 @@ class Reply(TypedDict):
     text: str
 
 
+class RecalledMemory(TypedDict):
+    """One memory that matters to the message; what a tool or the web said stands in untrusted_text alone, to quote."""
+
+    memory_id: str
+    text: str
+    untrusted_text: str
+    source: str
+    trust: str
+    valid_us: int
+
+
+class ProfileFact(TypedDict):
+    """One thing that holds about the person for good, and who said it."""
+
+    name: str
+    value: str | float | bool
+    source: str
+    trust: str
+
+
 class AgentState(TypedDict):
     """The whole state of a thread in the secured graph."""
 
@@ -132,6 +152,10 @@ class AgentState(TypedDict):
     intent: str
     pathway: str
     messages: list[ChatMessage]
+    memories: list[RecalledMemory]
+    profile: list[ProfileFact]
+    memory_degraded: str
+    """Why this turn goes on without anything from memory; empty where it was read."""
     incoming: Incoming
     request: str
     request_turn: str
@@ -163,6 +187,7 @@ class AgentState(TypedDict):
 
 def new_run_input(turn: Turn) -> dict[str, Any]:
     """Answers the graph's input for a new run: every field of the run before is reset."""
+    read = turn.hydration or Hydration()
     fresh = AgentState(
         thread_id=turn.thread_id,
         user_id=turn.user_id,
@@ -175,8 +200,11 @@ def new_run_input(turn: Turn) -> dict[str, Any]:
         pathway=turn.pathway,
         messages=[
             ChatMessage(id=str(message["id"]), role=str(message["role"]), content=str(message["content"]))
-            for message in turn.window
+            for message in read.window
         ][-WINDOW_MESSAGES:],
+        memories=_memories(read),
+        profile=_profile(read),
+        memory_degraded=read.degraded,
         incoming=Incoming(id=turn.turn_id, text=turn.text),
         request="",
         request_turn="",
@@ -212,8 +240,15 @@ def new_run_input(turn: Turn) -> dict[str, Any]:
 
 
 def reentry_input(turn: Turn) -> dict[str, Any]:
-    """Answers the graph's input when a suspended run goes on: the new message and nothing else of the run."""
+    """Answers the graph's input when a suspended run goes on: the new message and what memory says now, if it was read.
+
+    The window stays the run's own: it holds every turn of it already.
+    """
+    read = turn.hydration
+    known = {} if read is None or read.degraded else {"memories": _memories(read), "profile": _profile(read)}
     return {
+        **known,
+        "memory_degraded": "" if read is None else read.degraded,
         "turn_id": turn.turn_id,
         "language": turn.language,
         "intent": turn.intent,
@@ -223,3 +258,21 @@ def reentry_input(turn: Turn) -> dict[str, Any]:
         "finish_reason": "",
         "reply": None,
     }
+
+
+def _memories(read: Hydration) -> list[RecalledMemory]:
+    return [
+        RecalledMemory(
+            memory_id=memory.memory_id,
+            text="" if memory.untrusted else memory.text,
+            untrusted_text=memory.text if memory.untrusted else "",
+            source=memory.source,
+            trust=memory.trust,
+            valid_us=memory.valid_us,
+        )
+        for memory in read.memories
+    ]
+
+
+def _profile(read: Hydration) -> list[ProfileFact]:
+    return [ProfileFact(name=f.name, value=f.value, source=f.source, trust=f.trust) for f in read.profile]

@@ -174,7 +174,5 @@ class Ending:
     approval_id: str = ""
     steps: tuple[Mapping[str, Any], ...] | None = None
     """The plan after the turn; None keeps what the row holds."""
-    leave_run_as_it_was: bool = False
-    """Keeps the run's reason and approval: the turn ends, but a suspended run stands where it stood."""
     worth_remembering: bool = False
     """Gives memory's write policy what the person said in this turn."""

@@ -14,10 +14,10 @@ INTERNAL_ERROR: Final = "INTERNAL_ERROR"
 
 _TEXTS: Final[dict[str, dict[Language, str]]] = {
     MEMORY_UNAVAILABLE: {
-        "es": "Ahora mismo no puedo leer la conversación: el servicio de memoria no responde. "
-        "No se ha ejecutado nada y no se ha perdido nada. Inténtalo de nuevo en un momento.",
-        "en": "I cannot read the conversation right now: the memory service does not answer. "
-        "Nothing was run and nothing is lost. Please try again in a moment.",
+        "es": "El servicio de memoria no responde y la tarea se ha detenido. "
+        "Revisa el registro de la ejecución antes de repetirla.",
+        "en": "The memory service does not answer and the task was stopped. "
+        "Look at the run's record before you repeat it.",
     },
     GATE_UNAVAILABLE: {
         "es": "RiskGate no responde, así que no se puede ejecutar ninguna herramienta. "

@@ -218,12 +218,12 @@ def _end(connection: Connection, lease: Lease, turn: StoredTurn, ending: Ending,
     sequence = append_event(connection, lease, "run_finished", finished, once="run_finished", now_us=now)
     values: dict[str, Any] = {
         "status": ending.status,
+        "reason": ending.reason,
+        "approval_id": ending.approval_id,
         "lease_owner": "",
         "lease_until_us": 0,
         "updated_us": now,
     }
-    if not ending.leave_run_as_it_was:
-        values |= {"reason": ending.reason, "approval_id": ending.approval_id}
     if ending.steps is not None:
         values["steps"] = json.dumps([dict(step) for step in ending.steps])
     connection.execute(sa.update(RUNS).where(RUNS.c.run_id == lease.run_id).values(**values))

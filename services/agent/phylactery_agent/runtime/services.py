@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from phylactery_agent.ports import Gate, Outputs, Recalled, Remembered
+from phylactery_agent.ports import Gate, Hydration, Outputs, Recalled, Remembered
 from phylactery_agent.runtime.model import Owner
 
 
@@ -55,6 +55,10 @@ class UserMemory(Protocol):
 
     async def recall(self, query: str, *, limit: int) -> Sequence[Recalled]:
         """Answers what fits the words, best first; without words what was said last."""
+        ...
+
+    async def hydrate(self, thread_id: str, *, pathway: str, query: str, max_messages: int) -> Hydration:
+        """Answers what a turn on this pathway should know, in one call: window, memories that matter, profile."""
         ...
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast, get_args
 
@@ -21,9 +21,10 @@ from phylactery_chassis.logs import get_logger
 
 from phylactery_agent.executor import Executor
 from phylactery_agent.graph.builder import SecuredGraph
-from phylactery_agent.graph.state import AgentState, new_run_input, reentry_input
+from phylactery_agent.graph.state import WINDOW_MESSAGES, AgentState, new_run_input, reentry_input
 from phylactery_agent.ports import (
     GateUnavailableError,
+    Hydration,
     Language,
     LeaseLostError,
     MemoryRefusedError,
@@ -44,15 +45,14 @@ from phylactery_agent.runtime.seal import Sealer, SealError
 from phylactery_agent.runtime.services import Services
 from phylactery_agent.runtime.signals import ThreadNews
 from phylactery_agent.static.grammar import parse_reply
-from phylactery_agent.static.intents import classify
+from phylactery_agent.static.intents import APPROVAL_DECIDED, APPROVAL_REPLY, classify
 from phylactery_agent.tools.specs import REMEMBER
 
 T = TypeVar("T")
+_ANSWERS_TO_APPROVALS = frozenset({APPROVAL_DECIDED, APPROVAL_REPLY})
 
 MAX_ATTEMPTS = 10
 """How often one turn is claimed before it is given up: a message that kills the process must not do so forever."""
-_WINDOW_MESSAGES = 40
-_WINDOW_CHARACTERS = 40_000
 _MAX_REMEMBERED = 10_000
 """Characters of a text memory takes; a longer one is a document, and nothing a person says of themselves."""
 
@@ -159,17 +159,15 @@ class TurnServer:
         except (LeaseLostError, Unavailable, sqlite3.Error) as error:
             _log.warning("turn interrupted", run_id=claim.lease.run_id, error=type(error).__name__)
             raise
-        except _HydrationFailedError:
-            ending = _sorry(claim, replies.MEMORY_UNAVAILABLE, heard.language)
         except MemoryUnavailableError:
-            ending = _sorry(claim, replies.MEMORY_UNAVAILABLE, heard.language, in_graph=True)
+            ending = _sorry(claim, replies.MEMORY_UNAVAILABLE, heard.language)
         except GateUnavailableError:
-            ending = _sorry(claim, replies.GATE_UNAVAILABLE, heard.language, in_graph=True)
+            ending = _sorry(claim, replies.GATE_UNAVAILABLE, heard.language)
         except GraphRecursionError:
-            ending = _sorry(claim, replies.STEP_LIMIT, heard.language, in_graph=True)
+            ending = _sorry(claim, replies.STEP_LIMIT, heard.language)
         except Exception as error:  # noqa: BLE001 - a fault of ours ends the turn with an answer; its text may hold a value
             _log.error("turn failed", run_id=claim.lease.run_id, error=type(error).__name__, error_id=new_id("err"))
-            ending = _sorry(claim, replies.INTERNAL_ERROR, heard.language, in_graph=True)
+            ending = _sorry(claim, replies.INTERNAL_ERROR, heard.language)
         return ending
 
     async def _invoke(self, claim: Claim, heard: _Heard, events: ThreadEvents) -> Mapping[str, Any]:
@@ -182,28 +180,34 @@ class TurnServer:
             return dict(snapshot.values)
         given: dict[str, Any] | None = None
         if not taken_in:
-            turn = self._turn(claim, heard, await self._hydrate(claim))
+            turn = self._turn(claim, heard, await self._hydrate(claim, heard))
             given = reentry_input(turn) if claim.turn.resumed else new_run_input(turn)
         entered = cast("AgentState | None", given)  # LangGraph takes any part of the state
         context = self._context(claim, heard, events, request_turn=snapshot.values.get("request_turn", ""))
         with tracing_context(enabled=False):  # LANGSMITH_TRACING in the environment would send every argument away
             return dict(await graph.ainvoke(entered, config, context=context, durability="sync"))
 
-    async def _hydrate(self, claim: Claim) -> Sequence[Mapping[str, str]]:
-        """Answers the conversation window, oldest first, with every earlier turn of the thread in it."""
+    async def _hydrate(self, claim: Claim, heard: _Heard) -> Hydration | None:
+        """Answers what the pathway reads, from one call, after memory was told every earlier turn of the thread.
+
+        None where nothing is read: an answer to an approval goes on with what the run knows. Without memory the turn
+        goes on degraded: no effect rests on what it holds, and what it must be told waits in the outbox.
+        """
         lease = claim.lease
+        if heard.intent in _ANSWERS_TO_APPROVALS:
+            return None
         try:
             await self._t.delivery.flush("transcript", lease.thread_key)
             await self._t.delivery.flush("memory", lease.thread_key)
-            page = await self._t.services.transcript(lease.owner).page(
-                lease.thread_id, page_size=_WINDOW_MESSAGES, max_characters=_WINDOW_CHARACTERS
+            return await self._t.services.memories(lease.owner).hydrate(
+                lease.thread_id, pathway=heard.pathway, query=claim.turn.text, max_messages=WINDOW_MESSAGES
             )
         except (MemoryUnavailableError, MemoryRefusedError) as error:
-            _log.warning("no window", run_id=lease.run_id, error=str(error))
-            raise _HydrationFailedError from error
-        return [{"id": m.id, "role": m.role, "content": m.text} for m in reversed(page.messages)]
+            _log.warning("a turn goes on without memory", run_id=lease.run_id, error=str(error))
+            refusal = error.reason if isinstance(error, MemoryRefusedError) else replies.MEMORY_UNAVAILABLE
+            return Hydration(degraded=refusal)
 
-    def _turn(self, claim: Claim, heard: _Heard, window: Sequence[Mapping[str, str]]) -> Turn:
+    def _turn(self, claim: Claim, heard: _Heard, hydration: Hydration | None) -> Turn:
         lease = claim.lease
         return Turn(
             turn_id=lease.turn_id,
@@ -215,7 +219,7 @@ class TurnServer:
             language=heard.language,
             intent=heard.intent,
             pathway=heard.pathway,
-            window=window,
+            hydration=hydration,
             permissions_level=claim.turn.level,
             session_token_hash=claim.turn.credential_hash,
         )
@@ -246,10 +250,6 @@ class TurnServer:
             return ""
 
 
-class _HydrationFailedError(Exception):
-    """The window could not be read, so the graph was not entered."""
-
-
 def _listen(claim: Claim) -> _Heard:
     """Answers language, intent and pathway: the client's language first, then the message's own.
 
@@ -257,9 +257,9 @@ def _listen(claim: Claim) -> _Heard:
     """
     asked, before = _language(claim.turn.language), _language(claim.run.language)
     if claim.turn.kind == "approval_decided":
-        return _Heard(asked or before or "es", "approval_decided", "standby")
+        return _Heard(asked or before or "es", APPROVAL_DECIDED, "standby")
     intent = classify(claim.turn.text, before or "es")
-    own = before if before and intent.intent == "approval_reply" else intent.language
+    own = before if before and intent.intent == APPROVAL_REPLY else intent.language
     return _Heard(asked or own, intent.intent, intent.pathway)
 
 
@@ -267,19 +267,13 @@ def _language(name: str) -> Language | None:
     return next((language for language in get_args(Language) if language == name), None)
 
 
-def _sorry(claim: Claim, reason: str, language: Language, *, in_graph: bool = False) -> Ending:
-    """Answers the ending of a turn the graph could not end.
-
-    A suspended run whose state was not touched stays suspended as it was; anything else has failed.
-    """
-    stays = claim.turn.resumed and not in_graph and reason == replies.MEMORY_UNAVAILABLE
+def _sorry(claim: Claim, reason: str, language: Language) -> Ending:
+    """Answers the ending of a turn the graph could not end: it has failed."""
     return Ending(
-        status="suspended" if stays else "failed",
+        status="failed",
         reason=reason,
         reply_id=f"{claim.lease.turn_id}.reply",
         reply_text=replies.apology(reason, language),
-        approval_id=claim.run.approval_id if stays else "",
-        leave_run_as_it_was=stays,
     )
 
 

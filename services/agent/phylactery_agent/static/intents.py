@@ -13,6 +13,8 @@ from phylactery_agent.static.rules import read_request
 
 IntentName = Literal["conversation", "task", "approval_reply"]
 TalkKind = Literal["greeting", "thanks", "farewell", "help", "empty"]
+APPROVAL_REPLY: Final = "approval_reply"
+"""The intent of a strict reply to an approval."""
 APPROVAL_DECIDED: Final = "approval_decided"
 """The intent of a turn that no person's words opened: the approval was decided at RiskGate, or its time is over."""
 
@@ -61,7 +63,7 @@ def classify(text: str, fallback: Language = "es") -> Intent:
     """Answers language, intent and pathway of a message; fallback is the language where the words do not tell."""
     language = detect_language(text, fallback)
     if parse_reply(text) is not None:
-        return Intent(language, "approval_reply", "tool_intent")
+        return Intent(language, APPROVAL_REPLY, "tool_intent")
     if read_request(text).clauses or talk_kind(text) is None:
         return Intent(language, "task", "tool_intent")
     return Intent(language, "conversation", "text_fast_path")

@@ -162,8 +162,11 @@ def check_etag(memory: Memory, etag: str) -> None:
 
 
 def repeated(standing: Memory, new: Memory) -> Memory:
-    """Answers what a memory becomes when its text is written again: itself, or that of a source trusted more."""
-    if new.trust <= standing.trust:
+    """Answers what a memory becomes when its text is written again: itself, or that of a source trusted more.
+
+    What a tool or the web said is confirmed by the person alone: the agent may only be quoting it.
+    """
+    if new.trust <= standing.trust or (standing.untrusted and new.trust < Trust.USER):
         return standing
     return standing.changed(
         new.update_us, source=new.source, trust=new.trust, lineage=new.lineage, layer=max(standing.layer, new.layer)

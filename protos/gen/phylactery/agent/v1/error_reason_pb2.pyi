@@ -68,6 +68,10 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """INTERNAL: a fault of ours, with an id to look for in the log and nothing else:
     {"reason":"ERROR_REASON_INTERNAL","domain":"agent.phylactery","metadata":{"error_id":"…"}}
     """
+    ERROR_REASON_ERASURE_NOT_FOUND: _ErrorReason.ValueType  # 12
+    """NOT_FOUND: no such erasure for this caller:
+    {"reason":"ERROR_REASON_ERASURE_NOT_FOUND","domain":"agent.phylactery","metadata":{"erasure_id":"…"}}
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """ErrorReason is every reason this service gives. Each comment shows the ErrorInfo a client sees."""
@@ -117,5 +121,9 @@ ERROR_REASON_STORE_UNAVAILABLE: ErrorReason.ValueType  # 10
 ERROR_REASON_INTERNAL: ErrorReason.ValueType  # 11
 """INTERNAL: a fault of ours, with an id to look for in the log and nothing else:
 {"reason":"ERROR_REASON_INTERNAL","domain":"agent.phylactery","metadata":{"error_id":"…"}}
+"""
+ERROR_REASON_ERASURE_NOT_FOUND: ErrorReason.ValueType  # 12
+"""NOT_FOUND: no such erasure for this caller:
+{"reason":"ERROR_REASON_ERASURE_NOT_FOUND","domain":"agent.phylactery","metadata":{"erasure_id":"…"}}
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -75,6 +75,7 @@ class Event(_message.Message):
     TOOL_RESULT_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
     RUN_FINISHED_FIELD_NUMBER: _builtins.int
+    MEMORY_DEGRADED_FIELD_NUMBER: _builtins.int
     thread_id: _builtins.str
     """thread_id is the conversation."""
     run_id: _builtins.str
@@ -121,6 +122,10 @@ class Event(_message.Message):
     def run_finished(self) -> Global___RunFinished:
         """run_finished closes a run, or a turn that suspends it."""
 
+    @_builtins.property
+    def memory_degraded(self) -> Global___MemoryDegraded:
+        """memory_degraded says that the turn goes on without anything from the memory service. The reply says so too."""
+
     def __init__(
         self,
         *,
@@ -137,12 +142,13 @@ class Event(_message.Message):
         tool_result: Global___ToolResult | None = ...,
         message: Global___AssistantMessage | None = ...,
         run_finished: Global___RunFinished | None = ...,
+        memory_degraded: Global___MemoryDegraded | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["approval_required", b"approval_required", "create_time", b"create_time", "kind", b"kind", "message", b"message", "risk_decision", b"risk_decision", "route_decided", b"route_decided", "run_finished", b"run_finished", "run_started", b"run_started", "step", b"step", "tool_proposed", b"tool_proposed", "tool_result", b"tool_result"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["approval_required", b"approval_required", "create_time", b"create_time", "kind", b"kind", "memory_degraded", b"memory_degraded", "message", b"message", "risk_decision", b"risk_decision", "route_decided", b"route_decided", "run_finished", b"run_finished", "run_started", b"run_started", "step", b"step", "tool_proposed", b"tool_proposed", "tool_result", b"tool_result"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_required", b"approval_required", "create_time", b"create_time", "kind", b"kind", "message", b"message", "risk_decision", b"risk_decision", "route_decided", b"route_decided", "run_finished", b"run_finished", "run_id", b"run_id", "run_started", b"run_started", "sequence", b"sequence", "step", b"step", "thread_id", b"thread_id", "tool_proposed", b"tool_proposed", "tool_result", b"tool_result"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_required", b"approval_required", "create_time", b"create_time", "kind", b"kind", "memory_degraded", b"memory_degraded", "message", b"message", "risk_decision", b"risk_decision", "route_decided", b"route_decided", "run_finished", b"run_finished", "run_id", b"run_id", "run_started", b"run_started", "sequence", b"sequence", "step", b"step", "thread_id", b"thread_id", "tool_proposed", b"tool_proposed", "tool_result", b"tool_result"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["run_started", "route_decided", "step", "tool_proposed", "risk_decision", "approval_required", "tool_result", "message", "run_finished"]  # noqa: Y015
+    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["run_started", "route_decided", "step", "tool_proposed", "risk_decision", "approval_required", "tool_result", "message", "run_finished", "memory_degraded"]  # noqa: Y015
     _WhichOneofArgType_kind: _TypeAlias = _typing.Literal["kind", b"kind"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -201,6 +207,30 @@ class RouteDecided(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RouteDecided: _TypeAlias = RouteDecided  # noqa: Y015
+
+@_typing.final
+class MemoryDegraded(_message.Message):
+    """MemoryDegraded marks a turn that is served without the conversation before it, memories and profile, because they could
+    not be read. What the memory service must be told of the turn waits in the agent's outbox until it answers again.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REASON_FIELD_NUMBER: _builtins.int
+    reason: _builtins.str
+    """reason is a stable word for why: MEMORY_UNAVAILABLE where it did not answer, else the reason it refused with."""
+    def __init__(
+        self,
+        *,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MemoryDegraded: _TypeAlias = MemoryDegraded  # noqa: Y015
 
 @_typing.final
 class Step(_message.Message):

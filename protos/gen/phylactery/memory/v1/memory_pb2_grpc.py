@@ -100,6 +100,7 @@ class MemoryServiceServicer:
     def AppendMessages(self, request, context):
         """AppendMessages adds messages to a thread, in order, all or none; the first ones open it. A message_id that is already
         there with the same role, content and run_id is skipped; otherwise the call is ALREADY_EXISTS and nothing is added.
+        Where the disk is full it is RESOURCE_EXHAUSTED STORE_FULL, nothing is added, and it may be sent again as it is.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -117,7 +118,9 @@ class MemoryServiceServicer:
         """WriteMemory decides by fixed rules what a text is worth keeping as, keeps it, and says why. A useful fact or
         preference goes to the semantic layer, a stable preference to the profile too, anything ephemeral nowhere; a password,
         a card's number or a key is refused. The same text again is the same memory, so a write may be repeated. A fact with
-        an attribute retires the one that held before it, unless that one is trusted more; nothing else is retired.
+        an attribute retires the one that held before it, unless that one is trusted more; nothing else is retired. Where the
+        disk is full it is RESOURCE_EXHAUSTED STORE_FULL, nothing is kept, and it may be sent again as it is; a user who has
+        as many memories as may be kept gets RESOURCE_EXHAUSTED MEMORY_LIMIT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -41,6 +41,7 @@ class MemoryServiceStub:
     AppendMessages: _grpc.UnaryUnaryMultiCallable[_memory_pb2.AppendMessagesRequest, _memory_pb2.AppendMessagesResponse]
     """AppendMessages adds messages to a thread, in order, all or none; the first ones open it. A message_id that is already
     there with the same role, content and run_id is skipped; otherwise the call is ALREADY_EXISTS and nothing is added.
+    Where the disk is full it is RESOURCE_EXHAUSTED STORE_FULL, nothing is added, and it may be sent again as it is.
     """
     ListMessages: _grpc.UnaryUnaryMultiCallable[_memory_pb2.ListMessagesRequest, _memory_pb2.ListMessagesResponse]
     """ListMessages lists a thread's messages, newest first, bounded by messages and by characters. A thread without
@@ -50,7 +51,9 @@ class MemoryServiceStub:
     """WriteMemory decides by fixed rules what a text is worth keeping as, keeps it, and says why. A useful fact or
     preference goes to the semantic layer, a stable preference to the profile too, anything ephemeral nowhere; a password,
     a card's number or a key is refused. The same text again is the same memory, so a write may be repeated. A fact with
-    an attribute retires the one that held before it, unless that one is trusted more; nothing else is retired.
+    an attribute retires the one that held before it, unless that one is trusted more; nothing else is retired. Where the
+    disk is full it is RESOURCE_EXHAUSTED STORE_FULL, nothing is kept, and it may be sent again as it is; a user who has
+    as many memories as may be kept gets RESOURCE_EXHAUSTED MEMORY_LIMIT.
     """
     SearchMemories: _grpc.UnaryUnaryMultiCallable[_user_memory_pb2.SearchMemoriesRequest, _user_memory_pb2.SearchMemoriesResponse]
     """SearchMemories finds the caller's memories by words in Spanish or English, with or without accents, best first: the
@@ -86,6 +89,7 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     AppendMessages: _aio.UnaryUnaryMultiCallable[_memory_pb2.AppendMessagesRequest, _memory_pb2.AppendMessagesResponse]  # type: ignore[assignment]
     """AppendMessages adds messages to a thread, in order, all or none; the first ones open it. A message_id that is already
     there with the same role, content and run_id is skipped; otherwise the call is ALREADY_EXISTS and nothing is added.
+    Where the disk is full it is RESOURCE_EXHAUSTED STORE_FULL, nothing is added, and it may be sent again as it is.
     """
     ListMessages: _aio.UnaryUnaryMultiCallable[_memory_pb2.ListMessagesRequest, _memory_pb2.ListMessagesResponse]  # type: ignore[assignment]
     """ListMessages lists a thread's messages, newest first, bounded by messages and by characters. A thread without
@@ -95,7 +99,9 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     """WriteMemory decides by fixed rules what a text is worth keeping as, keeps it, and says why. A useful fact or
     preference goes to the semantic layer, a stable preference to the profile too, anything ephemeral nowhere; a password,
     a card's number or a key is refused. The same text again is the same memory, so a write may be repeated. A fact with
-    an attribute retires the one that held before it, unless that one is trusted more; nothing else is retired.
+    an attribute retires the one that held before it, unless that one is trusted more; nothing else is retired. Where the
+    disk is full it is RESOURCE_EXHAUSTED STORE_FULL, nothing is kept, and it may be sent again as it is; a user who has
+    as many memories as may be kept gets RESOURCE_EXHAUSTED MEMORY_LIMIT.
     """
     SearchMemories: _aio.UnaryUnaryMultiCallable[_user_memory_pb2.SearchMemoriesRequest, _user_memory_pb2.SearchMemoriesResponse]  # type: ignore[assignment]
     """SearchMemories finds the caller's memories by words in Spanish or English, with or without accents, best first: the
@@ -134,6 +140,7 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_memory_pb2.AppendMessagesResponse, _abc.Awaitable[_memory_pb2.AppendMessagesResponse]]:
         """AppendMessages adds messages to a thread, in order, all or none; the first ones open it. A message_id that is already
         there with the same role, content and run_id is skipped; otherwise the call is ALREADY_EXISTS and nothing is added.
+        Where the disk is full it is RESOURCE_EXHAUSTED STORE_FULL, nothing is added, and it may be sent again as it is.
         """
 
     @_abc_1.abstractmethod
@@ -155,7 +162,9 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         """WriteMemory decides by fixed rules what a text is worth keeping as, keeps it, and says why. A useful fact or
         preference goes to the semantic layer, a stable preference to the profile too, anything ephemeral nowhere; a password,
         a card's number or a key is refused. The same text again is the same memory, so a write may be repeated. A fact with
-        an attribute retires the one that held before it, unless that one is trusted more; nothing else is retired.
+        an attribute retires the one that held before it, unless that one is trusted more; nothing else is retired. Where the
+        disk is full it is RESOURCE_EXHAUSTED STORE_FULL, nothing is kept, and it may be sent again as it is; a user who has
+        as many memories as may be kept gets RESOURCE_EXHAUSTED MEMORY_LIMIT.
         """
 
     @_abc_1.abstractmethod

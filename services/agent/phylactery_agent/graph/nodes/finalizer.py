@@ -22,6 +22,8 @@ async def finalizer(
     """Writes the reply under an id that depends on run and turn alone, so that it is said once."""
     running = state["run_status"] == "running"
     text = "\n\n".join(state["notes"]) if state["notes"] else _talk(state)
+    if state["memory_degraded"]:
+        text = f"{text}\n\n{say('memory_degraded', state['language'])}"
     reply = Reply(id=stable_id("msg", state["run_id"], state["turn_id"]), text=text)
     return Command(
         goto="__end__",
@@ -40,4 +42,13 @@ def _talk(state: AgentState) -> str:
     """Answers small talk; with help, what the agent can do."""
     language = state["language"]
     kind = talk_kind(state["incoming"]["text"]) or "help"
+    name = _name(state) if kind == "greeting" else ""
+    if name:
+        return say("greeting_by_name", language, name=name)
     return say(kind, language, tools=tool_list(TOOL_REGISTRY.values(), language))
+
+
+def _name(state: AgentState) -> str:
+    """Answers what the person wants to be called, empty where the profile does not say."""
+    known = {fact["name"]: fact["value"] for fact in state["profile"]}
+    return str(known.get("name.preferred") or known.get("name") or "")

@@ -37,7 +37,9 @@ async def router(
 ) -> Command[Literal["ApprovalHandler", "Supervisor", "Planner", "Finalizer"]]:
     """Opens a turn: takes the message into the window, counts supersteps from here, and dispatches."""
     target, reason, directive = route(state)
-    await runtime.context.events.emit(Told("route_decided", {"node": target, "reason": reason}, key="route"))
+    degraded = state["memory_degraded"]
+    told = [Told("memory_degraded", {"reason": degraded}, key="memory_degraded")] if degraded else []
+    await runtime.context.events.emit(*told, Told("route_decided", {"node": target, "reason": reason}, key="route"))
     incoming = state["incoming"]
     messages = state["messages"]
     if incoming["text"]:
