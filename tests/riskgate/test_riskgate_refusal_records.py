@@ -41,3 +41,20 @@ async def test_a_permit_that_replaces_an_old_one_is_recorded_before_it_is_answer
     (renewed,), (done,) = gate.records("permit_renewed"), gate.records("redeemed")
     assert (renewed["permit_id"], renewed["decision_id"]) == (done["permit_id"], again.decision_id)
     assert renewed["permit_id"] != gate.records("decision")[-1]["permit_id"]
+
+
+@pytest.mark.parametrize("differs", ["arguments", "thread", "unreadable"])
+async def test_another_call_under_a_place_that_is_taken_is_recorded_with_what_was_tried(
+    gate, ana, call, refused, differs
+):
+    first = await ana.evaluate(call("read_file", '{"path":"a.txt"}'))
+    text = {"arguments": '{"path":"b.txt"}', "thread": '{"path":"a.txt"}', "unreadable": '{"path":'}[differs]
+    thread = "t2" if differs == "thread" else "t1"
+    refusal = await refused(ana.evaluate(call("read_file", text), thread=thread))
+    assert refusal.reason == "CALL_CONFLICT"
+    (record,) = gate.records("evaluate_refused")
+    assert (record["reason"], record["decision_id"], record["subject"]) == ("CALL_CONFLICT", first.decision_id, "ana")
+    assert (record["tool"], record["tool_call_id"], record["thread_id"]) == ("read_file", "c1", thread)
+    decided = gate.records("decision")[0]["args_hash"]
+    assert (record["args_hash"] == decided, bool(record["args_hash"])) == (differs == "thread", differs != "unreadable")
+    assert "b.txt" not in str(record)

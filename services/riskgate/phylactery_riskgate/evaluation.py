@@ -187,15 +187,15 @@ class Evaluation:
         basis = replace(basis, approved=approved)
         return replace(question, basis=basis, verdict=self._core.decide_again(connection, basis, question.verdict))
 
-    def _replay(self, connection: Connection, question: _Question, record: DecisionRecord) -> _Stored:
-        """Answers what was recorded; a permit whose time is over is replaced."""
+    def _replay(self, connection: Connection, question: _Question, record: DecisionRecord) -> _Stored | Refused:
+        """Answers what was recorded; a permit whose time is over is replaced. Another call is refused, on record."""
         who, now_us = question.who, question.now_us
         if record.fingerprint != question.fingerprint or record.thread_id != question.asked.thread_id:
-            raise AlreadyExists(
-                "CALL_CONFLICT",
-                f"tool_call_id '{record.tool_call_id}' of this run was asked with another call; give this one its own",
-                metadata={"tool_call_id": record.tool_call_id},
-            )
+            conflict = _conflict(record)
+            bound = question.verdict.bound
+            told = {"reason": conflict.reason, "decision_id": record.id, "args_hash": bound.args_hash if bound else ""}
+            self._core.note(connection, Kind.EVALUATE_REFUSED, who, now_us, question.place | told)
+            return Refused(conflict)
         demand(question.asked.min_bundle_revision, record.bundle_revision)
         if record.decision is Decision.ALLOW and now_us >= self._permit_end(record):
             record = replace(record, permit_id=new_id("pm"), permit_us=now_us)
@@ -332,6 +332,14 @@ def approval_not_found(approval_id: str) -> NotFound:
         "APPROVAL_NOT_FOUND",
         f"there is no approval '{approval_id}' for this identity",
         metadata={"approval_id": approval_id},
+    )
+
+
+def _conflict(record: DecisionRecord) -> AlreadyExists:
+    return AlreadyExists(
+        "CALL_CONFLICT",
+        f"tool_call_id '{record.tool_call_id}' of this run was asked with another call; give this one its own",
+        metadata={"tool_call_id": record.tool_call_id},
     )
 
 
