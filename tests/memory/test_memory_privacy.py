@@ -11,6 +11,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import grpc
@@ -19,9 +20,10 @@ from google.protobuf.json_format import MessageToDict
 from grpc import aio
 from phylactery.memory.v1 import memory_pb2, privacy_pb2
 from phylactery_chassis.errors import StartError, Unavailable
-from phylactery_memory.domain.erasure import Erasure, from_json
+from phylactery_chassis.identity import Principal
+from phylactery_memory.domain.erasure import Erasure, from_json, unfinished
 from phylactery_memory.erasure_log import ErasureLog
-from phylactery_memory.store.privacy import users_tables
+from phylactery_memory.store.privacy import PrivacyStore, users_tables
 from phylactery_memory.store.tables import metadata
 
 Code = grpc.StatusCode
@@ -359,6 +361,56 @@ async def test_a_restored_backup_is_erased_again_and_the_living_are_kept(make_me
     assert len(await ben.export()) > 5
     replayed = await ana.erasure(erasure.erasure_id)
     assert (replayed.replayed, replayed.counts) == (True, erasure.counts)
+
+
+async def test_an_erasure_that_failed_takes_nothing_that_came_after_the_one_that_did_not(
+    make_memory, refused, monkeypatch
+):
+    first = await make_memory()
+    ana = first.user()
+    await fill(ana, 1)
+    with monkeypatch.context() as failing:
+        failing.setattr(PrivacyStore, "erase", unavailable)
+        assert (await refused(ana.erase())).reason == "STORE_UNAVAILABLE"
+    assert (await ana.erase()).counts.memories == 2
+    await ana.say("m1", "he vuelto", thread="t9")
+    await first.channel.close()
+    await first.server.stop()
+    again = await make_memory(data_dir=first.path.parent)
+    assert len((await again.user().list("t9")).messages) == 1
+
+
+async def unavailable(*_arguments):
+    raise Unavailable("STORE_UNAVAILABLE", "the disk does not answer")
+
+
+def test_what_is_still_to_be_erased_is_what_no_later_erasure_of_the_user_took():
+    one, two, three = erasure_of(1), erasure_of(2), replace(erasure_of(3), subject_hash="sha256:" + "b" * 64)
+    for known, left in (
+        ((), [one, two, three]),
+        (("era_1",), [two, three]),
+        (("era_2",), [three]),
+        (("era_3",), [one, two]),
+        (("era_1", "era_2", "era_3"), []),
+    ):
+        assert unfinished([one, two, three], known) == left
+
+
+async def test_two_replicas_that_carry_out_one_erasure_both_answer_it(kept):
+    await fill(kept.user(), 1)
+    store, ana = PrivacyStore(kept.database), Principal("ana", "acme", frozenset())
+
+    def done(counts):
+        return replace(erasure_of(1), counts=counts)
+
+    both = await asyncio.gather(*(store.erase(ana, "era_1", done) for _ in range(4)))
+    assert [erasure.counts.memories for erasure in both] == [2, 2, 2, 2]
+    assert kept.count("erasures") == 1
+
+
+async def test_the_hash_of_the_receipt_stands_in_the_log_of_the_service(memory, ana, capsys):
+    erasure = await ana.erase()
+    assert f"receipt_hash={erasure.receipt_hash}" in capsys.readouterr().out
 
 
 def test_a_log_that_cannot_be_written_is_said_in_a_sentence(tmp_path):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+from collections.abc import Container, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Generic, Self, TypeVar
 
@@ -65,6 +66,23 @@ class ErasureRecord(Generic[Counts]):
     def to_json(self) -> str:
         """Answers everything about it in one line."""
         return _canonical(asdict(self))
+
+
+Record = TypeVar("Record", bound=ErasureRecord[Any])
+
+
+def unfinished(written: Iterable[Record], known: Container[str]) -> list[Record]:
+    """Answers those of the erasures written down, the oldest first, that are still to be carried out.
+
+    known holds the ids of those that were. One that failed is not among them where the same user was erased later:
+    that one took all this was for, and what the user sent since is theirs.
+    """
+    waiting: dict[str, Record] = {}
+    for erasure in written:
+        waiting[erasure.erasure_id] = erasure
+        if erasure.erasure_id in known:
+            waiting = {key: one for key, one in waiting.items() if one.subject_hash != erasure.subject_hash}
+    return list(waiting.values())
 
 
 def subject_hash(salt: str, tenant: str, subject: str) -> str:

@@ -11,7 +11,7 @@ from phylactery_chassis.identity import Principal, Role
 from phylactery_chassis.ids import new_id
 from phylactery_chassis.logs import get_logger
 
-from phylactery_memory.domain.erasure import Erasure, ErasureCounts, not_found, request_hash, subject_hash
+from phylactery_memory.domain.erasure import Erasure, ErasureCounts, not_found, request_hash, subject_hash, unfinished
 from phylactery_memory.erasure_log import ErasureLog
 from phylactery_memory.store.privacy import PrivacyStore
 
@@ -73,15 +73,15 @@ class Privacy:
 
         Answers how many erasures that were. Raises StartError where the log is damaged, Unavailable.
         """
-        known = await self._store.known()
-        missing = [erasure for erasure in await asyncio.to_thread(self._log.read) if erasure.erasure_id not in known]
+        written = await asyncio.to_thread(self._log.read)  # first: what a replica carries out meanwhile is known then
+        missing = unfinished(written, await self._store.known())
         users = await self._store.users() if missing else frozenset()
         by_hash = {subject_hash(self._log.salt, tenant, subject): (tenant, subject) for tenant, subject in users}
         for erasure in missing:
             tenant, subject = by_hash.get(erasure.subject_hash, (erasure.tenant, ""))
             owner = Principal(subject, tenant, frozenset())
-            done = await self._store.erase(owner, _Done(erasure, self._clock, replayed=True))
-            _log.warning("an erasure was carried out again", erasure_id=done.erasure_id)
+            done = await self._store.erase(owner, erasure.erasure_id, _Done(erasure, self._clock, replayed=True))
+            _log.warning("an erasure was carried out again", erasure_id=done.erasure_id, receipt_hash=done.receipt_hash)
         await self._store.forget_log()
         return len(missing)
 
@@ -97,9 +97,9 @@ class Privacy:
         )
         await asyncio.to_thread(self._log.append, intent)
         crashpoints.reach("memory.erase.logged")
-        erasure = await self._store.erase(owner, _Done(intent, self._clock))
+        erasure = await self._store.erase(owner, intent.erasure_id, _Done(intent, self._clock))
         crashpoints.reach("memory.erase.removed")
-        _log.info("a user was erased", erasure_id=erasure.erasure_id)
+        _log.info("a user was erased", erasure_id=erasure.erasure_id, receipt_hash=erasure.receipt_hash)
         return erasure
 
 

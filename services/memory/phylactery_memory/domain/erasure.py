@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from phylactery_chassis.erasures import ErasureRecord, not_found, request_hash, subject_hash
+from phylactery_chassis.erasures import ErasureRecord, not_found, request_hash, subject_hash, unfinished
 
-__all__ = ["Erasure", "ErasureCounts", "from_json", "not_found", "request_hash", "subject_hash"]
+__all__ = ["Erasure", "ErasureCounts", "from_json", "not_found", "request_hash", "subject_hash", "unfinished"]
 
 
 @dataclass(frozen=True, slots=True)

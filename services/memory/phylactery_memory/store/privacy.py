@@ -12,6 +12,7 @@ from phylactery_chassis.database import Database
 from phylactery_chassis.errors import Unavailable
 from phylactery_chassis.identity import Principal
 from sqlalchemy.engine import Connection
+from sqlalchemy.exc import IntegrityError
 
 from phylactery_memory.domain.erasure import Erasure, ErasureCounts, from_json
 from phylactery_memory.store.log import forget_log
@@ -48,10 +49,16 @@ class PrivacyStore:
             lambda connection: _first(connection, erasures.c.erasure_id == erasure_id, erasures.c.tenant == tenant)
         )
 
-    async def erase(self, owner: Principal, done: Callable[[ErasureCounts], Erasure]) -> Erasure:
-        """Removes everything of the owner and keeps the record, in one transaction; answers it once it is durable."""
+    async def erase(self, owner: Principal, erasure_id: str, done: Callable[[ErasureCounts], Erasure]) -> Erasure:
+        """Removes everything of the owner and keeps the record, in one transaction; answers it once it is durable.
+
+        Where another replica, which found it in the log at its start, carried it out already, that one's stands.
+        """
 
         def work(connection: Connection) -> Erasure:
+            standing = _first(connection, erasures.c.erasure_id == erasure_id)
+            if standing is not None:
+                return standing
             erasure = done(remove_all(connection, owner))
             connection.execute(
                 sa.insert(erasures).values(
@@ -65,7 +72,10 @@ class PrivacyStore:
             )
             return erasure
 
-        return await self._database.write(work)
+        try:
+            return await self._database.write(work)
+        except IntegrityError:  # that replica did so between our look and our insert
+            return await self._database.write(work)
 
     async def known(self) -> frozenset[str]:
         """Answers the ids of the erasures this database has been through."""
