@@ -22,30 +22,64 @@ def binaries() -> Path | None:
     return Path(on_path).parent if on_path else None
 
 
+class Cluster:
+    """A cluster of PostgreSQL in a folder of its own; url has a placeholder {database}."""
+
+    def __init__(self, folder: Path, programs: Path) -> None:
+        self.url = f"postgresql+psycopg://{ACCOUNT}@/{{database}}?host={folder}"
+        self._folder, self._programs, self._data = folder, programs, folder / "data"
+        self._as_account: list[str] = []
+        if os.getuid() == 0:
+            # not by subprocess itself, which then forks a process full of gRPC's threads where it would else not
+            self._as_account = ["setpriv", f"--reuid={ACCOUNT}", f"--regid={ACCOUNT}", "--clear-groups"]
+            shutil.chown(folder, ACCOUNT, ACCOUNT)
+
+    def create(self) -> None:
+        """Makes the cluster's files."""
+        self._run("initdb", "-A", "trust", "-U", ACCOUNT, "--no-sync", "-E", "UTF8")
+
+    def start(self) -> None:
+        """Starts it, and waits until it takes connections. It syncs nothing: no test cuts the machine's power."""
+        self._run("pg_ctl", "-w", "-l", str(self._folder / "log"), "-o", f"-k {self._folder} -h '' -F", "start")
+
+    def stop(self, mode: str = "immediate") -> None:
+        """Stops it; "immediate" is a crash, "fast" ends every session first."""
+        self._run("pg_ctl", "-m", mode, "-w", "stop")
+
+    def _run(self, program: str, *options: str) -> None:
+        done = subprocess.run(
+            [*self._as_account, str(self._programs / program), "-D", str(self._data), *options],
+            check=False,
+            cwd=self._folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        assert done.returncode == 0, f"{program}: {done.stderr.decode()}"
+
+
 @contextmanager
-def cluster() -> Iterator[str]:
-    """Runs a cluster for the block and answers a URL with a placeholder {database}."""
+def running() -> Iterator[Cluster]:
+    """Runs a cluster for the block."""
     programs = binaries()
     assert programs is not None, "ask binaries() first"
     folder = Path(tempfile.mkdtemp(prefix="phylactery-pg-"))
-    account = {"user": ACCOUNT, "group": ACCOUNT} if os.getuid() == 0 else {}
-    if account:
-        shutil.chown(folder, ACCOUNT, ACCOUNT)
-    data = folder / "data"
-
-    def run(*command: str) -> None:
-        subprocess.run(command, check=True, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, **account)
-
-    control = str(programs / "pg_ctl")
     try:
-        run(str(programs / "initdb"), "-D", str(data), "-A", "trust", "-U", ACCOUNT, "--no-sync", "-E", "UTF8")
-        run(control, "-D", str(data), "-w", "-l", str(folder / "log"), "-o", f"-k {folder} -h ''", "start")
+        one = Cluster(folder, programs)
+        one.create()
+        one.start()
         try:
-            yield f"postgresql+psycopg://{ACCOUNT}@/{{database}}?host={folder}"
+            yield one
         finally:
-            run(control, "-D", str(data), "-m", "immediate", "-w", "stop")
+            one.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def cluster() -> Iterator[str]:
+    """Runs a cluster for the block and answers a URL with a placeholder {database}."""
+    with running() as one:
+        yield one.url
 
 
 def create_database(url: str, name: str) -> str:
