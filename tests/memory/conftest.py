@@ -31,10 +31,11 @@ from phylactery_memory.domain.outputs import OutputRules
 from phylactery_memory.housekeeping import Housekeeping
 from phylactery_memory.keys import UserKeys, load_master_keys
 from phylactery_memory.outputs import Outputs
-from phylactery_memory.service import PACKAGE, assemble
+from phylactery_memory.service import HOUR_US, PACKAGE, assemble, objects_of
 from phylactery_memory.settings import MemorySettings
 from phylactery_memory.store.garbage import Garbage
 from phylactery_memory.store.keys import KeyStore
+from phylactery_memory.store.output_objects import OutputObjects
 from phylactery_memory.store.outputs import OutputStore
 
 from tests.support.postgres import create_database
@@ -183,6 +184,7 @@ class Memory:
     server: RunningServer
     channel: aio.Channel
     path: Path
+    objects: OutputObjects | None = None
 
     def user(self, subject: str = "ana", tenant: str = "acme") -> User:
         return User(self.channel, subject, tenant)
@@ -192,13 +194,14 @@ class Memory:
         """The use case over the same database and keys, for what no RPC says."""
         masters = load_master_keys(self.path.parent / "keys", None)
         keys = UserKeys(KeyStore(self.database), masters, self.clock)
-        return Outputs(OutputStore(self.database), keys, OutputRules(), self.clock)
+        return Outputs(OutputStore(self.database, self.objects), keys, OutputRules(), self.clock)
 
     async def tidy(self) -> int:
         """Runs one round of housekeeping and answers how many outputs it removed."""
         masters = load_master_keys(self.path.parent / "keys", None)
         keys = KeyStore(self.database)
-        return await Housekeeping(Garbage(self.database), keys, masters, self.clock, every=1_000).tidy()
+        garbage = Garbage(self.database, self.objects, grace_us=HOUR_US)
+        return await Housekeeping(garbage, keys, masters, self.clock, every=1_000).tidy()
 
     def count(self, table: str) -> int:
         return self.database.read_sync(lambda c: c.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar_one())
@@ -215,7 +218,8 @@ async def open_memory(folder: Path, **options: Any) -> Memory:
         f"127.0.0.1:{server.port}",
         options=[("grpc.enable_retries", 0), ("grpc.max_send_message_length", -1)],
     )
-    return Memory(database, clock, server, channel, folder / "memory.db")
+    objects = objects_of(database, settings, clock)
+    return Memory(database, clock, server, channel, folder / "memory.db", objects)
 
 
 @pytest.fixture

@@ -241,7 +241,7 @@ async def test_an_output_from_before_sealing_is_read_searched_and_checked(memory
         for chunk in chunks:
             place = chunk.place
             connection.execute(
-                "INSERT INTO output_chunks VALUES ('out_old', ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO output_chunks VALUES ('out_old', ?, ?, ?, ?, ?, ?, ?, 0, 0)",
                 (
                     place.first_char,
                     place.chars,

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from phylactery_chassis.clock import Clock
+from phylactery_chassis.clock import MICROSECONDS, Clock
 from phylactery_chassis.errors import DomainError
 from phylactery_chassis.logs import get_logger
 
 from phylactery_memory.keys import MasterKeys
 from phylactery_memory.store.garbage import Garbage
 from phylactery_memory.store.keys import KeyStore
+
+SWEEP_US = 3_600 * MICROSECONDS
+"""How long to wait between two looks for objects without an output: each lists the whole folder."""
 
 _log = get_logger("housekeeping")
 
@@ -24,6 +27,7 @@ class Housekeeping:
         self._garbage, self._keys, self._masters = garbage, keys, masters
         self._clock, self._every = clock, every
         self._task: asyncio.Task[None] | None = None
+        self._sweep_us = 0
 
     async def start(self) -> None:
         """Admits the master key and begins. Raises StartError where another one belongs to the database."""
@@ -44,7 +48,18 @@ class Housekeeping:
         if removed or orphans:
             await self._garbage.forget()
             _log.info("removed outputs", expired=removed, orphaned_chunks=orphans)
+        await self._remove_objects()
         return removed
+
+    async def _remove_objects(self) -> None:
+        now_us = self._clock.now_us()
+        sweep = now_us >= self._sweep_us
+        removed = await self._garbage.remove_objects(sweep=sweep)
+        if sweep:
+            self._sweep_us = now_us + SWEEP_US
+        if removed:
+            await self._garbage.forget()
+            _log.info("removed objects", objects=removed)
 
     async def _loop(self) -> None:
         while True:

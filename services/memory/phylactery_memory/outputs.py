@@ -217,7 +217,7 @@ class Outputs:
         first = Passage(record, [opener.open(pointer, chunk) for chunk in found[1]])
         _, skip = first.position(query.offset)
         at = max(0, query.offset - skip - bool(query.context_lines))
-        await self._scan(scanner, opener, record, at)
+        await self._scan(owner, scanner, opener, record, at)
         return Found(scanner.matches, scanner.next_offset, record.size_chars)
 
     async def page(self, owner: Principal, page: Page) -> OutputPage:
@@ -257,12 +257,15 @@ class Outputs:
         record, opener = self._text_of(owner, None if found is None else found[0], pointer)
         return record, [opener.open(pointer, chunk) for chunk in (() if found is None else found[1])]
 
-    async def _scan(self, scanner: grep.Scanner, opener: Opener, record: OutputRecord, at: int) -> None:
+    async def _scan(
+        self, owner: Principal, scanner: grep.Scanner, opener: Opener, record: OutputRecord, at: int
+    ) -> None:
         loop, until = asyncio.get_running_loop(), time.monotonic() + _SEARCH_SECONDS
         position, first = at, True
         while not scanner.done and (first or position < record.size_chars):
             chunks = await self._store.chunks_from(record.pointer, position, _SEARCH_CHUNKS)
             if not chunks or (not first and chunks[0].place.first_char != position):
+                await self.get(owner, record.pointer)  # deleted, expired or erased meanwhile: NOT_FOUND
                 raise corrupt(record.pointer)
             if first:
                 scanner.begin(chunks[0].place)

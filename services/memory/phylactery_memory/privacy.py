@@ -42,8 +42,8 @@ class Privacy:
     async def erase(self, caller: Principal, subject: str, request_id: str) -> Erasure:
         """Removes everything about the caller, or about a user of their tenant whom an operator names.
 
-        Answers once nothing of it is left in the database's files. Raises PermissionDenied, Unavailable; after the
-        latter the same request_id finishes what was begun.
+        Answers once nothing of it is left in the database's files or in the object store. Raises PermissionDenied,
+        Unavailable; after the latter the same request_id finishes what was begun.
         """
         owner = _whom(caller, subject)
         key = request_hash(owner.tenant, owner.subject, request_id)
@@ -51,7 +51,10 @@ class Privacy:
             erasure = await self._store.find(key)
             if erasure is None:
                 erasure = await self._erase(owner, key, by_operator=owner.subject != caller.subject)
-        await self._store.forget_log()
+        try:
+            await self._store.forget_objects()
+        finally:
+            await self._store.forget_log()
         return erasure
 
     async def get(self, caller: Principal, erasure_id: str) -> Erasure:

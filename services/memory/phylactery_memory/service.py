@@ -12,7 +12,7 @@ from phylactery.memory.v1 import (
     privacy_pb2,
     privacy_pb2_grpc,
 )
-from phylactery_chassis.clock import Clock, SystemClock
+from phylactery_chassis.clock import MICROSECONDS, Clock, SystemClock
 from phylactery_chassis.database import Database
 from phylactery_chassis.errors import StartError
 from phylactery_chassis.server import Registration, Service
@@ -33,16 +33,19 @@ from phylactery_memory.servicers.outputs import OutputServicer
 from phylactery_memory.servicers.privacy import PrivacyServicer
 from phylactery_memory.settings import MemorySettings
 from phylactery_memory.store import faults
+from phylactery_memory.store.bucket import Bucket
 from phylactery_memory.store.garbage import Garbage
 from phylactery_memory.store.keys import KeyStore
 from phylactery_memory.store.memories import MemoryStore
 from phylactery_memory.store.messages import MessageStore
+from phylactery_memory.store.output_objects import OutputObjects, refuse_without_bucket
 from phylactery_memory.store.outputs import OutputStore
 from phylactery_memory.store.privacy import PrivacyStore
 from phylactery_memory.store.profiles import ProfileStore
 from phylactery_memory.transcript import Transcript
 
 PACKAGE = "phylactery_memory"
+HOUR_US = 3_600 * MICROSECONDS
 
 
 async def build(settings: MemorySettings, *, clock: Clock | None = None) -> Service:
@@ -77,13 +80,20 @@ def embedder_of(settings: MemorySettings) -> Embedder:
     )
 
 
+def objects_of(database: Database, settings: MemorySettings, clock: Clock) -> OutputObjects | None:
+    """Answers what keeps the texts of outputs: the object store that is set, or nothing. Raises StartError."""
+    return None if settings.bucket is None else OutputObjects(database, Bucket(settings.bucket), clock)
+
+
 def assemble(database: Database, settings: MemorySettings, clock: Clock) -> Service:
     """Answers the service over a database that is up to date."""
     faults.watch(database)
     masters = load_master_keys(settings.keys_dir, settings.master_key_file)
     keys = KeyStore(database)
-    outputs = Outputs(OutputStore(database), UserKeys(keys, masters, clock), settings.output_rules, clock)
-    housekeeping = Housekeeping(Garbage(database), keys, masters, clock, settings.gc_seconds)
+    objects = objects_of(database, settings, clock)
+    outputs = Outputs(OutputStore(database, objects), UserKeys(keys, masters, clock), settings.output_rules, clock)
+    garbage = Garbage(database, objects, settings.object_grace_hours * HOUR_US)
+    housekeeping = Housekeeping(garbage, keys, masters, clock, settings.gc_seconds)
     output_rpcs = OutputServicer(outputs)
     embedder = embedder_of(settings)
     metrics = Metrics()
@@ -93,10 +103,13 @@ def assemble(database: Database, settings: MemorySettings, clock: Clock) -> Serv
     )
     contexts = Contexts(transcript, memories, profiles, metrics)
     memory = MemoryServicer(transcript, memories, profiles, contexts)
-    private = PrivacyStore(database)
+    private = PrivacyStore(database, objects)
     privacy = Privacy(private, ErasureLog(settings.erasure_log or settings.data_dir / "erasures.jsonl"), clock)
     exports = Exports(private, transcript, memories, profiles, outputs)
     privacy_rpcs = PrivacyServicer(privacy, exports, settings.output_rules)
+
+    async def find_objects() -> None:
+        await (refuse_without_bucket(database) if objects is None else objects.start())
 
     async def replay_erasures() -> None:
         await privacy.replay()
@@ -124,6 +137,6 @@ def assemble(database: Database, settings: MemorySettings, clock: Clock) -> Serv
             ),
         ],
         healthy=database.probe,
-        on_start=[replay_erasures, housekeeping.start],
+        on_start=[find_objects, replay_erasures, housekeeping.start],
         on_stop=[close],
     )

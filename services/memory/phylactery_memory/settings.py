@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from phylactery_memory.domain.outputs import DAY_US, OutputRules
+from phylactery_memory.store.bucket import BucketTarget
 
 _DEFAULTS = OutputRules()
 
@@ -45,6 +46,30 @@ class MemorySettings(ServiceSettings):
         None,
         description="file of the keys that wrap the users' keys, the one in use first; none makes one in data_dir/keys",
     )
+    object_store_url: str = Field(
+        "",
+        pattern=r"^(s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9_.-]+)*/?)?$",
+        description="s3://bucket/prefix of an S3-compatible store for the sealed texts of outputs; empty keeps them in "
+        "the database. Each database needs a prefix of its own, and a copy of one too; the bucket keeps no versions",
+    )
+    object_store_endpoint: str = Field(
+        "",
+        pattern=r"^(https?://[^\s/@]+/?)?$",
+        description="address of the store, https://host:port; empty is AWS, or what AWS_ENDPOINT_URL says",
+    )
+    object_store_region: str = Field("", max_length=64, description="its region; empty is what AWS_REGION says")
+    object_store_key_id: str = Field(
+        "",
+        max_length=256,
+        description="name of the access key; empty takes the standard AWS_… variables or the machine's role",
+    )
+    object_store_secret_file: Path | None = Field(None, description="file with the access key's secret")
+    object_store_timeout_seconds: float = Field(
+        20.0, gt=0, le=300, description="how long to wait for the object store before a call is UNAVAILABLE"
+    )
+    object_grace_hours: int = Field(
+        24, ge=1, le=8_760, description="how old an object without an output is before it is removed as left over"
+    )
     max_memories: int = Field(200_000, ge=1, description="memories one user may have; more are RESOURCE_EXHAUSTED")
     erasure_log: Path | None = Field(
         None,
@@ -69,6 +94,29 @@ class MemorySettings(ServiceSettings):
         if self.embeddings_key_file is not None:
             _ = self.embeddings_key
         return self
+
+    @model_validator(mode="after")
+    def _object_store_is_whole(self) -> Self:
+        if bool(self.object_store_key_id) != (self.object_store_secret_file is not None):
+            raise ValueError("MEMORY_OBJECT_STORE_KEY_ID and MEMORY_OBJECT_STORE_SECRET_FILE are set together or not")
+        _ = self.bucket
+        return self
+
+    @property
+    def bucket(self) -> BucketTarget | None:
+        """Answers the bucket that is set, if one is. Raises ValueError where the secret's file cannot be read."""
+        if not self.object_store_url:
+            return None
+        bucket, _, prefix = self.object_store_url.removeprefix("s3://").strip("/").partition("/")
+        return BucketTarget(
+            bucket,
+            prefix,
+            self.object_store_endpoint.rstrip("/"),
+            self.object_store_region,
+            self.object_store_key_id,
+            read_secret(self.object_store_secret_file, "MEMORY_OBJECT_STORE_SECRET_FILE"),
+            self.object_store_timeout_seconds,
+        )
 
     @property
     def embeddings_key(self) -> str:

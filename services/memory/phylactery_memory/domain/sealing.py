@@ -29,12 +29,24 @@ _LEVEL = 1
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """Where a body lies in an object, in bytes."""
+
+    start: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class SealedChunk:
-    """A chunk as it lies in the store. digest is empty but for chunks older than sealing, whose body is plain."""
+    """A chunk as it lies in the store. digest is empty but for chunks older than sealing, whose body is plain.
+
+    span says where in the output's object the body is, None where it stands in the database.
+    """
 
     place: Place
     body: bytes
     digest: bytes = b""
+    span: Span | None = None
 
 
 class Opener(Protocol):

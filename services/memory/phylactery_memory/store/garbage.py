@@ -10,6 +10,7 @@ from phylactery_chassis.database import Database
 from sqlalchemy.engine import Connection
 
 from phylactery_memory.store.log import forget_log
+from phylactery_memory.store.output_objects import OutputObjects
 from phylactery_memory.store.outputs import delete
 from phylactery_memory.store.tables import output_chunks, outputs
 
@@ -18,10 +19,12 @@ _AT_ONCE = 100
 
 
 class Garbage:
-    """Removes it. Every method raises Unavailable STORE_UNAVAILABLE where the database fails."""
+    """Removes it. Every method raises Unavailable STORE_UNAVAILABLE where the database or the object store fails."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, objects: OutputObjects | None = None, grace_us: int = 0) -> None:
+        """Takes the database, and the objects with how long one may wait for its output, in microseconds."""
         self._database = database
+        self._objects, self._grace_us = objects, grace_us
 
     async def remove_expired(self, now_us: int) -> int:
         """Removes outputs that have expired and answers how many; several replicas may do so at once."""
@@ -44,6 +47,15 @@ class Garbage:
                 lambda connection: connection.execute(sa.delete(output_chunks).where(lost)).rowcount
             )
         return 0
+
+    async def remove_objects(self, *, sweep: bool) -> int:
+        """Removes objects whose outputs are gone and answers how many; a sweep lists those that never had one."""
+        if self._objects is None:
+            return 0
+        removed = await self._objects.remove_doomed()
+        if sweep and await self._objects.doom_orphans(self._grace_us):
+            removed += await self._objects.remove_doomed()
+        return removed
 
     async def forget(self) -> None:
         """Removes what was removed from SQLite's log too."""

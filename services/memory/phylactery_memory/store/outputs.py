@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import sqlalchemy as sa
+from phylactery_chassis import crashpoints
 from phylactery_chassis.database import Database
-from phylactery_chassis.errors import Aborted, AlreadyExists
+from phylactery_chassis.errors import Aborted, AlreadyExists, ResourceExhausted, Unavailable
 from phylactery_chassis.identity import Principal
 from sqlalchemy.engine import Connection, Row
 from sqlalchemy.exc import IntegrityError
 
 from phylactery_memory.domain.chunks import Place
 from phylactery_memory.domain.outputs import OutputRecord, OutputSpec, over_quota
-from phylactery_memory.domain.sealing import SealedChunk
+from phylactery_memory.domain.sealing import SealedChunk, Span
 from phylactery_memory.store import keys as key_rows
 from phylactery_memory.store.keys import UserKey
 from phylactery_memory.store.log import forget_log
+from phylactery_memory.store.output_objects import OutputObjects, claim, doom
 from phylactery_memory.store.tables import output_chunks, outputs, user_keys
+
+_NO_SPAN = Span(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +47,15 @@ class Page:
 
 
 class OutputStore:
-    """Keeps outputs of their owners. Every method raises Unavailable STORE_UNAVAILABLE where the database fails."""
+    """Keeps outputs of their owners. Every method raises Unavailable STORE_UNAVAILABLE where the database fails.
 
-    def __init__(self, database: Database) -> None:
+    So does every method that answers chunks where the object store fails; DataLoss OUTPUT_CORRUPT is its lost object.
+    """
+
+    def __init__(self, database: Database, objects: OutputObjects | None = None) -> None:
+        """Takes the database, and what keeps new texts; None keeps them in the database."""
         self._database = database
+        self._objects = objects
 
     async def put(
         self, owner: Principal, output: SealedOutput, chunks: Sequence[SealedChunk], quota_bytes: int
@@ -55,15 +65,19 @@ class OutputStore:
         Raises AlreadyExists OUTPUT_CONFLICT where the tool_call_id of the run has another text, Aborted
         OUTPUT_KEY_CHANGED where the owner's key is another by now, ResourceExhausted OUTPUT_QUOTA or STORE_FULL.
         """
-
-        def work(connection: Connection) -> SealedOutput:
-            return _put(connection, owner, output, chunks, quota_bytes)
-
+        if self._objects is None or not chunks:
+            return await self._put(owner, output, chunks, quota_bytes)
+        pointer = output.record.pointer
+        placed = await self._objects.put(pointer, chunks)
+        crashpoints.reach("memory.output.object")
         try:
-            return await self._database.write(work)
-        except IntegrityError:
-            # Another replica stored the same call between our look and our insert: now its row can be seen.
-            return await self._database.write(work)
+            kept = await self._put(owner, output, placed, quota_bytes)
+        except (Aborted, AlreadyExists, ResourceExhausted):
+            await self._objects.discard(pointer)  # nothing was committed; after any other fault nobody knows that
+            raise
+        if kept.record.pointer != pointer:
+            await self._objects.discard(pointer)
+        return kept
 
     async def get(self, owner: Principal, pointer: str, now_us: int) -> SealedOutput | None:
         """Answers the owner's output, unless it has expired."""
@@ -78,7 +92,9 @@ class OutputStore:
             found = _get(connection, owner, pointer, now_us)
             return None if found is None else (found, _range(connection, found.record, offset, limit))
 
-        return await self._database.read(work)
+        found = await self._database.read(work)
+        chunks = None if found is None else await self._filled(pointer, found[1])
+        return None if found is None or chunks is None else (found[0], chunks)
 
     async def before_line(
         self, owner: Principal, pointer: str, now_us: int, line: int
@@ -89,15 +105,23 @@ class OutputStore:
             found = _get(connection, owner, pointer, now_us)
             return None if found is None else (found, _before_line(connection, pointer, line))
 
-        return await self._database.read(work)
+        found = await self._database.read(work)
+        if found is None or found[1] is None:
+            return found
+        chunks = await self._filled(pointer, [found[1]])
+        return None if chunks is None else (found[0], chunks[0])
 
     async def chunks_from(self, pointer: str, first_char: int, count: int) -> Sequence[SealedChunk]:
-        """Answers count chunks of an output from the one that holds first_char. The owner was checked before."""
-        return await self._database.read(
+        """Answers count chunks of an output from the one that holds first_char; none where it is gone by now.
+
+        The owner was checked before.
+        """
+        chunks = await self._database.read(
             lambda connection: _select(
                 connection, pointer, output_chunks.c.first_char >= _holding(pointer, first_char), count
             )
         )
+        return await self._filled(pointer, chunks) or ()
 
     async def page(self, owner: Principal, now_us: int, page: Page) -> Sequence[SealedOutput]:
         """Answers the owner's outputs that have not expired, newest first."""
@@ -123,16 +147,43 @@ class OutputStore:
         return await self._database.read(work)
 
     async def delete(self, owner: Principal, pointer: str) -> bool:
-        """Removes the owner's output, from the log too, and answers whether it was there."""
+        """Removes the owner's output, from the log too, and answers whether it was there.
+
+        Its object goes now, or as soon as the object store answers again.
+        """
         which = outputs.c.pointer == pointer, *_own(owner)
         deleted = await self._database.write(lambda connection: delete(connection, *which) > 0)
         if deleted:
+            if self._objects is not None:
+                with contextlib.suppress(Unavailable):
+                    await self._objects.remove_doomed()
             await forget_log(self._database)
         return deleted
+
+    async def _put(
+        self, owner: Principal, output: SealedOutput, chunks: Sequence[SealedChunk], quota_bytes: int
+    ) -> SealedOutput:
+        def work(connection: Connection) -> SealedOutput:
+            return _put(connection, owner, output, chunks, quota_bytes)
+
+        try:
+            return await self._database.write(work)
+        except IntegrityError:
+            # Another replica stored the same call between our look and our insert: now its row can be seen.
+            return await self._database.write(work)
+
+    async def _filled(self, pointer: str, chunks: Sequence[SealedChunk]) -> Sequence[SealedChunk] | None:
+        """Answers the chunks with their bodies, wherever those lie; None where the output is gone by now."""
+        if all(chunk.span is None for chunk in chunks):
+            return chunks
+        if self._objects is None:
+            raise Unavailable("STORE_UNAVAILABLE", "the text lies in an object store; set MEMORY_OBJECT_STORE_URL")
+        return await self._objects.fill(pointer, chunks)
 
 
 def delete(connection: Connection, *which: sa.ColumnElement[bool]) -> int:
     """Removes outputs with their chunks, gives their users the room back, and answers how many there were."""
+    doom(connection, *which)
     gone = connection.execute(
         sa.delete(outputs)
         .where(*which)
@@ -182,6 +233,8 @@ def _put(
             seal=output.seal,
         )
     )
+    if any(chunk.span for chunk in chunks):
+        claim(connection, record.pointer)
     if chunks:
         connection.execute(sa.insert(output_chunks), [_chunk_row(record.pointer, chunk) for chunk in chunks])
     return output
@@ -274,13 +327,22 @@ def _select(
             Place(row.first_char, row.chars, row.first_break, row.breaks, row.line_start),
             bytes(row.body),
             bytes(row.digest),
+            Span(row.object_start, row.object_bytes) if row.object_bytes else None,
         )
         for row in rows
     ]
 
 
 def _chunk_row(pointer: str, chunk: SealedChunk) -> dict[str, object]:
-    return {"pointer": pointer, **asdict(chunk.place), "body": chunk.body, "digest": chunk.digest}
+    span = chunk.span or _NO_SPAN
+    return {
+        "pointer": pointer,
+        **asdict(chunk.place),
+        "body": chunk.body,
+        "digest": chunk.digest,
+        "object_start": span.start,
+        "object_bytes": span.size,
+    }
 
 
 def _sealed(row: Row[tuple[object, ...]], key: UserKey | None) -> SealedOutput:

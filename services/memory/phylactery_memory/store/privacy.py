@@ -16,6 +16,7 @@ from sqlalchemy.exc import IntegrityError
 
 from phylactery_memory.domain.erasure import Erasure, ErasureCounts, from_json
 from phylactery_memory.store.log import forget_log
+from phylactery_memory.store.output_objects import OutputObjects, doom
 from phylactery_memory.store.tables import (
     erasures,
     memory_owners,
@@ -36,8 +37,9 @@ _KEYS = "user_keys"
 class PrivacyStore:
     """Erases users. Every method raises Unavailable STORE_UNAVAILABLE where the database fails."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, objects: OutputObjects | None = None) -> None:
         self._database = database
+        self._objects = objects
 
     async def find(self, request_hash: str) -> Erasure | None:
         """Answers the erasure a request asked for."""
@@ -97,6 +99,19 @@ class PrivacyStore:
         wanted = sa.select(threads.c.thread_id).where(*_of(threads, owner)).order_by(threads.c.thread_id)
         return await self._database.read(lambda connection: list(connection.scalars(wanted)))
 
+    async def forget_objects(self) -> None:
+        """Removes what erased users had in the object store. Raises Unavailable where it does not answer."""
+        if self._objects is None:
+            return
+        try:
+            await self._objects.remove_doomed()
+        except Unavailable:
+            raise Unavailable(
+                "STORE_UNAVAILABLE",
+                "everything in the database is erased, with the key of what lies in the object store, which did not "
+                "answer; it is removed as soon as it does: ask again with the same request_id to see that it is",
+            ) from None
+
     async def forget_log(self) -> None:
         """Empties SQLite's write-ahead log, where removed rows still stand. Raises Unavailable while one is read."""
         if not await forget_log(self._database):
@@ -120,6 +135,7 @@ def remove_all(connection: Connection, owner: Principal) -> ErasureCounts:
     The key goes first: an output that is being stored meanwhile then finds it gone, and is not stored.
     """
     counts = _count(connection, owner)
+    doom(connection, *_of(outputs, owner))
     tables = sorted(users_tables(), key=lambda table: table.name != _KEYS)
     for table in tables:
         connection.execute(sa.delete(table).where(*_of(table, owner)))

@@ -46,7 +46,28 @@ output_chunks = sa.Table(
     sa.Column("first_break", sa.BigInteger, nullable=False),
     sa.Column("breaks", sa.BigInteger, nullable=False),
     sa.Column("line_start", sa.BigInteger, nullable=False),
+    sa.Column("object_start", sa.BigInteger, nullable=False),
+    sa.Column("object_bytes", sa.BigInteger, nullable=False),
 )
+"""A chunk's body stands here, or, where object_bytes is not 0, there in the output's object."""
+
+object_stores = sa.Table(
+    "object_stores",
+    metadata,
+    sa.Column("slot", sa.SmallInteger, primary_key=True, autoincrement=False),
+    sa.Column("folder", sa.String(64), nullable=False),
+    sa.Column("create_us", sa.BigInteger, nullable=False),
+)
+"""At most one row, in slot 1: the folder of the bucket that is this database's."""
+
+output_objects = sa.Table(
+    "output_objects",
+    metadata,
+    sa.Column("pointer", sa.String(64), primary_key=True),
+    sa.Column("doomed", sa.Boolean, nullable=False),
+    sa.Index("ix_output_objects_doomed", "doomed"),
+)
+"""One row for each object. A doomed one is to be removed, and outlives its output until it is."""
 
 user_keys = sa.Table(
     "user_keys",

@@ -1,0 +1,189 @@
+"""A bucket of an S3-compatible store, with obstore: whole objects are put once, read in ranges, listed and removed.
+
+No error of it says more than what to look at: the library's own texts name addresses, and stay out of logs and answers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, TypeAlias
+
+from phylactery_chassis.errors import StartError, Unavailable
+from phylactery_chassis.logs import get_logger
+
+if TYPE_CHECKING:
+    from obstore.store import ClientConfig, S3Config, S3Store
+
+_RETRIES = 2
+_PAGE = 1_000
+_CONNECT_SECONDS = 5.0
+_STATUS = re.compile(r"status code: (\d{3})")
+_PAST_THE_END = "416"
+"""HTTP's status for a range that begins where the object has ended."""
+
+_log = get_logger("objects")
+
+
+@dataclass(frozen=True, slots=True)
+class BucketTarget:
+    """Which bucket, where, and who asks. Empty fields leave it to the standard AWS_… variables or the machine's role.
+
+    timeout_seconds is for one request, and for all that a call tries.
+    """
+
+    bucket: str
+    prefix: str = ""
+    endpoint: str = ""
+    region: str = ""
+    key_id: str = ""
+    secret: str = field(default="", repr=False)
+    timeout_seconds: float = 20.0
+
+
+class BucketRefused(Unavailable):
+    """The store answers, and will not: credentials, rights, or a bucket that is not there."""
+
+
+class Bucket:
+    """One bucket. Every method raises Unavailable STORE_UNAVAILABLE where the store cannot be reached or refuses."""
+
+    def __init__(self, target: BucketTarget) -> None:
+        """Opens nothing yet. Raises StartError where obstore is not installed or does not take the target."""
+        self._store = _open(target)
+
+    async def put(self, name: str, parts: Sequence[bytes]) -> None:
+        """Keeps a new object; it is durable and whole when this answers. A name that is taken is Unavailable.
+
+        A put whose answer was lost may have been kept after all, so no name is tried twice.
+        """
+        import obstore
+
+        try:
+            await obstore.put_async(self._store, name, list(parts), mode="create", use_multipart=False)
+        except _faults() as error:
+            raise _unavailable(error) from None
+
+    async def range(self, name: str, start: int, size: int) -> bytes | None:
+        """Answers the bytes of an object from start, fewer where it ends before; None where there is no object."""
+        import obstore
+
+        try:
+            return bytes(await obstore.get_range_async(self._store, name, start=start, length=size))
+        except FileNotFoundError:
+            return None
+        except _faults() as error:
+            if _status(error) == _PAST_THE_END:
+                return b""
+            raise _unavailable(error) from None
+
+    async def size(self, name: str) -> int | None:
+        """Answers an object's size in bytes, None where there is none."""
+        import obstore
+
+        try:
+            return (await obstore.head_async(self._store, name))["size"]
+        except FileNotFoundError:
+            return None
+        except _faults() as error:
+            raise _unavailable(error) from None
+
+    async def delete(self, names: Sequence[str]) -> None:
+        """Removes objects; what is not there is removed already."""
+        import obstore
+
+        try:
+            await obstore.delete_async(self._store, list(names))
+        except _faults() as error:
+            raise _unavailable(error) from None
+
+    async def older(self, folder: str, before: datetime) -> AsyncIterator[list[str]]:
+        """Answers the names below a folder that were put before a time, some at a time."""
+        import obstore
+
+        try:
+            async for page in obstore.list(self._store, folder, chunk_size=_PAGE):
+                yield [found["path"] for found in page if found["last_modified"] < before]
+        except _faults() as error:
+            raise _unavailable(error) from None
+
+
+_Faults: TypeAlias = tuple[type[Exception], ...]
+
+
+def _faults() -> _Faults:
+    """Answers what obstore raises."""
+    from obstore.exceptions import BaseError
+
+    return BaseError, OSError, ValueError
+
+
+def _status(error: Exception) -> str:
+    """Answers the HTTP status an error tells of, empty where there was no answer."""
+    found = _STATUS.search(str(error))
+    return found[1] if found else ""
+
+
+def _unavailable(error: Exception) -> Unavailable:
+    """Answers what to raise instead; the log gets the kind of fault and the status, and nothing else of its text."""
+    from obstore.exceptions import PermissionDeniedError, UnauthenticatedError
+
+    _log.warning("the object store failed", fault=type(error).__name__, status=_status(error))
+    if isinstance(error, PermissionDeniedError | UnauthenticatedError):
+        return BucketRefused(
+            "STORE_UNAVAILABLE",
+            "the object store refuses this service's credentials, so nothing changed; check MEMORY_OBJECT_STORE_KEY_ID "
+            "and the secret's file, or the AWS_… variables, and what they may do in the bucket",
+        )
+    if isinstance(error, FileNotFoundError):
+        return BucketRefused(
+            "STORE_UNAVAILABLE",
+            "the object store has no such bucket, so nothing changed; make it, or correct MEMORY_OBJECT_STORE_URL",
+        )
+    return Unavailable(
+        "STORE_UNAVAILABLE", "the object store did not answer, so nothing changed; try again in a moment"
+    )
+
+
+def _open(target: BucketTarget) -> S3Store:
+    try:
+        from obstore.exceptions import BaseError
+        from obstore.store import S3Store
+    except ImportError:
+        raise StartError(
+            "MEMORY_OBJECT_STORE_URL is set and obstore is not installed; install phylactery-memory[s3]"
+        ) from None
+    config: S3Config = {}
+    if target.endpoint:
+        config["endpoint"] = target.endpoint
+    if target.region:
+        config["region"] = target.region
+    if target.key_id:
+        config["access_key_id"], config["secret_access_key"] = target.key_id, target.secret
+    limit = timedelta(seconds=target.timeout_seconds)
+    client: ClientConfig = {"timeout": limit, "connect_timeout": min(limit, timedelta(seconds=_CONNECT_SECONDS))}
+    if target.endpoint.startswith("http://"):  # what is kept is sealed, and signed requests show no secret
+        client["allow_http"] = True
+    try:
+        return S3Store(
+            target.bucket,
+            prefix=target.prefix or None,
+            config=config,
+            client_options=client,
+            retry_config={
+                "max_retries": _RETRIES,
+                "retry_timeout": limit,
+                "backoff": {
+                    "init_backoff": timedelta(milliseconds=100),
+                    "max_backoff": timedelta(seconds=1),
+                    "base": 2,
+                },
+            },
+        )
+    except (BaseError, ValueError) as error:
+        raise StartError(
+            f"MEMORY_OBJECT_STORE_URL and its companions make no object store ({type(error).__name__}); "
+            "write s3://bucket/prefix, and an endpoint as https://host:port"
+        ) from None
