@@ -237,6 +237,17 @@ async def test_an_object_without_an_output_is_removed_after_the_grace_and_never_
     assert await ana.read_all(pointer) == LONG
 
 
+async def test_an_output_removed_behind_the_services_back_takes_its_object_along(kept, store):
+    ana = kept.user()
+    await ana.store(LONG)
+    stays = (await ana.store(LONG, tool_call_id="c2")).output.pointer
+    gone = sa.text("DELETE FROM outputs WHERE pointer <> :stays")
+    kept.database.write_sync(lambda connection: connection.execute(gone, {"stays": stays}))
+    await kept.tidy()
+    assert [name.rpartition("/")[2] for name in store.names()] == [stays]
+    assert kept.count("output_objects") == 1
+
+
 async def test_an_output_given_up_for_lost_is_not_made_after_all(kept, store, refused, monkeypatch):
     """A replica sweeps an object, long on its way, between its put and its row."""
     real = type(kept.objects).put

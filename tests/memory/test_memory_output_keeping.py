@@ -270,6 +270,26 @@ async def test_a_master_key_is_made_once_for_its_owner_alone(tmp_path):
     assert [path.name for path in folder.iterdir()] == ["master.key"]
 
 
+def test_a_master_key_beside_the_data_is_warned_of_once_a_start_and_one_elsewhere_is_not(tmp_path, capsys):
+    data = tmp_path / "data"
+    for made in (True, False):
+        load_master_keys(data / "keys", None)
+        said = capsys.readouterr().out
+        assert said.count("the master key lies beside the data") == 1
+        assert "MEMORY_MASTER_KEY_FILE" in said
+        assert f"made_now={made}" in said
+    key = data / "keys" / "master.key"
+    load_master_keys(data / "keys", key)
+    assert "beside the data" in capsys.readouterr().out
+    elsewhere = tmp_path / "secrets" / "key"
+    elsewhere.parent.mkdir()
+    key.rename(elsewhere)
+    load_master_keys(data / "keys", elsewhere)
+    said = capsys.readouterr().out
+    assert "beside the data" not in said
+    assert elsewhere.read_text().strip() not in said
+
+
 @pytest.mark.parametrize("content", [b"", b"short", b"%%%", b"A" * 44])
 def test_a_damaged_master_key_is_named(tmp_path, content):
     file = tmp_path / "master"

@@ -21,10 +21,12 @@ from phylactery_chassis.clock import Clock
 from phylactery_chassis.errors import StartError, Unavailable
 from phylactery_chassis.identity import Principal
 from phylactery_chassis.ids import new_id, random_bytes
+from phylactery_chassis.logs import get_logger
 
 from phylactery_memory.domain.sealing import KEY_BYTES, Box, Opener, Unsealed, Vault
 from phylactery_memory.store.keys import KeyStore, UserKey
 
+_log = get_logger("keys")
 MASTER_FILE = "master.key"
 _FOREIGN = 0o077
 _FOREIGN_WRITE = 0o022
@@ -107,20 +109,39 @@ class UserKeys:
 
 
 def load_master_keys(folder: Path, file: Path | None) -> MasterKeys:
-    """Answers the keys of file, or those in the folder, made where there are none. Raises StartError."""
+    """Answers the keys of file, or those in the folder, made where there are none. Raises StartError.
+
+    Warns where they lie below the folder's parent, which is the data's: there they guard nothing.
+    """
     try:
         if file is None:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             file = folder / MASTER_FILE
-            if not file.exists():
+            made = not file.exists()
+            if made:
                 _create(file)
-            return _parse(file, _read(file, _FOREIGN))
-        return _parse(file, _read(file, _FOREIGN_WRITE))  # whoever mounts a secret decides who may read it
+            keys = _parse(file, _read(file, _FOREIGN))
+        else:
+            made = False
+            keys = _parse(file, _read(file, _FOREIGN_WRITE))  # whoever mounts a secret decides who may read it
+        _warn_beside_data(file, folder.parent, made=made)
+        return keys
     except OSError as error:
         raise StartError(
             f"{file or folder}: the master key cannot be used ({error.strerror}); "
             "give the service the right to, or name another file in MEMORY_MASTER_KEY_FILE"
         ) from None
+
+
+def _warn_beside_data(file: Path, data: Path, *, made: bool) -> None:
+    """Says once a start that whoever takes the data takes the key along."""
+    if file.resolve().is_relative_to(data.resolve()):
+        _log.warning(
+            "the master key lies beside the data it seals: whoever copies the folder can read every output; keep the "
+            "key elsewhere, and name its file in MEMORY_MASTER_KEY_FILE",
+            file=str(file),
+            made_now=made,
+        )
 
 
 def master_key_id(key: bytes) -> str:

@@ -110,8 +110,11 @@ class OutputObjects:
         return removed
 
     async def doom_orphans(self, grace_us: int) -> int:
-        """Dooms objects that no output was made for, put longer ago than grace_us; answers how many."""
-        doomed = 0
+        """Dooms objects that no output was made for, put longer ago than grace_us; answers how many.
+
+        So are those whose output was removed by a tool that does not know of them.
+        """
+        doomed = await self._database.write(_doom_widowed)
         before = datetime.fromtimestamp((self._clock.now_us() - grace_us) / MICROSECONDS, tz=UTC)
         folder = await self._opened()
         async for names in self._bucket.older(folder, before):
@@ -190,6 +193,12 @@ async def refuse_without_bucket(database: Database) -> None:
         raise StartError(
             "the database has outputs whose texts lie in an object store; name it in MEMORY_OBJECT_STORE_URL"
         )
+
+
+def _doom_widowed(connection: Connection) -> int:
+    """Dooms objects that have a row and no output any more: both rows were made in one transaction."""
+    widowed = ~output_objects.c.doomed, ~sa.exists().where(outputs.c.pointer == output_objects.c.pointer)
+    return connection.execute(sa.update(output_objects).where(*widowed).values(doomed=True)).rowcount
 
 
 def _forget(connection: Connection, pointers: Sequence[str]) -> None:

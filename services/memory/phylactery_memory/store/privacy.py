@@ -135,9 +135,10 @@ def remove_all(connection: Connection, owner: Principal) -> ErasureCounts:
     The key goes first: an output that is being stored meanwhile then finds it gone, and is not stored.
     """
     counts = _count(connection, owner)
-    doom(connection, *_of(outputs, owner))
     tables = sorted(users_tables(), key=lambda table: table.name != _KEYS)
     for table in tables:
+        if table is outputs:
+            doom(connection, *_of(outputs, owner))
         connection.execute(sa.delete(table).where(*_of(table, owner)))
     return counts
 
