@@ -124,13 +124,13 @@ def load_master_keys(folder: Path, file: Path | None) -> MasterKeys:
         else:
             made = False
             keys = _parse(file, _read(file, _FOREIGN_WRITE))  # whoever mounts a secret decides who may read it
-        _warn_beside_data(file, folder.parent, made=made)
-        return keys
     except OSError as error:
         raise StartError(
             f"{file or folder}: the master key cannot be used ({error.strerror}); "
             "give the service the right to, or name another file in MEMORY_MASTER_KEY_FILE"
         ) from None
+    _warn_beside_data(file, folder.parent, made=made)
+    return keys
 
 
 def _warn_beside_data(file: Path, data: Path, *, made: bool) -> None:
