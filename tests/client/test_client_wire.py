@@ -64,6 +64,14 @@ def prepare(wire, name) -> None:
         wire.answer(name, output_pb2.StoreOutputResponse(output=output_pb2.Output()))
 
 
+async def test_a_demanded_bundle_revision_is_sent_with_evaluate_and_redeem(wire, connect):
+    client = connect(RiskGateClient)
+    await client.evaluate(CALL, **AT, min_bundle_revision=7)
+    prepare(wire, "Redeem")
+    await client.redeem("p", CALL, execution_id="e1234567", **AT, min_bundle_revision=8)
+    assert [call.request.min_bundle_revision for call in wire.calls] == [7, 8]
+
+
 @CALLS
 async def test_every_call_has_a_deadline_of_thirty_seconds_or_its_own(wire, connect, name):
     prepare(wire, name)

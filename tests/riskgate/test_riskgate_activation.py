@@ -328,6 +328,21 @@ async def test_a_replica_follows_an_activation_and_a_demand_does_not_wait_for_it
     assert (await quick.person("ana").evaluate(call(*READ, "c2"))).decision == types_pb2.DECISION_BLOCKED
 
 
+async def test_a_replica_whose_following_stands_still_looks_before_it_decides_on_old_news(
+    make_gate, shared, stricter, call
+):
+    one = await make_gate("data", instance="one", **shared)
+    still = await make_gate("data", instance="two", **shared)
+    await still.riskgate.policies.end()  # as where its process was stopped and goes on just now
+    done = await activate(one.person("petra"), stricter)
+    assert done.follow_within.ToTimedelta().total_seconds() == 0.05
+    allowed = await still.person("ana").evaluate(call(*READ, "first"))
+    await asyncio.sleep(done.follow_within.ToTimedelta().total_seconds())
+    answer = await still.person("ana").evaluate(call(*READ, "second"))
+    assert (answer.bundle_revision, answer.decision) == (2, types_pb2.DECISION_BLOCKED)
+    assert allowed.bundle_revision in {1, 2}, "until then either may decide"
+
+
 async def test_of_two_replicas_that_activate_at_once_one_wins_and_both_agree(make_gate, shared, bundle_with):
     gates = [await make_gate("data", instance=f"i{number}", **shared) for number in range(2)]
     for revision in range(2, 5):

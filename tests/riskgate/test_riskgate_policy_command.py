@@ -193,8 +193,11 @@ async def test_activate_and_show_speak_with_a_running_riskgate(gate, remote, bun
     newer = bundle_with(policies=NO_READS, revision=2)
     done = await remote("petra", "policy", "activate", newer)
     assert (done.exit_code, done.stdout.startswith("revision 2 is live: sha256:")) == (0, True)
-    again = await remote("petra", "policy", "activate", newer, "--json")
-    assert json.loads(again.stdout)["already_active"]
+    assert "other replicas follow within 1 s, and at once on min_bundle_revision 2" in done.stdout
+    again = json.loads((await remote("petra", "policy", "activate", newer, "--json")).stdout)
+    assert (again["already_active"], again["follow_within_seconds"]) == (True, 1.0)
+    waited = json.loads((await remote("petra", "policy", "activate", newer, "--wait", "--json")).stdout)
+    assert waited["follow_within_seconds"] == 0.0
     refused = await remote("petra", "policy", "activate", bundle_with(revision=1))
     assert (refused.exit_code, "revision 2 is active" in refused.stderr) == (1, True)
     assert (await remote("ana", "policy", "activate", newer)).exit_code == 1

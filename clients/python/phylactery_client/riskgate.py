@@ -71,11 +71,20 @@ class RiskGateClient(ServiceClient):
         run_id: str,
         plan_step: str = "",
         approval_id: str = "",
+        min_bundle_revision: int = 0,
         timeout: float | None = None,
     ) -> Evaluation:
-        """Answers RiskGate's decision about a call, counting the approval where one is named."""
+        """Answers RiskGate's decision about a call, counting the approval where one is named.
+
+        With min_bundle_revision no replica decides by an earlier bundle, also right after an activation at another.
+        """
         request = riskgate_pb2.EvaluateRequest(
-            call=call.message(), thread_id=thread_id, run_id=run_id, plan_step=plan_step, approval_id=approval_id
+            call=call.message(),
+            thread_id=thread_id,
+            run_id=run_id,
+            plan_step=plan_step,
+            approval_id=approval_id,
+            min_bundle_revision=min_bundle_revision,
         )
         return decode(Evaluation, await self._call(self._gate.Evaluate, request, timeout))
 
@@ -87,11 +96,20 @@ class RiskGateClient(ServiceClient):
         execution_id: str,
         thread_id: str,
         run_id: str,
+        min_bundle_revision: int = 0,
         timeout: float | None = None,
     ) -> Redemption:
-        """Consumes a permit for one execution; execution_id is fresh, and kept when the same execution asks again."""
+        """Consumes a permit for one execution; execution_id is fresh, and kept when the same execution asks again.
+
+        min_bundle_revision is the lowest bundle revision that may decide again about the call, 0 for any.
+        """
         request = riskgate_pb2.RedeemRequest(
-            permit=permit, call=call.message(), execution_id=execution_id, thread_id=thread_id, run_id=run_id
+            permit=permit,
+            call=call.message(),
+            execution_id=execution_id,
+            thread_id=thread_id,
+            run_id=run_id,
+            min_bundle_revision=min_bundle_revision,
         )
         return decode(Redemption, await self._call(self._gate.Redeem, request, timeout))
 

@@ -62,9 +62,9 @@ class AccessEvaluations:
     async def evaluate(self, who: Principal, asked: AccessInput) -> list[AccessAnswer]:
         """Answers the questions in their order, once every answer is durable in the audit log.
 
-        Raises PermissionDenied ROLE_REQUIRED, for one question as for all, and Unavailable STORE_UNAVAILABLE.
+        Raises PermissionDenied ROLE_REQUIRED, for one question as for all, and Unavailable.
         """
-        engine = self._core.engine
+        engine = await self._core.live.at_least(0)
         subjects = [_subject(who, question) for question in asked.evaluations]
         ends = _ENDS.get(asked.evaluations_semantic)
         decided: list[_Decided] = []

@@ -1,10 +1,14 @@
 """The bundle that decides right now.
 
 A request takes the engine once and keeps it to its end, so that no request sees half of one bundle and half of another.
+What is known of the active bundle has an age: who decides with older news than the limit asks for it first, so that a
+process whose following stands still (stopped, starved) does not go on by a bundle that was replaced.
 """
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Awaitable, Callable
 
 from phylactery_chassis.errors import FailedPrecondition, Unavailable
@@ -22,6 +26,8 @@ class LiveBundle:
         self.shadow = shadow or Shadow()
         self._refused: tuple[int, str] | None = None
         self._refresh: Callable[[], Awaitable[None]] | None = None
+        self._within_seconds, self._looked_at = 0.0, 0.0
+        self._looking = asyncio.Lock()
 
     @property
     def engine(self) -> DecisionEngine:
@@ -51,20 +57,38 @@ class LiveBundle:
         """Lets nothing be decided: the bundle that should decide is another one, which cannot be loaded."""
         self._refused = (revision, why)
 
-    def follow(self, refresh: Callable[[], Awaitable[None]]) -> None:
-        """Takes what looks for a later bundle, for requests that demand one."""
-        self._refresh = refresh
+    def follow(self, refresh: Callable[[], Awaitable[None]], within_seconds: float) -> None:
+        """Takes what looks for a later bundle, and how old its last look may be when something is decided."""
+        self._refresh, self._within_seconds = refresh, within_seconds
+
+    def looked(self, at: float) -> None:
+        """Notes that the database was asked for the active bundle, at a time of the monotonic clock."""
+        self._looked_at = max(at, self._looked_at)
 
     async def at_least(self, revision: int) -> DecisionEngine:
         """Answers the engine where its bundle has this revision or a later one, after a look for a later bundle.
 
-        Raises FailedPrecondition BUNDLE_TOO_OLD, and Unavailable BUNDLE_NOT_LOADED.
+        It looks, too, where the last look is older than the limit. Raises FailedPrecondition BUNDLE_TOO_OLD,
+        Unavailable BUNDLE_NOT_LOADED, and Unavailable STORE_UNAVAILABLE where it had to look and could not.
         """
-        if revision > self.engine.bundle.revision and self._refresh is not None:
-            await self._refresh()
+        if self._refresh is not None:
+            if revision > self.engine.bundle.revision:
+                await self._refresh()
+            elif self._old:
+                await self._look(self._refresh)
         engine = self.engine
         demand(revision, engine.bundle.revision)
         return engine
+
+    @property
+    def _old(self) -> bool:
+        return time.monotonic() - self._looked_at > self._within_seconds
+
+    async def _look(self, refresh: Callable[[], Awaitable[None]]) -> None:
+        """Looks once for all who wait for it."""
+        async with self._looking:
+            if self._old:
+                await refresh()
 
 
 def demand(need: int, have: int) -> None:

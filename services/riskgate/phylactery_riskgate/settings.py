@@ -29,7 +29,9 @@ class RiskGateSettings(ServiceSettings):
     policy_keys: Path | None = Field(
         None, description="file of the public keys that may sign bundles; with it an unsigned bundle is refused"
     )
-    bundle_poll_seconds: float = Field(1.0, gt=0, le=60, description="how often the active bundle is asked for")
+    bundle_poll_seconds: float = Field(
+        1.0, gt=0, le=60, description="how old what is known of the active bundle may be when a call is decided"
+    )
     keys_dir: Path = Field(
         default_factory=lambda data: data["data_dir"] / "keys", description="folder of the keys; replicas share one"
     )

@@ -89,9 +89,10 @@ def policy_activate(  # noqa: PLR0917 - typer's options
         bool, typer.Option("--shadow", help="beside the live bundle, telling its differences; without DIR end that")
     ] = False,
     skip_tests: Annotated[bool, typer.Option("--skip-tests", help="activate it although its own cases fail")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="end once no replica decides by the bundle from before")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Lets a bundle decide, in every replica, from now on. Exit code 1: it was refused, here or by RiskGate."""
+    """Lets a bundle decide, in every replica in about a second. Exit code 1: it was refused, here or by RiskGate."""
     if folder is None and not shadow:
         raise unusable("name the folder of the bundle; only --shadow goes without one, and ends the shadow")
     request = policy_pb2.ActivateBundleRequest(shadow=shadow)
@@ -105,10 +106,15 @@ def policy_activate(  # noqa: PLR0917 - typer's options
         request.files.extend(_files(bundle))
     with connect(target, token_file, as_json=as_json) as remote:
         done = remote.ask(_stub(remote).ActivateBundle, request)
-    info = done.bundle
+    info, seconds = done.bundle, done.follow_within.ToTimedelta().total_seconds()
+    if wait:
+        time.sleep(seconds)
     facts = {"ok": True, "already_active": done.already_active, "shadow": shadow, **_info(info)}
+    facts["follow_within_seconds"] = 0.0 if wait else seconds
     where = "in the shadow" if shadow else "live"
     active = f"revision {info.revision} is {where}{' already' if done.already_active else ''}: {info.hash}"
+    if not (shadow or wait):
+        active += f"\nother replicas follow within {seconds:g} s, and at once on min_bundle_revision {info.revision}"
     tell(as_json, facts, active if info.revision else "no bundle decides in the shadow")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -69,9 +70,10 @@ def bundle_info(head: BundleHead) -> policy_pb2.BundleInfo:
     )
 
 
-def activated(done: Activated) -> policy_pb2.ActivateBundleResponse:
-    """Encodes what an activation did."""
+def activated(done: Activated, follow_seconds: float) -> policy_pb2.ActivateBundleResponse:
+    """Encodes what an activation did, and how long others may take to follow."""
     response = policy_pb2.ActivateBundleResponse(already_active=done.place is None)
+    response.follow_within.FromMilliseconds(math.ceil(follow_seconds * 1_000))
     if done.head.revision:
         response.bundle.CopyFrom(bundle_info(done.head))
     if done.place is not None:

@@ -44,9 +44,11 @@ class PolicyServicer(policy_pb2_grpc.PolicyServiceServicer):
         fields = {"files": encoding.file_fields(request.files), "shadow": request.shadow}
         asked = parse(ActivateInput, fields)
         if asked.shadow and not asked.files:
-            return encoding.activated(await self._policies.end_shadow(current_principal()))
+            return encoding.activated(
+                await self._policies.end_shadow(current_principal()), self._policies.follow_seconds
+            )
         done = await self._policies.activate(current_principal(), asked.parts, shadow=asked.shadow)
-        return encoding.activated(done)
+        return encoding.activated(done, self._policies.follow_seconds)
 
     async def ReplayBundle(
         self, request: policy_pb2.ReplayBundleRequest, _context: Context

@@ -5,6 +5,7 @@ The policy bundle that decides: shown, checked, replaced, and tried on what was 
 
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
@@ -393,6 +394,7 @@ class ActivateBundleResponse(_message.Message):
     ALREADY_ACTIVE_FIELD_NUMBER: _builtins.int
     AUDIT_INDEX_FIELD_NUMBER: _builtins.int
     AUDIT_LOG_FIELD_NUMBER: _builtins.int
+    FOLLOW_WITHIN_FIELD_NUMBER: _builtins.int
     already_active: _builtins.bool
     """already_active says that it was active before, and nothing was recorded."""
     audit_index: _builtins.int
@@ -403,6 +405,13 @@ class ActivateBundleResponse(_message.Message):
     def bundle(self) -> Global___BundleInfo:
         """bundle is the activated bundle. Unset where a shadow was ended."""
 
+    @_builtins.property
+    def follow_within(self) -> _duration_pb2.Duration:
+        """follow_within is how long another replica may still decide by the bundle from before: its
+        RISKGATE_BUNDLE_POLL_SECONDS, as the answering process has them. A request that a replica took before that ends
+        by the bundle it began with.
+        """
+
     def __init__(
         self,
         *,
@@ -410,10 +419,11 @@ class ActivateBundleResponse(_message.Message):
         already_active: _builtins.bool = ...,
         audit_index: _builtins.int = ...,
         audit_log: _builtins.str = ...,
+        follow_within: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["bundle", b"bundle"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["bundle", b"bundle", "follow_within", b"follow_within"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["already_active", b"already_active", "audit_index", b"audit_index", "audit_log", b"audit_log", "bundle", b"bundle"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["already_active", b"already_active", "audit_index", b"audit_index", "audit_log", b"audit_log", "bundle", b"bundle", "follow_within", b"follow_within"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

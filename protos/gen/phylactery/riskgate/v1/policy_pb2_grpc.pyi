@@ -44,8 +44,10 @@ class PolicyServiceStub:
     finding with file and line. For policy_admin.
     """
     ActivateBundle: _grpc.UnaryUnaryMultiCallable[_policy_pb2.ActivateBundleRequest, _policy_pb2.ActivateBundleResponse]
-    """ActivateBundle lets other files decide from the next request on, in every replica within about a second. The bundle
-    is durable before it is answered, and a restart does not fall behind it. Asking again with the bundle that is
+    """ActivateBundle lets other files decide from the next request on, here at once and in every other replica within
+    follow_within of the answer. A caller for whom that is too late sends min_bundle_revision: a replica that is behind
+    looks at once and decides by the new bundle. The bundle is durable before it is answered, and a restart does not
+    fall behind it. Asking again with the bundle that is
     active already changes nothing. A revision that is not above the active one, or a bundle that is invalid or, where
     policy keys are configured, not signed by one of them, is refused and the refusal is recorded. For policy_admin.
     """
@@ -70,8 +72,10 @@ class PolicyServiceAsyncStub(PolicyServiceStub):
     finding with file and line. For policy_admin.
     """
     ActivateBundle: _aio.UnaryUnaryMultiCallable[_policy_pb2.ActivateBundleRequest, _policy_pb2.ActivateBundleResponse]  # type: ignore[assignment]
-    """ActivateBundle lets other files decide from the next request on, in every replica within about a second. The bundle
-    is durable before it is answered, and a restart does not fall behind it. Asking again with the bundle that is
+    """ActivateBundle lets other files decide from the next request on, here at once and in every other replica within
+    follow_within of the answer. A caller for whom that is too late sends min_bundle_revision: a replica that is behind
+    looks at once and decides by the new bundle. The bundle is durable before it is answered, and a restart does not
+    fall behind it. Asking again with the bundle that is
     active already changes nothing. A revision that is not above the active one, or a bundle that is invalid or, where
     policy keys are configured, not signed by one of them, is refused and the refusal is recorded. For policy_admin.
     """
@@ -111,8 +115,10 @@ class PolicyServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _policy_pb2.ActivateBundleRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_policy_pb2.ActivateBundleResponse, _abc.Awaitable[_policy_pb2.ActivateBundleResponse]]:
-        """ActivateBundle lets other files decide from the next request on, in every replica within about a second. The bundle
-        is durable before it is answered, and a restart does not fall behind it. Asking again with the bundle that is
+        """ActivateBundle lets other files decide from the next request on, here at once and in every other replica within
+        follow_within of the answer. A caller for whom that is too late sends min_bundle_revision: a replica that is behind
+        looks at once and decides by the new bundle. The bundle is durable before it is answered, and a restart does not
+        fall behind it. Asking again with the bundle that is
         active already changes nothing. A revision that is not above the active one, or a bundle that is invalid or, where
         policy keys are configured, not signed by one of them, is refused and the refusal is recorded. For policy_admin.
         """

@@ -74,8 +74,9 @@ class EvaluateRequest(_message.Message):
     pathway: _types_pb2.Pathway.ValueType
     """pathway is how the message is served that the call answers, as policies see it here and again at Redeem."""
     min_bundle_revision: _builtins.int
-    """min_bundle_revision is the lowest policy bundle revision the caller accepts a decision of. Below it the answer is
-    FAILED_PRECONDITION with BUNDLE_TOO_OLD, and nothing is decided. 0 accepts any.
+    """min_bundle_revision is the lowest policy bundle revision the caller accepts a decision of, such as the one that
+    ActivateBundle answered. A replica that is behind looks for it before it decides. Where no such bundle is active
+    the answer is FAILED_PRECONDITION with BUNDLE_TOO_OLD, and nothing is decided. 0 accepts any.
     """
     @_builtins.property
     def call(self) -> _types_pb2.ToolCall:
@@ -371,8 +372,9 @@ class RedeemRequest(_message.Message):
     run_id: _builtins.str
     """run_id is the run. Required."""
     min_bundle_revision: _builtins.int
-    """min_bundle_revision is the lowest policy bundle revision that may decide again about the call. Below it the answer
-    is FAILED_PRECONDITION with BUNDLE_TOO_OLD, and the permit is not used. 0 accepts any.
+    """min_bundle_revision is the lowest policy bundle revision that may decide again about the call. A replica that is
+    behind looks for it first. Where no such bundle is active the answer is FAILED_PRECONDITION with BUNDLE_TOO_OLD,
+    and the permit is not used. 0 accepts any.
     """
     @_builtins.property
     def call(self) -> _types_pb2.ToolCall:
