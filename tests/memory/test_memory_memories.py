@@ -13,8 +13,14 @@ import sqlalchemy as sa
 from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.timestamp_pb2 import Timestamp
 from phylactery.memory.v1 import memory_pb2, user_memory_pb2
+from phylactery_chassis.errors import FailedPrecondition
+from phylactery_chassis.identity import Principal, Role
+from phylactery_memory.domain.memories import Origin, Source
 from phylactery_memory.domain.retrieval import words as words_module
+from phylactery_memory.embeddings import Embedded, NoEmbeddings
+from phylactery_memory.memories import Draft, Memories
 from phylactery_memory.store import memories as memories_store
+from phylactery_memory.store.memories import MemoryStore
 
 from tests.support.postgres import create_database
 
@@ -184,6 +190,85 @@ async def test_a_fact_learnt_late_takes_its_place_in_the_past(keeper):
     again = (await keeper.write("nurse", valid_at=at(200), **fact)).memory
     assert again.memory_id != nurse.memory_id
     assert [m.text for m in (await keeper.list(about="ana", attribute="job")).memories] == ["nurse"]
+
+
+async def test_what_is_trusted_less_never_holds_beside_what_is_trusted_more(keeper):
+    fact = {"about": "ana", "attribute": "job", "kind": FACT}
+    await keeper.write("chief nurse", ASSISTANT, valid_at=at(100), **fact)
+    await keeper.tell("surgeon", "m1", valid_at=at(200), **fact)
+    nurse = (await keeper.tell("nurse", "m2", valid_at=at(50), **fact)).memory
+    assert nurse.invalid_at == at(200)
+    for second, expected in ((50, "nurse"), (100, "nurse"), (199, "nurse"), (200, "surgeon")):
+        page = await keeper.list(as_of=at(second), about="ana", attribute="job")
+        assert [memory.text for memory in page.memories] == [expected]
+
+
+async def test_what_the_person_says_counts_though_the_agent_said_it_before(kept, keeper):
+    """The agent's words stand beside the fact, being trusted less: the person's own must not be taken for them."""
+    await keeper.tell("Me llamo Ana Gris", "m1")
+    kept.clock.advance(1)
+    guess = (await keeper.write("Me llamo Eva Gris", ASSISTANT)).memory
+    assert guess.attribute == ""
+    kept.clock.advance(1)
+    told = (await keeper.tell("Me llamo Eva Gris", "m2")).memory
+    assert [m.text for m in (await keeper.list(attribute="name")).memories] == ["Me llamo Eva Gris"]
+    assert [(m.memory_id, m.trust) for m in (await keeper.list()).memories] == [(told.memory_id, BY_USER)]
+    assert [field.text_value for field in (await keeper.user.profile()).fields] == ["Eva Gris"]
+    again = await keeper.tell("Me llamo Eva Gris", "m3")
+    assert (again.created, again.memory) == (False, told)
+
+
+async def test_what_a_retired_memory_put_into_the_profile_holds_no_more(kept, keeper):
+    old = await keeper.tell("soy vegetariana", "m1")
+    assert old.decision.profile_field == "diet"
+    kept.clock.advance(1)
+    new = (await keeper.tell("Ahora como carne de todo tipo", "m2", attribute="diet", keep=True)).memory
+    assert list(new.supersedes) == [old.memory.memory_id]
+    profile = await keeper.user.profile(superseded=5)
+    assert (list(profile.fields), profile.etag) == ([], "r2")
+    assert [(one.text_value, one.invalid_at) for one in profile.superseded] == [("vegetarian", new.valid_at)]
+
+
+async def test_a_clock_set_back_puts_nothing_said_now_before_what_was_said_earlier(kept, keeper):
+    lima = (await keeper.tell("Vivo en Lima", "m1")).memory
+    kept.clock.advance(-3_600)
+    cusco = (await keeper.tell("Vivo en Cusco", "m2")).memory
+    assert (cusco.valid_at, list(cusco.supersedes)) == (lima.valid_at, [lima.memory_id])
+    await keeper.tell("Vivo en Puno", "m3")
+    kept.clock.advance(7_200)
+    assert [m.text for m in (await keeper.list(attribute="city")).memories] == ["Vivo en Puno"]
+
+
+async def test_what_the_operator_said_only_an_operator_changes(kept, refused):
+    operator, person = kept.user("local", "local"), Keeper(kept.user("local", "local"))
+    request = user_memory_pb2.WriteMemoryRequest(text="The office closes at six", source=SYSTEM, keep=True)
+    said = (await operator.memory.WriteMemory(request)).memory
+    for paths, change in ((["text"], {"text": "The office never closes"}), (["invalid_at"], {"invalid_at": at(10**8)})):
+        refusal = await refused(person.update(said, *paths, **change))
+        assert (refusal.code, refusal.metadata) == (Code.PERMISSION_DENIED, {"role": "operator"})
+    change = user_memory_pb2.UpdateMemoryRequest(
+        memory_id=said.memory_id, etag=said.etag, text="The office closes at seven", update_mask={"paths": ["text"]}
+    )
+    assert (await operator.memory.UpdateMemory(change)).memory.trust == BY_SYSTEM
+
+
+async def test_a_memory_is_not_kept_once_what_it_was_made_from_is_erased(kept):
+    """An endpoint may take seconds to answer with a vector, and the person may be erased meanwhile."""
+    ana = kept.user()
+    await ana.say("m1", "Vivo en Lima")
+
+    class Erasing(NoEmbeddings):
+        async def embed(self, texts):
+            await ana.erase()
+            return Embedded()
+
+    memories = Memories(MemoryStore(kept.database), Erasing(), kept.clock, limit=9)
+    with pytest.raises(FailedPrecondition, match="LINEAGE_NOT_FOUND"):
+        await memories.write(
+            Principal("ana", "acme", frozenset({Role.CALLER})),
+            Draft("Vivo en Lima", Source.USER, (Origin("t1", "m1"),)),
+        )
+    assert kept.count("user_memory") == 0
 
 
 async def test_what_is_trusted_less_retires_nothing(keeper, refused):

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 from phylactery_chassis.clock import Clock
-from phylactery_chassis.errors import Aborted, FailedPrecondition, InvalidArgument, ResourceExhausted, Violation
+from phylactery_chassis.errors import InvalidArgument, ResourceExhausted, Violation
 from phylactery_chassis.identity import Principal, Role
 from phylactery_chassis.ids import new_id
 from sqlalchemy.engine import Connection
@@ -24,11 +24,9 @@ from phylactery_memory.domain.memories import (
     Trust,
     check_etag,
     content_hash,
-    not_found,
     repeated,
     succeed,
     supersede,
-    superseded,
 )
 from phylactery_memory.domain.retrieval.index import Mask, Records, label
 from phylactery_memory.domain.retrieval.ranking import best_first, bm25, fused, with_neighbours
@@ -37,6 +35,7 @@ from phylactery_memory.domain.retrieval.words import terms
 from phylactery_memory.domain.secret_rules import find_secret
 from phylactery_memory.domain.write_policy import Decision, Proposal, Reason, decide
 from phylactery_memory.embeddings import Embedded, Embedder
+from phylactery_memory.memory_changes import Change, changed, check_current, known, outdone, standing_memory
 from phylactery_memory.metrics import Metrics
 from phylactery_memory.store import lineage, memory_index
 from phylactery_memory.store.memories import Filter, MemoryStore, Shelf
@@ -54,7 +53,11 @@ class Profile(Protocol):
         ...
 
     def drop(self, connection: Connection, owner: Principal, memory_id: str) -> None:
-        """Removes what was taken from a memory that is forgotten or holds no more."""
+        """Removes what was taken from a memory that is forgotten or changed."""
+        ...
+
+    def end(self, connection: Connection, owner: Principal, memory: Memory) -> None:
+        """Ends what was taken from a memory, where it still holds, when the memory ends."""
         ...
 
 
@@ -111,16 +114,6 @@ class MemoryPage:
     next_before: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What to change of a memory: None leaves it. invalid_us NEVER makes it hold again."""
-
-    text: str | None = None
-    kind: Kind | None = None
-    importance: float | None = None
-    invalid_us: int | None = None
-
-
 class Memories:
     """Keeps what is remembered about the principal each call names."""
 
@@ -162,6 +155,7 @@ class Memories:
         embedded = await self._embedder.embed([draft.text])
 
         def work(shelf: Shelf) -> Written:
+            lineage.find(shelf.connection, owner, draft.lineage)  # it may have been erased while vectors were made
             return self._write(shelf, draft, decision, memory, embedded)
 
         written = await self._store.write(owner, work)
@@ -200,8 +194,9 @@ class Memories:
     async def update(self, owner: Principal, memory_id: str, etag: str, change: Change) -> Memory:
         """Changes a memory that is as the caller last saw it; a changed text is a new memory that supersedes it.
 
-        Raises PermissionDenied, NotFound, Aborted MEMORY_CHANGED, InvalidArgument MEMORY_SECRET or INVALID_REQUEST,
-        FailedPrecondition MEMORY_SUPERSEDED, ResourceExhausted MEMORY_LIMIT, Unavailable.
+        What the operator said only an operator changes. Raises PermissionDenied, NotFound, Aborted MEMORY_CHANGED,
+        InvalidArgument MEMORY_SECRET or INVALID_REQUEST, FailedPrecondition MEMORY_SUPERSEDED, ResourceExhausted
+        MEMORY_LIMIT, Unavailable.
         """
         owner.require(Role.CALLER)
         if change.text is not None and (secret := find_secret(change.text)):
@@ -215,16 +210,18 @@ class Memories:
         now_us = self.clock.now_us()
 
         def work(shelf: Shelf) -> Memory:
-            standing = _standing(shelf, memory_id)
+            standing = standing_memory(shelf, memory_id)
+            if standing.trust is Trust.SYSTEM:
+                owner.require(Role.OPERATOR)
             check_etag(standing, etag)
-            changed = _changed(shelf, standing, change, now_us)
+            after = changed(shelf, standing, change, now_us)
             if change.text is None or content_hash(change.text) == standing.content_hash:
-                shelf.put(changed)
-                if changed.invalid_us != NEVER:
+                shelf.put(after)
+                if after.invalid_us != NEVER:
                     self._drop(shelf, memory_id)
-                return changed
+                return after
             self._drop(shelf, memory_id)
-            return self._rewritten(shelf, changed, change.text, embedded)
+            return self._rewritten(shelf, after, change.text, embedded)
 
         return await self._store.write(owner, work)
 
@@ -236,7 +233,7 @@ class Memories:
         owner.require(Role.CALLER)
 
         def work(shelf: Shelf) -> None:
-            standing = _standing(shelf, memory_id)
+            standing = standing_memory(shelf, memory_id)
             if etag:
                 check_etag(standing, etag)
             shelf.remove(standing)
@@ -276,23 +273,29 @@ class Memories:
 
     def _write(self, shelf: Shelf, draft: Draft, decision: Decision, memory: Memory, embedded: Embedded) -> Written:
         facts = shelf.facts(memory.about, memory.attribute) if memory.attribute else []
+        if draft.valid_us is None:  # said now, so after whatever was said before, though the clock was set back
+            memory = replace(memory, valid_us=max(memory.valid_us, *(fact.create_us for fact in facts), 0))
         if draft.if_content_hash:
-            _check_current(facts, draft.if_content_hash, memory.valid_us)
-        known = _known(shelf, memory)
-        if known is not None and not draft.supersedes:
-            after = repeated(known, memory)
-            if after is not known:
+            check_current(facts, draft.if_content_hash, memory.valid_us)
+        same = known(shelf, memory)
+        if same is not None and not draft.supersedes:
+            after = repeated(same, memory)
+            if after is not same:
                 shelf.put(after)
                 self._hand_over(shelf, decision, after)
             return Written(replace(decision, layer=after.layer, reasons=(Reason.KNOWN, *decision.reasons)), after)
         memory, retired = succeed(memory, facts)
+        retired += outdone(shelf, memory)
         if draft.supersedes and draft.supersedes not in {old.memory_id for old in retired}:
-            memory, also = supersede(memory, _standing(shelf, draft.supersedes))
+            memory, also = supersede(memory, standing_memory(shelf, draft.supersedes))
             retired += also
         for old in retired:
             shelf.put(old)
         kept = self._add(shelf, memory, embedded)
         self._hand_over(shelf, decision, kept)
+        if self._profile is not None:
+            for old in retired:
+                self._profile.end(shelf.connection, shelf.owner, old)
         return Written(decision, kept, created=True, embedding_skipped=embedded.skipped)
 
     def _add(self, shelf: Shelf, memory: Memory, embedded: Embedded) -> Memory:
@@ -329,8 +332,7 @@ class Memories:
             supersedes=(old.memory_id,),
             revision=1,
         )
-        known = _known(shelf, new)
-        kept = known or self._add(shelf, new, embedded)
+        kept = known(shelf, new) or self._add(shelf, new, embedded)
         shelf.put(replace(old, invalid_us=new.valid_us, superseded_by=kept.memory_id))
         return kept
 
@@ -345,70 +347,6 @@ class Memories:
         places = best_first(records, scores, _eligible(records, wanted), limit)
         by_number = shelf.by_number([int(number) for number in records["number"][places]])
         return [Match(by_number[int(records["number"][place])], float(scores[place])) for place in places]
-
-
-def _standing(shelf: Shelf, memory_id: str) -> Memory:
-    memory = shelf.get(memory_id)
-    if memory is None:
-        raise not_found(memory_id)
-    return memory
-
-
-def _known(shelf: Shelf, new: Memory) -> Memory | None:
-    """Answers the memory a text is already: one that holds when the new one begins, or one nothing would retire."""
-    for memory in shelf.same_text(new.content_hash):
-        holds = memory.valid_us <= new.valid_us < memory.invalid_us
-        if holds or (memory.invalid_us == NEVER and not new.attribute):
-            return memory
-    return None
-
-
-def _check_current(facts: Sequence[Memory], wanted: str, at_us: int) -> None:
-    """Raises Aborted MEMORY_CHANGED unless the fact that holds has the hash the caller last saw."""
-    holding = [fact for fact in facts if fact.valid_us <= at_us < fact.invalid_us]
-    if not any(fact.content_hash == wanted for fact in holding):
-        raise Aborted(
-            "MEMORY_CHANGED",
-            "the fact that holds now is another than if_content_hash names; look at it again before replacing it",
-            metadata={"etag": holding[0].etag if holding else ""},
-        )
-
-
-def _changed(shelf: Shelf, standing: Memory, change: Change, now_us: int) -> Memory:
-    """Answers the memory with its changes, text aside. Raises InvalidArgument, FailedPrecondition."""
-    changes: dict[str, object] = {}
-    if change.kind is not None:
-        changes["kind"] = change.kind
-    if change.importance is not None:
-        changes["importance"] = change.importance
-    if change.invalid_us is not None and change.invalid_us != standing.invalid_us:
-        changes["invalid_us"] = _ending(shelf, standing, change.invalid_us)
-    if change.text is not None and (standing.superseded_by or standing.invalid_us <= now_us):
-        raise superseded(standing)
-    return standing.changed(now_us, **changes)
-
-
-def _ending(shelf: Shelf, standing: Memory, invalid_us: int) -> int:
-    if standing.superseded_by:
-        raise superseded(standing)
-    if invalid_us <= standing.valid_us:
-        raise InvalidArgument(
-            "INVALID_REQUEST",
-            "invalid_at must lie after valid_at",
-            violations=[Violation("invalid_at", "must lie after valid_at")],
-        )
-    others = shelf.same_text(standing.content_hash)
-    if standing.attribute:
-        others += shelf.facts(standing.about, standing.attribute)
-    for other in others:
-        meets = other.valid_us < invalid_us and other.invalid_us > max(standing.valid_us, standing.invalid_us)
-        if other.memory_id != standing.memory_id and meets and invalid_us > standing.invalid_us:
-            raise FailedPrecondition(
-                "MEMORY_SUPERSEDED",
-                f"memory '{other.memory_id}' says what holds instead; write what holds now as a new memory",
-                metadata={"superseded_by": other.memory_id},
-            )
-    return invalid_us
 
 
 def _eligible(records: Records, wanted: Filter) -> Mask:

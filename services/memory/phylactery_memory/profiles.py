@@ -95,3 +95,7 @@ class Profiles:
     def drop(self, connection: Connection, owner: Principal, memory_id: str) -> None:
         """Removes what was taken from a memory that is forgotten or says something else now."""
         profiles.drop(connection, owner, memory_id)
+
+    def end(self, connection: Connection, owner: Principal, memory: Memory) -> None:
+        """Ends what was taken from a memory that another retired, where nothing superseded it."""
+        profiles.end(connection, owner, memory.memory_id, memory.invalid_us)

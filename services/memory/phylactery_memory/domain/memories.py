@@ -177,7 +177,8 @@ def succeed(new: Memory, facts: Sequence[Memory]) -> tuple[Memory, list[Memory]]
     """Places a fact among those of the same user, about and attribute; answers it and those it retires.
 
     One value holds at a time: what holds when the new one begins ends there, and the new one ends where the next
-    begins. What is trusted more is never retired; the new text then stands beside it without the attribute.
+    begins that is trusted no less; whatever trusted less begins in between never holds. What is trusted more is never
+    retired; the new text then stands beside it without the attribute.
     """
     holding = [fact for fact in facts if fact.valid_us <= new.valid_us < fact.invalid_us]
     if any(fact.trust > new.trust for fact in holding):
@@ -186,7 +187,13 @@ def succeed(new: Memory, facts: Sequence[Memory]) -> tuple[Memory, list[Memory]]
     following = min(later, key=lambda fact: fact.valid_us, default=None)
     if following is not None:
         new = replace(new, invalid_us=following.valid_us, superseded_by=following.memory_id)
-    return _retire(new, holding)
+    outdone = [
+        fact
+        for fact in facts
+        if new.valid_us < fact.valid_us < min(new.invalid_us, fact.invalid_us) and fact.trust < new.trust
+    ]
+    after, retired = _retire(new, holding)
+    return after, retired + _retire(new, outdone)[1]
 
 
 def supersede(new: Memory, named: Memory) -> tuple[Memory, list[Memory]]:

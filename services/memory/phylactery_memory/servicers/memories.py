@@ -12,7 +12,8 @@ from phylactery_chassis.paging import decode_token, encode_token
 
 from phylactery_memory.domain.memories import NEVER, Kind, Origin, Source
 from phylactery_memory.encoding.memories import lineage_data, memory_message, time_data, written_message
-from phylactery_memory.memories import Change, Draft, Memories
+from phylactery_memory.memories import Draft, Memories
+from phylactery_memory.memory_changes import Change
 from phylactery_memory.requests.memories import (
     ForgetMemoryItem,
     ListMemoriesItem,

@@ -100,11 +100,24 @@ def change(
 
 def drop(connection: Connection, owner: Principal, memory_id: str) -> None:
     """Removes every value taken from a memory, whether it holds or not."""
-    taken = sa.select(memory_profile.c.name).where(*_of(memory_profile, owner), memory_profile.c.memory_id == memory_id)
-    if connection.execute(taken).first() is None:
+    taken = [*_of(memory_profile, owner), memory_profile.c.memory_id == memory_id]
+    _change_some(connection, owner, taken, sa.delete(memory_profile).where(*taken))
+
+
+def end(connection: Connection, owner: Principal, memory_id: str, at_us: int) -> None:
+    """Ends the values taken from a memory that still hold."""
+    taken = [*_of(memory_profile, owner), memory_profile.c.memory_id == memory_id, memory_profile.c.invalid_us == NEVER]
+    _change_some(connection, owner, taken, sa.update(memory_profile).where(*taken).values(invalid_us=at_us))
+
+
+def _change_some(
+    connection: Connection, owner: Principal, which: list[sa.ColumnElement[bool]], statement: sa.Delete | sa.Update
+) -> None:
+    """Runs a statement on the values there are of these, with the profile locked, and gives it its next revision."""
+    if connection.execute(sa.select(memory_profile.c.name).where(*which)).first() is None:
         return
     profile = locked(connection, owner)
-    if _remove(connection, owner, memory_profile.c.memory_id == memory_id):
+    if connection.execute(statement).rowcount:
         connection.execute(
             sa.update(profile_owners).where(*_of(profile_owners, owner)).values(revision=profile.revision + 1)
         )

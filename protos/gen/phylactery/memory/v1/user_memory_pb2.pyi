@@ -341,7 +341,9 @@ class Memory(_message.Message):
     about: _builtins.str
     """about is whom or what the fact is about, "user" for the person. Empty where attribute is."""
     attribute: _builtins.str
-    """attribute is what is said of it, for example "city". One value holds at a time: a new one retires the one before."""
+    """attribute is what is said of it, for example "city". One value holds at a time: a new one retires the one before,
+    and what was trusted less and would begin while it holds.
+    """
     superseded_by: _builtins.str
     """superseded_by is the memory that retired it. Empty means none did."""
     content_hash: _builtins.str
@@ -506,7 +508,7 @@ class WriteMemoryRequest(_message.Message):
 
     @_builtins.property
     def valid_at(self) -> _timestamp_pb2.Timestamp:
-        """valid_at is since when it holds. The server's clock where unset."""
+        """valid_at is since when it holds. Unset is now: the server's clock, and never before what was said of it last."""
 
     def __init__(
         self,
@@ -765,7 +767,7 @@ Global___ListMemoriesResponse: _TypeAlias = ListMemoriesResponse  # noqa: Y015
 
 @_typing.final
 class UpdateMemoryRequest(_message.Message):
-    """UpdateMemoryRequest changes a memory that is as the caller last saw it."""
+    """UpdateMemoryRequest changes a memory that is as the caller last saw it. One of TRUST_SYSTEM needs the role operator."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
