@@ -143,7 +143,6 @@ class MemoryStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._snapshot = database.dialect == "postgresql"
 
     async def write(self, owner: Principal, work: Callable[[Shelf], T]) -> T:
         """Runs work on the owner's memories and answers once it is durable."""
@@ -157,8 +156,6 @@ class MemoryStore:
         """Runs work on the owner's memories as they are at one moment; None where there never was one."""
 
         def run(connection: Connection) -> T | None:
-            if self._snapshot:  # SQLite's readers see one moment anyway
-                connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             row = connection.execute(_owner(owner)).first()
             return None if row is None else work(Shelf(connection, owner, row))
 
