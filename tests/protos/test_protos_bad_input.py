@@ -16,6 +16,7 @@ from grpc import aio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from phylactery.agent.v1 import chat_pb2, run_pb2
+from phylactery.agent.v1 import privacy_pb2 as agent_privacy_pb2
 from phylactery.memory.v1 import memory_pb2, output_pb2, privacy_pb2, profile_pb2, user_memory_pb2
 from phylactery.riskgate.v1 import (
     access_pb2,
@@ -133,9 +134,11 @@ def valid_requests() -> dict[str, list[Message]]:
                 invalid_at=told.create_time,
             )
         ],
-        "PrivacyService/EraseUser": [privacy_pb2.EraseUserRequest(subject="ana", request_id="request-1")],
-        "PrivacyService/GetErasure": [privacy_pb2.GetErasureRequest(erasure_id="era_none")],
-        "PrivacyService/ExportUser": [privacy_pb2.ExportUserRequest()],
+        "agent.PrivacyService/EraseUser": [agent_privacy_pb2.EraseUserRequest(subject="ana", request_id="request-1")],
+        "agent.PrivacyService/GetErasure": [agent_privacy_pb2.GetErasureRequest(erasure_id="era_none")],
+        "memory.PrivacyService/EraseUser": [privacy_pb2.EraseUserRequest(subject="ana", request_id="request-1")],
+        "memory.PrivacyService/GetErasure": [privacy_pb2.GetErasureRequest(erasure_id="era_none")],
+        "memory.PrivacyService/ExportUser": [privacy_pb2.ExportUserRequest()],
         "MemoryService/GetProfile": [profile_pb2.GetProfileRequest(max_superseded=2)],
         "MemoryService/SetProfileFields": [
             profile_pb2.SetProfileFieldsRequest(
@@ -257,7 +260,8 @@ UNKNOWN = {
     "ChatService/ListMessages": "THREAD_NOT_FOUND",
     "RunService/GetRun": "RUN_NOT_FOUND",
     "MemoryService/UpdateMemory": "MEMORY_NOT_FOUND",
-    "PrivacyService/GetErasure": "ERASURE_NOT_FOUND",
+    "agent.PrivacyService/GetErasure": "ERASURE_NOT_FOUND",
+    "memory.PrivacyService/GetErasure": "ERASURE_NOT_FOUND",
     "MemoryService/ForgetMemory": "MEMORY_NOT_FOUND",
     "OutputService/GetOutput": "OUTPUT_NOT_FOUND",
     "OutputService/ReadOutput": "OUTPUT_NOT_FOUND",

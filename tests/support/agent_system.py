@@ -61,12 +61,14 @@ def refused(error: aio.AioRpcError) -> Refused:
 class Person:
     """Somebody who chats."""
 
-    def __init__(self, system: System, metadata: tuple[tuple[str, str], ...]) -> None:
-        self._system, self.metadata = system, metadata
+    def __init__(
+        self, system: System, metadata: tuple[tuple[str, str], ...], channel: aio.Channel | None = None
+    ) -> None:
+        self._system, self.metadata, self._channel = system, metadata, channel
 
     @property
     def chat(self) -> chat_pb2_grpc.ChatServiceStub:
-        return chat_pb2_grpc.ChatServiceStub(self._system.agent_channel)
+        return chat_pb2_grpc.ChatServiceStub(self._channel or self._system.agent_channel)
 
     async def say(
         self, text: str, thread_id: str = "t1", *, request_id: str = "", **fields: str
@@ -145,6 +147,14 @@ class System:
     def person(self, subject: str = "ana", tenant: str = "acme") -> Person:
         """Answers somebody the loopback identity names."""
         return Person(self, (("x-phylactery-subject", subject), ("x-phylactery-tenant", tenant)))
+
+    def through(self, channel: aio.Channel, person: Person) -> Person:
+        """Answers the same person, who talks to another agent."""
+        return Person(self, person.metadata, channel)
+
+    def target(self, name: str) -> str:
+        """Answers where a service is."""
+        return f"127.0.0.1:{self._ports[name]}"
 
     def bearer(self, token: str) -> Person:
         """Answers whoever holds the token."""

@@ -71,8 +71,9 @@ class Rpc:
 
     @property
     def name(self) -> str:
-        """Answers ChatService/SendMessage."""
-        return self.path.rsplit(".", 1)[-1]
+        """Answers ChatService/SendMessage, or agent.PrivacyService/EraseUser: two services have one of that name."""
+        own = self.path.rsplit(".", 1)[-1]
+        return f"{self.service}.{own}" if own.startswith("PrivacyService/") else own
 
     @property
     def request(self) -> type[Message]:

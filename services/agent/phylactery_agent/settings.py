@@ -27,6 +27,11 @@ class AgentSettings(ServiceSettings):
     memory_token: SecretStr = Field(SecretStr(""), description="token for memory, of an identity with role delegate")
     memory_token_file: Path | None = Field(None, description="file with that token instead")
     call_seconds: float = Field(10.0, gt=0, le=120, description="bound of one call to another service")
+    erasure_log: Path | None = Field(
+        None,
+        description="file that says who was erased, read at every start; none is erasures.jsonl in data_dir. Keep it "
+        "out of what a restore overwrites",
+    )
     sandbox_dir: Path | None = Field(None, description="the only folder file tools reach; empty is <data_dir>/sandbox")
     tool_modules: list[str] = Field(default_factory=list, description="JSON list of modules that add tools")
     evict_over_chars: int = Field(10_000, ge=1_000, description="longer outputs go to memory, a pointer stays")

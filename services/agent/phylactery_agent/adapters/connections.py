@@ -8,7 +8,7 @@ from phylactery_agent.adapters.memory import MemoriesAdapter, MemoryConnection, 
 from phylactery_agent.adapters.riskgate import RiskGateAdapter, RiskGateConnection
 from phylactery_agent.ports import Gate, Outputs
 from phylactery_agent.runtime.model import Owner
-from phylactery_agent.runtime.services import Transcript, UserMemory
+from phylactery_agent.runtime.services import Approvals, Transcript, UserMemory
 
 
 class GrpcServices:
@@ -20,6 +20,10 @@ class GrpcServices:
 
     def gate(self, owner: Owner) -> Gate:
         """Answers RiskGate on behalf of the user."""
+        return RiskGateAdapter(self._riskgate, owner)
+
+    def approvals(self, owner: Owner) -> Approvals:
+        """Answers the user's approvals at RiskGate."""
         return RiskGateAdapter(self._riskgate, owner)
 
     def outputs(self, owner: Owner) -> Outputs:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from typing import Any, Literal, TypeVar, cast
 
 from grpc import aio
@@ -39,6 +39,7 @@ from phylactery_agent.runtime.model import Owner
 T = TypeVar("T")
 _log = get_logger("riskgate-adapter")
 _BELIEVED = frozenset({key_pb2.KEY_STATE_ACTIVE, key_pb2.KEY_STATE_RETIRING})  # an unknown state is no reason to trust
+_PAGE = 100
 _DECISIONS = {
     types_pb2.DECISION_ALLOW: "ALLOW",
     types_pb2.DECISION_AUTH_REQUIRED: "AUTH_REQUIRED",
@@ -86,7 +87,10 @@ async def answered(call: Awaitable[T]) -> T:
 
 
 class RiskGateAdapter:
-    """ports.Gate for one end user. Evaluate, too, may refuse: CALL_CONFLICT, TOO_MANY_PENDING, INVALID_REQUEST."""
+    """ports.Gate and runtime.services.Approvals for one end user.
+
+    Evaluate, too, may refuse: CALL_CONFLICT, TOO_MANY_PENDING, INVALID_REQUEST.
+    """
 
     def __init__(self, connection: RiskGateConnection, owner: Owner) -> None:
         self._connection = connection
@@ -165,6 +169,13 @@ class RiskGateAdapter:
         request = approval_pb2.RejectRequest(approval_id=approval_id, reason=reason, thread_id=thread_id)
         return _approval((await self._answer(self._connection.approvals.Reject, request)).approval)
 
+    async def withdraw(self, run_ids: Collection[str], *, reason: str) -> None:
+        """Withdraws every open approval these runs asked for; one that is closed meanwhile is no error."""
+        for state in (types_pb2.APPROVAL_STATE_PENDING, types_pb2.APPROVAL_STATE_APPROVED):
+            for approval in await self._asked(state):
+                if approval.run_id in run_ids:
+                    await self._cancel(approval, reason)
+
     async def public_keys(self, *, fresh: bool = False) -> Mapping[str, Mapping[str, str]]:
         """Answers the public keys receipts verify with, JWK by kid; fresh asks again instead of the cache."""
         return (await self._connection.keys(self._metadata, fresh=fresh))[1]
@@ -172,6 +183,24 @@ class RiskGateAdapter:
     async def issuer(self) -> str:
         """Answers the iss every receipt must carry."""
         return (await self._connection.keys(self._metadata, fresh=False))[0]
+
+    async def _asked(self, state: types_pb2.ApprovalState.ValueType) -> Sequence[types_pb2.Approval]:
+        """Answers all the end user's approvals in a state, before any of them is changed."""
+        found: list[types_pb2.Approval] = []
+        request = approval_pb2.ListApprovalsRequest(state=state, page_size=_PAGE)
+        while True:
+            page = await self._answer(self._connection.approvals.ListApprovals, request)
+            found += page.approvals
+            if not page.next_page_token:
+                return found
+            request.page_token = page.next_page_token
+
+    async def _cancel(self, approval: types_pb2.Approval, reason: str) -> None:
+        request = approval_pb2.CancelRequest(approval_id=approval.id, thread_id=approval.thread_id, reason=reason)
+        try:
+            await self._answer(self._connection.approvals.Cancel, request)
+        except GateRefusedError as error:
+            _log.info("an approval was closed before it was withdrawn", approval_id=approval.id, reason=error.reason)
 
     async def _answer(self, method: Any, request: Any) -> Any:
         return await answered(method(request, metadata=self._metadata))

@@ -12,7 +12,7 @@ import aiosqlite
 import ormsgpack
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
-from phylactery_chassis.errors import StartError
+from phylactery_chassis.errors import StartError, Unavailable
 
 CHECKPOINT_FILE = "checkpoints.db"
 
@@ -56,7 +56,7 @@ class PlainSerializer:
             raise NotPlainError("a checkpoint is damaged") from error
 
 
-class _Saver(AsyncSqliteSaver):
+class Checkpoints(AsyncSqliteSaver):
     """One commit per superstep. A node that ran and whose checkpoint was not written runs again, here as anywhere."""
 
     async def aput_writes(
@@ -64,9 +64,39 @@ class _Saver(AsyncSqliteSaver):
     ) -> None:
         """Keeps nothing: results between supersteps matter to nodes that run side by side, and ours never do."""
 
+    async def forget(self, thread_key: str) -> int:
+        """Drops every checkpoint of a thread, and answers how many there were. Raises Unavailable."""
+        query = "SELECT count(*) FROM checkpoints WHERE thread_id = ?"
+        try:
+            async with self.lock, self.conn.execute(query, (thread_key,)) as cursor:
+                row = await cursor.fetchone()
+            await self.adelete_thread(thread_key)
+        except sqlite3.Error as error:
+            raise _unavailable(error) from None
+        return int(row[0]) if row else 0
+
+    async def forget_log(self) -> None:
+        """Empties the write-ahead log, where dropped checkpoints still stand. Raises Unavailable."""
+        try:
+            async with self.lock, self.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)") as cursor:
+                row = await cursor.fetchone()
+        except sqlite3.Error as error:
+            raise _unavailable(error) from None
+        if row is None or row[0]:
+            raise Unavailable(
+                "STORE_UNAVAILABLE",
+                "everything is erased, and a reader still holds old states; ask again with the same request_id",
+            )
+
+
+def _unavailable(error: sqlite3.Error) -> Unavailable:
+    return Unavailable(
+        "STORE_UNAVAILABLE", f"the file of states did not take it ({type(error).__name__}); try again in a moment"
+    )
+
 
 @asynccontextmanager
-async def open_checkpoints(folder: Path) -> AsyncIterator[AsyncSqliteSaver]:
+async def open_checkpoints(folder: Path) -> AsyncIterator[Checkpoints]:
     """Opens <folder>/checkpoints.db, durable at every commit, and closes it after the block.
 
     Raises StartError when the file cannot be used.
@@ -77,7 +107,7 @@ async def open_checkpoints(folder: Path) -> AsyncIterator[AsyncSqliteSaver]:
             connection = await stack.enter_async_context(aiosqlite.connect(path))
             for pragma in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=5000", "secure_delete=ON"):
                 await connection.execute(f"PRAGMA {pragma}")
-            saver = _Saver(connection, serde=PlainSerializer())
+            saver = Checkpoints(connection, serde=PlainSerializer())
             await saver.setup()
         except sqlite3.Error as error:
             raise StartError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, get_args
 from weakref import WeakValueDictionary
 
 from phylactery_chassis import semconv, telemetry
@@ -40,6 +40,18 @@ class Delivery:
             while parcels := await self._store.waiting(kind, thread_key):
                 for parcel in parcels:
                     await self._deliver(parcel)
+
+    async def waiting(self, kind: OutboxKind) -> frozenset[str]:
+        """Answers the threads for which something waits to be told to one destination."""
+        return frozenset(key for lane, key in await self._store.lanes() if lane == kind)
+
+    async def quiet(self, thread_key: str) -> None:
+        """Waits until nothing of a thread is on its way; what was taken from the outbox before may still be."""
+        for kind in get_args(OutboxKind):
+            lane = self._lanes.get((kind, thread_key))
+            if lane is not None:
+                async with lane:
+                    continue
 
     async def flush_all(self) -> bool:
         """Tries every lane once; answers whether nothing waits any more. A lane that fails does not hold up others."""

@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 from phylactery_chassis.clock import Clock
 from phylactery_chassis.database import Database
-from phylactery_chassis.errors import AlreadyExists, ResourceExhausted
+from phylactery_chassis.errors import AlreadyExists, NotFound, ResourceExhausted
 from phylactery_chassis.ids import new_id
 from sqlalchemy.engine import Connection, Row
 
@@ -66,8 +66,15 @@ class InboxStore:
         return await self._database.write(work)
 
     async def get(self, turn_id: str) -> StoredTurn:
-        """Answers a turn that exists."""
-        return await self._database.read(lambda connection: _get(connection, turn_id))
+        """Answers a turn that was accepted. Raises NotFound THREAD_NOT_FOUND where its user was erased since."""
+
+        def work(connection: Connection) -> StoredTurn:
+            row = connection.execute(sa.select(INBOX).where(INBOX.c.turn_id == turn_id)).one_or_none()
+            if row is None:
+                raise NotFound("THREAD_NOT_FOUND", "this thread was erased while its turn was served")
+            return turn_of(row)
+
+        return await self._database.read(work)
 
     async def threads_with_work(self) -> Sequence[str]:
         """Answers every thread in which something waits to be handled."""

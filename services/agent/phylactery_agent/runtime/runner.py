@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+from collections.abc import Collection
 
 from phylactery_chassis.logs import get_logger
 
@@ -36,6 +37,7 @@ class Runner:
         self._context = contextvars.copy_context()
         """The context of who made the runner: a caller's deadline, identity and span must not leak into a turn."""
         self._stopped = False
+        self._held: set[str] = set()
 
     async def start(self) -> None:
         """Takes over what a dead predecessor left: its leases are free, its turns go on."""
@@ -48,7 +50,7 @@ class Runner:
 
     def wake(self, thread_key: str) -> None:
         """Says that the thread has work."""
-        if self._stopped:
+        if self._stopped or thread_key in self._held:
             return
         self._dirty.add(thread_key)
         if thread_key not in self._working:
@@ -65,6 +67,23 @@ class Runner:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def hold(self, thread_keys: Collection[str]) -> frozenset[str]:
+        """Serves none of these threads until they are released; what is being served stops where it stands.
+
+        Answers those that were not held before.
+        """
+        fresh = frozenset(thread_keys) - self._held
+        self._held |= fresh
+        tasks = [task for key in thread_keys if (task := self._working.get(key)) is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return fresh
+
+    def release(self, thread_keys: Collection[str]) -> None:
+        """Lets these threads be served again; whoever held them wakes those that have work."""
+        self._held.difference_update(thread_keys)
 
     async def idle(self) -> None:
         """Waits until no thread is being served."""

@@ -29,6 +29,7 @@ THREADS = sa.Table(
     sa.Column("created_us", sa.BigInteger, nullable=False),
     sa.Column("updated_us", sa.BigInteger, nullable=False),
 )
+sa.Index("agent_threads_by_user", THREADS.c.tenant, THREADS.c.user_id)
 
 RUNS = sa.Table(
     "agent_runs",
@@ -150,6 +151,16 @@ OUTBOX = sa.Table(
     sa.Column("settled_us", sa.BigInteger, nullable=False),
 )
 sa.Index("agent_outbox_waiting", OUTBOX.c.state, OUTBOX.c.kind, OUTBOX.c.thread_key)
+
+ERASURES = sa.Table(
+    "agent_erasures",
+    METADATA,
+    sa.Column("erasure_id", _NAME, primary_key=True),
+    sa.Column("tenant", _NAME, nullable=False),
+    sa.Column("request_hash", _HASH, nullable=False),
+    sa.Column("record", sa.Text, nullable=False),
+)
+sa.Index("agent_erasures_by_request", ERASURES.c.request_hash)
 
 
 def to_bytes(text: str) -> bytes:

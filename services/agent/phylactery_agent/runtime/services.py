@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -62,11 +62,23 @@ class UserMemory(Protocol):
         ...
 
 
+class Approvals(Protocol):
+    """One user's approvals at RiskGate. Raises GateUnavailableError and GateRefusedError."""
+
+    async def withdraw(self, run_ids: Collection[str], *, reason: str) -> None:
+        """Withdraws every open approval these runs asked for; one that is closed meanwhile is no error."""
+        ...
+
+
 class Services(Protocol):
     """Makes the handles."""
 
     def gate(self, owner: Owner) -> Gate:
         """Answers RiskGate on behalf of the user."""
+        ...
+
+    def approvals(self, owner: Owner) -> Approvals:
+        """Answers the user's approvals at RiskGate."""
         ...
 
     def outputs(self, owner: Owner) -> Outputs:

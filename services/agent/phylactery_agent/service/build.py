@@ -6,10 +6,11 @@ import asyncio
 import contextlib
 from dataclasses import dataclass, replace
 
-from phylactery.agent.v1 import chat_pb2, chat_pb2_grpc, run_pb2, run_pb2_grpc
+from phylactery.agent.v1 import chat_pb2, chat_pb2_grpc, privacy_pb2, privacy_pb2_grpc, run_pb2, run_pb2_grpc
 from phylactery_chassis.channel import open_channel
 from phylactery_chassis.clock import Clock, SystemClock
 from phylactery_chassis.database import Database
+from phylactery_chassis.erasure_log import ErasureLog
 from phylactery_chassis.errors import StartError
 from phylactery_chassis.ids import new_id
 from phylactery_chassis.server import Registration, Service
@@ -20,11 +21,13 @@ from phylactery_agent.graph.builder import build_secured
 from phylactery_agent.runtime.approvals import ApprovalWatcher
 from phylactery_agent.runtime.checkpoints import open_checkpoints
 from phylactery_agent.runtime.delivery import Delivery
+from phylactery_agent.runtime.erasures import Erasure, ErasureStore
 from phylactery_agent.runtime.events import EventLog
 from phylactery_agent.runtime.folder_lock import FolderLock, FolderTakenError
 from phylactery_agent.runtime.inbox import InboxStore
 from phylactery_agent.runtime.lease import Leases
 from phylactery_agent.runtime.outbox import OutboxStore
+from phylactery_agent.runtime.privacy import Privacy, PrivacyTools
 from phylactery_agent.runtime.runner import Runner
 from phylactery_agent.runtime.runs import RunStore
 from phylactery_agent.runtime.seal import Sealer, SealError
@@ -33,12 +36,13 @@ from phylactery_agent.runtime.signals import ThreadNews
 from phylactery_agent.runtime.threads import ThreadStore
 from phylactery_agent.runtime.turns import TurnServer, TurnTools
 from phylactery_agent.service.chat import ChatEdge, EdgeTools
-from phylactery_agent.service.servicers import ChatServicer, RunServicer
+from phylactery_agent.service.servicers import ChatServicer, PrivacyServicer, RunServicer
 from phylactery_agent.settings import AgentSettings
 from phylactery_agent.tools.registry import ToolRegistrationError
 
 PACKAGE = "phylactery_agent"
 _CHAT = chat_pb2.DESCRIPTOR.services_by_name["ChatService"].full_name
+_PRIVACY = privacy_pb2.DESCRIPTOR.services_by_name["PrivacyService"].full_name
 _RUN = run_pb2.DESCRIPTOR.services_by_name["RunService"].full_name
 
 
@@ -53,6 +57,7 @@ class Agent:
     delivery: Delivery
     services: Services
     edge: ChatEdge
+    privacy: Privacy
 
 
 async def build(settings: AgentSettings) -> Service:
@@ -72,7 +77,7 @@ async def build_agent(settings: AgentSettings, clock: Clock | None = None) -> Ag
     closing.push_async_callback(agent.runner.stop)
     service = replace(
         agent.service,
-        on_start=[agent.runner.start, lambda: _start_background(agent, settings, closing)],
+        on_start=[agent.privacy.replay, agent.runner.start, lambda: _start_background(agent, settings, closing)],
         on_stop=[closing.aclose],
     )
     return replace(agent, service=service)
@@ -98,6 +103,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
     except OSError as error:
         why = f"{error.filename} cannot be used ({error.strerror})"
         raise StartError(f"{why}; name folders that can be written in AGENT_DATA_DIR and AGENT_SANDBOX_DIR") from None
+    erasure_log = ErasureLog(settings.erasure_log or settings.data_dir / "erasures.jsonl", Erasure, "AGENT_ERASURE_LOG")
     database = Database(settings.url)
     stack.callback(database.close)
     await asyncio.to_thread(database.migrate, PACKAGE, apply=database.dialect == "sqlite")
@@ -141,14 +147,30 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
             wake=runner.wake,
         )
     )
+    privacy = Privacy(
+        PrivacyTools(
+            store=ErasureStore(database, clock),
+            log=erasure_log,
+            clock=clock,
+            runner=runner,
+            inbox=inbox,
+            delivery=delivery,
+            services=services,
+            news=news,
+            forget_state=saver.forget,
+            forget_states_log=saver.forget_log,
+            retry_seconds=settings.retry_seconds,
+        )
+    )
     return Agent(
-        service=Service("agent", _registrations(edge), healthy=database.probe),
+        service=Service("agent", _registrations(edge, privacy), healthy=database.probe),
         database=database,
         runner=runner,
         watcher=ApprovalWatcher(runs, inbox, services, runner.wake, interval_seconds=settings.approval_poll_seconds),
         delivery=delivery,
         services=services,
         edge=edge,
+        privacy=privacy,
     )
 
 
@@ -160,16 +182,20 @@ def _connect(settings: AgentSettings) -> GrpcServices:
     )
 
 
-def _registrations(edge: ChatEdge) -> list[Registration]:
+def _registrations(edge: ChatEdge, privacy: Privacy) -> list[Registration]:
     return [
         Registration(_CHAT, lambda server: chat_pb2_grpc.add_ChatServiceServicer_to_server(ChatServicer(edge), server)),
         Registration(_RUN, lambda server: run_pb2_grpc.add_RunServiceServicer_to_server(RunServicer(edge), server)),
+        Registration(
+            _PRIVACY,
+            lambda server: privacy_pb2_grpc.add_PrivacyServiceServicer_to_server(PrivacyServicer(privacy), server),
+        ),
     ]
 
 
 async def _start_background(agent: Agent, settings: AgentSettings, closing: contextlib.AsyncExitStack) -> None:
-    """Starts delivery and, unless switched off, the approval watcher; both end before anything they use does."""
-    jobs = [agent.delivery.run()]
+    """Starts delivery, erasing and, unless switched off, the approval watcher; all end before what they use does."""
+    jobs = [agent.delivery.run(), agent.privacy.run()]
     if settings.approval_poll_seconds:
         jobs.append(agent.watcher.run())
     for job in jobs:

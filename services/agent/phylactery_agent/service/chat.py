@@ -80,7 +80,7 @@ class ChatEdge:
     async def stream(self, principal: Principal, request: MessageRequest) -> AsyncGenerator[ShownEvent]:
         """Takes a message and yields its turn's events from the first, as they are committed, to run_finished."""
         turn = await self._accept(principal, request)
-        sequence = 0
+        sequence, told = 0, False
         with self._t.news.listen(turn.thread_key) as news:
             while True:
                 news.clear()
@@ -91,7 +91,10 @@ class ChatEdge:
                     if event.kind == _FINISHED:
                         return
                 if not events:
+                    if told:
+                        await self._t.inbox.get(turn.turn_id)  # raises where the user was erased: no event comes then
                     await news.wait()
+                    told = True
 
     async def thread(self, principal: Principal, thread_id: str) -> ShownThread:
         """Answers where a thread stands. Raises NotFound THREAD_NOT_FOUND."""

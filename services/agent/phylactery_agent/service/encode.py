@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from google.protobuf import json_format
-from phylactery.agent.v1 import chat_pb2, event_pb2, run_pb2
+from phylactery.agent.v1 import chat_pb2, event_pb2, privacy_pb2, run_pb2
 from phylactery_chassis.timestamps import to_timestamp
 
 from phylactery_agent.ports import ApprovalInfo
+from phylactery_agent.runtime.erasures import Erasure
 from phylactery_agent.runtime.services import TranscriptMessage
 from phylactery_agent.service.views import Answer, PendingApproval, ShownEvent, ShownRun, ShownThread
 
@@ -109,6 +111,23 @@ def thread_message(shown: ShownThread) -> chat_pb2.Thread:
     if shown.pending is not None:
         thread.pending_approval.CopyFrom(approval_message(shown.pending))
     return thread
+
+
+def erasure_message(erasure: Erasure) -> privacy_pb2.Erasure:
+    """Answers the record of an erasure."""
+    return privacy_pb2.Erasure(
+        erasure_id=erasure.erasure_id,
+        subject_hash=erasure.subject_hash,
+        salt=erasure.salt,
+        tenant=erasure.tenant,
+        requested_by_operator=erasure.requested_by_operator,
+        replayed=erasure.replayed,
+        counts=privacy_pb2.ErasureCounts(**asdict(erasure.counts)),
+        request_time=to_timestamp(erasure.request_us),
+        erase_time=to_timestamp(erasure.erase_us),
+        receipt=erasure.receipt,
+        receipt_hash=erasure.receipt_hash,
+    )
 
 
 def transcript_message(message: TranscriptMessage) -> chat_pb2.Message:

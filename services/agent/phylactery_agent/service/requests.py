@@ -34,6 +34,19 @@ class TranscriptRequest(EdgeModel):
     page_token: Annotated[str, StringConstraints(max_length=1_000)]
 
 
+class EraseUserRequest(EdgeModel):
+    """EraseUser; an empty subject is the caller."""
+
+    subject: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:@-]{0,128}$")]
+    request_id: LongIdentifier
+
+
+class ErasureRequest(EdgeModel):
+    """GetErasure."""
+
+    erasure_id: Identifier
+
+
 class RunRequest(EdgeModel):
     """GetRun."""
 

@@ -7,13 +7,21 @@ from contextlib import aclosing
 from typing import Any
 
 from grpc import aio
-from phylactery.agent.v1 import chat_pb2, chat_pb2_grpc, run_pb2, run_pb2_grpc
+from phylactery.agent.v1 import chat_pb2, chat_pb2_grpc, privacy_pb2, privacy_pb2_grpc, run_pb2, run_pb2_grpc
 from phylactery_chassis.edge import parse
 from phylactery_chassis.identity import current_principal
 
+from phylactery_agent.runtime.privacy import Privacy
 from phylactery_agent.service import encode
 from phylactery_agent.service.chat import ChatEdge
-from phylactery_agent.service.requests import MessageRequest, RunRequest, ThreadRequest, TranscriptRequest
+from phylactery_agent.service.requests import (
+    EraseUserRequest,
+    ErasureRequest,
+    MessageRequest,
+    RunRequest,
+    ThreadRequest,
+    TranscriptRequest,
+)
 
 Context = aio.ServicerContext[Any, Any]
 
@@ -69,6 +77,29 @@ class RunServicer(run_pb2_grpc.RunServiceServicer):
         """Answers a run."""
         asked = parse(RunRequest, {"run_id": request.run_id})
         return run_pb2.GetRunResponse(run=encode.run_message(await self._edge.run(current_principal(), asked.run_id)))
+
+
+class PrivacyServicer(privacy_pb2_grpc.PrivacyServiceServicer):
+    """phylactery.agent.v1.PrivacyService."""
+
+    def __init__(self, privacy: Privacy) -> None:
+        self._privacy = privacy
+
+    async def EraseUser(
+        self, request: privacy_pb2.EraseUserRequest, _context: Context
+    ) -> privacy_pb2.EraseUserResponse:
+        """Removes everything held about a user."""
+        asked = parse(EraseUserRequest, {"subject": request.subject, "request_id": request.request_id})
+        erasure = await self._privacy.erase(current_principal(), asked.subject, asked.request_id)
+        return privacy_pb2.EraseUserResponse(erasure=encode.erasure_message(erasure))
+
+    async def GetErasure(
+        self, request: privacy_pb2.GetErasureRequest, _context: Context
+    ) -> privacy_pb2.GetErasureResponse:
+        """Answers the record of an erasure."""
+        asked = parse(ErasureRequest, {"erasure_id": request.erasure_id})
+        erasure = await self._privacy.get(current_principal(), asked.erasure_id)
+        return privacy_pb2.GetErasureResponse(erasure=encode.erasure_message(erasure))
 
 
 def _message(request: chat_pb2.SendMessageRequest | chat_pb2.StreamMessageRequest) -> MessageRequest:

@@ -1,0 +1,192 @@
+"""Everything the database holds about one user: what of it is open, and its removal in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import sqlalchemy as sa
+from phylactery_chassis.clock import Clock
+from phylactery_chassis.database import Database
+from phylactery_chassis.erasures import ErasureRecord
+from phylactery_chassis.errors import Unavailable
+from phylactery_chassis.wal import forget_log
+from sqlalchemy.engine import Connection
+
+from phylactery_agent.runtime.ledger import close_open_effects
+from phylactery_agent.runtime.model import Lease, Owner
+from phylactery_agent.runtime.schema import ERASURES, EVENTS, INBOX, OUTBOX, RUNS, THREADS, TOOL_CALLS
+
+_BEGUN = ("running", "suspended")
+"""Statuses of a run that may have asked RiskGate for something that is still open there."""
+_SETTLED_BY_ERASURE = ("transcript", "memory")
+"""What memory still had to be told: it is erased instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureCounts:
+    """How much was removed; see the contract."""
+
+    threads: int = 0
+    runs: int = 0
+    turns: int = 0
+    events: int = 0
+    tool_calls: int = 0
+    parcels: int = 0
+    checkpoints: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Erasure(ErasureRecord[ErasureCounts]):
+    """The record of one erasure; see the contract."""
+
+    counts: ErasureCounts = ErasureCounts()
+
+    @classmethod
+    def counts_of(cls, fields: dict[str, int]) -> ErasureCounts:
+        """Answers the agent's counts. Raises TypeError where they are none."""
+        return ErasureCounts(**fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """A user who is gone: the record, and the turns that were not handled yet, for those who wait for them."""
+
+    erasure: Erasure
+    unhandled: Sequence[str]
+
+
+class ErasureStore:
+    """Erases users. Every method raises Unavailable STORE_UNAVAILABLE where the database fails."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database, self._clock = database, clock
+
+    async def find(self, request_hash: str) -> Erasure | None:
+        """Answers the erasure a request asked for."""
+        return await self._database.read(lambda connection: _first(connection, ERASURES.c.request_hash == request_hash))
+
+    async def get(self, erasure_id: str) -> Erasure | None:
+        """Answers an erasure."""
+        return await self._database.read(lambda connection: _first(connection, ERASURES.c.erasure_id == erasure_id))
+
+    async def known(self) -> frozenset[str]:
+        """Answers the ids of the erasures this database has been through."""
+        return await self._database.read(
+            lambda connection: frozenset(connection.scalars(sa.select(ERASURES.c.erasure_id)))
+        )
+
+    async def users(self) -> Sequence[Owner]:
+        """Answers everybody who has a thread: nothing is kept about anybody else."""
+
+        def work(connection: Connection) -> Sequence[Owner]:
+            rows = connection.execute(sa.select(THREADS.c.tenant, THREADS.c.user_id).distinct())
+            return [Owner(row.tenant, row.user_id) for row in rows]
+
+        return await self._database.read(work)
+
+    async def threads(self, owner: Owner) -> frozenset[str]:
+        """Answers the keys of the owner's threads."""
+        return await self._database.read(lambda connection: _threads(connection, owner))
+
+    async def open_runs(self, owner: Owner) -> frozenset[str]:
+        """Answers the owner's runs that may wait for something at RiskGate."""
+
+        def work(connection: Connection) -> frozenset[str]:
+            query = sa.select(RUNS.c.run_id).where(RUNS.c.thread_key.in_(_keys(owner)), RUNS.c.status.in_(_BEGUN))
+            return frozenset(connection.scalars(query))
+
+        return await self._database.read(work)
+
+    async def give_up(self, owner: Owner) -> None:
+        """Marks in doubt what had begun and was not finished, reports included, and drops what memory would be told.
+
+        The owner's threads must be held: nobody else may be serving them.
+        """
+
+        def work(connection: Connection) -> None:
+            begun = sa.select(RUNS).join(TOOL_CALLS, TOOL_CALLS.c.run_id == RUNS.c.run_id)
+            wanted = begun.where(RUNS.c.thread_key.in_(_keys(owner)), TOOL_CALLS.c.state == "started").distinct()
+            for row in connection.execute(wanted).all():
+                lease = Lease(row.run_id, row.turn_id, row.thread_id, owner, row.lease_owner, row.fence)
+                close_open_effects(connection, lease, self._clock.now_us())
+            connection.execute(
+                sa.delete(OUTBOX).where(
+                    OUTBOX.c.thread_key.in_(_keys(owner)),
+                    OUTBOX.c.kind.in_(_SETTLED_BY_ERASURE),
+                    OUTBOX.c.state == "waiting",
+                )
+            )
+
+        await self._database.write(work)
+
+    async def erase(
+        self, owner: Owner, held: Collection[str], done: Callable[[ErasureCounts], Erasure]
+    ) -> Removed | None:
+        """Removes everything of the owner and keeps the record, in one transaction; answers once it is durable.
+
+        None, and nothing is removed, where the owner has a thread that is not among those held.
+        """
+
+        def work(connection: Connection) -> Removed | None:
+            if not _threads(connection, owner) <= set(held):
+                return None
+            waiting = sa.select(INBOX.c.turn_id).where(INBOX.c.thread_key.in_(_keys(owner)), INBOX.c.state == "waiting")
+            unhandled = list(connection.scalars(waiting))
+            erasure = done(_remove_all(connection, owner))
+            connection.execute(
+                sa.insert(ERASURES).values(
+                    erasure_id=erasure.erasure_id,
+                    tenant=erasure.tenant,
+                    request_hash=erasure.request_hash,
+                    record=erasure.to_json(),
+                )
+            )
+            return Removed(erasure, unhandled)
+
+        return await self._database.write(work)
+
+    async def forget_log(self) -> None:
+        """Empties SQLite's write-ahead log, where removed rows still stand. Raises Unavailable while one is read."""
+        if not await forget_log(self._database):
+            raise Unavailable(
+                "STORE_UNAVAILABLE",
+                "everything is erased, and a reader still holds old pages of the log; "
+                "ask again with the same request_id, which empties it",
+            )
+
+
+def of_user(owner: Owner) -> Iterator[tuple[str, sa.Table, sa.ColumnElement[bool]]]:
+    """Answers every table that holds something about a user: its name among the counts, and which rows are theirs.
+
+    Those that others are found by come last.
+    """
+    keys = _keys(owner)
+    runs = sa.select(RUNS.c.run_id).where(RUNS.c.thread_key.in_(keys))
+    yield "tool_calls", TOOL_CALLS, TOOL_CALLS.c.run_id.in_(runs)
+    yield "parcels", OUTBOX, OUTBOX.c.thread_key.in_(keys)
+    yield "events", EVENTS, EVENTS.c.thread_key.in_(keys)
+    yield "turns", INBOX, INBOX.c.thread_key.in_(keys)
+    yield "runs", RUNS, RUNS.c.thread_key.in_(keys)
+    yield "threads", THREADS, sa.and_(THREADS.c.tenant == owner.tenant, THREADS.c.user_id == owner.user_id)
+
+
+def _remove_all(connection: Connection, owner: Owner) -> ErasureCounts:
+    counts = ErasureCounts()
+    for name, table, theirs in of_user(owner):
+        counts = replace(counts, **{name: connection.execute(sa.delete(table).where(theirs)).rowcount})
+    return counts
+
+
+def _keys(owner: Owner) -> sa.Select[Any]:
+    return sa.select(THREADS.c.thread_key).where(THREADS.c.tenant == owner.tenant, THREADS.c.user_id == owner.user_id)
+
+
+def _threads(connection: Connection, owner: Owner) -> frozenset[str]:
+    return frozenset(connection.scalars(_keys(owner)))
+
+
+def _first(connection: Connection, condition: sa.ColumnElement[bool]) -> Erasure | None:
+    record = connection.execute(sa.select(ERASURES.c.record).where(condition)).scalars().first()
+    return None if record is None else Erasure.from_json(record)

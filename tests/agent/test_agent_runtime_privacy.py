@@ -1,0 +1,310 @@
+"""Erasing a user at the agent: nothing left in any file, nothing open at RiskGate, nothing back, nothing of others."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from grpc import aio
+from phylactery.agent.v1 import privacy_pb2, privacy_pb2_grpc
+from phylactery.riskgate.v1 import approval_pb2, types_pb2
+from phylactery_agent.runtime import ledger
+from phylactery_agent.runtime.erasures import of_user
+from phylactery_agent.runtime.model import Owner
+from phylactery_agent.runtime.schema import METADATA
+from phylactery_chassis.identity import Principal, Role
+
+from tests.support.agent_system import DONE, SUSPENDED, Person, System, approval_of, refused
+
+Code = grpc.StatusCode
+MARK = "zarzuela"
+"""A word nobody else says."""
+APPEND = f'añade "{MARK}" a lista.txt'
+ENDS_SECONDS = 60.0
+
+
+async def erase(
+    channel: aio.Channel, metadata: Any, *, subject: str = "", request_id: str = "erase-me-1"
+) -> privacy_pb2.Erasure:
+    stub = privacy_pb2_grpc.PrivacyServiceStub(channel)
+    request = privacy_pb2.EraseUserRequest(subject=subject, request_id=request_id)
+    return (await stub.EraseUser(request, metadata=metadata, timeout=ENDS_SECONDS)).erasure
+
+
+async def fill(person: Person, mark: str = MARK) -> str:
+    """Says something in two threads, reads a file, and leaves an approval waiting; answers its id."""
+    await person.say(f"repite {mark}", "t1")
+    await person.say("hola", "t1")
+    asked = await person.say(f'añade "{mark}" a lista.txt', "t2")
+    assert asked.run.status == SUSPENDED
+    return approval_of(asked)[0]
+
+
+def files_with(folder: Path, *texts: str) -> list[str]:
+    """Answers which files of the agent hold one of the texts; what a tool wrote for the user is not among them."""
+    wanted = [text.encode() for text in texts]
+    return [
+        path.name
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and "sandbox" not in path.parts and any(text in path.read_bytes() for text in wanted)
+    ]
+
+
+async def state_of(system: System, person: Person, approval_id: str) -> int:
+    request = approval_pb2.GetApprovalRequest(approval_id=approval_id)
+    return (await person.approvals.GetApproval(request, metadata=person.metadata)).approval.state
+
+
+async def threads_of(system: System, person: Person, *names: str) -> list[str]:
+    """Answers which of the threads the agent knows."""
+    known = []
+    for name in names:
+        try:
+            known.append((await person.thread(name)).id)
+        except aio.AioRpcError as error:
+            assert refused(error).reason == "THREAD_NOT_FOUND"  # noqa: PT017 - any other failure is one
+    return known
+
+
+async def gone(system: System, person: Person) -> None:
+    """Waits until the agent knows none of the person's threads."""
+    async with asyncio.timeout(ENDS_SECONDS):
+        while await threads_of(system, person, "t1", "t2"):  # noqa: ASYNC110 - it happens behind an RPC
+            await asyncio.sleep(0.02)
+
+
+async def test_everything_of_a_user_goes_and_everything_of_others_stays(system: System, ana: Person) -> None:
+    ben, twin = system.person("ben"), system.person("ana", "other")
+    waiting = await fill(ana)
+    theirs = [await fill(other, "organillo") for other in (ben, twin)]
+    folder = system.folder / "agent"
+    assert {"agent.db-wal", "checkpoints.db-wal"} <= set(files_with(folder, MARK))
+    erasure = await erase(system.agent_channel, ana.metadata)
+    counts = {field.name: value for field, value in erasure.counts.ListFields()}
+    assert counts.pop("events") > 10
+    assert counts.pop("checkpoints") > 3
+    assert counts.pop("parcels") >= 3
+    assert counts == {"threads": 2, "runs": 3, "turns": 3, "tool_calls": 2}
+    assert files_with(folder, MARK) == []
+    assert await state_of(system, ana, waiting) == types_pb2.APPROVAL_STATE_CANCELLED
+    assert await threads_of(system, ana, "t1", "t2") == []
+    for other, approval_id in zip((ben, twin), theirs, strict=True):
+        assert await threads_of(system, other, "t1", "t2") == ["t1", "t2"]
+        assert await state_of(system, other, approval_id) == types_pb2.APPROVAL_STATE_PENDING
+    assert files_with(folder, "organillo")
+
+
+async def test_the_receipt_proves_itself_names_nobody_and_is_shown_to_the_user_and_an_operator(
+    system: System, ana: Person
+) -> None:
+    await fill(ana)
+    erasure = await erase(system.agent_channel, ana.metadata)
+    assert erasure.receipt_hash == "sha256:" + hashlib.sha256(erasure.receipt.encode()).hexdigest()
+    told = f"{erasure.salt}\0acme\0ana".encode()
+    assert erasure.subject_hash == "sha256:" + hashlib.sha256(told).hexdigest()
+    assert json.loads(erasure.receipt)["counts"]["threads"] == erasure.counts.threads == 2
+    stub = privacy_pb2_grpc.PrivacyServiceStub(system.agent_channel)
+    request = privacy_pb2.GetErasureRequest(erasure_id=erasure.erasure_id)
+    assert (await stub.GetErasure(request, metadata=ana.metadata)).erasure == erasure
+    operator = Principal("olga", "acme", frozenset({Role.CALLER, Role.OPERATOR}))
+    assert (await system.agent.privacy.get(operator, erasure.erasure_id)).receipt == erasure.receipt
+    for stranger in (system.person("ben"), system.person("ana", "other")):
+        with pytest.raises(aio.AioRpcError) as caught:
+            await stub.GetErasure(request, metadata=stranger.metadata)
+        assert (refused(caught.value).code, refused(caught.value).reason) == (Code.NOT_FOUND, "ERASURE_NOT_FOUND")
+
+
+async def test_the_same_request_is_the_same_erasure_and_what_comes_later_is_kept(system: System, ana: Person) -> None:
+    await fill(ana)
+    first = await erase(system.agent_channel, ana.metadata)
+    assert (await ana.say("repite hola", "t1")).reply.text == "hola"
+    assert await erase(system.agent_channel, ana.metadata) == first
+    assert await threads_of(system, ana, "t1", "t2") == ["t1"]
+    other = await erase(system.agent_channel, ana.metadata, request_id="erase-me-2")
+    assert (other.counts.threads, other.counts.turns) == (1, 1)
+    at_once = await asyncio.gather(
+        *(erase(system.agent_channel, ana.metadata, request_id="erase-me-3") for _ in range(5))
+    )
+    assert len({erasure.erasure_id for erasure in at_once}) == 1
+
+
+async def test_another_person_is_erased_by_an_operator_of_the_tenant_alone(system: System, ana: Person) -> None:
+    local = system.person("ana", "local")
+    await fill(local)
+    with pytest.raises(aio.AioRpcError) as caught:
+        await erase(system.agent_channel, system.person("ben", "local").metadata, subject="ana")
+    refusal = refused(caught.value)
+    assert (refusal.code, refusal.reason, refusal.metadata) == (
+        Code.PERMISSION_DENIED,
+        "ROLE_REQUIRED",
+        {"role": "operator"},
+    )
+    assert await threads_of(system, local, "t1", "t2") == ["t1", "t2"]
+    erasure = await erase(system.agent_channel, (), subject="ana")  # 'local' of 'local', with every role
+    assert (erasure.requested_by_operator, erasure.counts.threads) == (True, 2)
+    assert await threads_of(system, local, "t1", "t2") == []
+    assert "ana" not in (system.folder / "agent" / "erasures.jsonl").read_text()
+
+
+async def test_while_riskgate_is_away_nothing_goes_and_it_is_finished_when_it_is_back(
+    system: System, ana: Person
+) -> None:
+    waiting = await fill(ana)
+    await system.stop("riskgate")
+    with pytest.raises(aio.AioRpcError) as caught:
+        await erase(system.agent_channel, ana.metadata)
+    refusal = refused(caught.value)
+    assert (refusal.code, refusal.reason) == (Code.UNAVAILABLE, "RISKGATE_UNAVAILABLE")
+    assert await threads_of(system, ana, "t1", "t2") == ["t1", "t2"]
+    await system.come_back("riskgate")
+    await gone(system, ana)
+    assert await state_of(system, ana, waiting) == types_pb2.APPROVAL_STATE_CANCELLED
+    erasure = await erase(system.agent_channel, ana.metadata)
+    assert (erasure.replayed, erasure.counts.threads) == (True, 2)
+    assert files_with(system.folder / "agent", MARK) == []
+
+
+async def test_an_effect_under_way_is_in_doubt_at_riskgate_and_those_who_wait_are_told(
+    system: System, ana: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran, reports = asyncio.Event(), []
+    real = ledger.queue_outcome
+
+    async def never_recorded(*_args: Any, **_values: Any) -> None:
+        ran.set()
+        await asyncio.Event().wait()
+
+    def noted(connection: Any, lease: Any, report: Any, *, now_us: int) -> None:
+        reports.append(report["outcome"])
+        real(connection, lease, report, now_us=now_us)
+
+    monkeypatch.setattr(ledger.SqlLedger, "finish", never_recorded)
+    monkeypatch.setattr(ledger, "queue_outcome", noted)
+    asked = await ana.say(APPEND, "t1")
+    approval_id, code = approval_of(asked)
+    answer = f"APROBAR {approval_id} {code}"
+    sent = asyncio.create_task(ana.say(answer, "t1", request_id="request-approve"))
+    streamed = asyncio.create_task(ana.stream(answer, "t1", request_id="request-approve"))
+    await asyncio.wait_for(ran.wait(), ENDS_SECONDS)
+    erasure = await erase(system.agent_channel, ana.metadata)
+    assert (erasure.counts.tool_calls, reports) == (1, ["IN_DOUBT"])
+    for waiting in (sent, streamed):
+        with pytest.raises(aio.AioRpcError) as caught:
+            await waiting
+        assert refused(caught.value).reason == "THREAD_NOT_FOUND"
+    assert await state_of(system, ana, approval_id) == types_pb2.APPROVAL_STATE_REDEEMED
+    monkeypatch.undo()
+    assert (await ana.say("repite hola", "t1")).run.status == DONE
+
+
+async def test_a_backup_from_before_brings_nobody_back_and_nothing_of_them_is_served(
+    system: System, ana: Person, tmp_path: Path
+) -> None:
+    await fill(ana)
+    await system.person("ben").say("repite organillo")
+    await system.stop("agent")
+    folder, backup = system.folder / "agent", tmp_path / "backup"
+    shutil.copytree(folder, backup, ignore=shutil.ignore_patterns("erasures.jsonl"))
+    await system.start_agent()
+    erasure = await erase(system.agent_channel, ana.metadata)
+    await system.stop("agent")
+    for path in folder.glob("*.db*"):
+        path.unlink()
+    shutil.copytree(backup, folder, dirs_exist_ok=True)
+    assert files_with(folder, MARK)
+    await system.start_agent()
+    assert files_with(folder, MARK) == []
+    assert await threads_of(system, ana, "t1", "t2") == []
+    again = await erase(system.agent_channel, ana.metadata)
+    assert (again.erasure_id, again.replayed, again.counts) == (erasure.erasure_id, True, erasure.counts)
+    assert await threads_of(system, system.person("ben"), "t1") == ["t1"]
+
+
+async def test_a_restored_user_is_not_served_while_riskgate_is_away(
+    system: System, ana: Person, tmp_path: Path
+) -> None:
+    await fill(ana)
+    await system.stop("agent")
+    folder, backup = system.folder / "agent", tmp_path / "backup"
+    shutil.copytree(folder, backup, ignore=shutil.ignore_patterns("erasures.jsonl"))
+    await system.start_agent()
+    await erase(system.agent_channel, ana.metadata)
+    await system.stop("agent")
+    shutil.copytree(backup, folder, dirs_exist_ok=True)
+    await system.stop("riskgate")
+    await system.start_agent()
+    held = {Owner("acme", "ana").thread_key(name) for name in ("t1", "t2")}
+    assert await system.agent.runner.hold(held) == frozenset()  # held already
+    await system.come_back("riskgate")
+    await gone(system, ana)
+    assert (await ana.say("repite hola", "t1")).run.status == DONE
+
+
+def test_every_table_is_a_users_or_names_nobody() -> None:
+    """Whoever adds a table decides here what an erasure does with it."""
+    own = {table.name for _, table, _ in of_user(Owner("acme", "ana"))}
+    assert METADATA.tables.keys() - own == {"agent_erasures"}
+
+
+class Process:
+    """A real agent over a folder, which may die at a crash point."""
+
+    def __init__(self, system: System, folder: Path, point: str = "none") -> None:
+        self.ready = folder / "ready.json"
+        self.ready.unlink(missing_ok=True)
+        environment = {
+            **os.environ, "AGENT_PORT": "0", "AGENT_DATA_DIR": str(folder), "AGENT_READY_FILE": str(self.ready),
+            "AGENT_LOG_LEVEL": "ERROR", "AGENT_APPROVAL_POLL_SECONDS": "0", "AGENT_RETRY_SECONDS": "0.05",
+            "AGENT_RISKGATE_TARGET": system.target("riskgate"), "AGENT_MEMORY_TARGET": system.target("memory"),
+            "CRASH_SERVICE": "agent", "CRASH_AT": point,
+        }  # fmt: skip
+        self.child = subprocess.Popen([sys.executable, "-m", "tests.support.crashing"], env=environment)
+
+    async def channel(self) -> aio.Channel:
+        while not self.ready.exists():
+            assert self.child.poll() is None
+            await asyncio.sleep(0.05)
+        port = json.loads(self.ready.read_text())["port"]
+        return aio.insecure_channel(f"127.0.0.1:{port}", [("grpc.enable_retries", 0)])
+
+    def end(self) -> None:
+        self.child.send_signal(signal.SIGTERM)
+        assert self.child.wait(60) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", ["logged", "closed", "forgotten", "removed"])
+async def test_an_agent_killed_in_the_middle_of_an_erasure_finishes_it_and_the_same_request_answers_it(
+    system: System, ana: Person, tmp_path: Path, point: str
+) -> None:
+    folder = tmp_path / "killed"
+    folder.mkdir()
+    process = Process(system, folder, f"agent.erase.{point}")
+    async with await process.channel() as channel:
+        chat = system.through(channel, ana)
+        waiting = await fill(chat)
+        with pytest.raises(aio.AioRpcError) as caught:
+            await erase(channel, ana.metadata)
+        assert caught.value.code() is Code.UNAVAILABLE
+    assert process.child.wait(60) == -signal.SIGKILL
+    assert files_with(folder, MARK)
+    process = Process(system, folder)
+    async with await process.channel() as channel:
+        assert files_with(folder, MARK) == []
+        erasure = await erase(channel, ana.metadata)
+        assert (erasure.counts.threads, erasure.counts.runs) == (2, 3)
+        assert erasure.replayed == (point != "removed")
+        assert await state_of(system, ana, waiting) == types_pb2.APPROVAL_STATE_CANCELLED
+        assert await threads_of(system, system.through(channel, ana), "t1", "t2") == []
+        assert (await system.through(channel, ana).say("repite hola", "t1")).run.status == DONE
+    process.end()
