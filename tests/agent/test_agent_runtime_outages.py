@@ -14,7 +14,8 @@ from phylactery.agent.v1 import chat_pb2, run_pb2, run_pb2_grpc
 from phylactery_agent.graph.nodes import finalizer as finalizer_module
 from phylactery_agent.service.build import build_agent
 from phylactery_agent.settings import AgentSettings
-from phylactery_chassis.errors import StartError
+from phylactery_chassis.errors import ResourceExhausted, StartError
+from phylactery_memory.store.messages import MessageStore
 
 from tests.support.agent_system import DONE, FAILED, SUSPENDED, Person, System, approval_of, refused
 
@@ -72,6 +73,17 @@ async def test_without_memory_the_turn_goes_on_degraded_says_so_and_nothing_is_l
         "repite esto",
         "repite aquello",
     ]
+
+
+async def test_a_full_disk_under_memory_loses_no_message(ana: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def full(*_args: Any) -> None:
+        raise ResourceExhausted("STORE_FULL", "the disk below the database is full")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(MessageStore, "append", full)
+        assert (await ana.say("repite esto")).run.status == DONE
+        assert (await ana.say("repite aquello")).run.status == DONE
+    assert [text for role, text in await ana.transcript() if role == "user"] == ["repite esto", "repite aquello"]
 
 
 async def test_without_memory_a_suspended_run_takes_its_approval_and_other_words_leave_it_waiting(
