@@ -12,11 +12,20 @@ import grpc
 import pytest
 from google.protobuf import message_factory
 from google.protobuf.timestamp_pb2 import Timestamp
-from phylactery.agent.v1 import chat_pb2, event_pb2, run_pb2
+from phylactery.agent.v1 import chat_pb2, event_pb2, privacy_pb2, run_pb2
 from phylactery.memory.v1 import memory_pb2, output_pb2
-from phylactery.riskgate.v1 import approval_pb2, key_pb2, riskgate_pb2, types_pb2
+from phylactery.riskgate.v1 import approval_pb2, audit_pb2, key_pb2, riskgate_pb2, types_pb2
 from phylactery_chassis.server import start
-from phylactery_client import MemoryClient, NewMessage, PhylacteryClient, RiskGateClient, ToolCall, errors, results
+from phylactery_client import (
+    MemoryClient,
+    NewMessage,
+    PhylacteryClient,
+    RiskGateClient,
+    ToolCall,
+    erasure_results,
+    errors,
+    results,
+)
 from phylactery_client.decode import decode, enum_number, enum_word
 from phylactery_memory.service import build
 from phylactery_memory.settings import MemorySettings
@@ -48,6 +57,8 @@ MESSAGES = {
     results.Appended: memory_pb2.AppendMessagesResponse,
     results.StoredMessage: memory_pb2.Message,
     results.Window: memory_pb2.ListMessagesResponse,
+    erasure_results.AgentErasureCounts: privacy_pb2.ErasureCounts,
+    erasure_results.ErasedValues: audit_pb2.EraseValuesResponse,
 }
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)
 SPAN = timedelta(seconds=61, microseconds=5)

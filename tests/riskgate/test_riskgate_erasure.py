@@ -62,6 +62,15 @@ async def test_an_operator_erases_a_persons_values_once_and_the_log_tells_of_it_
     assert "they asked" in next(entry for entry in entries if entry.kind == "values_erased").values[0].value_json
 
 
+async def test_the_answer_names_the_entries_that_record_it(busy):
+    olga = busy.person("olga")
+    request = audit_pb2.EraseValuesRequest(reason="they asked", filter=audit_pb2.EntryFilter(subject="ana"))
+    answer = await olga.audit.EraseValues(request, metadata=olga.metadata, timeout=30)
+    assert [(one.log, one.index) for one in answer.records] == [("riskgate", 9)]
+    again = await olga.audit.EraseValues(request, metadata=olga.metadata, timeout=30)
+    assert (again.erased, list(again.records)) == (0, [])
+
+
 async def test_entries_are_erased_by_name_and_nobody_erases_another_tenants(busy):
     zora = busy.person("zora")
     assert await erase(zora, 0, 1, 2) == (1, 0)

@@ -1,4 +1,4 @@
-"""The phylactery command: run, up, chat, demo, approvals, memory, tokens."""
+"""The phylactery command: run, up, chat, demo, erase, approvals, memory, tokens."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from phylactery_chassis.tokens import add_token
 from rich.console import Console
 
 from phylactery_cli import approvals as approvals_command
+from phylactery_cli import erase as erase_command
 from phylactery_cli import memory as memory_command
 from phylactery_cli.chat import talk
 from phylactery_cli.demo.play import play
@@ -139,6 +140,9 @@ def demo(
 ) -> None:
     """Plays a scripted conversation against the real services and shows what happened at every step."""
     raise typer.Exit(play(plain_console(), keep))
+
+
+app.command()(erase_command.erase)
 
 
 @tokens_app.command("add")

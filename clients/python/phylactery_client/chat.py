@@ -7,10 +7,19 @@ from contextlib import aclosing
 from datetime import UTC
 from typing import Any
 
-from phylactery.agent.v1 import chat_pb2, chat_pb2_grpc, event_pb2, run_pb2, run_pb2_grpc
+from phylactery.agent.v1 import (
+    chat_pb2,
+    chat_pb2_grpc,
+    event_pb2,
+    privacy_pb2,
+    privacy_pb2_grpc,
+    run_pb2,
+    run_pb2_grpc,
+)
 
 from phylactery_client.channel import ServiceClient, new_request_id
 from phylactery_client.decode import decode
+from phylactery_client.erasure_results import AgentErasure
 from phylactery_client.results import ChatPage, Event, Run, Thread, Turn
 
 
@@ -22,6 +31,7 @@ class PhylacteryClient(ServiceClient):
         super().__init__(target, **options)
         self._chat = chat_pb2_grpc.ChatServiceStub(self._channel)
         self._runs = run_pb2_grpc.RunServiceStub(self._channel)
+        self._privacy = privacy_pb2_grpc.PrivacyServiceStub(self._channel)
 
     async def send_message(
         self,
@@ -78,6 +88,18 @@ class PhylacteryClient(ServiceClient):
         """Answers where a run stands and what its tool calls came to."""
         request = run_pb2.GetRunRequest(run_id=run_id)
         return decode(Run, (await self._call(self._runs.GetRun, request, timeout)).run)
+
+    async def erase_user(
+        self, *, subject: str = "", request_id: str = "", timeout: float | None = None
+    ) -> AgentErasure:
+        """Removes everything the agent holds about the caller, or about a user an operator names; answers the proof."""
+        request = privacy_pb2.EraseUserRequest(subject=subject, request_id=request_id or new_request_id())
+        return decode(AgentErasure, (await self._call(self._privacy.EraseUser, request, timeout)).erasure)
+
+    async def get_erasure(self, erasure_id: str, *, timeout: float | None = None) -> AgentErasure:
+        """Answers the record of an erasure."""
+        request = privacy_pb2.GetErasureRequest(erasure_id=erasure_id)
+        return decode(AgentErasure, (await self._call(self._privacy.GetErasure, request, timeout)).erasure)
 
 
 def event_of(raw: event_pb2.Event) -> Event:

@@ -119,8 +119,8 @@ class ErasureCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Erasure:
-    """The record of an erasure; receipt_hash is over receipt, and subject_hash over salt, tenant and subject."""
+class ErasureRecord:
+    """What each service records of an erasure: receipt_hash is over receipt, subject_hash over salt, tenant and who."""
 
     erasure_id: str
     subject_hash: str
@@ -128,8 +128,14 @@ class Erasure:
     tenant: str
     requested_by_operator: bool
     replayed: bool
-    counts: ErasureCounts
     request_time: datetime | None
     erase_time: datetime | None
     receipt: str
     receipt_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Erasure(ErasureRecord):
+    """The record of an erasure at memory."""
+
+    counts: ErasureCounts

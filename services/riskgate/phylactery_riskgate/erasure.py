@@ -29,10 +29,11 @@ _OPEN = (ApprovalState.PENDING, ApprovalState.APPROVED)
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """What was erased: how many entries lost their values, and how many keep them for an open approval."""
+    """What was erased: how many entries lost their values, how many keep them for an open approval, and its records."""
 
     erased: int
     kept_open: int
+    records: tuple[Place, ...] = ()
 
 
 class Erasure:
@@ -51,7 +52,8 @@ class Erasure:
         async for found in self._found(who, asked):
             if found:
                 more = await self._core.write(partial(self._erase, who=who, asked=asked, found=found))
-                done = Erased(done.erased + more.erased, done.kept_open + more.kept_open)
+                records = (*done.records, *more.records)[-MAX_REFERENCES:]
+                done = Erased(done.erased + more.erased, done.kept_open + more.kept_open, records)
         return done
 
     async def _found(self, who: Principal, asked: EraseInput) -> AsyncIterator[list[rows.FoundEntry]]:
@@ -80,8 +82,8 @@ class Erasure:
             entries.setdefault(place.log, []).append(place.index)
         body = {"entries": entries, "erased": len(gone), "kept_open": len(kept), "selected": _selected(asked.filter)}
         now_us = self._core.clock.now_us()
-        self._core.note(connection, Kind.VALUES_ERASED, who, now_us, body, values={WORDS: asked.reason})
-        return Erased(len(gone), len(kept))
+        record = self._core.note(connection, Kind.VALUES_ERASED, who, now_us, body, values={WORDS: asked.reason})
+        return Erased(len(gone), len(kept), (record,))
 
 
 def _named(connection: Connection, who: Principal, places: list[Place]) -> list[rows.FoundEntry]:

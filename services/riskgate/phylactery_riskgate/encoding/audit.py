@@ -110,4 +110,5 @@ def consistency(proof: Proof) -> audit_pb2.GetConsistencyProofResponse:
 
 def erased(done: Erased) -> audit_pb2.EraseValuesResponse:
     """Encodes what was erased."""
-    return audit_pb2.EraseValuesResponse(erased=done.erased, kept_open=done.kept_open)
+    records = [audit_pb2.EntryReference(log=place.log, index=place.index) for place in done.records]
+    return audit_pb2.EraseValuesResponse(erased=done.erased, kept_open=done.kept_open, records=records)

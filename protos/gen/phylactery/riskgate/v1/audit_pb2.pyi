@@ -697,19 +697,27 @@ class EraseValuesResponse(_message.Message):
 
     ERASED_FIELD_NUMBER: _builtins.int
     KEPT_OPEN_FIELD_NUMBER: _builtins.int
+    RECORDS_FIELD_NUMBER: _builtins.int
     erased: _builtins.int
     """erased is how many entries lost their values now."""
     kept_open: _builtins.int
     """kept_open is how many keep them, because their approval is still open."""
+    @_builtins.property
+    def records(self) -> _containers.RepeatedCompositeFieldContainer[Global___EntryReference]:
+        """records is the entries that record this erasure, the last 500: where and what to prove it with. Empty where nothing
+        was erased.
+        """
+
     def __init__(
         self,
         *,
         erased: _builtins.int = ...,
         kept_open: _builtins.int = ...,
+        records: _abc.Iterable[Global___EntryReference] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["erased", b"erased", "kept_open", b"kept_open"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["erased", b"erased", "kept_open", b"kept_open", "records", b"records"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1,0 +1,186 @@
+"""phylactery erase: everything the three services hold about one person goes, with the proof of each.
+
+The agent is asked first: it stops what it is doing for them and withdraws what they wait for, and so writes nothing
+more to the other two. Each part may be asked again, so what was interrupted is finished by the same command.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from phylactery_chassis.settings import read_secret
+from phylactery_client import AuditClient, MemoryClient, PhylacteryClient, PhylacteryError, new_request_id
+from phylactery_client.erasure_results import AgentErasure, ErasedValues
+from phylactery_client.errors import PermissionDeniedError, UnavailableError
+from phylactery_client.memory_results import Erasure
+
+from phylactery_cli.supervisor import DEFAULT_PORTS
+from phylactery_cli.terminal import one_line, printable
+from phylactery_cli.texts import Language, Texts, preferred_language
+
+_SECONDS = 600.0
+_SERVICES = ("agent", "riskgate", "memory")
+"""In the order they are asked; see the module."""
+_INDENT = " " * 10
+
+
+def _target(name: str) -> str:
+    return f"127.0.0.1:{DEFAULT_PORTS[name]}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What one service said: what it erased and what is left, or why it did not."""
+
+    service: str
+    done: Any = None
+    why: str = ""
+    left: str = ""
+
+    @property
+    def whole(self) -> bool:
+        """Says whether nothing is left there."""
+        return not self.why and not self.left
+
+
+class _Eraser:
+    """Asks the three services, one after the other."""
+
+    def __init__(self, targets: dict[str, str], token: str, user: str, request_id: str, texts: Texts) -> None:
+        self._targets, self._token, self._user = targets, token, user
+        self._request_id, self._texts = request_id, texts
+
+    async def erase(self, tell: Callable[[_Told], None]) -> bool:
+        """Tells of each service as it answers; answers whether nothing is left at any."""
+        agent = await self._ask("agent", self._agent)
+        tell(agent)
+        if not agent.whole:
+            for name in _SERVICES[1:]:
+                tell(_Told(name, why=self._texts("erase_not_asked")))
+            return False
+        riskgate = await self._ask("riskgate", self._riskgate)
+        tell(riskgate)
+        memory = await self._ask("memory", self._memory)
+        tell(memory)
+        return riskgate.whole and memory.whole
+
+    async def _ask(self, service: str, call: Callable[[], Awaitable[_Told]]) -> _Told:
+        try:
+            return await call()
+        except UnavailableError as error:
+            away = self._texts("erase_away", target=self._targets[service])
+            return _Told(service, why=error.message if error.reason else away)
+        except PermissionDeniedError as error:
+            operator = self._texts("erase_operator", who=one_line(self._user))
+            return _Told(service, why=operator if self._user else error.message)
+        except (PhylacteryError, ValueError) as error:
+            return _Told(service, why=str(error))
+
+    async def _agent(self) -> _Told:
+        async with PhylacteryClient(self._targets["agent"], token=self._token, timeout=_SECONDS) as client:
+            return _Told("agent", await client.erase_user(subject=self._user, request_id=self._request_id))
+
+    async def _memory(self) -> _Told:
+        async with MemoryClient(self._targets["memory"], token=self._token, timeout=_SECONDS) as client:
+            return _Told("memory", await client.erase_user(subject=self._user, request_id=self._request_id))
+
+    async def _riskgate(self) -> _Told:
+        name = self._user or await self._own_name()
+        if not name:
+            return _Told("riskgate", why=self._texts("erase_nameless"))
+        async with AuditClient(self._targets["riskgate"], token=self._token, timeout=_SECONDS) as client:
+            try:
+                done = await client.erase_values(subject=name, reason=f"phylactery erase, request {self._request_id}")
+            except PermissionDeniedError:
+                return _Told("riskgate", why=self._texts("erase_operator", who=one_line(name)))
+        left = self._texts("erase_kept", count=done.kept_open) if done.kept_open else ""
+        return _Told("riskgate", done, left=left)
+
+    async def _own_name(self) -> str:
+        """Answers who the caller is, as memory's export says in its first line; empty where memory does not answer."""
+        try:
+            async with (
+                MemoryClient(self._targets["memory"], token=self._token) as client,
+                aclosing(client.export_user()) as lines,
+            ):
+                async for line in lines:
+                    return str(json.loads(line)["subject"])
+        except PhylacteryError:
+            return ""
+        return ""
+
+
+def erase(
+    *,
+    user: Annotated[str, typer.Argument(help="A user of your tenant, for an operator; empty for yourself.")] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    request_id: Annotated[str, typer.Option(help="Goes on with an erasure that was interrupted.")] = "",
+    token_file: Annotated[
+        Path | None, typer.Option(help="File with your token; riskgate asks for an operator's.")
+    ] = None,
+    agent: Annotated[str, typer.Option(help="Where the agent is.")] = _target("agent"),
+    riskgate: Annotated[str, typer.Option(help="Where RiskGate is.")] = _target("riskgate"),
+    memory: Annotated[str, typer.Option(help="Where memory is.")] = _target("memory"),
+    json_: Annotated[bool, typer.Option("--json", help="For machines: one JSON object a service.")] = False,
+    language: Annotated[Language, typer.Option("--language", help="Language of this command.")] = preferred_language(),
+) -> None:
+    """Erases everything the three services hold about a person, for good, and prints the proof of each."""
+    texts = Texts(language)
+    try:
+        token = read_secret(token_file, "--token-file")
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    who = one_line(user) or texts("erase_yourself")
+    if not yes and not typer.confirm(texts("erase_confirm", who=who), err=json_):
+        typer.echo(texts("memory_unchanged"), err=json_)
+        raise typer.Exit(1)
+    request = request_id or new_request_id()
+    eraser = _Eraser({"agent": agent, "riskgate": riskgate, "memory": memory}, token, user, request, texts)
+
+    def tell(told: _Told) -> None:
+        for line in [_json(told, request)] if json_ else _lines(told, texts):
+            typer.echo(line)
+
+    if asyncio.run(eraser.erase(tell)):
+        typer.echo(texts("erase_done", who=who), err=json_)
+        return
+    again = " ".join(part for part in ("phylactery erase", one_line(user), f"--request-id {request}") if part)
+    typer.echo(texts("erase_left", command=again), err=True)
+    raise typer.Exit(1)
+
+
+def _lines(told: _Told, texts: Texts) -> list[str]:
+    """Answers what a person reads of one service."""
+    if told.why:
+        return [f"{told.service:<10}{texts('erase_failed', why=printable(told.why))}"]
+    said, proof = _summary(told.done, texts)
+    lines = [f"{told.service:<10}{said}"]
+    if proof:
+        lines.append(_INDENT + texts("erase_proof", proof=proof))
+    if told.left:
+        lines.append(_INDENT + told.left)
+    return lines
+
+
+def _summary(done: AgentErasure | Erasure | ErasedValues, texts: Texts) -> tuple[str, str]:
+    """Answers what was erased, and what proves it."""
+    if isinstance(done, ErasedValues):
+        said = texts("erase_values", erased=done.erased) if done.erased else texts("erase_nothing")
+        return said, ", ".join(f"{one.log}:{one.index}" for one in done.records)
+    counts = ", ".join(f"{name} {count}" for name, count in asdict(done.counts).items() if count)
+    said = texts("erase_counts", counts=counts) if counts else texts("erase_nothing")
+    return said, f"{done.erasure_id}  {done.receipt_hash}"
+
+
+def _json(told: _Told, request_id: str) -> str:
+    facts = {"service": told.service, "request_id": request_id, "complete": told.whole}
+    if told.why:
+        return json.dumps({**facts, "error": told.why})
+    return json.dumps({**facts, **asdict(told.done)}, default=str)
