@@ -41,7 +41,7 @@ def test_without_the_schema_a_forbid_over_a_group_is_silently_nothing() -> None:
     request = {"principal": 'User::"ana"', "action": 'Action::"t"', "resource": 'Thread::"x"', "context": {}}
     assert cedarpy.is_authorized(request, policies, "[]").allowed
     schema = build_entity_schema("t", ["risk:low"], LEVELS)
-    answer = Question(schema, ANA, "t").ask(policies, {})
+    answer = Question(schema, ANA, "t").ask_once(policies, "{}")
     assert (answer.allowed, answer.policy_ids) == (False, ("no",))
 
 
@@ -76,13 +76,13 @@ def test_cedar_skips_a_forbid_that_errs_and_the_answer_is_not_believed() -> None
     schema = build_entity_schema("t", ["risk:low"], LEVELS)
     request = {"principal": 'User::"ana"', "action": 'Action::"t"', "resource": 'Thread::"x"', "context": {}}
     assert cedarpy.is_authorized(request, policies, cedarpy.Entities.from_json_str("[]", schema)).allowed
-    answer = Question(schema, ANA, "t").ask(policies, {})
+    answer = Question(schema, ANA, "t").ask_once(policies, "{}")
     assert (answer.allowed, answer.clean) == (False, False)
 
 
 def test_no_decision_is_not_believed() -> None:
     schema = build_entity_schema("t", ["risk:low"], LEVELS)
-    answer = Question(schema, ANA, "t").ask(policy_handle(parse_policies("x", ALLOW_ALL)), {"a": 1.5})
+    answer = Question(schema, ANA, "t").ask_once(policy_handle(parse_policies("x", ALLOW_ALL)), '{"a": 1.5}')
     assert (answer.allowed, answer.clean) == (False, False)
 
 

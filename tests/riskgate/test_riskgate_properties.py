@@ -22,7 +22,7 @@ from phylactery_riskgate.domain.facts import ContextBuilder
 from phylactery_riskgate.domain.guard import MAX_SAFE_INTEGER, GuardError, read_json
 from phylactery_riskgate.domain.lint import lint
 from phylactery_riskgate.domain.model import Caller, CallSite, Decision, RawCall
-from phylactery_riskgate.domain.policies import parse_policies
+from phylactery_riskgate.domain.policies import parse_policies, policy_handle
 
 from tests.support.bundles import ALLOW_ALL, bundle_of, policy, tool
 
@@ -228,7 +228,8 @@ def test_leaving_out_what_no_policy_looks_at_changes_no_decision(
     question = Question(prepared.schema, engine._subject(ANA, SITE), "rich")
     request = {**question._request, "context": whole}
     # With the whole context Cedar can also check it against the schema, which the pruned one cannot pass.
-    result = cedarpy.is_authorized(request, prepared.policies.handle, question._entities, schema=rich.schema)
+    policies = policy_handle(engine.bundle.policies)
+    result = cedarpy.is_authorized(request, policies, question._entities, schema=rich.schema)
     assert result.diagnostics.errors == []
     assert result.allowed is (verdict.decision is Decision.ALLOW)
 

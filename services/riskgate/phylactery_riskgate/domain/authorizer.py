@@ -12,8 +12,10 @@ import cedarpy
 from phylactery_riskgate.domain.cedar_schema import SENTINEL, build_entity_schema, group_names
 from phylactery_riskgate.domain.model import Json, Pathway
 from phylactery_riskgate.domain.policies import Policy, parse_policies, policy_handle
+from phylactery_riskgate.domain.policy_sets import PolicySets
 
 _MAX_SUBJECTS = 1_024
+_CONTEXT = json.JSONEncoder(check_circular=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +58,35 @@ class Question:
             "resource": {"type": "Thread", "id": subject.thread},
         }
 
-    def ask(self, policies: cedarpy.PolicySet, context: Json) -> Answer:
-        """Asks once. An error in any policy makes the answer unclean: Cedar skips such a policy and may then allow."""
-        result = cedarpy.is_authorized({**self._request, "context": json.dumps(context)}, policies, self._entities)
+    def ask(self, sets: PolicySets, context: Json) -> Answer:
+        """Asks about every policy of some sets; the answer names policies, never a group of them.
+
+        A group that is silent says enough: each of its policies was looked at, and none of them spoke or failed.
+        """
+        text = _CONTEXT.encode(context)
+        answer = self.ask_once(sets.first, text)
+        if not sets.groups:
+            return answer
+        if not answer.clean:
+            return self.ask_once(sets.alone, text)
+        named: list[str] = []
+        for one in answer.policy_ids:
+            if one not in sets.groups:
+                named.append(one)
+                continue
+            members = self.ask_once(sets.groups[one], text)
+            if not members.clean or not members.policy_ids:
+                # The group spoke, and nobody in it did: there is no answer to believe.
+                return Answer(allowed=False, policy_ids=(), clean=False)
+            named += members.policy_ids
+        return Answer(answer.allowed, tuple(sorted(named)), clean=True)
+
+    def ask_once(self, policies: cedarpy.PolicySet, context: str) -> Answer:
+        """Asks about one set, with the context as JSON text.
+
+        An error in any policy makes the answer unclean: Cedar skips such a policy and may then allow.
+        """
+        result = cedarpy.is_authorized({**self._request, "context": context}, policies, self._entities)
         decision = result.decision
         diagnostics = result.diagnostics
         clean = decision is not cedarpy.Decision.NoDecision and not diagnostics.errors
@@ -106,5 +134,5 @@ def silent_groups(levels: tuple[str, ...]) -> tuple[str, ...]:
     handle = policy_handle(probes)
     schema = build_entity_schema(SENTINEL, names, levels)
     nobody = Subject("nobody", "none", levels[0], (), "none", "none")
-    fired = Question(schema, nobody, SENTINEL).ask(handle, {}).policy_ids
+    fired = Question(schema, nobody, SENTINEL).ask_once(handle, "{}").policy_ids
     return tuple(name for index, name in enumerate(names) if str(index) not in fired)

@@ -27,7 +27,7 @@ from phylactery_riskgate.domain.model import (
     Verdict,
 )
 from phylactery_riskgate.domain.pointers import MAX_POINTER, pointer
-from phylactery_riskgate.domain.policies import PolicySlice, slice_for
+from phylactery_riskgate.domain.policy_slices import PolicySlice, slices_for
 from phylactery_riskgate.domain.reasons import MAX_REASONS, budget_reason, policy_reason, reason
 from phylactery_riskgate.domain.usage import MAX_RECIPIENTS, NotCountableError, Usage, UsageReader, read_usage
 from phylactery_riskgate.domain.visible import make_visible
@@ -64,7 +64,11 @@ class DecisionEngine:
 
     def __init__(self, bundle: Bundle) -> None:
         self._bundle = bundle
-        self._prepared = {name: _prepare(bundle, tool) for name, tool in bundle.tools.items()}
+        groups = {name: action_groups(tool) for name, tool in bundle.tools.items()}
+        slices = slices_for(bundle.policies, groups)
+        self._prepared = {
+            name: _prepare(tool, groups[name], bundle.levels, slices[name]) for name, tool in bundle.tools.items()
+        }
         self._satisfied = {
             one.name: tuple(lower.name for lower in bundle.classes if lower.rank <= one.rank) for one in bundle.classes
         }
@@ -198,9 +202,10 @@ class DecisionEngine:
         return _forbidden(policies, forbids)
 
     def _ask_once(self, prepared: Prepared, question: Question, context: Json, satisfied: tuple[str, ...]) -> Answer:
+        sets = prepared.policies.sets
         if prepared.context.asks_approved:
-            context = {**context, APPROVED: approved_value(satisfied)}
-        return question.ask(prepared.policies.handle, context)
+            context = {**context, APPROVED: satisfied if sets.classes_as_text else approved_value(satisfied)}
+        return question.ask(sets, context)
 
     def _highest(self, approved: frozenset[str]) -> tuple[str, ...]:
         known = [one for one in self._bundle.classes if one.name in approved]
@@ -243,10 +248,8 @@ def _over_budget(usage: Usage) -> Ruling | None:
     return Ruling(Decision.BLOCKED, reasons) if reasons else None
 
 
-def _prepare(bundle: Bundle, tool: CatalogTool) -> Prepared:
-    groups = action_groups(tool)
-    policies = slice_for(bundle.policies, tool.name, groups)
-    schema = build_entity_schema(tool.name, sorted(groups), bundle.levels)
+def _prepare(tool: CatalogTool, groups: frozenset[str], levels: tuple[str, ...], policies: PolicySlice) -> Prepared:
+    schema = build_entity_schema(tool.name, sorted(groups), levels)
     return Prepared(tool, Binder(tool), policies, ContextBuilder(tool, policies.mentions), schema)
 
 

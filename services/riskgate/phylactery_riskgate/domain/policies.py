@@ -1,4 +1,4 @@
-"""Cedar policies as the bundle holds them, and the slice of them that concerns one action."""
+"""Cedar policies as the bundle holds them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 import cedarpy
 from cedarpy import pst
 
-from phylactery_riskgate.domain.approval_syntax import APPROVED_PATH, CLASS, context_path, permit_needs
+from phylactery_riskgate.domain.approval_syntax import context_path
 from phylactery_riskgate.domain.documents import BundleError, Faults
-from phylactery_riskgate.domain.fact_types import Mentions
 from phylactery_riskgate.domain.nesting import MAX_NESTING, nesting
 
 _POLICY_ID = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _MAX_TITLE = 200
 MAX_POLICIES = 2_000
+_ACTION = pst.EntityType("Action")
 _PIECE = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|//[^\n]*|;|\s+|[^\s";/]+|/', re.DOTALL)
 
 
@@ -39,29 +39,13 @@ class Policy:
         return self.tree.effect == "forbid"
 
     def covers(self, action: str, groups: frozenset[str]) -> bool:
-        """Says whether its scope reaches an action that is in these groups."""
+        """Says whether its scope reaches an action that is in these groups: exactly where Cedar would say so."""
         scope = self.tree.action
         if isinstance(scope, pst.ScopeAny):
             return True
         if isinstance(scope, pst.ActionEq):
-            return bool(scope.entity.id == action)
-        return any(entity.id == action or entity.id in groups for entity in scope.entities)
-
-
-@dataclass(frozen=True, slots=True)
-class PolicySlice:
-    """The policies that concern one action, ready to be asked.
-
-    ``classes`` are the approval classes they name, ``final`` the forbids no approval can lift, and
-    ``always_needs_approval`` says that no permit among them permits without one.
-    """
-
-    handle: cedarpy.PolicySet
-    policies: dict[str, Policy]
-    mentions: Mentions
-    classes: frozenset[str]
-    final: frozenset[str]
-    always_needs_approval: bool
+            return bool(scope.entity.type == _ACTION and scope.entity.id == action)
+        return any(one.type == _ACTION and (one.id == action or one.id in groups) for one in scope.entities)
 
 
 def parse_policies(file: str, text: str) -> tuple[Policy, ...]:
@@ -129,34 +113,18 @@ def _parse(file: str, line: int, statement: str) -> Policy:
 
 def policy_handle(policies: Iterable[Policy]) -> cedarpy.PolicySet:
     """Builds the set Cedar evaluates, in which a policy's id is its @id."""
-    static = {policy.id: policy.tree for policy in policies}
+    return policy_set(policy.tree for policy in policies)
+
+
+def policy_set(trees: Iterable[pst.Template]) -> cedarpy.PolicySet:
+    """Builds the set Cedar evaluates from syntax trees, each under its own id.
+
+    Raises:
+        ValueError: Cedar refuses one of them.
+    """
+    static = {tree.id: tree for tree in trees}
     return cedarpy.PolicySet.from_pst(
         pst.PolicySet(templates=pst.FrozenMap(), static_policies=pst.FrozenMap(static), template_links=())
-    )
-
-
-def slice_for(policies: Iterable[Policy], action: str, groups: frozenset[str]) -> PolicySlice:
-    """Picks the policies that concern an action and what they look at."""
-    picked = {policy.id: policy for policy in policies if policy.covers(action, groups)}
-    mentions = Mentions()
-    classes: set[str] = set()
-    final: set[str] = set()
-    for policy in picked.values():
-        named = set()
-        for path, whole in mentioned(policy.tree.clauses):
-            mentions.add(path, whole=whole)
-            named.add(path[:1])
-        classes |= {uid.id for uid in pst.entity_uids(policy.tree.clauses) if str(uid.type) == CLASS}
-        if policy.forbids and not named & {(), APPROVED_PATH}:
-            final.add(policy.id)
-    named_classes = frozenset(classes)
-    return PolicySlice(
-        handle=policy_handle(picked.values()),
-        policies=picked,
-        mentions=mentions,
-        classes=named_classes,
-        final=frozenset(final),
-        always_needs_approval=all(one.forbids or permit_needs(one.tree, named_classes) for one in picked.values()),
     )
 
 

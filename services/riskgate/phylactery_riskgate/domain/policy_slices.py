@@ -1,0 +1,69 @@
+"""The slice of a bundle's policies that concerns one action."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from cedarpy import pst
+
+from phylactery_riskgate.domain.approval_syntax import APPROVED_PATH, CLASS, permit_needs
+from phylactery_riskgate.domain.fact_types import Mentions
+from phylactery_riskgate.domain.policies import Policy, mentioned
+from phylactery_riskgate.domain.policy_sets import PolicySets, policy_sets
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySlice:
+    """The policies that concern one action, ready to be asked.
+
+    ``classes`` are the approval classes they name, ``final`` the forbids no approval can lift, and
+    ``always_needs_approval`` says that no permit among them permits without one.
+    """
+
+    sets: PolicySets
+    policies: Mapping[str, Policy]
+    mentions: Mentions
+    classes: frozenset[str]
+    final: frozenset[str]
+    always_needs_approval: bool
+
+
+def slices_for(policies: Iterable[Policy], actions: Mapping[str, frozenset[str]]) -> dict[str, PolicySlice]:
+    """Picks for each action, given with the groups it is in, the policies that concern it and what they look at.
+
+    Actions that the same policies concern share one slice, because one of a thousand policies takes long to build.
+    """
+    every = tuple(policies)
+    built: dict[tuple[str, ...], PolicySlice] = {}
+    found: dict[str, PolicySlice] = {}
+    for action, groups in actions.items():
+        picked = {policy.id: policy for policy in every if policy.covers(action, groups)}
+        ids = tuple(picked)
+        if ids not in built:
+            built[ids] = _slice(picked)
+        found[action] = built[ids]
+    return found
+
+
+def _slice(picked: Mapping[str, Policy]) -> PolicySlice:
+    mentions = Mentions()
+    classes: set[str] = set()
+    final: set[str] = set()
+    for policy in picked.values():
+        named = set()
+        for path, whole in mentioned(policy.tree.clauses):
+            mentions.add(path, whole=whole)
+            named.add(path[:1])
+        classes |= {uid.id for uid in pst.entity_uids(policy.tree.clauses) if str(uid.type) == CLASS}
+        if policy.forbids and not named & {(), APPROVED_PATH}:
+            final.add(policy.id)
+    named_classes = frozenset(classes)
+    return PolicySlice(
+        sets=policy_sets(policy.tree for policy in picked.values()),
+        policies=picked,
+        mentions=mentions,
+        classes=named_classes,
+        final=frozenset(final),
+        always_needs_approval=all(one.forbids or permit_needs(one.tree, named_classes) for one in picked.values()),
+    )
