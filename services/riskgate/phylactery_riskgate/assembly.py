@@ -137,11 +137,23 @@ def assemble(riskgate: RiskGate, database: Database, settings: RiskGateSettings)
 
 
 async def _sign_in_time(riskgate: RiskGate, seconds: float) -> None:
-    """Signs the head again and again, so that no entry stays uncovered for long, and drops what need not be kept."""
+    """Signs the head again and again, so that no entry stays uncovered for long, and drops what need not be kept.
+
+    What changed of the signing keys is recorded before, so that the head covers it.
+    """
     while True:
         await asyncio.sleep(seconds)
+        await _try_to_record_keys(riskgate)
         await _try_to_sign(riskgate)
         await _try_to_prune(riskgate)
+
+
+async def _try_to_record_keys(riskgate: RiskGate) -> None:
+    """Records what changed of the signing keys; where the store refuses, the next time finds it, too."""
+    try:
+        await riskgate.record_keys()
+    except DomainError as error:
+        _log.warning("a change of the signing keys is not on record yet", reason=error.reason)
 
 
 async def _try_to_prune(riskgate: RiskGate) -> None:

@@ -54,6 +54,7 @@ class Kind(StrEnum):
     BUNDLE_ACTIVATED = "bundle_activated"
     BUNDLE_REFUSED = "bundle_refused"
     SHADOW_DIFFERENCE = "shadow_difference"
+    KEY_CHANGED = "key_changed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ from phylactery_riskgate.domain.bundle import BundleError
 from phylactery_riskgate.evaluation import Evaluated, Evaluation
 from phylactery_riskgate.explaining import Explaining
 from phylactery_riskgate.inspecting import Inspecting
+from phylactery_riskgate.key_records import KeyRecords
+from phylactery_riskgate.keys import PublicKey
 from phylactery_riskgate.live import LiveBundle
 from phylactery_riskgate.live_keys import LiveKeys
 from phylactery_riskgate.policies import Policies
@@ -55,6 +57,8 @@ class RiskGate:
             settings.permit_ttl_seconds,
             Counting(keys.ring.data_key),
         )
+        self._key_records = KeyRecords(self._audit, "service")
+        self._keys_on_record: tuple[PublicKey, ...] = ()
         self._evaluation = Evaluation(self._core)
         self.batches = Batches(self._evaluation)
         self.access = AccessEvaluations(self._core)
@@ -125,6 +129,16 @@ class RiskGate:
         """Signs the audit log's head if it has grown; says whether it did."""
         now_us = self._core.clock.now_us()
         return await self._core.write(lambda connection: self._audit.sign_head(connection, now_us))
+
+    async def record_keys(self) -> int:
+        """Records what is new of the signing keys, whoever changed them; says how many entries that took."""
+        keys = self._core.keys.ring.public
+        if keys == self._keys_on_record:
+            return 0
+        now_us = self._core.clock.now_us()
+        count = await self._core.write(lambda connection: self._key_records.record(connection, keys, now_us))
+        self._keys_on_record = keys
+        return count
 
     async def prune_usage(self) -> int:
         """Drops what budgets counted in windows that are long over; says how much."""

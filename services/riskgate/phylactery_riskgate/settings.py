@@ -54,17 +54,25 @@ class RiskGateSettings(ServiceSettings):
 
     @model_validator(mode="after")
     def _log_name_fits(self) -> Self:
-        if len(self.log_name) > _MAX_LOG_NAME:
+        longest = max(len(self.log_name), len(self.keys_log_name))
+        if longest > _MAX_LOG_NAME:
             raise ValueError(
-                f"RISKGATE_ISSUER and RISKGATE_INSTANCE make a log name of {len(self.log_name)} characters, and "
+                f"RISKGATE_ISSUER and RISKGATE_INSTANCE make a log name of {longest} characters, and "
                 f"{_MAX_LOG_NAME} fit: shorten one of them"
             )
+        if self.log_name == self.keys_log_name:
+            raise ValueError("the log of that name belongs to `riskgate keys`: name RISKGATE_INSTANCE otherwise")
         return self
 
     @property
     def log_name(self) -> str:
         """Answers the name of the audit log this process writes, and no other may write."""
         return f"{self.issuer}/{self.instance}" if self.instance else self.issuer
+
+    @property
+    def keys_log_name(self) -> str:
+        """Answers the name of the audit log that `riskgate keys` writes: no process that serves writes into it."""
+        return f"{self.issuer}/keys"
 
     @property
     def signing_file(self) -> Path:

@@ -1,7 +1,8 @@
 """`riskgate keys`: what RiskGate signs with.
 
 Every command works on the keys folder itself (RISKGATE_KEYS_DIR, or keys in the data folder), also while replicas run:
-they follow it before they sign or verify anything else.
+they follow it before they sign or verify anything else. What was changed is recorded in the audit log where the
+database can be reached from here; else a RiskGate that serves records it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from phylactery_chassis.timestamps import to_timestamp
 from phylactery_riskgate import key_changes
 from phylactery_riskgate.checkpoint import Verifier
 from phylactery_riskgate.cli.common import AsJson, DataDir, settings_of, tell, unusable
+from phylactery_riskgate.cli.key_recording import database_here, record_change
 from phylactery_riskgate.keys import KeysError, KeyState, PublicKey, load_keys, read_signing
 from phylactery_riskgate.settings import RiskGateSettings
 
@@ -36,7 +38,7 @@ def keys_create(data_dir: DataDir = None, as_json: AsJson = False) -> None:
 
     change = _changed(create)
     what = "made" if change.changed else "is there already and stays as it is"
-    tell(as_json, _facts(settings, change), f"{settings.signing_file} {what}; {change.active_kid} signs")
+    _tell(as_json, settings, change, f"{settings.signing_file} {what}; {change.active_kid} signs")
 
 
 @app.command("rotate")
@@ -44,7 +46,7 @@ def keys_rotate(data_dir: DataDir = None, as_json: AsJson = False) -> None:
     """Makes a new key active. What the former one signed still verifies; it signs nothing new."""
     settings = settings_of(data_dir=data_dir)
     change = _changed(lambda now_us: key_changes.rotate(settings.signing_file, now_us))
-    tell(as_json, _facts(settings, change), f"rotated: {change.active_kid} signs from now on")
+    _tell(as_json, settings, change, f"rotated: {change.active_kid} signs from now on")
 
 
 @app.command("revoke")
@@ -57,7 +59,7 @@ def keys_revoke(
     settings = settings_of(data_dir=data_dir)
     change = _changed(lambda now_us: key_changes.revoke(settings.signing_file, kid, now_us))
     what = "revoked" if change.changed else "was revoked before"
-    tell(as_json, _facts(settings, change), f"{kid} {what}; {change.active_kid} signs")
+    _tell(as_json, settings, change, f"{kid} {what}; {change.active_kid} signs")
 
 
 @app.command("list")
@@ -110,8 +112,23 @@ def _changed(change: Callable[[int], key_changes.KeyChange]) -> key_changes.KeyC
         raise unusable(f"{error.filename}: the keys cannot be changed here ({error.strerror})") from None
 
 
-def _facts(settings: RiskGateSettings, change: key_changes.KeyChange) -> dict[str, Any]:
-    return {"file": str(settings.signing_file), "active": change.active_kid, "changed": change.changed}
+def _tell(as_json: bool, settings: RiskGateSettings, change: key_changes.KeyChange, text: str) -> None:
+    """Records the change and says what was done; the change stands where it could not be recorded."""
+    here = database_here(settings)
+    problem = record_change(settings) if here else ""
+    facts = {
+        "file": str(settings.signing_file),
+        "active": change.active_kid,
+        "changed": change.changed,
+        "recorded": here and not problem,
+    }
+    tell(as_json, facts, text)
+    if problem:
+        typer.echo(
+            f"riskgate: not in the audit log yet ({problem}); a RiskGate that serves records it within "
+            f"{settings.checkpoint_seconds:g} s",
+            err=True,
+        )
 
 
 def _jwk(key: PublicKey) -> dict[str, Any]:

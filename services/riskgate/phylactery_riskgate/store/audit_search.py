@@ -133,3 +133,9 @@ def newest_checkpoint(connection: Connection, log: str) -> str:
 def _found(row: Row[tuple[object, ...]]) -> FoundEntry:
     entry = StoredEntry(row.position, raw_bytes(row.leaf), raw_bytes(row.record))
     return FoundEntry(row.log, row.time_us, row.kind, entry)
+
+
+def records_of_kind(connection: Connection, tenant: str, kind: str) -> Iterator[bytes]:
+    """Yields a tenant's records of one kind from every log, oldest first."""
+    query = sa.select(audit_entries.c.record).where(audit_entries.c.tenant == tenant, audit_entries.c.kind == kind)
+    yield from map(raw_bytes, connection.execute(query.order_by(*_ORDER)).scalars())
