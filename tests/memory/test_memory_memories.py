@@ -218,6 +218,12 @@ async def test_what_the_person_says_counts_though_the_agent_said_it_before(kept,
     assert (again.created, again.memory) == (False, told)
 
 
+async def test_what_the_agent_quotes_of_a_page_stays_the_pages(keeper):
+    page = await keeper.keep("Me llamo Mallory", WEB)
+    quoted = await keeper.write("Me llamo Mallory", ASSISTANT, keep=True)
+    assert (quoted.created, quoted.memory) == (False, page)
+
+
 async def test_what_a_retired_memory_put_into_the_profile_holds_no_more(kept, keeper):
     old = await keeper.tell("soy vegetariana", "m1")
     assert old.decision.profile_field == "diet"

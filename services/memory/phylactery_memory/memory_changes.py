@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from phylactery_chassis.errors import Aborted, FailedPrecondition, InvalidArgument, Violation
 
-from phylactery_memory.domain.memories import NEVER, Kind, Memory, not_found, supersede, superseded
+from phylactery_memory.domain.memories import NEVER, Kind, Memory, not_found, repeated, supersede, superseded
 from phylactery_memory.store.memories import Shelf
 
 
@@ -40,7 +40,7 @@ def known(shelf: Shelf, new: Memory) -> Memory | None:
 
 def _is_less(standing: Memory, new: Memory) -> bool:
     """Says whether a text only stands beside the fact it says, because it was not trusted, and the new one sets it."""
-    return bool(new.attribute) and standing.attribute != new.attribute and standing.trust < new.trust
+    return bool(new.attribute) and standing.attribute != new.attribute and repeated(standing, new) is not standing
 
 
 def outdone(shelf: Shelf, new: Memory) -> list[Memory]:
