@@ -7,11 +7,24 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support import postgres
+from tests.support.schema import write_down_schemas
 
 # gRPC's C core notes every closed connection on standard error; it reads this when it is imported.
 os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
+
+# A process with threads is not forked, and numpy's arithmetic is small here.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# No example fails for the machine's load. Every run tries the same ones, so that a run says something about the change
+# it is for; `pytest --hypothesis-profile explore` looks for new ones.
+settings.register_profile("explore", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("repeat", settings.get_profile("explore"), derandomize=True)
+settings.load_profile("repeat")
+
+write_down_schemas()
 
 
 @pytest.fixture(scope="session")

@@ -313,7 +313,7 @@ async def test_another_side_that_never_answers_leaves_the_effect_unknown(
     _registered(monkeypatch, "count", timeout_seconds=0.01)
     silent_count = replace(counter.IMPLEMENTATIONS["count"], reconcile=silent)
     monkeypatch.setitem(executor._implementations, "count", silent_count)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         answer = await executor.reconcile(
             "count", {"label": "one"}, effect_key="ek_1", tenant="acme", outputs=FakeOutputs(), memories=FakeMemories()
         )

@@ -173,8 +173,8 @@ async def test_a_message_over_the_limit_is_resource_exhausted(target: str):
 
 async def test_the_deadline_of_a_call_is_known_while_it_is_served(target: str):
     assert (await list_messages(target, "deadline")).next_page_token == "none"
-    left = float((await list_messages(target, "deadline", timeout=30)).next_page_token)
-    assert 20 < left < 31
+    left = float((await list_messages(target, "deadline", timeout=300)).next_page_token)
+    assert 200 < left < 302  # the header rounds up
 
 
 async def test_without_tokens_everybody_on_loopback_is_local_and_may_name_a_subject(target: str):
@@ -267,7 +267,7 @@ async def test_a_running_call_may_finish_while_the_server_drains(tmp_path: Path)
     running = await start(make_service(Health(), memory), ServiceSettings(data_dir=tmp_path))
     slow = asyncio.create_task(list_messages(f"127.0.0.1:{running.port}", "slow"))
     await memory.entered.wait()
-    stopping = asyncio.create_task(running.stop(drain_seconds=30))
+    stopping = asyncio.create_task(running.stop(drain_seconds=300))
     await asyncio.sleep(0)
     memory.release.set()
     assert (await slow).next_page_token

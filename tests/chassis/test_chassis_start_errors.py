@@ -1,6 +1,6 @@
 """What a person sees when a service cannot start: one sentence that names the fault and what to do, exit code 2.
 
-Real processes, as `python -m phylactery_<service>` starts them.
+Processes of their own that run what `python -m phylactery_<service>` runs; those without a superuser are started so.
 """
 
 from __future__ import annotations
@@ -11,12 +11,15 @@ import socket
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 from phylactery_chassis.identity import Role
 from phylactery_chassis.tokens import add_token
+
+from tests.support import commands
+from tests.support.commands import Finished
 
 SERVICES = ("agent", "memory", "riskgate")
 GARBAGE = b"this was never a database\x00\xff" * 400
@@ -30,7 +33,7 @@ class Launch:
 
     def __init__(self, service: str, folder: Path) -> None:
         self.service, self.prefix, self.data = service, service.upper(), folder / "data"
-        self._command = [sys.executable, "-m", f"phylactery_{service}"]
+        self._as: list[str] = []
 
     @property
     def database(self) -> Path:
@@ -41,20 +44,28 @@ class Launch:
         if os.geteuid() == 0:
             if (setpriv := shutil.which("setpriv")) is None:
                 pytest.skip("the tests run as root and setpriv (util-linux) is not installed")
-            self._command = [setpriv, "--bounding-set=-dac_override,-dac_read_search", *self._command]
+            self._as = [setpriv, "--bounding-set=-dac_override,-dac_read_search"]
 
     def refused(self, **variables: object) -> str:
         """Answers what the process said. Raises AssertionError unless it is one sentence and exit code 2."""
         env = {name: value for name, value in os.environ.items() if not name.startswith(("AGENT_", "MEMORY_", "RISK"))}
         env |= {f"{self.prefix}_DATA_DIR": str(self.data), f"{self.prefix}_PORT": "0"}
         env |= {f"{self.prefix}_{name}": str(value) for name, value in variables.items()}
-        done = subprocess.run(self._command, env=env, capture_output=True, text=True, timeout=60, check=False)
+        done = self._run(env)
         assert done.stdout == ""
         assert len(done.stderr.splitlines()) == 1, done.stderr
         assert done.stderr.startswith(f"{self.service}: ")
         assert (done.returncode, len(done.stderr) < 500) == (2, True), done.stderr
         assert SECRET not in done.stderr
         return done.stderr
+
+    def _run(self, env: Mapping[str, str]) -> Finished:
+        module = f"phylactery_{self.service}"
+        if not self._as:
+            return commands.run(module, environment=env)
+        words = [*self._as, sys.executable, "-m", module]
+        done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=60, check=False)
+        return Finished(done.returncode, done.stdout, done.stderr)
 
 
 @pytest.fixture(params=SERVICES)

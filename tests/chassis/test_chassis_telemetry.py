@@ -79,11 +79,11 @@ def test_a_call_is_told_to_the_collector_and_to_the_file_under_the_callers_trace
                 messages=[memory_pb2.Message(message_id="m", role=memory_pb2.ROLE_USER, content=SECRET)],
             )
             memory_pb2_grpc.MemoryServiceStub(channel).AppendMessages(
-                request, metadata=(("traceparent", f"00-{TRACE}-{PARENT}-01"),), timeout=30
+                request, metadata=(("traceparent", f"00-{TRACE}-{PARENT}-01"),), timeout=60
             )
     finally:
         process.terminate()
-        _, log = process.communicate(timeout=30)
+        _, log = process.communicate(timeout=60)
     name = "phylactery.memory.v1.MemoryService/AppendMessages"
     [told] = [span for span in servicer.spans if span.name == name]
     assert (told.trace_id.hex(), told.parent_span_id.hex()) == (TRACE, PARENT)

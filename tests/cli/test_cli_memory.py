@@ -34,7 +34,7 @@ def target(tmp_path_factory):
         time.sleep(0.05)
     yield f"127.0.0.1:{json.loads(ready.read_text())['port']}"
     child.terminate()
-    assert child.wait(20) == 0
+    assert child.wait(60) == 0
 
 
 @pytest.fixture

@@ -94,7 +94,7 @@ async def conversation(*typed: str) -> str:
     """Types into a chat with an agent that is not there, and answers what was printed."""
     out = io.StringIO()
     target = "127.0.0.1:1"
-    async with PhylacteryClient(target, timeout=10) as client:
+    async with PhylacteryClient(target, timeout=60) as client:
         console = plain_console(file=out, width=200)
         chat = Chat(client, console, Texts("en"), target=target, thread_id="t", data_dir=None)
         chat._printer.last_run_id = "run_of_before"

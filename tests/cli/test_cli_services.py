@@ -20,13 +20,13 @@ from tests.support.interrupts import interruptible
 from tests.support.stack import FREE_PORTS, Person, lines, sandbox
 
 COMMAND = str(Path(sys.executable).with_name("phylactery"))
-pytestmark = pytest.mark.xdist_group("cli")
+pytestmark = [pytest.mark.xdist_group("cli"), pytest.mark.timeout(300)]
 PORTS = {f"{name.upper()}_PORT": "0" for name in FREE_PORTS}
 
 
 @pytest.mark.slow
 def test_the_demo_plays_its_eight_steps_and_ends_in_one_json_object():
-    done = subprocess.run([COMMAND, "demo"], capture_output=True, text=True, timeout=110, check=False)
+    done = subprocess.run([COMMAND, "demo"], capture_output=True, text=True, timeout=250, check=False)
     assert done.returncode == 0, done.stdout[-3_000:] + done.stderr
     result = json.loads(done.stdout.splitlines()[-1])
     assert {**result, "spans": 0} == {"demo": "ok", "steps": 8, "spans": 0, "services": 3}
@@ -51,7 +51,7 @@ class Terminal:
                 os.execvpe(COMMAND, [COMMAND, *arguments], {**os.environ, **terminal, **env})
         self.seen = ""
 
-    def expect(self, pattern: str, seconds: float = 60) -> str:
+    def expect(self, pattern: str, seconds: float = 120) -> str:
         """Reads until the pattern is seen in what is new; answers it."""
         limit = time.monotonic() + seconds
         while time.monotonic() < limit:
@@ -134,7 +134,7 @@ def test_what_was_left_waiting_waits_when_the_chat_is_opened_again(tmp_path: Pat
     second.expect("A person has to approve this")
     second.expect("you ›")
     second.type("/approve")
-    second.expect("Saved|Added|appended", 30)
+    second.expect("Saved|Added|appended")
     second.type("/quit")
     assert second.exit_code() == 0
     assert (files_in(tmp_path) / "later.txt").read_text().splitlines() == ["later"]

@@ -22,10 +22,10 @@ def test_over_postgresql_an_agent_killed_after_the_effect_goes_on_and_the_effect
     for name, variables in env.items():
         command = [sys.executable, "-m", f"phylactery_{name}", "migrate"]
         whole = {**os.environ, **variables, f"{name.upper()}_DATA_DIR": str(tmp_path / "data" / name)}
-        refused = subprocess.run(command[:-1], env=whole, capture_output=True, text=True, timeout=60, check=False)
+        refused = subprocess.run(command[:-1], env=whole, capture_output=True, text=True, timeout=120, check=False)
         assert (refused.returncode, f"python -m phylactery_{name} migrate" in refused.stderr) == (2, True)
         for _ in range(2):
-            subprocess.run(command, env=whole, check=True, capture_output=True, timeout=60)
+            subprocess.run(command, env=whole, check=True, capture_output=True, timeout=120)
     stack = make_stack(**env)
     crash_at(stack, "agent", "agent.9")
     stack.start()

@@ -128,7 +128,7 @@ async def test_a_regex_bomb_takes_time_linear_in_the_text(ana, pattern):
     pointer = (await ana.store(("a" * 2_000 + "x" * 2_000 + "\n") * 100)).output.pointer
     began = time.monotonic()
     await ana.grep(pointer, pattern)
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 60
 
 
 async def test_a_pattern_too_large_for_a_long_line_is_refused_before_it_runs(ana, refused):

@@ -307,7 +307,7 @@ class Process:
 
     def end(self) -> None:
         self.child.send_signal(signal.SIGTERM)
-        assert self.child.wait(20) == 0
+        assert self.child.wait(60) == 0
 
 
 @pytest.mark.slow
@@ -320,7 +320,7 @@ async def test_a_process_killed_in_the_middle_of_an_erasure_finishes_it_at_the_n
         with pytest.raises(aio.AioRpcError) as caught:
             await user.erase()
         assert caught.value.code() is Code.UNAVAILABLE
-    assert server.child.wait(20) == -signal.SIGKILL
+    assert server.child.wait(60) == -signal.SIGKILL
     assert files_with(tmp_path, MARK)
     server = Process(tmp_path)
     async with aio.insecure_channel(f"127.0.0.1:{await server.port()}") as channel:

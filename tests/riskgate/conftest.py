@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -32,7 +33,8 @@ from phylactery_chassis.database import Database
 from phylactery_chassis.identity import token_hash
 from phylactery_chassis.server import RunningServer, start
 from phylactery_riskgate.assembly import PACKAGE, assemble, find_bundle
-from phylactery_riskgate.domain.bundle import default_bundle_folder, load_bundle
+from phylactery_riskgate.domain.bundle import default_bundle_folder
+from phylactery_riskgate.domain.bundle_files import read_folder
 from phylactery_riskgate.keys import KeyRing
 from phylactery_riskgate.live_keys import LiveKeys
 from phylactery_riskgate.service import RiskGate
@@ -142,7 +144,7 @@ class Person:
         request = riskgate_pb2.EvaluateRequest(
             call=call or tool_call(), thread_id=thread, run_id=run, approval_id=approval, plan_step=plan_step, **more
         )
-        return await self.decisions.Evaluate(request, metadata=self.metadata, timeout=30)
+        return await self.decisions.Evaluate(request, metadata=self.metadata, timeout=60)
 
     async def redeem(
         self,
@@ -157,20 +159,20 @@ class Person:
         request = riskgate_pb2.RedeemRequest(
             permit=permit, call=call or tool_call(), execution_id=execution, thread_id=thread, run_id=run, **more
         )
-        return await self.decisions.Redeem(request, metadata=self.metadata, timeout=30)
+        return await self.decisions.Redeem(request, metadata=self.metadata, timeout=60)
 
     async def report(self, outcome: str, *, execution: str = "execution-1", **more: Any) -> int:
         request = riskgate_pb2.ReportOutcomeRequest(execution_id=execution, outcome=f"OUTCOME_{outcome}", **more)
-        answer = await self.decisions.ReportOutcome(request, metadata=self.metadata, timeout=30)
+        answer = await self.decisions.ReportOutcome(request, metadata=self.metadata, timeout=60)
         return int(answer.audit_index)
 
     async def get(self, approval_id: str) -> types_pb2.Approval:
         request = approval_pb2.GetApprovalRequest(approval_id=approval_id)
-        return (await self.approvals.GetApproval(request, metadata=self.metadata, timeout=30)).approval
+        return (await self.approvals.GetApproval(request, metadata=self.metadata, timeout=60)).approval
 
     async def list(self, **options: Any) -> approval_pb2.ListApprovalsResponse:
         request = approval_pb2.ListApprovalsRequest(**options)
-        return await self.approvals.ListApprovals(request, metadata=self.metadata, timeout=30)
+        return await self.approvals.ListApprovals(request, metadata=self.metadata, timeout=60)
 
     async def approve(self, approval: types_pb2.Approval, **changes: str) -> types_pb2.Approval:
         fields = {
@@ -181,18 +183,18 @@ class Person:
             **changes,
         }
         request = approval_pb2.ApproveRequest(**fields)
-        return (await self.approvals.Approve(request, metadata=self.metadata, timeout=30)).approval
+        return (await self.approvals.Approve(request, metadata=self.metadata, timeout=60)).approval
 
     async def reject(self, approval_id: str, *, reason: str = "", thread: str = "") -> types_pb2.Approval:
         request = approval_pb2.RejectRequest(approval_id=approval_id, reason=reason, thread_id=thread)
-        return (await self.approvals.Reject(request, metadata=self.metadata, timeout=30)).approval
+        return (await self.approvals.Reject(request, metadata=self.metadata, timeout=60)).approval
 
     async def cancel(self, approval_id: str, *, reason: str = "", thread: str = "") -> types_pb2.Approval:
         request = approval_pb2.CancelRequest(approval_id=approval_id, reason=reason, thread_id=thread)
-        return (await self.approvals.Cancel(request, metadata=self.metadata, timeout=30)).approval
+        return (await self.approvals.Cancel(request, metadata=self.metadata, timeout=60)).approval
 
     async def list_keys(self) -> key_pb2.ListKeysResponse:
-        return await self.keys.ListKeys(key_pb2.ListKeysRequest(), metadata=self.metadata, timeout=30)
+        return await self.keys.ListKeys(key_pb2.ListKeysRequest(), metadata=self.metadata, timeout=60)
 
     async def approved(self, call: types_pb2.ToolCall | None = None, **place: str) -> types_pb2.Approval:
         """Proposes, and answers the approval once its requester approved it."""
@@ -258,34 +260,48 @@ class Gate:
         await self.server.stop()
 
 
+def _read(path: Path) -> Any:
+    return yaml.load(path.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
+@functools.cache
+def _tools_text() -> str:
+    tools = _read(default_bundle_folder() / "tools.yaml")
+    tools["tools"] += EXTRA_TOOLS
+    return yaml.safe_dump(tools, allow_unicode=True)
+
+
 def write_bundle(folder: Path, *, policies: str = "", revision: int = 1, **settings: Any) -> Path:
     """Copies the default bundle, with two more tools, more policies and other settings."""
     shutil.copytree(default_bundle_folder(), folder)
     shutil.rmtree(folder / "tests")
-    tools = yaml.safe_load((folder / "tools.yaml").read_text())
-    tools["tools"] += EXTRA_TOOLS
-    (folder / "tools.yaml").write_text(yaml.safe_dump(tools, allow_unicode=True))
-    head = yaml.safe_load((folder / "riskgate.yaml").read_text()) | {"revision": revision} | settings
+    (folder / "tools.yaml").write_text(_tools_text())
+    head = _read(folder / "riskgate.yaml") | {"revision": revision} | settings
     (folder / "riskgate.yaml").write_text(yaml.safe_dump(head))
     if policies:
         (folder / "policies" / "more.cedar").write_text(policies)
     return folder
 
 
-def write_tokens(path: Path) -> Path:
+@functools.cache
+def _tokens_text() -> str:
     entries = [{"hash": token_hash(f"token-of-{name}"), "subject": name, **entry} for name, entry in PEOPLE.items()]
-    path.write_text(yaml.safe_dump({"tokens": entries}))
+    return yaml.safe_dump({"tokens": entries})
+
+
+def write_tokens(path: Path) -> Path:
+    path.write_text(_tokens_text())
     return path
 
 
 def activate_before(database: Database, bundle: Path) -> None:
     """Leaves the database as it is once the bundle was activated some time ago, with an audit log that begins empty."""
-    loaded = load_bundle(bundle)
+    files, revision = read_folder(bundle), int(_read(bundle / "riskgate.yaml")["revision"])
 
     def keep(connection: Connection) -> None:
         if not bundle_rows.find_head(connection, Slot.LIVE).revision:
-            bundle_rows.keep_bundle(connection, loaded.hash, loaded.revision, dict(loaded.files.texts), 1)
-            head = BundleHead(loaded.revision, loaded.hash, "folder", activate_us=1, activated_by="riskgate")
+            bundle_rows.keep_bundle(connection, files.hash, revision, dict(files.texts), 1)
+            head = BundleHead(revision, files.hash, "folder", activate_us=1, activated_by="riskgate")
             bundle_rows.move_head(connection, Slot.LIVE, head)
 
     database.write_sync(keep)

@@ -43,7 +43,7 @@ def ask(gate):
     async def run(request: dict[str, Any], person: Any = None) -> dict[str, Any]:
         asker = person or gate.person("pep")
         message = json_format.ParseDict(request, access_pb2.EvaluateAccessRequest())
-        answer = await asker.decisions.EvaluateAccess(message, metadata=asker.metadata, timeout=30)
+        answer = await asker.decisions.EvaluateAccess(message, metadata=asker.metadata, timeout=60)
         return json_format.MessageToDict(answer)
 
     return run
@@ -236,7 +236,7 @@ async def test_the_default_bundle_denies_by_default(make_gate):
     gate = await make_gate("other")
     person = gate.person("pep")
     message = json_format.ParseDict(question("read_file"), access_pb2.EvaluateAccessRequest())
-    answer = await person.decisions.EvaluateAccess(message, metadata=person.metadata, timeout=30)
+    answer = await person.decisions.EvaluateAccess(message, metadata=person.metadata, timeout=60)
     assert (answer.decision, answer.context.reason) == (False, "SCHEMA_VIOLATION")
 
 
@@ -293,7 +293,7 @@ async def test_what_was_sensitive_when_it_was_asked_stays_withheld_under_a_later
     gate = await make_gate(bundle=folder)
     ana, aldo = gate.person("ana"), gate.person("aldo")
     message = json_format.ParseDict(question(subject="ana", id="sesame-open"), access_pb2.EvaluateAccessRequest())
-    await ana.decisions.EvaluateAccess(message, metadata=ana.metadata, timeout=30)
+    await ana.decisions.EvaluateAccess(message, metadata=ana.metadata, timeout=60)
     (folder / "tools.yaml").write_text(plain)
     settings = (folder / "riskgate.yaml").read_text()
     (folder / "riskgate.yaml").write_text(re.sub(r"revision: \d+", "revision: 99", settings))

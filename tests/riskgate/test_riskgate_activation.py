@@ -40,7 +40,7 @@ async def activate(person, folder: Path, *, shadow: bool = False) -> policy_pb2.
 
 async def shown(person, **options) -> policy_pb2.GetBundleResponse:
     request = policy_pb2.GetBundleRequest(**options)
-    return await person.policies.GetBundle(request, metadata=person.metadata, timeout=30)
+    return await person.policies.GetBundle(request, metadata=person.metadata, timeout=60)
 
 
 async def until(check) -> None:
@@ -107,7 +107,7 @@ async def test_only_a_policy_admin_touches_the_bundle(gate, refused, stricter, n
         activate(person, stricter, shadow=True),
         shown(person),
         person.policies.ValidateBundle(
-            policy_pb2.ValidateBundleRequest(files=parts(stricter)), metadata=person.metadata, timeout=30
+            policy_pb2.ValidateBundleRequest(files=parts(stricter)), metadata=person.metadata, timeout=60
         ),
     ):
         refusal = await refused(attempt)
@@ -376,7 +376,7 @@ async def test_a_replica_that_cannot_load_the_active_bundle_is_not_serving_until
     stub = health_pb2_grpc.HealthStub(two.channel)
 
     async def health() -> int:
-        return (await stub.Check(health_pb2.HealthCheckRequest(service=""), timeout=30)).status
+        return (await stub.Check(health_pb2.HealthCheckRequest(service=""), timeout=60)).status
 
     async def not_serving() -> bool:
         return await health() == health_pb2.HealthCheckResponse.NOT_SERVING

@@ -28,7 +28,7 @@ async def listed(person, **options) -> audit_pb2.ListEntriesResponse:
         name: options.pop(name) for name in list(options) if name in audit_pb2.EntryFilter.DESCRIPTOR.fields_by_name
     }
     request = audit_pb2.ListEntriesRequest(filter=audit_pb2.EntryFilter(**fields), **options)
-    return await person.audit.ListEntries(request, metadata=person.metadata, timeout=30)
+    return await person.audit.ListEntries(request, metadata=person.metadata, timeout=60)
 
 
 async def all_pages(person, **options) -> list[audit_pb2.AuditEntry]:
@@ -189,7 +189,7 @@ async def test_logs_are_named_with_their_sizes_and_the_keys_that_sign_them(busy)
 
 async def checkpoint(person, **fields) -> audit_pb2.GetCheckpointResponse:
     return await person.audit.GetCheckpoint(
-        audit_pb2.GetCheckpointRequest(**fields), metadata=person.metadata, timeout=30
+        audit_pb2.GetCheckpointRequest(**fields), metadata=person.metadata, timeout=60
     )
 
 

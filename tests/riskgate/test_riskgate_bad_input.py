@@ -63,7 +63,7 @@ def send(person, name: str, fields: dict[str, object]):
     of_approvals = hasattr(approval_pb2, f"{name}Request")
     request = getattr(approval_pb2 if of_approvals else riskgate_pb2, f"{name}Request")(**fields)
     method = getattr(person.approvals if of_approvals else person.decisions, name)
-    return method(request, metadata=person.metadata, timeout=30)
+    return method(request, metadata=person.metadata, timeout=60)
 
 
 async def test_every_missing_or_overlong_field_of_every_rpc_is_named(gate, ana, refused):
@@ -104,7 +104,7 @@ async def test_bytes_that_are_no_message_are_invalid_and_never_internal(gate, an
         "ApprovalService/GetApproval",
     ):
         raw = gate.channel.unary_unary(f"/phylactery.riskgate.v1.{method}")
-        refusal = await refused(raw(message, metadata=ana.metadata, timeout=30))
+        refusal = await refused(raw(message, metadata=ana.metadata, timeout=60))
         assert (refusal.code, refusal.reason) == (INVALID, "INVALID_REQUEST"), method
 
 
@@ -118,7 +118,7 @@ async def test_a_struct_nested_too_deeply_for_protobuf_is_invalid(gate, ana, ref
     tool_call = b"\x0a\x04echo\x12\x02c1\x22" + length(struct) + struct
     message = b"\x0a" + length(tool_call) + tool_call + b"\x12\x02t1\x1a\x02r1"
     raw = gate.channel.unary_unary("/phylactery.riskgate.v1.RiskGateService/Evaluate")
-    refusal = await refused(raw(message, metadata=ana.metadata, timeout=30))
+    refusal = await refused(raw(message, metadata=ana.metadata, timeout=60))
     assert refusal.code == INVALID
 
 

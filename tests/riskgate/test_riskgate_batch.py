@@ -25,7 +25,7 @@ def ask(call: types_pb2.ToolCall, **fields: str) -> riskgate_pb2.EvaluateRequest
 
 async def batch(person, *requests: riskgate_pb2.EvaluateRequest) -> list[riskgate_pb2.EvaluateResult]:
     request = riskgate_pb2.EvaluateBatchRequest(requests=requests)
-    return list((await person.decisions.EvaluateBatch(request, metadata=person.metadata, timeout=30)).results)
+    return list((await person.decisions.EvaluateBatch(request, metadata=person.metadata, timeout=60)).results)
 
 
 async def test_each_request_gets_what_evaluate_answers_in_order(gate, ana, call):
@@ -57,7 +57,7 @@ async def test_a_bad_request_fails_alone_with_the_error_it_would_have_had(gate, 
     good, *results = await batch(ana, ask(call(*READ, "c1")), *bad.values())
     assert good.response.permit
     for (name, request), result in zip(bad.items(), results, strict=True):
-        alone = await refused(ana.decisions.Evaluate(request, metadata=ana.metadata, timeout=30))
+        alone = await refused(ana.decisions.Evaluate(request, metadata=ana.metadata, timeout=60))
         assert result.WhichOneof("result") == "error", name
         assert result.error.code == alone.code.value[0], name
         assert error_reason_pb2.ErrorReason.Name(result.error.reason) == f"ERROR_REASON_{alone.reason}", name
@@ -107,12 +107,12 @@ async def test_killed_after_the_commit_a_batch_asked_again_gets_the_same_decisio
     requests = [ask(call(*READ, f"c{i}")) for i in range(20)]
     child = Child(tmp_path, "riskgate.2")
     with pytest.raises(aio.AioRpcError):
-        await child.decisions.EvaluateBatch(riskgate_pb2.EvaluateBatchRequest(requests=requests), timeout=30)
+        await child.decisions.EvaluateBatch(riskgate_pb2.EvaluateBatchRequest(requests=requests), timeout=60)
     await child.died()
     with sqlite3.connect(tmp_path / "riskgate.db") as database:
         kept = {one for (one,) in database.execute("SELECT id FROM decisions")}
     again = Child(tmp_path)
-    answer = await again.decisions.EvaluateBatch(riskgate_pb2.EvaluateBatchRequest(requests=requests), timeout=30)
+    answer = await again.decisions.EvaluateBatch(riskgate_pb2.EvaluateBatchRequest(requests=requests), timeout=60)
     assert {one.response.decision_id for one in answer.results} == kept
     assert all(one.response.replayed and one.response.permit for one in answer.results)
     await again.stop()

@@ -29,7 +29,7 @@ from tests.riskgate.test_riskgate_activation import NO_READS, activate, parts, s
 READ = ("read_file", '{"path":"a.txt"}')
 WATCHED = {"watch_bundle": True, "bundle_poll_seconds": 0.03}
 SECONDS = 10
-"""What no hostile bundle may take; on an idle machine each takes well under one."""
+"""What no hostile bundle may take of the processor; each takes well under one."""
 
 
 # ---- a folder that changes while it is served -----------------------------------------------------------------------
@@ -80,7 +80,20 @@ async def test_a_watched_folder_is_taken_over_once_its_revision_is_written_last(
     assert {one["reason"] for one in gate.records("bundle_refused")} <= {"BUNDLE_INVALID", "BUNDLE_ROLLBACK"}
 
 
-async def test_a_broken_folder_is_told_with_file_and_line_once_and_mended_later(make_gate, bundle, call):
+def counted_looks(gate, monkeypatch) -> list[bool]:
+    """Counts from now on how often the folder was looked at."""
+    watch, looks = gate.riskgate.policies._watch, []
+    look = watch.changed
+
+    def counted(*, now: bool = False) -> bool:
+        looks.append(look(now=now))
+        return looks[-1]
+
+    monkeypatch.setattr(watch, "changed", counted)
+    return looks
+
+
+async def test_a_broken_folder_is_told_with_file_and_line_once_and_mended_later(make_gate, bundle, call, monkeypatch):
     gate = await make_gate(bundle=bundle, **WATCHED)
     petra = gate.person("petra")
     good = (bundle / "tools.yaml").read_text()
@@ -90,8 +103,12 @@ async def test_a_broken_folder_is_told_with_file_and_line_once_and_mended_later(
         return (await shown(petra)).last_fault.message.startswith("tools.yaml:")
 
     await until(told)
-    await settled(gate)
-    await asyncio.sleep(0.2)  # many looks later it is still one record
+    looks = counted_looks(gate, monkeypatch)
+
+    async def looked_at_again() -> bool:
+        return len(looks) > 5
+
+    await until(looked_at_again)  # many looks later it is still one record
     assert [one["reason"] for one in gate.records("bundle_refused")] == ["BUNDLE_INVALID"]
     assert (await gate.person("ana").evaluate(call(*READ))).decision == types_pb2.DECISION_ALLOW
     head = yaml.safe_load((bundle / "riskgate.yaml").read_text())
@@ -234,7 +251,7 @@ async def test_killed_between_commit_and_answer_the_activation_stands(tmp_path, 
     request = riskgate_pb2.EvaluateRequest(
         call=types_pb2.ToolCall(tool=READ[0], tool_call_id="c1", arguments_json=READ[1]), thread_id="t1", run_id="r1"
     )
-    answer = await again.decisions.Evaluate(request, timeout=30)
+    answer = await again.decisions.Evaluate(request, timeout=60)
     assert (answer.bundle_revision, answer.decision) == (2, types_pb2.DECISION_BLOCKED)
     assert (await again.activate(stricter)).already_active
     await again.end(signal.SIGTERM)
@@ -250,10 +267,10 @@ def folder(tmp_path) -> Path:
 
 def fault(folder: Path) -> BundleError:
     """Answers why a bundle is refused, in time."""
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(BundleError) as caught:
         load_bundle(folder)
-    assert time.monotonic() - began < SECONDS
+    assert time.process_time() - began < SECONDS
     assert len(str(caught.value)) < 5_000
     return caught.value
 
@@ -470,7 +487,7 @@ async def test_sighup_reaches_the_workers_of_one_service(tmp_path, stricter):
         policies = policy_pb2_grpc.PolicyServiceStub(channel)
 
         async def taken() -> bool:
-            return (await policies.GetBundle(policy_pb2.GetBundleRequest(), timeout=30)).live.revision == 2
+            return (await policies.GetBundle(policy_pb2.GetBundleRequest(), timeout=60)).live.revision == 2
 
         await until(taken)
     process.terminate()

@@ -23,7 +23,7 @@ from tests.support.interrupts import interruptible
 
 PAY = ("pay", '{"to":"pаypal.com","note":"hunter2"}')
 WIPE = ("wipe", '{"path":"x"}')
-SECONDS = 30
+SECONDS = 60
 APPROVED, PENDING = types_pb2.APPROVAL_STATE_APPROVED, types_pb2.APPROVAL_STATE_PENDING
 
 

@@ -28,7 +28,7 @@ async def erase(person, *entries: int, reason: str = "they asked", **wanted) -> 
     )
     if wanted:
         request.filter.CopyFrom(audit_pb2.EntryFilter(**wanted))
-    answer = await person.audit.EraseValues(request, metadata=person.metadata, timeout=30)
+    answer = await person.audit.EraseValues(request, metadata=person.metadata, timeout=60)
     return answer.erased, answer.kept_open
 
 

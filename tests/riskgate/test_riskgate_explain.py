@@ -17,7 +17,7 @@ PAY = ("pay", '{"to":"bob","note":"sesame-open"}')
 
 async def explained(person, call=None, **options) -> explain_pb2.ExplainResponse:
     request = explain_pb2.ExplainRequest(call=call, **options)
-    return await person.decisions.Explain(request, metadata=person.metadata, timeout=30)
+    return await person.decisions.Explain(request, metadata=person.metadata, timeout=60)
 
 
 def told(steps) -> list[tuple[list[str], bool, bool, list[str]]]:
@@ -170,11 +170,11 @@ async def test_the_files_of_the_bundle_that_decided_once_are_shown(gate, ana, ca
     petra = gate.person("petra")
     await activate(petra, bundle_with(policies=NO_READS, revision=2))
     request = policy_pb2.GetBundleRequest(with_files=True, hash=bundle_hash)
-    kept = await petra.policies.GetBundle(request, metadata=petra.metadata, timeout=30)
+    kept = await petra.policies.GetBundle(request, metadata=petra.metadata, timeout=60)
     assert (kept.live.revision, b"revision: 1" in {one.name: one.content for one in kept.files}["riskgate.yaml"]) == (
         2,
         True,
     )
     request.hash = "sha256:" + "0" * 64
-    refusal = await refused(petra.policies.GetBundle(request, metadata=petra.metadata, timeout=30))
+    refusal = await refused(petra.policies.GetBundle(request, metadata=petra.metadata, timeout=60))
     assert refusal.code == grpc.StatusCode.NOT_FOUND

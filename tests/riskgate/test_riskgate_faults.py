@@ -144,26 +144,26 @@ class Child:
         request = approval_pb2.ApproveRequest(
             approval_id=approval.id, args_hash=approval.args_hash, code=approval.code, thread_id=approval.thread_id
         )
-        return (await self.approvals.Approve(request, timeout=30)).approval
+        return (await self.approvals.Approve(request, timeout=60)).approval
 
     async def evaluate(self, asked: types_pb2.ToolCall) -> riskgate_pb2.EvaluateResponse:
         request = riskgate_pb2.EvaluateRequest(call=asked, thread_id="t1", run_id="r1")
-        return await self.decisions.Evaluate(request, timeout=30)
+        return await self.decisions.Evaluate(request, timeout=60)
 
     async def redeem(self, permit: str, asked: types_pb2.ToolCall, execution: str) -> riskgate_pb2.RedeemResponse:
         request = riskgate_pb2.RedeemRequest(
             permit=permit, call=asked, execution_id=execution, thread_id="t1", run_id="r1"
         )
-        return await self.decisions.Redeem(request, timeout=30)
+        return await self.decisions.Redeem(request, timeout=60)
 
     async def died(self) -> None:
         await self.channel.close()
-        assert await asyncio.to_thread(self.process.wait, 30) == -signal.SIGKILL
+        assert await asyncio.to_thread(self.process.wait, 60) == -signal.SIGKILL
 
     async def stop(self) -> None:
         await self.channel.close()
         self.process.terminate()
-        assert await asyncio.to_thread(self.process.wait, 30) == 0
+        assert await asyncio.to_thread(self.process.wait, 60) == 0
 
 
 async def test_killed_after_the_commit_of_evaluate_it_answers_the_same_once_started_again(tmp_path, call):

@@ -24,6 +24,7 @@ from phylactery_riskgate.domain.inspection.inspector import ALL_KINDS
 from phylactery_riskgate.domain.inspection.text import readings
 
 from tests.support import inspection as made
+from tests.support.effort import effort
 
 PROSE = [
     line for line in (Path(__file__).parent / "clean_prose.txt").read_text().splitlines() if line and line[0] != "#"
@@ -351,12 +352,8 @@ def test_a_megabyte_of_anything_takes_linear_time(unit: str):
 
 def test_ten_thousand_characters_take_milliseconds():
     text = (" ".join(PROSE) * 3)[:9_900] + " dni 12345678Z, tarjeta 4111 1111 1111 1111"
-    times = []
-    for _ in range(20):
-        began = time.process_time()
-        assert len(inspect(text)) == 2
-        times.append(time.process_time() - began)
-    assert min(times) < 0.004
+    assert len(inspect(text)) == 2
+    assert effort(lambda: inspect(text)) < 3
 
 
 TEXTS = st.text(max_size=200) | st.lists(

@@ -25,6 +25,7 @@ from phylactery_riskgate.requests.inspection import MAX_TEXT_BYTES, MAX_TEXTS
 from typer.testing import CliRunner
 
 from tests.support import inspection as made
+from tests.support.effort import effort
 
 CARD = "4111 1111 1111 1111"
 TEXT = f"Señora 👩‍👩‍👧: {CARD}, ana@example.com, password=hunter22; ref 4222222222222"
@@ -40,11 +41,11 @@ class Inspector:
 
     async def inspect(self, text: str, **options: Any) -> inspection_pb2.Inspection:
         request = inspection_pb2.InspectRequest(text=text, options=inspection_pb2.InspectOptions(**options))
-        return (await self.stub.Inspect(request, metadata=self.metadata, timeout=30)).inspection
+        return (await self.stub.Inspect(request, metadata=self.metadata, timeout=60)).inspection
 
     async def batch(self, texts: list[str], **options: Any) -> list[inspection_pb2.Inspection]:
         request = inspection_pb2.InspectBatchRequest(texts=texts, options=inspection_pb2.InspectOptions(**options))
-        return list((await self.stub.InspectBatch(request, metadata=self.metadata, timeout=30)).inspections)
+        return list((await self.stub.InspectBatch(request, metadata=self.metadata, timeout=60)).inspections)
 
 
 @pytest.fixture
@@ -236,10 +237,4 @@ def test_the_same_text_is_inspected_the_same_in_another_process():
 )
 def test_the_longest_text_that_is_looked_at_between_other_calls_holds_them_up_for_milliseconds(piece):
     text = (piece * SMALL_CHARACTERS)[:SMALL_CHARACTERS]
-    inspect(text)
-    spent = []
-    for _ in range(5):
-        began = time.process_time()
-        inspect(text)
-        spent.append(time.process_time() - began)
-    assert min(spent) < 0.012
+    assert effort(lambda: inspect(text)) < 3

@@ -100,7 +100,7 @@ def test_no_text_makes_the_guard_fail_in_another_way_than_its_own(text: str) -> 
 
 
 @given(RICH_ARGUMENTS)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_binding_what_is_bound_changes_nothing(rich: Bundle, arguments: dict[str, Any]) -> None:
     binder = Binder(rich.tools["rich"])
     once = binder.bind(read_json(json.dumps(arguments)))
@@ -241,7 +241,9 @@ def test_the_generated_policies_are_not_all_refused(rich: Bundle) -> None:
 
 
 @given(call=RICH_ARGUMENTS, approved=st.frozensets(st.sampled_from(["self", "peer", "dual"])), seed=st.integers(0, 99))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 def test_the_same_call_revision_and_facts_always_give_the_same_verdict(
     rich: Bundle, call: dict[str, Any], approved: frozenset[str], seed: int
 ) -> None:

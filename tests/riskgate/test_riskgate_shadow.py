@@ -104,7 +104,7 @@ async def test_a_shadow_of_a_folder_begins_at_start_and_one_activated_goes_befor
     await activate(petra, bundle_with(revision=6), shadow=True)
     assert (await shown(petra)).shadow.revision == 6
     await petra.policies.ActivateBundle(
-        policy_pb2.ActivateBundleRequest(shadow=True), metadata=petra.metadata, timeout=30
+        policy_pb2.ActivateBundleRequest(shadow=True), metadata=petra.metadata, timeout=60
     )
     assert (await shown(petra)).shadow.revision == 5
 

@@ -143,7 +143,7 @@ class Replica:
         if hasattr(self, "channel"):
             await self.channel.close()
         self.process.terminate()
-        await asyncio.to_thread(self.process.wait, 30)
+        await asyncio.to_thread(self.process.wait, 60)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from phylactery.riskgate.v1 import approval_pb2, types_pb2
 from phylactery_riskgate import watching
 from phylactery_riskgate.store import approval_changes
 
-SECONDS = 20
+SECONDS = 60
 WIPE = ("wipe", '{"path":"x"}')
 Message = approval_pb2.WatchApprovalsResponse
 
@@ -285,8 +285,8 @@ async def test_a_server_that_stops_ends_every_stream_without_an_error_and_at_onc
     gate = await make_gate()
     watch = Watch(gate.person("ana"), snapshot=True)
     assert (await watch.next()).snapshot_end
-    ending = asyncio.create_task(gate.server.stop(drain_seconds=15))
-    assert await asyncio.wait_for(watch.call.read(), 5) is aio.EOF
+    ending = asyncio.create_task(gate.server.stop(drain_seconds=600))
+    assert await asyncio.wait_for(watch.call.read(), 60) is aio.EOF
     assert await watch.call.code() is grpc.StatusCode.OK
     await ending
     again = await make_gate()

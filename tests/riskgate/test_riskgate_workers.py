@@ -104,7 +104,7 @@ async def ask_all(port: int, call, numbers: range, connections: int = 12) -> lis
 
         async def ask(number: int) -> riskgate_pb2.EvaluateResponse:
             request = riskgate_pb2.EvaluateRequest(call=call(*READ, f"c{number}"), thread_id="t1", run_id="r1")
-            return await stubs[number % connections].Evaluate(request, timeout=30, wait_for_ready=True)
+            return await stubs[number % connections].Evaluate(request, timeout=60, wait_for_ready=True)
 
         return await asyncio.gather(*(ask(number) for number in numbers))
 

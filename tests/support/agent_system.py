@@ -76,27 +76,27 @@ class Person:
         request = chat_pb2.SendMessageRequest(
             request_id=request_id or new_id("request"), thread_id=thread_id, text=text, **fields
         )
-        return await self.chat.SendMessage(request, metadata=self.metadata, timeout=30)
+        return await self.chat.SendMessage(request, metadata=self.metadata, timeout=60)
 
     async def stream(self, text: str, thread_id: str = "t1", *, request_id: str = "") -> list[event_pb2.Event]:
         request = chat_pb2.StreamMessageRequest(
             request_id=request_id or new_id("request"), thread_id=thread_id, text=text
         )
-        call = self.chat.StreamMessage(request, metadata=self.metadata, timeout=30)
+        call = self.chat.StreamMessage(request, metadata=self.metadata, timeout=60)
         return [response.event async for response in call]
 
     async def thread(self, thread_id: str = "t1") -> chat_pb2.Thread:
         request = chat_pb2.GetThreadRequest(thread_id=thread_id)
-        return (await self.chat.GetThread(request, metadata=self.metadata, timeout=30)).thread
+        return (await self.chat.GetThread(request, metadata=self.metadata, timeout=60)).thread
 
     async def transcript(self, thread_id: str = "t1") -> list[tuple[str, str]]:
         request = chat_pb2.ListMessagesRequest(thread_id=thread_id)
-        answer = await self.chat.ListMessages(request, metadata=self.metadata, timeout=30)
+        answer = await self.chat.ListMessages(request, metadata=self.metadata, timeout=60)
         return [(message.role, message.text) for message in reversed(answer.messages)]
 
     async def run(self, run_id: str) -> run_pb2.Run:
         stub = run_pb2_grpc.RunServiceStub(self._system.agent_channel)
-        return (await stub.GetRun(run_pb2.GetRunRequest(run_id=run_id), metadata=self.metadata, timeout=30)).run
+        return (await stub.GetRun(run_pb2.GetRunRequest(run_id=run_id), metadata=self.metadata, timeout=60)).run
 
     @property
     def approvals(self) -> approval_pb2_grpc.ApprovalServiceStub:

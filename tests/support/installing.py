@@ -117,7 +117,7 @@ class Alone:
                 yield f"127.0.0.1:{json.loads(ready.read_text())['port']}"
             finally:
                 process.terminate()
-                assert process.wait(30) == 0, "it did not end cleanly at SIGTERM"
+                assert process.wait(60) == 0, "it did not end cleanly at SIGTERM"
 
 
 def install(name: str, wheels: Mapping[str, Path], folder: Path) -> Alone:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 from phylactery_chassis.healthcheck import serving
 
@@ -20,7 +21,7 @@ SERVICES = ("riskgate", "memory", "agent")
 
 DEFAULT_PORTS: Mapping[str, int] = {"agent": 50051, "riskgate": 50052, "memory": 50053}
 
-_START_SECONDS = 30.0
+_START_SECONDS = 60.0
 _STOP_SECONDS = 10.0
 _POLL_SECONDS = 0.05
 _LAST_LOG_LINES = 3
@@ -103,16 +104,19 @@ class Stack:
         env.update(self.extra_env.get(name, {}))
         with log.open("ab") as out:
             log_start = out.tell()
-            process = subprocess.Popen(  # noqa: S603 - our own module, our own interpreter
-                [sys.executable, "-m", self.modules.get(name, f"phylactery_{name}")],
-                env=env,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=out,
-                start_new_session=True,  # Ctrl-C reaches the supervisor alone, which then stops the services in order
-            )
+            process = self._begin(self.modules.get(name, f"phylactery_{name}"), env, out)
         self.processes[name] = ServiceProcess(name, process, log, log_start)
         return self.processes[name]
+
+    def _begin(self, module: str, env: Mapping[str, str], out: BinaryIO) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(  # noqa: S603 - our own module, our own interpreter
+            [sys.executable, "-m", module],
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,  # Ctrl-C reaches the supervisor alone, which then stops the services in order
+        )
 
     def wait_healthy(self, name: str) -> None:
         """Waits until the service says SERVING. Raises StackError with the end of its log when it does not."""

@@ -1,0 +1,92 @@
+"""Starts our programs as processes of their own, each a fork of one that has imported them: that is most of a start."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import runpy
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+_FORKS = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload(
+    [
+        "phylactery_riskgate.cli",
+        "phylactery_riskgate.__main__",
+        "phylactery_memory.__main__",
+        "phylactery_agent.__main__",
+        __name__,
+    ]
+)
+
+
+class Forked:
+    """A running program, with what subprocess.Popen answers about one."""
+
+    def __init__(
+        self, module: str, words: Sequence[str], environment: Mapping[str, str], *, out: Path, err: Path
+    ) -> None:
+        """Starts `python -m module words` with this environment and no other; out and err are appended to."""
+        self.args = [sys.executable, "-m", module, *words]
+        self._process = _FORKS.Process(
+            target=_become, args=(module, list(words), dict(environment), str(out), str(err)), daemon=True
+        )
+        self._process.start()
+        assert self._process.pid is not None
+        self.pid = self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        """Answers the exit code, or minus the signal's number; None while it runs."""
+        return self._process.exitcode
+
+    def poll(self) -> int | None:
+        """Answers the same."""
+        return self._process.exitcode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Waits for its end, timeout seconds at most. Raises TimeoutExpired."""
+        self._process.join(timeout)
+        code = self._process.exitcode
+        if code is None:
+            raise subprocess.TimeoutExpired(self.args, timeout or 0)
+        return code
+
+    def send_signal(self, number: int) -> None:
+        """Sends a signal, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Asks it to end."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Ends it as a power cut would."""
+        self.send_signal(signal.SIGKILL)
+
+
+def _become(module: str, words: list[str], environment: dict[str, str], out: str, err: str) -> None:
+    """Makes this process what `python -m` would have started."""
+    os.setsid()
+    os.environ.clear()
+    os.environ.update(environment)
+    appending = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    for number, path, flags in ((0, os.devnull, os.O_RDONLY), (1, out, appending), (2, err, appending)):
+        opened = os.open(path, flags, 0o600)
+        os.dup2(opened, number)
+        os.close(opened)
+    sys.stdin, sys.stdout, sys.stderr = (
+        os.fdopen(number, mode, encoding="utf-8") for number, mode in ((0, "r"), (1, "w"), (2, "w"))
+    )
+    sys.argv = [module, *words]
+    for imported in [name for name in sys.modules if name.endswith(".__main__")]:
+        del sys.modules[imported]  # one of them is to be run now
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
