@@ -134,7 +134,7 @@ async def test_what_the_operator_set_only_the_operator_changes(memory, refused):
     local, ana = memory.user(), memory.user("local", "local")
     local.metadata = ()
     assert held(await local.set(source=SYSTEM, plan="gold")) == {"plan": "gold"}
-    origin = await ana.say("m1", "plan: gold, no: silver")
+    origin = await ana.say("m1", "plan: gold, plan: silver")
     refusal = await refused(ana.set(plan="silver", lineage=[origin]))
     assert (refusal.reason, refusal.metadata) == ("PROFILE_TRUSTED_MORE", {"field": "plan"})
     assert held(await local.profile()) == {"plan": "gold"}

@@ -150,6 +150,26 @@ def test_an_extraction_reaches_the_profile_only_in_the_persons_own_words():
         assert Reason.UNGROUNDED in decision.reasons
 
 
+@pytest.mark.parametrize(
+    ("words", "text", "theirs_too"),
+    [
+        ("I am vegetarian", "I am not vegetarian", False),
+        ("I don't like cats. I like dogs.", "The user likes cats", False),
+        ("I don't like cats. I like dogs.", "The user likes dogs", True),
+        ("I don't like cats. I like dogs.", "I like dogs. I don\u2019t like cats.", True),
+        ("no me gusta el café", "le gusta el café", False),
+        ("No vivo en Lima", "vivo en Lima", False),
+        ("nunca como carne", "No como carne", True),
+        ("No, vivo en Lima", "vivo en Lima", True),
+        ("no olvides que vivo en Lima", "vivo en Lima", True),
+        ("Don't forget: I live in Lima", "I live in Lima", True),
+    ],
+)
+def test_what_the_person_denied_they_did_not_say_nor_the_other_way_round(words, text, theirs_too):
+    decision = said(text, delegated=True, evidence=(theirs("Hola."), theirs(words)), keep=True)
+    assert (decision.trust is Trust.USER) == theirs_too
+
+
 def test_a_delegate_needs_a_message_of_the_person_behind_the_persons_words():
     for evidence in ((), (theirs("otra cosa"),)):
         decision = said("Me llamo Ana", delegated=True, evidence=evidence)

@@ -7,13 +7,16 @@ takes it only where the person's own words hold what it says.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import Final
 
+import re2
+
 from phylactery_memory.domain.memories import THE_USER, TRUST_OF_SOURCE, Kind, Layer, Source, Trust
-from phylactery_memory.domain.retrieval.words import stems, words
+from phylactery_memory.domain.retrieval.words import negated, plain, stems, words
 from phylactery_memory.domain.secret_rules import find_secret
 from phylactery_memory.domain.write_rules import Reading, Slot, read, sentences
 
@@ -75,16 +78,27 @@ _TELLING_WORDS: Final = """
 user usuario usuaria person persona prefers prefiere likes gusta wants quiere says dice called llama lives vive
 works trabaja name nombre favorite favorito favorita preferida preferido
 """
+_NO_DENIAL: Final = re2.compile(
+    r"^\s*no\s*[,:;]|\b(?:no (?:te )?(?:me )?(?:lo )?olvides|(?:don'?t|do not|never) forget)\b"
+)
 _TELLING: Final = frozenset(stem for word in _TELLING_WORDS.split() for stem in stems(word))
 """Words with which an extraction tells of the person what the person said as I."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Evidence:
     """What the server found behind one thing in a lineage: how far to trust it, and the person's words in it."""
 
     trust: Trust
     words: str = ""
+
+    @cached_property
+    def stems(self) -> Mapping[bool, frozenset[str]]:
+        """Answers the stems of the sentences that deny something and of those that do not: once for many texts."""
+        found: dict[bool, set[str]] = {True: set(), False: set()}
+        for part in sentences(self.words):
+            found[_denies(part)].update(stem for word in words(part) for stem in stems(word))
+        return {denied: frozenset(some) for denied, some in found.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,12 +195,20 @@ def _trust(proposal: Proposal) -> tuple[Trust, tuple[Reason, ...]]:
 
 
 def _said(text: str, evidence: Sequence[Evidence]) -> bool:
-    """Says whether the person's own messages in the lineage hold every word of a text, and nobody else's are in it."""
+    """Says whether the person's own messages in the lineage hold every word of a text, and nobody else's are in it.
+
+    A word they said in what they denied is not one they affirmed, nor the other way round.
+    """
     if not evidence or any(found.trust < Trust.USER for found in evidence):
         return False
-    said = {stem for found in evidence for word in words(found.words) for stem in stems(word)}
-    wanted = [stems(word) for word in words(text)]
-    return bool(wanted) and all(said.intersection(pair) or _TELLING.intersection(pair) for pair in wanted)
+    said = {denied: _TELLING.union(*(found.stems[denied] for found in evidence)) for denied in (True, False)}
+    wanted = [(stems(word), _denies(part)) for part in sentences(text) for word in words(part)]
+    return bool(wanted) and all(said[denied].intersection(pair) for pair, denied in wanted)
+
+
+def _denies(sentence: str) -> bool:
+    """Says whether a sentence denies something; "don't forget that" asks to remember it, "no," answers another."""
+    return negated(_NO_DENIAL.sub(" ", plain(sentence)))
 
 
 def _weight(reading: Reading) -> tuple[bool, bool, bool, bool, bool]:

@@ -28,6 +28,11 @@ INDEX_VERSION: Final = f"1/{Stemmer.version()}"
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _GROUPED = re.compile(r"(?<=\d)[.,](?=\d{3}(?!\d))")
 _APOSTROPHES = str.maketrans({"’": "'", "ʼ": "'", "＇": "'", "`": "'", "´": "'"})
+_DENYING = """
+no not never none nobody nothing neither nor without cannot cant dont doesnt didnt isnt arent wasnt werent wont wouldnt
+shouldnt couldnt havent hasnt hadnt aint nunca jamas nada nadie ninguno ninguna ningun tampoco ni sin
+"""
+_NEGATIONS = frozenset(_DENYING.split())
 _local = threading.local()
 
 
@@ -53,6 +58,11 @@ def words(text: str) -> Iterator[str]:
         word = found.group().removesuffix("'s").replace("'", "")[:MAX_TERM_CHARS]
         if word and word not in STOP_WORDS:
             yield word
+
+
+def negated(text: str) -> bool:
+    """Says whether a text denies something."""
+    return any(found.group().replace("'", "") in _NEGATIONS for found in _WORD.finditer(plain(text)))
 
 
 def stems(word: str) -> tuple[str, str]:
