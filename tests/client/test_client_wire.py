@@ -13,6 +13,7 @@ from google.rpc import status_pb2
 from opentelemetry.sdk.trace import TracerProvider
 from phylactery.memory.v1 import output_pb2
 from phylactery_client import (
+    AccessQuestion,
     FieldViolation,
     MemoryClient,
     NewMessage,
@@ -40,6 +41,7 @@ EVERY_CALL = {
     "GetRun": (PhylacteryClient, lambda c, **o: c.get_run("r1", **o)),
     "Evaluate": (RiskGateClient, lambda c, **o: c.evaluate(CALL, **AT, **o)),
     "Redeem": (RiskGateClient, lambda c, **o: c.redeem("p", CALL, execution_id="e1234567", **AT, **o)),
+    "EvaluateAccess": (RiskGateClient, lambda c, **o: c.evaluate_access(AccessQuestion("ana", "read", "f", "1"), **o)),
     "ReportOutcome": (RiskGateClient, lambda c, **o: c.report_outcome("e1234567", outcome="SUCCEEDED", **o)),
     "GetApproval": (RiskGateClient, lambda c, **o: c.get_approval("ap_1", **o)),
     "ListApprovals": (RiskGateClient, lambda c, **o: c.list_approvals(**o)),

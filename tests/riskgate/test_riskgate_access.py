@@ -16,6 +16,7 @@ from google.protobuf import json_format
 from hypothesis import given
 from hypothesis import strategies as st
 from phylactery.riskgate.v1 import access_pb2
+from phylactery_client import AccessQuestion, RiskGateClient
 from phylactery_riskgate.access import arguments_of
 from phylactery_riskgate.requests.access import QuestionInput
 
@@ -301,3 +302,89 @@ async def test_what_was_sensitive_when_it_was_asked_stays_withheld_under_a_later
     (entry,) = (await listed(aldo, include_values=True, kind="access_evaluated")).entries
     assert [(value.path, value.withheld) for value in entry.values] == [("/arguments/resource", True)]
     assert b"sesame" not in entry.SerializeToString()
+
+
+# ---- over either store, by the client, beside a shadow --------------------------------------------------------------
+
+
+@pytest.fixture
+async def shared(make_gate, shared_database):
+    """Two replicas over one database."""
+    return [
+        await make_gate("data", bundle=BUNDLE, instance=f"i{number}", database_url=shared_database)
+        for number in range(2)
+    ]
+
+
+@pytest.fixture
+def pep():
+    """Opens the client of the point that enforces."""
+
+    def open_(gate) -> RiskGateClient:
+        return RiskGateClient(f"127.0.0.1:{gate.server.port}", token="token-of-pep")
+
+    return open_
+
+
+async def test_the_client_asks_one_question_or_several_and_either_store_keeps_every_answer(shared, pep):
+    one, two = shared
+    mine = AccessQuestion(MORTY, "can_update_todo", "todo", "1", {"ownerID": "morty@the-citadel.com"})
+    others = AccessQuestion(MORTY, "can_update_todo", "todo", "1", {"ownerID": "rick@the-citadel.com"})
+    async with pep(one) as first, pep(two) as second:
+        yes, no = await first.evaluate_access(mine), await second.evaluate_access(others)
+        several = await second.evaluate_access_batch([mine, others, mine])
+        until_no = await first.evaluate_access_batch([mine, others, mine], semantic="deny_on_first_deny")
+    assert (yes.allowed, no.allowed, no.reason) == (True, False, "POLICY_NO_PERMIT")
+    assert [answer.allowed for answer in several] == [True, False, True]
+    assert [answer.allowed for answer in until_no] == [True, False]
+    records = {record["evaluation_id"]: record for record in one.records("access_evaluated")}
+    answers = [yes, no, *several, *until_no]
+    assert records.keys() == {answer.evaluation_id for answer in answers}
+    assert [records[answer.evaluation_id]["decision"] == "ALLOW" for answer in answers] == [
+        answer.allowed for answer in answers
+    ]
+    assert {record["log"] for record in records.values()} == {"riskgate/i0", "riskgate/i1"}
+    assert (yes.reason_user["es"], no.evaluated_at.tzinfo) != ("", None)
+
+
+async def test_many_ask_at_once_over_two_replicas_and_every_answer_is_on_record(shared, pep):
+    async with pep(shared[0]) as first, pep(shared[1]) as second:
+        questions = [AccessQuestion(RICK, "can_read_todos", "todo", f"t{number}") for number in range(40)]
+        answers = await asyncio.gather(
+            *((first, second)[number % 2].evaluate_access(one) for number, one in enumerate(questions))
+        )
+    assert all(answer.allowed for answer in answers)
+    kept = [record["evaluation_id"] for record in shared[0].records("access_evaluated")]
+    assert sorted(kept) == sorted(answer.evaluation_id for answer in answers)
+
+
+async def test_what_needs_a_person_says_so_to_the_client(gate, pep):
+    async with pep(gate) as client:
+        asked = await client.evaluate_access(AccessQuestion(RICK, "can_delete_list", "list", "one"))
+        useless = await client.evaluate_access(AccessQuestion(BETH, "can_delete_list", "list", "one"))
+    assert (asked.allowed, asked.reason, asked.approval_class) == (False, "APPROVAL_REQUIRED", "peer")
+    assert asked.approval_until > asked.evaluated_at
+    assert (useless.allowed, useless.approval_class, useless.approval_until) == (False, "", None)
+
+
+async def test_a_shadow_sees_access_evaluations_and_tells_its_differences(gate, ask, tmp_path):
+    stricter = Path(shutil.copytree(BUNDLE, tmp_path / "stricter"))
+    forbid = '@id("no-reads") @title("Nobody reads") forbid (principal, action == Action::"can_read_todos", resource);'
+    (stricter / "policies" / "more.cedar").write_text(forbid + "\n")
+    await activate(gate.person("petra"), stricter, shadow=True)
+    answer = await ask(question())
+    await ask(question("can_update_todo", MORTY, **OWNED_BY_MORTY))
+    await ask({**question(), "subject": {"type": "robot", "id": "r2"}})
+    shadow = gate.riskgate.policies.shadow
+    while shadow.decided < 2 or not gate.records("shadow_difference"):  # noqa: ASYNC110 - it decides after the answer
+        await asyncio.sleep(0.01)
+    (record,) = gate.records("shadow_difference")
+    assert answer["decision"]
+    assert (record["evaluation_id"], record["subject"], record["actor"]) == (
+        answer["context"]["evaluation_id"],
+        RICK,
+        "pep",
+    )
+    assert (record["decision"], record["shadow_decision"]) == ("ALLOW", "BLOCKED")
+    assert (record["shadow_policy_ids"], "decision_id" in record) == (["no-reads"], False)
+    assert (shadow.decided, shadow.differed) == (2, 1), "what is about no user asks no policy"

@@ -1,5 +1,6 @@
 """The Python client of Phylactery: PhylacteryClient (the agent), RiskGateClient and AuditClient, MemoryClient."""
 
+from phylactery_client.access import AccessAnswer, AccessQuestion
 from phylactery_client.audit import AuditClient
 from phylactery_client.channel import ServiceClient, new_request_id
 from phylactery_client.chat import PhylacteryClient
@@ -9,6 +10,8 @@ from phylactery_client.receipts import Receipt, ReceiptError, keys_of_jwk_set, v
 from phylactery_client.riskgate import RiskGateClient, ToolCall
 
 __all__ = [
+    "AccessAnswer",
+    "AccessQuestion",
     "AuditClient",
     "FieldViolation",
     "MemoryClient",

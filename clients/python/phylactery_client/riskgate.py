@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 from phylactery.riskgate.v1 import (
+    access_pb2,
     approval_pb2,
     approval_pb2_grpc,
     key_pb2,
@@ -19,6 +20,7 @@ from phylactery.riskgate.v1 import (
     types_pb2,
 )
 
+from phylactery_client.access import AccessAnswer, AccessQuestion, access_answer
 from phylactery_client.channel import ServiceClient
 from phylactery_client.decode import decode, enum_number
 from phylactery_client.results import Approval, ApprovalChange, ApprovalPage, Evaluation, Keys, Redemption
@@ -112,6 +114,29 @@ class RiskGateClient(ServiceClient):
             min_bundle_revision=min_bundle_revision,
         )
         return decode(Redemption, await self._call(self._gate.Redeem, request, timeout))
+
+    async def evaluate_access(self, question: AccessQuestion, *, timeout: float | None = None) -> AccessAnswer:
+        """Answers whether a user may do something: true only where RiskGate would ALLOW it without asking anybody.
+
+        It is for a point that enforces decisions of its own; nothing runs under such an answer that RiskGate guards.
+        """
+        request = access_pb2.EvaluateAccessRequest(**question.parts())
+        return access_answer(await self._call(self._gate.EvaluateAccess, request, timeout))
+
+    async def evaluate_access_batch(
+        self, questions: Sequence[AccessQuestion], *, semantic: str = "execute_all", timeout: float | None = None
+    ) -> tuple[AccessAnswer, ...]:
+        """Answers several questions, at most 100, in their order.
+
+        semantic is "execute_all", "deny_on_first_deny" or "permit_on_first_permit": the last two end the answers with
+        the first false, or the first true.
+        """
+        request = access_pb2.EvaluateAccessRequest(
+            evaluations=[access_pb2.AccessEvaluation(**one.parts()) for one in questions],
+            options=access_pb2.AccessOptions(evaluations_semantic=semantic),
+        )
+        answer = await self._call(self._gate.EvaluateAccess, request, timeout)
+        return tuple(access_answer(one) for one in answer.evaluations)
 
     async def report_outcome(
         self,

@@ -21,6 +21,7 @@ from phylactery_riskgate.domain.model import CallSite, Decision, RawCall, Verdic
 from phylactery_riskgate.domain.reasons import reason
 from phylactery_riskgate.entry_values import SENSITIVE, sensitive_values
 from phylactery_riskgate.requests.access import AccessInput, QuestionInput
+from phylactery_riskgate.shadow import Shown
 from phylactery_riskgate.usage import usage_values
 
 USER = "user"
@@ -50,6 +51,8 @@ class _Decided:
 
     who: Principal
     question: QuestionInput
+    call: RawCall
+    site: CallSite
     answer: AccessAnswer
 
 
@@ -73,18 +76,19 @@ class AccessEvaluations:
             if decided[-1].answer.allowed is ends:
                 break
         await self._core.write(lambda connection: self._record(connection, engine, decided))
+        self._show_shadow(decided)
         return [one.answer for one in decided]
 
     async def _decide(self, engine: DecisionEngine, who: Principal, question: QuestionInput) -> _Decided:
         evaluation_id, now_us = new_id("ev"), self._core.clock.now_us()
+        call = RawCall(question.action.name, evaluation_id, arguments_struct=arguments_of(question))
+        site = CallSite(evaluation_id, evaluation_id)
         if question.subject.type == USER:
-            call = RawCall(question.action.name, evaluation_id, arguments_struct=arguments_of(question))
-            site = CallSite(evaluation_id, evaluation_id)
             verdict = await self._core.decide(engine, who, call, site, frozenset())
         else:
             verdict = _no_user(engine)
         until_us = now_us + engine.bundle.approval_ttl_seconds * MICROSECONDS
-        return _Decided(who, question, AccessAnswer(evaluation_id, verdict, now_us, until_us))
+        return _Decided(who, question, call, site, AccessAnswer(evaluation_id, verdict, now_us, until_us))
 
     def _record(self, connection: Connection, engine: DecisionEngine, decided: list[_Decided]) -> None:
         for one in decided:
@@ -98,6 +102,25 @@ class AccessEvaluations:
             }
             values = argument_values(verdict.bound) | usage_values(verdict.usage)
             self._core.note(connection, Kind.ACCESS_EVALUATED, one.who, one.answer.time_us, body, values=values)
+
+    def _show_shadow(self, decided: list[_Decided]) -> None:
+        """Lets the shadow, where there is one, decide the same questions; what is about no user asks no policy."""
+        for one in decided:
+            if one.question.subject.type != USER:
+                continue
+            verdict = one.answer.verdict
+            outlook = (str(verdict.decision), verdict.approval_class or "")
+            shown = Shown(
+                one.who,
+                one.call,
+                one.site,
+                frozenset(),
+                one.answer.id,
+                verdict.bundle_revision,
+                outlook,
+                named="evaluation_id",
+            )
+            self._core.live.shadow.offer(shown)
 
 
 def arguments_of(question: QuestionInput) -> dict[str, Any]:

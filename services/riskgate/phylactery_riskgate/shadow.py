@@ -34,7 +34,10 @@ _differences = meter().create_counter("riskgate.shadow.differences", description
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One call the live bundle has decided: what it was asked and what it answered."""
+    """One call the live bundle has decided: what it was asked and what it answered.
+
+    decision_id is what the record of it is found by, under the name ``named``.
+    """
 
     who: Principal
     call: RawCall
@@ -43,6 +46,7 @@ class Shown:
     decision_id: str
     revision: int
     outlook: tuple[str, str]
+    named: str = "decision_id"
 
 
 class Shadow:
@@ -110,7 +114,7 @@ class Shadow:
         self.differed += 1
         _differences.add(1)
         body = {
-            "decision_id": shown.decision_id,
+            shown.named: shown.decision_id,
             "tool": shown.call.tool,
             "bundle_revision": shown.revision,
             "decision": shown.outlook[0],
