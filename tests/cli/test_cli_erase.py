@@ -122,7 +122,7 @@ def test_a_person_who_says_no_changes_nothing(stack: Stack) -> None:
     kept = run(stack, "eva", typed="n\n", language="es")
     assert (kept.exit_code, "No se cambió nada." in kept.output) == (1, True)
     assert files_with(stack, MARK)
-    assert run(stack, "eva", "--yes").exit_code == 0
+    assert run(stack, "eva", typed="sí\n", language="es").exit_code == 0
 
 
 def test_only_an_operator_erases_others_and_riskgates_part_of_oneself(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -114,16 +115,52 @@ def test_what_is_held_is_exported_and_then_erased(run, remembered, tmp_path: Pat
     assert (done.exit_code, done.output) == (0, f"{len(records)} records in {file}\n")
     assert (records[0]["subject"], records[-1]["type"]) == ("ana", "end")
     assert file.stat().st_mode & 0o077 == 0
-    assert run("export", "--out", str(file)).exit_code == 1
+    there = run("export", "--out", str(file))
+    assert (there.exit_code, there.stderr) == (1, f"memory: {file} is there already; name a new file\n")
     assert [json.loads(line)["type"] for line in run("export").stdout.splitlines()] == [r["type"] for r in records]
     kept = run("erase", typed="n\n", language="es")
-    assert (kept.exit_code, "¿Borrar para siempre todo lo que se guarda de ana?" in kept.output) == (1, True)
+    assert (kept.exit_code, "¿Borrar para siempre todo lo que memory guarda de ana?" in kept.output) == (1, True)
     assert len(run("export").stdout.splitlines()) == len(records)
     erased = json.loads(run("erase", "--yes", "--json").stdout)
     assert erased["counts"]["messages"] == 1
     assert [json.loads(line)["type"] for line in run("export").stdout.splitlines()] == ["header", "end"]
     assert run("erase", "ben", "--yes").exit_code == 1
     assert "era_" in run("erase", "--yes").output
+
+
+def test_tables_and_answers_speak_the_language_asked_for(run, remembered):
+    listed = run("list", language="es").stdout
+    assert listed.split("\n", 1)[0].split() == ["recuerdo", "tipo", "confianza", "desde", "hasta", "texto"]
+    assert re.search(rf"{remembered.memory_id} +hecho +persona ", listed)
+    shown = run("outputs", language="es")
+    assert re.search(r"out_\w+ +read +18000 +t1 +\d{4}-\d\d-\d\d \d\d:\d\d UTC", shown.stdout)
+    assert "lee la salida out_" in shown.stderr
+    no = run("erase", typed="\n", language="es")
+    assert (no.exit_code, no.output.endswith("No se cambió nada.\n")) == (1, True)
+    assert run("erase", typed="", language="es").exit_code == 1
+    for answer, language in (("s\n", "es"), ("Sí\n", "es"), ("y\n", "en")):
+        assert run("erase", typed=answer, language=language).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["search", ""], "di qué buscar"),
+        (["search", "x" * 2_001], "di qué buscar"),
+        (["forget", "no such id"], "el id de un recuerdo es como mem_"),
+        (["forget", "mem_none"], "no tienes ningún recuerdo mem_none"),
+        (["profile", "--set", "City=Lima"], "un nombre empieza por minúscula"),
+        (["profile", "--set", "city="], "un valor es una línea de 1 a 500"),
+        (["list", "--page", "zzz"], "esa página no la nombró esta orden"),
+        (["erase", "bad name", "--yes"], "el nombre de un usuario lleva letras"),
+        (["export", "--out", "/"], "/: "),
+    ],
+)
+def test_what_was_wrong_is_said_in_words_of_the_command(run, arguments, says):
+    result = run(*arguments, language="es")
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"memory: {says}" if says != "/: " else "memory: /")
+    assert "INVALID_ARGUMENT" not in result.stderr
 
 
 def test_nobody_there_is_one_sentence_and_exit_code_one():

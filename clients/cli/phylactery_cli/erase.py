@@ -22,7 +22,7 @@ from phylactery_client.errors import PermissionDeniedError, UnavailableError
 from phylactery_client.memory_results import Erasure
 
 from phylactery_cli.supervisor import DEFAULT_PORTS
-from phylactery_cli.terminal import one_line, printable
+from phylactery_cli.terminal import confirmed, one_line, printable
 from phylactery_cli.texts import Language, Texts, preferred_language
 
 _SECONDS = 600.0
@@ -138,7 +138,7 @@ def erase(
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     who = one_line(user) or texts("erase_yourself")
-    if not yes and not typer.confirm(texts("erase_confirm", who=who), err=json_):
+    if not yes and not confirmed(texts("erase_confirm", who=who), texts, err=json_):
         typer.echo(texts("memory_unchanged"), err=json_)
         raise typer.Exit(1)
     request = request_id or new_request_id()

@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from phylactery_cli.supervisor import DEFAULT_PORTS
-from phylactery_cli.terminal import one_line, plain_console, printable
+from phylactery_cli.terminal import confirmed, moment, one_line, plain_console, printable
 from phylactery_cli.texts import Language, Texts, preferred_language
 
 app = typer.Typer(
@@ -37,6 +37,15 @@ Page = Annotated[str, typer.Option(help="The page to go on with.")]
 _TARGET = f"127.0.0.1:{DEFAULT_PORTS['memory']}"
 _LANGUAGE = preferred_language()
 _WIDTH = 1_000
+_FIELDS = {
+    "query": "memory_bad_query",
+    "memory_id": "memory_bad_id",
+    "name": "memory_bad_name",
+    "text_value": "memory_bad_text",
+    "page_token": "memory_bad_page",
+    "subject": "memory_bad_user",
+}
+"""What to say where the service refuses a field."""
 
 
 class _Caller:
@@ -60,8 +69,17 @@ class _Caller:
             return asyncio.run(within())
         except UnavailableError as error:
             raise self.fail(error.message if error.reason else self.texts("memory_away", target=target)) from None
-        except (PhylacteryError, ValueError) as error:
+        except PhylacteryError as error:
+            raise self.fail(self._told(error)) from None
+        except ValueError as error:
             raise self.fail(str(error)) from None
+
+    def _told(self, error: PhylacteryError) -> str:
+        """Answers what was wrong in words of this command, the service's own where it has none."""
+        if error.reason == "MEMORY_NOT_FOUND":
+            return self.texts("memory_not_found", id=error.metadata.get("memory_id", ""))
+        wrong = next((violation.field.rsplit(".", 1)[-1] for violation in error.violations), "")
+        return self.texts(_FIELDS[wrong]) if wrong in _FIELDS else error.message
 
     def fail(self, why: str) -> typer.Exit:
         """Says why, and answers the exit."""
@@ -104,17 +122,14 @@ def _memory_row(memory: Memory, texts: Texts) -> tuple[object, ...]:
     text = memory.text or texts("memory_untrusted", text=memory.untrusted_text)
     since = f"{memory.valid_at:%Y-%m-%d}" if memory.valid_at else ""
     until = f"{memory.invalid_at:%Y-%m-%d}" if memory.invalid_at else ""
-    return memory.memory_id, memory.kind, memory.trust, since, until, text
-
-
-_MEMORY_COLUMNS = ("memory", "kind", "trust", "since", "until", "text")
+    return memory.memory_id, texts.word(memory.kind), texts.word(memory.trust), since, until, text
 
 
 @app.command()
 def search(
     context: typer.Context,
     query: str,
-    limit: Annotated[int, typer.Option(help="How many at most, 1 to 100.")] = 10,
+    limit: Annotated[int, typer.Option(min=1, max=100, help="How many at most.")] = 10,
     json_: Json = False,
 ) -> None:
     """Finds what is remembered about something, in Spanish or English, best first."""
@@ -124,7 +139,7 @@ def search(
         for match in matches:
             typer.echo(_line(match))
     elif matches:
-        _table(_MEMORY_COLUMNS, (_memory_row(match.memory, caller.texts) for match in matches))
+        _table(caller.texts.columns("memory_columns"), (_memory_row(match.memory, caller.texts) for match in matches))
     else:
         typer.echo(caller.texts("memory_no_match"))
 
@@ -143,7 +158,7 @@ def list_(
         for memory in found.memories:
             typer.echo(_line(memory))
     elif found.memories:
-        _table(_MEMORY_COLUMNS, (_memory_row(memory, caller.texts) for memory in found.memories))
+        _table(caller.texts.columns("memory_columns"), (_memory_row(memory, caller.texts) for memory in found.memories))
     else:
         typer.echo(caller.texts("memory_none"))
     _tell_more(caller.texts, found.next_page_token)
@@ -177,8 +192,11 @@ def profile(
         for field in fields:
             typer.echo(_line(field))
     elif fields:
-        rows = ((f.name, f.value, f.trust, f.valid_at or "", f.invalid_at or "", f.memory_id) for f in fields)
-        _table(("name", "value", "trust", "since", "until", "memory"), rows)
+        rows = (
+            (f.name, f.value, caller.texts.word(f.source), moment(f.valid_at), moment(f.invalid_at), f.memory_id)
+            for f in fields
+        )
+        _table(caller.texts.columns("memory_profile_columns"), rows)
     else:
         typer.echo(caller.texts("memory_no_profile"))
 
@@ -200,8 +218,9 @@ def outputs(context: typer.Context, page: Page = "", json_: Json = False) -> Non
         for output in found.outputs:
             typer.echo(_line(output))
     elif found.outputs:
-        rows = ((o.pointer, o.tool_name, o.size_chars, o.thread_id, o.create_time or "") for o in found.outputs)
-        _table(("output", "tool", "characters", "thread", "created"), rows)
+        rows = ((o.pointer, o.tool_name, o.size_chars, o.thread_id, moment(o.create_time)) for o in found.outputs)
+        _table(caller.texts.columns("memory_output_columns"), rows)
+        typer.echo(caller.texts("memory_read_output", pointer=found.outputs[0].pointer), err=True)
     else:
         typer.echo(caller.texts("memory_no_outputs"))
     _tell_more(caller.texts, found.next_page_token)
@@ -214,11 +233,11 @@ def erase(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     json_: Json = False,
 ) -> None:
-    """Erases everything memory holds about a user, and prints the proof."""
+    """Erases everything memory holds about a user, and prints the proof; phylactery erase covers all three services."""
     caller = _Caller(context)
     who = one_line(user or context.obj["subject"]) or caller.texts("memory_yourself")
-    if not yes and not typer.confirm(caller.texts("memory_confirm", who=who)):
-        typer.echo(caller.texts("memory_unchanged"))
+    if not yes and not confirmed(caller.texts("memory_confirm", who=who), caller.texts, err=json_):
+        typer.echo(caller.texts("memory_unchanged"), err=json_)
         raise typer.Exit(1)
     erasure = caller.ask(lambda client: client.erase_user(subject=user))
     if json_:
@@ -226,7 +245,8 @@ def erase(
         return
     counts = ", ".join(f"{name}: {count}" for name, count in asdict(erasure.counts).items())
     typer.echo(caller.texts("memory_erased", counts=counts))
-    typer.echo(f"{erasure.erasure_id}  {erasure.receipt_hash}")
+    typer.echo(caller.texts("erase_proof", proof=f"{erasure.erasure_id}  {erasure.receipt_hash}"))
+    typer.echo(caller.texts("memory_erase_rest"), err=True)
 
 
 @app.command()
@@ -251,6 +271,8 @@ def export(
             descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 count, whole = caller.ask(lambda client: write(client, file.write))
+        except FileExistsError:
+            raise caller.fail(caller.texts("memory_file_exists", file=out)) from None
         except OSError as error:
             raise caller.fail(f"{out}: {error.strerror}") from None
     if not whole:

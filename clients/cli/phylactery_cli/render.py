@@ -100,6 +100,7 @@ def _result(event: event_pb2.Event) -> Text:
 
 
 _NOTES: Mapping[str, Callable[[event_pb2.Event], Text]] = {
+    "memory_degraded": lambda e: _note("memory", f"not read ({e.memory_degraded.reason})"),
     "route_decided": lambda e: _note("route", f"{e.route_decided.node} ({e.route_decided.reason})"),
     "step": lambda e: _note("step", f"{e.step.description} — {e.step.status}"),
     "tool_proposed": lambda e: _note("propose", e.tool_proposed.tool),

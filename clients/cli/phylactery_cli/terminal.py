@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import unicodedata
+from datetime import datetime
 from typing import Any
 
+import click
+import typer
 from rich.console import Console
+
+from phylactery_cli.texts import Texts
 
 _KEPT = frozenset("\n\t")
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -30,6 +35,23 @@ def printable(text: str) -> str:
 def one_line(text: str) -> str:
     """Answers the text printable and in one line, for places where a second line would pass for another fact."""
     return printable(text.replace("\n", "\\n").replace("\t", "\\t"))
+
+
+def confirmed(question: str, texts: Texts, *, err: bool = False) -> bool:
+    """Asks for a yes in the language of the texts; anything else, the end of the input too, is a no."""
+    try:
+        answer = typer.prompt(
+            texts("yes_no", question=question), default="", show_default=False, prompt_suffix="", err=err
+        )
+    except click.Abort:
+        typer.echo(err=err)
+        return False
+    return str(answer).strip().lower() in texts("yes_words").split(",")
+
+
+def moment(time: datetime | None) -> str:
+    """Answers a time as tables show it, to the minute; empty where there is none."""
+    return f"{time:%Y-%m-%d %H:%M} UTC" if time else ""
 
 
 def plain_console(**options: Any) -> Console:

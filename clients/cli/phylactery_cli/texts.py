@@ -63,13 +63,28 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
         "memory_more": "There is more: --page {token}",
         "memory_forgotten": "Forgotten: {id}",
         "memory_untrusted": "[from a tool or the web] {text}",
-        "memory_confirm": "Erase everything held about {who}, for good?",
+        "memory_confirm": "Erase everything memory holds about {who}, for good?",
         "memory_yourself": "you",
         "memory_unchanged": "Nothing was changed.",
         "memory_erased": "Erased. {counts}",
         "memory_exported": "{count} records in {file}",
         "memory_broken": "the export broke off; what was written is not all there is. Try again",
         "memory_bad_value": "--set takes name=value, for example --set city=Lima; '{text}' is none",
+        "memory_columns": "memory,kind,trust,since,until,text",
+        "memory_profile_columns": "name,value,said by,since,until,memory",
+        "memory_output_columns": "output,tool,characters,thread,created",
+        "memory_read_output": "To read one, say in the chat: read output {pointer} from 0 to 4000",
+        "memory_bad_query": "say what to look for, in at most 2,000 characters: phylactery memory search tea",
+        "memory_bad_id": "a memory's id looks like mem_…; phylactery memory list shows yours",
+        "memory_not_found": "you have no memory {id}; phylactery memory list shows yours",
+        "memory_bad_name": "a name begins with a small letter and goes on with small letters, digits, _ and .: city",
+        "memory_bad_text": "a value is one line of 1 to 500 characters; --remove takes a name away",
+        "memory_bad_page": "that page is not one this command named; start again without --page",
+        "memory_bad_user": "a user's name holds letters, digits and _.:@-, at most 128 of them",
+        "memory_file_exists": "{file} is there already; name a new file",
+        "memory_erase_rest": "The agent and riskgate keep what they hold; phylactery erase covers all three.",
+        "yes_words": "y,yes",
+        "yes_no": "{question} [y/N]: ",
     },
     "es": {
         "approve_verb": "APROBAR",
@@ -126,15 +141,47 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
         "memory_more": "Hay más: --page {token}",
         "memory_forgotten": "Olvidado: {id}",
         "memory_untrusted": "[de una herramienta o de la web] {text}",
-        "memory_confirm": "¿Borrar para siempre todo lo que se guarda de {who}?",
+        "memory_confirm": "¿Borrar para siempre todo lo que memory guarda de {who}?",
         "memory_yourself": "ti",
         "memory_unchanged": "No se cambió nada.",
         "memory_erased": "Borrado. {counts}",
         "memory_exported": "{count} registros en {file}",
         "memory_broken": "la exportación se interrumpió; lo escrito no es todo lo que hay. Inténtalo de nuevo",
         "memory_bad_value": "--set espera nombre=valor, por ejemplo --set city=Lima; '{text}' no lo es",
+        "memory_columns": "recuerdo,tipo,confianza,desde,hasta,texto",
+        "memory_profile_columns": "nombre,valor,lo dijo,desde,hasta,recuerdo",
+        "memory_output_columns": "salida,herramienta,caracteres,conversación,creada",
+        "memory_read_output": "Para leer una, di en el chat: lee la salida {pointer} desde 0 hasta 4000",
+        "memory_bad_query": "di qué buscar, en 2000 caracteres como mucho: phylactery memory search té",
+        "memory_bad_id": "el id de un recuerdo es como mem_…; phylactery memory list muestra los tuyos",
+        "memory_not_found": "no tienes ningún recuerdo {id}; phylactery memory list muestra los tuyos",
+        "memory_bad_name": "un nombre empieza por minúscula y sigue con minúsculas, cifras, _ y .: city",
+        "memory_bad_text": "un valor es una línea de 1 a 500 caracteres; --remove quita un nombre",
+        "memory_bad_page": "esa página no la nombró esta orden; empieza de nuevo sin --page",
+        "memory_bad_user": "el nombre de un usuario lleva letras, cifras y _.:@-, 128 como mucho",
+        "memory_file_exists": "{file} ya existe; nombra un archivo nuevo",
+        "memory_erase_rest": "agent y riskgate conservan lo suyo; phylactery erase abarca los tres.",
+        "yes_words": "s,si,sí,y,yes",
+        "yes_no": "{question} [s/N]: ",
     },
 }
+
+
+_WORDS: Mapping[Language, Mapping[str, str]] = {
+    "en": {},
+    "es": {
+        "FACT": "hecho",
+        "PREFERENCE": "preferencia",
+        "EPISODE": "episodio",
+        "USER": "persona",
+        "ASSISTANT": "agente",
+        "TOOL": "herramienta",
+        "WEB": "web",
+        "SYSTEM": "operador",
+        "UNTRUSTED": "ninguna",
+    },
+}
+"""How the words of memory's contract read where they are not read as they stand, in small letters."""
 
 
 def preferred_language() -> Language:
@@ -147,8 +194,16 @@ class Texts:
     """The texts of one language."""
 
     def __init__(self, language: Language) -> None:
-        self._texts = _TEXTS[language]
+        self._texts, self._words = _TEXTS[language], _WORDS[language]
 
     def __call__(self, key: str, **values: object) -> str:
         """Answers a text with its values filled in."""
         return self._texts[key].format(**values) if values else self._texts[key]
+
+    def columns(self, key: str) -> tuple[str, ...]:
+        """Answers the heads of a table."""
+        return tuple(self._texts[key].split(","))
+
+    def word(self, word: str) -> str:
+        """Answers a word of memory's contract as a person reads it."""
+        return self._words.get(word, word.lower())

@@ -15,7 +15,7 @@ from typing import Final
 from phylactery_chassis import crashpoints
 from phylactery_chassis.clock import Clock
 from phylactery_chassis.erasure_log import ErasureLog
-from phylactery_chassis.erasures import may_see, not_found, request_hash, subject_hash, whom
+from phylactery_chassis.erasures import may_see, not_found, request_hash, subject_hash, unfinished, whom
 from phylactery_chassis.errors import DomainError, Unavailable
 from phylactery_chassis.identity import Principal, Role
 from phylactery_chassis.ids import new_id
@@ -146,8 +146,8 @@ class Privacy:
         return not failures
 
     async def _missing(self) -> Sequence[Erasure]:
-        known = await self._t.store.known()
-        return [one for one in await asyncio.to_thread(self._t.log.read) if one.erasure_id not in known]
+        written = await asyncio.to_thread(self._t.log.read)
+        return unfinished(written, await self._t.store.known())
 
     async def _written_down(self, owner: Owner, key: str, *, by_operator: bool) -> Erasure:
         """Answers the erasure a request asks for, from the log where it was begun before."""
@@ -193,8 +193,9 @@ class Privacy:
             await self._t.delivery.quiet(key)
         for key in (*held, *removed.unhandled):
             self._t.news.tell(key)
-        _log.info("a user was erased", erasure_id=intent.erasure_id)
-        return removed.erasure
+        erasure = removed.erasure
+        _log.info("a user was erased", erasure_id=erasure.erasure_id, receipt_hash=erasure.receipt_hash)
+        return erasure
 
     async def _attempt(self, owner: Owner, intent: Erasure, held: Collection[str]) -> Removed | None:
         """Closes what is open and removes the user's threads; None where a new thread came meanwhile."""
