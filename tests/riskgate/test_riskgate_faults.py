@@ -105,7 +105,9 @@ async def test_neither_log_nor_span_nor_database_ever_holds_a_code_or_an_argumen
         await ana.reject((await ana.evaluate(run="r2")).approval.id, reason="sesame-closed")
     secrets = [approval.code, "WRONGCODE1", "sesame", "notes.txt", "write the word", answer.permit, redeemed.receipt]
     ended = spans.get_finished_spans()
-    assert {"decide", "phylactery.riskgate.v1.RiskGateService/Redeem"} <= {span.name for span in ended}
+    assert {f"phylactery.riskgate.v1.RiskGateService/{name}" for name in ("Evaluate", "Redeem")} <= {
+        span.name for span in ended
+    }
     assert len(lines) >= 9
     written = json.dumps(lines) + "".join(span.to_json() for span in ended)
     stored = b"".join(path.read_bytes() for path in gate.folder.glob("riskgate.db*"))

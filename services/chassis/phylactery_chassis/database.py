@@ -2,8 +2,9 @@
 
 Every write is a function of a connection. The writer takes whatever waits, runs each function so that it can be undone
 alone, in one transaction, commits, and only then answers: an answer means durable. What one turn of an event loop wrote
-waits together, and so shares a transaction. Where another process was faster the functions run once more, so they
-change nothing but the database. Reads run beside it in a small pool.
+waits together, and so shares a transaction; where most calls write, a database may also wait for those that are about
+to. Where another process was faster the functions run once more, so they change nothing but the database. Reads run
+beside it in a small pool.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
@@ -33,6 +34,8 @@ _MAX_ATTEMPTS = 20
 """How often a job runs again because another process was faster each time."""
 _READERS = 4
 _BUSY_MS = 5_000
+_COMPANY_SECONDS = 0.002
+"""How long a write waits for other calls to come along: about what one commit takes."""
 
 _STORE_FAULTS = (sa.exc.OperationalError, sa.exc.InternalError, sa.exc.DisconnectionError)
 _LOST_A_RACE = ("40001", "40P01")
@@ -64,6 +67,24 @@ class _Job(Generic[T]):
         return not self.waiter.cancelled()
 
 
+@dataclass(slots=True)
+class _Waiting:
+    """What one event loop has to write and the writer has not got; looking says that somebody will soon decide."""
+
+    jobs: list[_Job[Any]] = field(default_factory=list)
+    looking: bool = False
+    writing: bool = False
+    timer: asyncio.TimerHandle | None = None
+
+    def take(self) -> list[_Job[Any]]:
+        """Answers the jobs, which are no longer here."""
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+        jobs, self.jobs = self.jobs, []
+        return jobs
+
+
 @dataclass(frozen=True, slots=True)
 class _Outcome:
     job: _Job[Any]
@@ -86,19 +107,6 @@ class _Outcome:
 def _tell(outcomes: list[_Outcome]) -> None:
     for outcome in outcomes:
         outcome.tell()
-
-
-def _tell_all(outcomes: list[_Outcome]) -> None:
-    """Answers every waiter, waking each event loop once."""
-    by_loop: dict[asyncio.AbstractEventLoop | None, list[_Outcome]] = {}
-    for outcome in outcomes:
-        by_loop.setdefault(outcome.job.loop, []).append(outcome)
-    for loop, some in by_loop.items():
-        if loop is None:
-            _tell(some)
-            continue
-        with contextlib.suppress(RuntimeError):  # the loop has ended, and nobody waits any more
-            loop.call_soon_threadsafe(_tell, some)
 
 
 def _why(error: sa.exc.SQLAlchemyError) -> str:
@@ -149,8 +157,13 @@ def _protect(connection: Connection, *_statement: Any) -> None:
 class Database:
     """A service's database. Every failure of the store itself is Unavailable STORE_UNAVAILABLE."""
 
-    def __init__(self, url: str) -> None:
-        """Opens the database; url is sqlite:///… or postgresql+psycopg://…."""
+    def __init__(self, url: str, *, company: Callable[[], int] | None = None) -> None:
+        """Opens the database; url is sqlite:///… or postgresql+psycopg://….
+
+        ``company`` answers how many calls run that are about to write, the one that asks included: a write then waits
+        up to two milliseconds for the others, and for what the writer does at that moment, to share one commit.
+        """
+        self._company = company
         self._engine = sa.create_engine(
             url,
             pool_size=_READERS + 2,  # the writer, and whoever reads quickly
@@ -168,7 +181,7 @@ class Database:
         self._write_engine = self._engine.execution_options(phylactery_write=True)
         sa.event.listen(self._write_engine, "before_cursor_execute", _protect)
         self._jobs: queue.SimpleQueue[list[_Job[Any]] | None] = queue.SimpleQueue()
-        self._gathered: dict[asyncio.AbstractEventLoop, list[_Job[Any]]] = {}
+        self._waiting: dict[asyncio.AbstractEventLoop, _Waiting] = {}
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="database-reader")
         self._closed = False
         self._failing = False
@@ -217,10 +230,11 @@ class Database:
         waiter: asyncio.Future[T] = loop.create_future()
         with self._gate:
             self._check_open()
-            gathered = self._gathered.setdefault(loop, [])
-            gathered.append(_Job(work, waiter, loop))
-        if len(gathered) == 1:
-            loop.call_soon(self._hand_over, loop)
+            waiting = self._waiting.setdefault(loop, _Waiting())
+            waiting.jobs.append(_Job(work, waiter, loop))
+        if not waiting.looking:
+            waiting.looking = True
+            loop.call_soon(self._look, loop, waiting)
         return await waiter
 
     def write_sync(self, work: Work[T]) -> T:
@@ -261,9 +275,9 @@ class Database:
             if self._closed:
                 return
             self._closed = True
-            for gathered in self._gathered.values():
-                self._jobs.put(gathered)
-            self._gathered.clear()
+            for waiting in self._waiting.values():
+                self._jobs.put(waiting.jobs)
+                waiting.jobs = []
             self._jobs.put(None)
         self._writer.join()
         self._readers.shutdown()
@@ -273,12 +287,41 @@ class Database:
         if self._closed or not self._writer.is_alive():
             raise self._unavailable("the writer has stopped")
 
-    def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Gives the writer what one turn of the loop has gathered; a close may have done so already."""
+    def _look(self, loop: asyncio.AbstractEventLoop, waiting: _Waiting) -> None:
+        """Gives the writer what one turn of the loop has gathered, or waits for company."""
+        waiting.looking = False
+        if self._company is None or (not waiting.writing and self._company() <= len(waiting.jobs)):
+            self._hand_over(waiting)
+        elif not waiting.writing and waiting.timer is None:
+            waiting.timer = loop.call_later(_COMPANY_SECONDS, self._hand_over, waiting)
+
+    def _hand_over(self, waiting: _Waiting) -> None:
+        """Gives the writer what has gathered; a close may have done so already."""
         with self._gate:
-            gathered = self._gathered.pop(loop, None)
-            if gathered:
-                self._jobs.put(gathered)
+            jobs = waiting.take()
+            if jobs:
+                waiting.writing = True
+                self._jobs.put(jobs)
+
+    def _tell_all(self, group: list[_Job[Any]], outcomes: list[_Outcome]) -> None:
+        """Answers every waiter, waking each event loop once, also for jobs nobody waits for any more."""
+        by_loop: dict[asyncio.AbstractEventLoop | None, list[_Outcome]] = {job.loop: [] for job in group}
+        for outcome in outcomes:
+            by_loop[outcome.job.loop].append(outcome)
+        for loop, some in by_loop.items():
+            if loop is None:
+                _tell(some)
+                continue
+            with contextlib.suppress(RuntimeError):  # the loop has ended, and nobody waits any more
+                loop.call_soon_threadsafe(self._tell_loop, loop, some)
+
+    def _tell_loop(self, loop: asyncio.AbstractEventLoop, outcomes: list[_Outcome]) -> None:
+        """Answers a loop's waiters, and gives the writer what has gathered meanwhile."""
+        waiting = self._waiting[loop]
+        waiting.writing = False
+        if waiting.jobs:
+            self._look(loop, waiting)
+        _tell(outcomes)
 
     def _read(self, work: Work[T]) -> T:
         try:
@@ -296,24 +339,24 @@ class Database:
                     last = True
                     break
                 group += more
-            self._run_group([job for job in group if job.wanted()])
+            self._tell_all(group, self._run_group([job for job in group if job.wanted()]))
             if last:
                 return
 
-    def _run_group(self, group: list[_Job[Any]]) -> None:
+    def _run_group(self, group: list[_Job[Any]]) -> list[_Outcome]:
         """Runs jobs in one transaction, or each in its own where together they cannot be kept."""
         if not group:
-            return
+            return []
         try:
-            outcomes = self._attempt(group)
+            return self._attempt(group)
         except _UndoneError as undone:
-            alone = len(group) == 1
-            outcomes = [_Outcome(group[0], fault=undone.cause)] if alone else [self._run_alone(job) for job in group]
+            if len(group) == 1:
+                return [_Outcome(group[0], fault=undone.cause)]
+            return [self._run_alone(job) for job in group]
         except ConflictError:
-            outcomes = [self._run_alone(job) for job in group]
+            return [self._run_alone(job) for job in group]
         except BaseException as error:  # noqa: BLE001 - the writer must outlive any fault and tell every waiter
-            outcomes = self._lost(group, error)
-        _tell_all(outcomes)
+            return self._lost(group, error)
 
     def _run_alone(self, job: _Job[Any]) -> _Outcome:
         """Runs one job in a transaction of its own, again while other processes are faster."""

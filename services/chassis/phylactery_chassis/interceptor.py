@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextvars import ContextVar
 from typing import Any, TypeAlias
 
@@ -26,6 +26,7 @@ _OPEN_TO_ALL = ("/grpc.health.v1.Health/",)
 
 _log = get_logger("rpc")
 _duration = telemetry.meter().create_histogram(semconv.RPC_SERVER_DURATION, unit="s")
+_running = 0
 _deadline: ContextVar[float | None] = ContextVar("phylactery_deadline", default=None)
 
 _SERVER_FAULTS = {"UNKNOWN", "DEADLINE_EXCEEDED", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"}
@@ -39,6 +40,11 @@ def remaining_seconds() -> float | None:
     """Answers how long the call being served may still take, None for no bound."""
     deadline = _deadline.get()
     return None if deadline is None else deadline - time.monotonic()
+
+
+def running_calls() -> int:
+    """Answers how many calls of one request and one answer this process is serving."""
+    return _running
 
 
 class _Undecodable:
@@ -80,23 +86,38 @@ class ServerInterceptor(aio.ServerInterceptor):
 
     def __init__(self, service: str, authenticator: Authenticator) -> None:
         self._service, self._authenticator = service, authenticator
+        self._wrapped: dict[str, Handler] = {}
 
     async def intercept_service(
         self,
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler | None]],
         handler_call_details: grpc.HandlerCallDetails,
     ) -> Handler | None:
-        """Wraps the method's handler, whichever of the four kinds it is."""
-        handler = await continuation(handler_call_details)
+        """Answers the method's handler, wrapped once for all its calls, whichever of the four kinds it is."""
         method: str = handler_call_details.method
+        known = self._wrapped.get(method)
+        if known is not None:
+            return known
+        handler = await continuation(handler_call_details)
         if handler is None or method.startswith(_OPEN_TO_ALL):
             return handler
-        metadata = {key: value for key, value in handler_call_details.invocation_metadata if isinstance(value, str)}
+        wrapped = self._wrapped[method] = self._wrap(method, handler)
+        return wrapped
+
+    def _wrap(self, method: str, handler: Handler) -> Handler:
         kind = "stream" if handler.request_streaming else "unary"
         answer = "stream" if handler.response_streaming else "unary"
         inner: Any = getattr(handler, f"{kind}_{answer}")
 
-        async def behaviour(request: Any, context: aio.ServicerContext[Any, Any]) -> Any:
+        async def single(request: Any, context: aio.ServicerContext[Any, Any]) -> Any:
+            global _running  # noqa: PLW0603 - one process serves one service, on one event loop
+            _running += 1
+            try:
+                return await self._serve(method, context, lambda: inner(_decoded(request), context))
+            finally:
+                _running -= 1
+
+        async def streamed(request: Any, context: aio.ServicerContext[Any, Any]) -> Any:
             async def body() -> Any:
                 given = _decoded_stream(request) if handler.request_streaming else _decoded(request)
                 if not handler.response_streaming:
@@ -105,26 +126,26 @@ class ServerInterceptor(aio.ServerInterceptor):
                     await context.write(response)
                 return None
 
-            return await self._serve(method, metadata, context, body)
+            return await self._serve(method, context, body)
 
         make = getattr(grpc, f"{kind}_{answer}_rpc_method_handler")
         wrapped: Handler = make(
-            behaviour,
+            streamed if "stream" in (kind, answer) else single,
             request_deserializer=_tolerant(handler.request_deserializer),
             response_serializer=handler.response_serializer,
         )
         return wrapped
 
-    async def _serve(
-        self, method: str, metadata: Mapping[str, str], context: aio.ServicerContext[Any, Any], body: Body
-    ) -> Any:
+    async def _serve(self, method: str, context: aio.ServicerContext[Any, Any], body: Body) -> Any:
         started = time.perf_counter()
         code, failure, response = "OK", None, None
+        metadata = {key: value for key, value in context.invocation_metadata() or () if isinstance(value, str)}
+        name = method[1:]
         with telemetry.span(
-            method.lstrip("/"),
+            name,
             kind=SpanKind.SERVER,
             parent=telemetry.extract(metadata),
-            attributes={semconv.RPC_SYSTEM: "grpc", semconv.RPC_METHOD: method.lstrip("/")},
+            attributes={semconv.RPC_SYSTEM: "grpc", semconv.RPC_METHOD: name},
         ) as span:
             principal: Principal | None = None
             try:

@@ -1,18 +1,19 @@
 """Spans as our own code makes them: few attributes, no events, ended by the block they stand for.
 
-The SDK's span takes several times as long, for limits, locks and events nobody here uses. What a processor gets at the
-end is the SDK's own ReadableSpan, so files, collectors and tests see no difference.
+The SDK's span takes several times as long, for limits, locks and events nobody here uses. What a processor of the SDK
+gets at the end is the SDK's own ReadableSpan, so collectors and tests see no difference; ours take the span as it is.
 """
 
 from __future__ import annotations
 
 import time
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from opentelemetry import context as otel_context
 from opentelemetry import trace
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider, sampling
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider, sampling
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Span, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
@@ -21,10 +22,19 @@ if TYPE_CHECKING:
 
 _SCOPE = InstrumentationScope("phylactery")
 _SAMPLED = TraceFlags(TraceFlags.SAMPLED)
+_UNSET = Status(StatusCode.UNSET)
+
+
+class LightProcessor(SpanProcessor):
+    """A processor that also takes our own spans without their being made into the SDK's."""
+
+    @abstractmethod
+    def on_light_end(self, span: LightSpan) -> None:
+        """Takes a span that has ended."""
 
 
 class LightSpan(Span):
-    """A span that is sampled; see the module."""
+    """A span that is sampled; see the module. What it holds is for processors to read."""
 
     def __init__(
         self,
@@ -34,31 +44,30 @@ class LightSpan(Span):
         parent: SpanContext | None,
         attributes: Mapping[str, AttributeValue] | None,
     ) -> None:
-        self._provider, self._name, self._kind, self._parent = provider, name, kind, parent
-        self._attributes = dict(attributes or {})
-        self._status = Status(StatusCode.UNSET)
+        self._provider, self.name, self.kind, self.parent = provider, name, kind, parent
+        self.attributes = dict(attributes or {})
+        self.status = _UNSET
         ids = provider.id_generator
-        self._context = SpanContext(
+        self.context = SpanContext(
             parent.trace_id if parent else ids.generate_trace_id(),
             ids.generate_span_id(),
             is_remote=False,
             trace_flags=_SAMPLED,
             trace_state=parent.trace_state if parent else None,
         )
-        self._start = time.time_ns()
-        self._ended = False
+        self.start_time, self.end_time = time.time_ns(), 0
 
     def get_span_context(self) -> SpanContext:
         """Answers what children and callees need."""
-        return self._context
+        return self.context
 
     def set_attribute(self, key: str, value: AttributeValue) -> None:
         """Sets one attribute."""
-        self._attributes[key] = value
+        self.attributes[key] = value
 
     def set_attributes(self, attributes: Mapping[str, AttributeValue]) -> None:
         """Sets several."""
-        self._attributes.update(attributes)
+        self.attributes.update(attributes)
 
     def add_event(self, name: str, attributes: object = None, timestamp: int | None = None) -> None:
         """Keeps nothing: our spans have no events, and a library's are not for our files."""
@@ -74,34 +83,41 @@ class LightSpan(Span):
 
     def update_name(self, name: str) -> None:
         """Gives it another name."""
-        self._name = name
+        self.name = name
 
     def is_recording(self) -> bool:
         """Says whether it still takes attributes."""
-        return not self._ended
+        return not self.end_time
 
     def set_status(self, status: Status | StatusCode, description: str | None = None) -> None:  # noqa: ARG002
         """Says how it ended; a description is not kept, for it can hold a value."""
-        self._status = Status(status.status_code if isinstance(status, Status) else status)
+        self.status = Status(status.status_code if isinstance(status, Status) else status)
 
     def end(self, end_time: int | None = None) -> None:
         """Hands the span to every processor, once."""
-        if self._ended:
+        if self.end_time:
             return
-        self._ended = True
-        self._provider._active_span_processor.on_end(  # noqa: SLF001 - the SDK has no public way to hand over a span
-            ReadableSpan(
-                self._name,
-                context=self._context,
-                parent=self._parent,
-                resource=self._provider.resource,
-                attributes=self._attributes,
-                kind=self._kind,
-                status=self._status,
-                start_time=self._start,
-                end_time=end_time or time.time_ns(),
-                instrumentation_scope=_SCOPE,
-            )
+        self.end_time = end_time or time.time_ns()
+        readable = None
+        for processor in self._provider._active_span_processor._span_processors:  # noqa: SLF001 - the SDK has no public way to hand over a span
+            if isinstance(processor, LightProcessor):
+                processor.on_light_end(self)
+            else:
+                readable = readable or self._readable()
+                processor.on_end(readable)
+
+    def _readable(self) -> ReadableSpan:
+        return ReadableSpan(
+            self.name,
+            context=self.context,
+            parent=self.parent,
+            resource=self._provider.resource,
+            attributes=self.attributes,
+            kind=self.kind,
+            status=self.status,
+            start_time=self.start_time,
+            end_time=self.end_time,
+            instrumentation_scope=_SCOPE,
         )
 
 

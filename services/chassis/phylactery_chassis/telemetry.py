@@ -15,17 +15,18 @@ from pathlib import Path
 from opentelemetry import context as otel_context
 from opentelemetry import metrics, trace
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from phylactery_chassis import semconv
-from phylactery_chassis.spans import light_span
+from phylactery_chassis.spans import LightProcessor, LightSpan, light_span
 
 _MAX_FILE_BYTES = 64 * 1024 * 1024
 _propagator = TraceContextTextMapPropagator()
 _encode = json.JSONEncoder(ensure_ascii=False).encode
+_quoted = json.encoder.encode_basestring
 _tracer = trace.get_tracer("phylactery")
 _meter = metrics.get_meter("phylactery")
 
@@ -43,7 +44,21 @@ class FileSpanExporter(SpanExporter):
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         """Writes spans with a single append, so lines of several writers never mix."""
-        lines = "".join(_encode(self._line(span)) + "\n" for span in spans)
+        return self.write("".join([_encode(self._line(span)) + "\n" for span in spans]))
+
+    def export_light(self, span: LightSpan) -> SpanExportResult:
+        """Writes one of our own spans."""
+        own, parent = span.context, span.parent
+        parent_id = format(parent.span_id, "016x") if parent else ""
+        return self.write(
+            f'{{"service": {_quoted(self._service)}, "name": {_quoted(span.name)}, "kind": "{span.kind.name}", '
+            f'"trace_id": "{own.trace_id:032x}", "span_id": "{own.span_id:016x}", "parent_id": "{parent_id}", '
+            f'"links": [], "start_us": {span.start_time // 1_000}, "end_us": {span.end_time // 1_000}, '
+            f'"status": "{span.status.status_code.name}", "attributes": {_encode(span.attributes)}}}\n'
+        )
+
+    def write(self, lines: str) -> SpanExportResult:
+        """Appends whole lines at once."""
         try:
             with self._lock:
                 os.write(self._opened(), lines.encode())
@@ -91,7 +106,7 @@ class FileSpanExporter(SpanExporter):
         }
 
 
-class _FileSpans(SpanProcessor):
+class _FileSpans(LightProcessor):
     """Writes every span the moment it ends."""
 
     def __init__(self, exporter: FileSpanExporter) -> None:
@@ -100,6 +115,10 @@ class _FileSpans(SpanProcessor):
     def on_end(self, span: ReadableSpan) -> None:
         """Appends the span."""
         self._exporter.export((span,))
+
+    def on_light_end(self, span: LightSpan) -> None:
+        """Appends the span."""
+        self._exporter.export_light(span)
 
     def shutdown(self) -> None:
         """Closes the file."""
@@ -182,6 +201,11 @@ def span(
     finally:
         otel_context.detach(token)
         opened.end()
+
+
+def annotate(attributes: Mapping[str, Attribute]) -> None:
+    """Sets attributes of the current span."""
+    trace.get_current_span().set_attributes(attributes)
 
 
 def current_trace_id() -> str:

@@ -22,6 +22,7 @@ from phylactery.riskgate.v1 import (
 from phylactery_chassis.clock import Clock, SystemClock
 from phylactery_chassis.database import Database
 from phylactery_chassis.errors import DomainError, StartError
+from phylactery_chassis.interceptor import running_calls
 from phylactery_chassis.logs import get_logger
 from phylactery_chassis.server import Registration, Service
 
@@ -56,7 +57,7 @@ async def build(settings: RiskGateSettings, *, clock: Clock | None = None) -> Se
         keys = LiveKeys.open(settings.keys_dir, settings.signing_key_file)
     except KeysError as error:
         raise StartError(str(error)) from None
-    database = Database(settings.url)
+    database = Database(settings.url, company=running_calls)  # nearly every call of RiskGate makes a record
     try:
         await asyncio.to_thread(database.migrate, PACKAGE, apply=database.dialect == "sqlite")
         riskgate = RiskGate(database, live, keys, settings, clock or SystemClock())

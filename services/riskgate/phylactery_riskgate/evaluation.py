@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from phylactery_chassis import semconv
 from phylactery_chassis.clock import MICROSECONDS
 from phylactery_chassis.crashpoints import reach
 from phylactery_chassis.errors import AlreadyExists, NotFound
 from phylactery_chassis.identity import Principal, Role
 from phylactery_chassis.ids import new_id
-from phylactery_chassis.telemetry import span
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.approvals import (
@@ -132,10 +130,7 @@ class Evaluation:
     ) -> _Question:
         call = raw_call(asked.call)
         site = CallSite(asked.thread_id, asked.run_id, asked.plan_step, pathway=asked.pathway)
-        with span("decide", attributes={semconv.GEN_AI_TOOL: call.tool}) as opened:
-            verdict = await self._core.decide(engine, who, call, site, approved, counted_later=True)
-            if not engine.counts(call.tool):
-                opened.set_attribute(semconv.DECISION, str(verdict.decision))
+        verdict = await self._core.decide(engine, who, call, site, approved, counted_later=True)
         basis = Basis(engine, who, site, approved)
         return _Question(who, asked, engine, basis, verdict, fingerprint(call, verdict), self._core.clock.now_us())
 
@@ -183,7 +178,8 @@ class Evaluation:
         basis = question.basis
         approved = satisfied_by(question.engine.bundle, approval)
         if approved == basis.approved:
-            return replace(question, verdict=self._core.decide_counted(connection, basis, question.verdict))
+            verdict = self._core.decide_counted(connection, basis, question.verdict)
+            return question if verdict is question.verdict else replace(question, verdict=verdict)
         basis = replace(basis, approved=approved)
         return replace(question, basis=basis, verdict=self._core.decide_again(connection, basis, question.verdict))
 
@@ -219,13 +215,23 @@ class Evaluation:
         if isinstance(approval, Refused):
             return approval
         allowed = verdict.decision is Decision.ALLOW
+        told = {
+            "decision_id": approval.decision_id if approval else new_id("de"),
+            "approval_id": approval.id if approval else "",
+            "counted_approval_id": asked.approval_id,
+            "permit_id": new_id("pm") if allowed else "",
+        }
+        values = argument_values(bound) | ({PLAN_STEP: asked.plan_step} if asked.plan_step else {})
+        values |= usage_values(verdict.usage) | _unbound_values(question)
+        body = question.place | verdict_body(verdict) | told | _basis_body(question)
+        place = self._core.note(connection, Kind.DECISION, who, now_us, body, values=values)
         record = DecisionRecord(
-            id=approval.decision_id if approval else new_id("de"),
+            id=told["decision_id"],
             tenant=who.tenant,
             subject=who.subject,
             run_id=asked.run_id,
             tool_call_id=asked.call.tool_call_id,
-            counted_approval_id=asked.approval_id,
+            counted_approval_id=told["counted_approval_id"],
             thread_id=asked.thread_id,
             fingerprint=question.fingerprint,
             decision=verdict.decision,
@@ -236,19 +242,14 @@ class Evaluation:
             policy_ids=verdict.policy_ids,
             bundle_revision=verdict.bundle_revision,
             risk=verdict.risk or "",
-            approval_id=approval.id if approval else "",
-            permit_id=new_id("pm") if allowed else "",
+            approval_id=told["approval_id"],
+            permit_id=told["permit_id"],
             permit_us=now_us if allowed else 0,
             create_us=now_us,
-            audit_log="",
-            audit_index=0,
+            audit_log=place.log,
+            audit_index=place.index,
             pathway=asked.pathway,
         )
-        values = argument_values(bound) | ({PLAN_STEP: asked.plan_step} if asked.plan_step else {})
-        values |= usage_values(verdict.usage) | _unbound_values(question)
-        body = question.place | _decision_body(record, verdict) | _basis_body(question)
-        place = self._core.note(connection, Kind.DECISION, who, now_us, body, values=values)
-        record = replace(record, audit_log=place.log, audit_index=place.index)
         decision_rows.insert_decision(connection, record)
         if approval is None:
             return _Stored(record, bound, None, replayed=False)
@@ -387,12 +388,3 @@ def _unbound_values(question: _Question) -> dict[str, Any]:
     if verdict.bound is not None or not verdict.raw_args_hash:
         return {}
     return {RAW_ARGUMENTS: call.arguments_struct if call.arguments_json is None else call.arguments_json}
-
-
-def _decision_body(record: DecisionRecord, verdict: Verdict) -> dict[str, Any]:
-    return verdict_body(verdict) | {
-        "decision_id": record.id,
-        "approval_id": record.approval_id,
-        "counted_approval_id": record.counted_approval_id,
-        "permit_id": record.permit_id,
-    }

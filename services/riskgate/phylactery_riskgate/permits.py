@@ -15,6 +15,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from cryptography.exceptions import InvalidSignature
@@ -96,6 +97,7 @@ def thumbprint(public_key: bytes) -> str:
     return encode(hashlib.sha256(_compact(public_jwk(public_key))).digest())
 
 
+@lru_cache(maxsize=64)
 def header(kid: str, kind: TokenType) -> str:
     """Answers the one header segment tokens of this key and type have."""
     return encode(_compact({"alg": "Ed25519", "kid": kid, "typ": str(kind)}))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from phylactery_chassis import semconv
 from phylactery_chassis.clock import Clock
 from phylactery_chassis.database import Database
 from phylactery_chassis.identity import Principal
+from phylactery_chassis.telemetry import annotate
 
 from phylactery_riskgate.access import AccessEvaluations
 from phylactery_riskgate.answers import Answers
@@ -91,7 +93,9 @@ class RiskGate:
 
     async def evaluate(self, who: Principal, asked: EvaluateInput) -> Evaluated:
         """Decides about one call: see evaluation."""
-        return await self._evaluation.evaluate(who, asked)
+        answer = await self._evaluation.evaluate(who, asked)
+        annotate({semconv.GEN_AI_TOOL: asked.call.tool, semconv.DECISION: str(answer.record.decision)})
+        return answer
 
     async def redeem(self, who: Principal, asked: RedeemInput) -> Redeemed:
         """Consumes a permit: see redemption."""

@@ -8,6 +8,7 @@ from phylactery_chassis.errors import DomainError
 from phylactery_chassis.status import MAX_MESSAGE, REASON_PREFIX
 from phylactery_chassis.timestamps import to_timestamp
 
+from phylactery_riskgate.domain.model import Decision
 from phylactery_riskgate.encoding.approvals import approval
 from phylactery_riskgate.encoding.types import bound_call, reason, risk
 from phylactery_riskgate.evaluation import Evaluated
@@ -18,6 +19,7 @@ _OUTCOMES = {
     riskgate_pb2.OUTCOME_FAILED: "FAILED",
     riskgate_pb2.OUTCOME_IN_DOUBT: "IN_DOUBT",
 }
+_DECISIONS = {one: types_pb2.Decision.Value(f"DECISION_{one}") for one in Decision}
 
 
 def outcome_field(outcome: riskgate_pb2.Outcome.ValueType) -> str:
@@ -28,9 +30,9 @@ def outcome_field(outcome: riskgate_pb2.Outcome.ValueType) -> str:
 def evaluated(answer: Evaluated) -> riskgate_pb2.EvaluateResponse:
     """Encodes a decision."""
     record = answer.record
-    response = riskgate_pb2.EvaluateResponse(
+    return riskgate_pb2.EvaluateResponse(
         decision_id=record.id,
-        decision=types_pb2.Decision.Value(f"DECISION_{record.decision}"),
+        decision=_DECISIONS[record.decision],
         reasons=[reason(one) for one in record.reasons],
         permit=answer.permit,
         policy_ids=record.policy_ids,
@@ -39,14 +41,10 @@ def evaluated(answer: Evaluated) -> riskgate_pb2.EvaluateResponse:
         audit_log=record.audit_log,
         audit_index=record.audit_index,
         replayed=answer.replayed,
+        bound_call=None if answer.bound is None else bound_call(answer.bound),
+        permit_expire_time=to_timestamp(answer.permit_expire_us) if answer.permit else None,
+        approval=None if answer.approval is None else approval(answer.approval),
     )
-    if answer.bound is not None:
-        response.bound_call.CopyFrom(bound_call(answer.bound))
-    if answer.permit:
-        response.permit_expire_time.CopyFrom(to_timestamp(answer.permit_expire_us))
-    if answer.approval is not None:
-        response.approval.CopyFrom(approval(answer.approval))
-    return response
 
 
 def result(answer: Evaluated | DomainError) -> riskgate_pb2.EvaluateResult:
