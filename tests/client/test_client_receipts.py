@@ -17,6 +17,7 @@ from joserfc import jws
 from joserfc.jwk import OKPKey
 from phylactery_client import ReceiptError, keys_of_jwk_set, verify_receipt
 from phylactery_client.receipts import (
+    SMALL_ORDER,
     MalformedReceiptError,
     MismatchError,
     NotYetValidError,
@@ -24,6 +25,7 @@ from phylactery_client.receipts import (
     UnknownKeyError,
 )
 from phylactery_client.results import BoundCall, Key, Keys
+from phylactery_riskgate import permits
 
 ROOT = Path(__file__).resolve().parents[2]
 ORDER = 2**252 + 27742317777372353535851937790883648493
@@ -135,6 +137,20 @@ def test_the_arguments_are_hashed_as_they_would_run_not_as_somebody_says_they_ha
 )
 def test_any_other_header_is_refused_though_its_signature_is_good(change):
     assert refused(receipt(HEADER | change), MalformedReceiptError) == "header"
+
+
+@pytest.mark.parametrize("sign_of_x", [0, 0x80])
+@pytest.mark.parametrize("spelling", sorted(SMALL_ORDER), ids=bytes.hex)
+def test_no_receipt_is_believed_under_a_key_of_small_order(spelling, sign_of_x):
+    public = spelling[:-1] + bytes([spelling[-1] | sign_of_x])
+    keys = Keys((Key(KID, json.dumps(JWK | {"x": encode(public)}), "ACTIVE"),), "riskgate")
+    for number in range(40):  # one in eight fits the point, where OpenSSL takes it at all
+        forged = f"{compact(HEADER)}.{compact(CLAIMS | {'jti': f'rc_{number}'})}.{encode(bytes([1]) + bytes(63))}"
+        assert refused(forged, UnknownKeyError, keys=keys) == "kid"
+
+
+def test_riskgate_and_the_client_refuse_the_same_keys():
+    assert permits._SMALL_ORDER == SMALL_ORDER
 
 
 def test_the_same_header_in_another_spelling_is_refused():

@@ -27,6 +27,17 @@ SKEW_SECONDS: Final = 30
 """How far RiskGate's clock may run ahead of the executor's."""
 _MAX_CHARACTERS: Final = 8_192
 _PARTS: Final = 3
+_FIELD: Final = 2**255 - 19
+_OF_ORDER_8: Final = int.from_bytes(
+    bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"), "little"
+)
+SMALL_ORDER: Final = frozenset(
+    y.to_bytes(32, "little") for y in (0, 1, _FIELD - 1, _FIELD, _FIELD + 1, _OF_ORDER_8, _FIELD - _OF_ORDER_8)
+)
+"""The y coordinates of the eight points whose order divides 8, in every spelling, without the sign of x.
+
+RiskGate has the same list (permits.py): this package stands without RiskGate's, and a test compares the two.
+"""
 _BELIEVED: Final = frozenset({"ACTIVE", "RETIRING"})
 """States of keys that still verify; one this client does not know is none of them."""
 
@@ -165,10 +176,13 @@ def _public_key(key: Key) -> Ed25519PublicKey:
     try:
         jwk = json.loads(key.jwk)
         if (jwk["kty"], jwk["crv"]) == ("OKP", "Ed25519"):
-            return Ed25519PublicKey.from_public_bytes(_decode(jwk["x"]))
+            raw = _decode(jwk["x"])
+            # one signature would fit every message under such a key, and OpenSSL takes it
+            if raw[:31] + bytes(last & 0x7F for last in raw[31:]) not in SMALL_ORDER:
+                return Ed25519PublicKey.from_public_bytes(raw)
     except (ValueError, KeyError, TypeError, AttributeError, MalformedReceiptError):
         pass
-    raise UnknownKeyError("kid", "the key is no Ed25519 key")
+    raise UnknownKeyError("kid", "the key is no Ed25519 key that signatures can be believed under")
 
 
 def _receipt(claims: Mapping[str, Any], kid: str, issued: int) -> Receipt:
