@@ -20,7 +20,10 @@ SECTOR = 512
 
 
 class Disk(apsw.VFS):
-    """The VFS; on_step is called before each write and each sync, as a place where power may fail."""
+    """The VFS; on_step is called before each write and each sync, as a place where power may fail.
+
+    With fail_syncs it keeps nothing any more, and says so; room is how many bytes its files may still grow by.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -28,6 +31,7 @@ class Disk(apsw.VFS):
         self.unsynced: dict[str, list[tuple[int, bytes | None]]] = {}
         self.on_step: Callable[[], None] = lambda: None
         self.fail_syncs = False
+        self.room: int | None = None
         super().__init__(name, base="")
 
     def xOpen(self, name: Any, flags: Any) -> _File:
@@ -68,6 +72,11 @@ class _File(apsw.VFSFile):
 
     def xWrite(self, data: bytes, offset: int) -> None:
         self.disk.on_step()
+        if self.disk.room is not None:
+            grows = max(0, offset + len(data) - self.xFileSize())
+            if grows > self.disk.room:
+                raise _fault(apsw.FullError, sqlite3.SQLITE_FULL)
+            self.disk.room -= grows
         super().xWrite(data, offset)
         self.disk.unsynced[self.path].append((offset, bytes(data)))
 
@@ -78,9 +87,7 @@ class _File(apsw.VFSFile):
     def xSync(self, flags: int) -> None:
         self.disk.on_step()
         if self.disk.fail_syncs:
-            error = apsw.IOError("sync failed")
-            error.extendedresult = sqlite3.SQLITE_IOERR_FSYNC
-            raise error
+            raise _fault(apsw.IOError, sqlite3.SQLITE_IOERR_FSYNC)
         super().xSync(flags)
         self.disk.synced[self.path] = Path(self.path).read_bytes()
         self.disk.unsynced[self.path].clear()
@@ -159,6 +166,12 @@ class _Connection:
 
     def close(self) -> None:
         self.apsw.close()
+
+
+def _fault(kind: type[apsw.Error], code: int) -> apsw.Error:
+    error = kind("the disk of this test")
+    error.extendedresult = code
+    return error
 
 
 def _as_sqlite(error: apsw.Error) -> sqlite3.Error:
