@@ -11,6 +11,7 @@ from typing import Any
 
 import grpc
 import pytest
+import sqlalchemy as sa
 from google.rpc import error_details_pb2
 from grpc import aio
 from grpc_status import rpc_status
@@ -202,6 +203,17 @@ class Memory:
         keys = KeyStore(self.database)
         garbage = Garbage(self.database, self.objects, grace_us=HOUR_US)
         return await Housekeeping(garbage, keys, masters, self.clock, every=1_000).tidy()
+
+    def fill_disk(self) -> Callable[[], None]:
+        """Leaves room for two more pages of SQLite, and answers what makes room again."""
+        now = self.database.read_sync(lambda c: c.exec_driver_sql("PRAGMA page_count").scalar_one())
+        most = [now + 2]
+
+        def limit(connection: sa.Connection) -> None:  # SQLite knows it for one connection alone, and any may write
+            connection.exec_driver_sql(f"PRAGMA max_page_count = {most[0]}")
+
+        sa.event.listen(self.database.engine, "begin", limit)
+        return lambda: most.append(most.pop() + 1_000_000)
 
     def count(self, table: str) -> int:
         return self.database.read_sync(lambda c: c.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar_one())

@@ -105,14 +105,7 @@ async def test_a_full_disk_is_resource_exhausted_changes_nothing_and_passes(memo
     kept = (await ana.store(LONG)).output.pointer
     await ana.append("t1", say("m1"))
 
-    def limit(pages: int | None) -> None:
-        def work(connection) -> None:
-            now = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
-            connection.exec_driver_sql(f"PRAGMA max_page_count = {pages or now + 2}")
-
-        memory.database.write_sync(work)
-
-    limit(None)
+    make_room = memory.fill_disk()
     for number in range(3):
         refusal = await refused(ana.store(noise, tool_call_id=f"full{number}"))
         assert (refusal.code, refusal.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "STORE_FULL")
@@ -121,7 +114,7 @@ async def test_a_full_disk_is_resource_exhausted_changes_nothing_and_passes(memo
     assert await ana.read_all(kept) == LONG
     assert memory.count("outputs") == 1
     assert len((await ana.list("t1")).messages) == 1
-    limit(1_000_000)
+    make_room()
     assert (await ana.store(noise, tool_call_id="full0")).output.evicted
     assert (await ana.append("t1", say("m2"))).last_sequence == 2
 

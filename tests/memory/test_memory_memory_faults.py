@@ -134,19 +134,12 @@ async def test_a_full_disk_changes_nothing_and_passes(memory, refused):
 
     await write("el perro azul")
 
-    def limit(pages):
-        def work(connection):
-            now = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
-            connection.exec_driver_sql(f"PRAGMA max_page_count = {pages or now + 2}")
-
-        memory.database.write_sync(work)
-
-    limit(None)
+    make_room = memory.fill_disk()
     long = " ".join(f"palabra{number}" for number in range(800))
     refusal = await refused(write(long))
     assert (refusal.code, refusal.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "STORE_FULL")
     assert memory.count("user_memory") == 1
-    limit(1_000_000)
+    make_room()
     assert (await write(long)).created
     found = await user.memory.SearchMemories(
         user_memory_pb2.SearchMemoriesRequest(query="palabra799"), metadata=user.metadata

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import sqlite3
 
@@ -323,3 +324,64 @@ async def test_a_database_does_not_start_under_another_master_key_and_does_with_
     outputs._keys._masters = rotated
     record = await outputs.get(ANA, pointer)
     assert record.size_chars == len(LONG)
+
+
+def key_file(folder, name, *keys):
+    """Writes a file of master keys, the one in use first."""
+    file = folder / name
+    file.write_text("".join(keys))
+    file.chmod(0o600)
+    return file
+
+
+async def test_a_new_master_key_takes_over_from_the_old_one_which_may_then_go(kept, make_memory, tmp_path):
+    users = [kept.user("ana"), kept.user("ben"), kept.user("ana", "globex")]
+    pointers = [(await user.store(LONG)).output.pointer for user in users]
+    old = (kept.path.parent / "keys" / "master.key").read_text()
+    load_master_keys(tmp_path / "new" / "keys", None)
+    new = (tmp_path / "new" / "keys" / "master.key").read_text()
+    options = {"data_dir": kept.path.parent, "gc_seconds": 1_000}
+    if kept.database.dialect == "postgresql":
+        options["database_url"] = kept.database.engine.url.render_as_string(hide_password=False)
+    kept.database.write_sync(lambda connection: connection.execute(sa.text("UPDATE master_keys SET create_us = 1")))
+    with pytest.raises(StartError, match="MEMORY_MASTER_KEY_FILE"):
+        await make_memory(master_key_file=key_file(tmp_path, "too-early", new), **options)
+    rotating = await make_memory(master_key_file=key_file(tmp_path, "both", new, old), **options)
+    async with asyncio.timeout(30):
+        while rotating.count("master_keys") > 1:
+            await rotating.user("ana").get(pointers[0])
+    for user, pointer in zip(users, pointers, strict=True):
+        again = rotating.user(dict(user.metadata)["x-phylactery-subject"], dict(user.metadata)["x-phylactery-tenant"])
+        assert await again.read_all(pointer) == LONG
+    done = await make_memory(master_key_file=key_file(tmp_path, "new-only", new), **options)
+    assert await done.user("ana").read_all(pointers[0]) == LONG
+    with pytest.raises(StartError, match="MEMORY_MASTER_KEY_FILE"):
+        await make_memory(master_key_file=key_file(tmp_path, "old-only", old), **options)
+
+
+async def test_a_key_nobody_can_open_is_left_as_it_is_and_keeps_its_master_key(memory, ana, tmp_path):
+    pointer = (await ana.store(LONG)).output.pointer
+    await memory.user("ben").store(LONG)
+    store = KeyStore(memory.database)
+    old = load_master_keys(memory.path.parent / "keys", None)
+    load_master_keys(tmp_path / "keys", None)
+    both = key_file(
+        tmp_path,
+        "both",
+        (tmp_path / "keys" / "master.key").read_text(),
+        (memory.path.parent / "keys" / "master.key").read_text(),
+    )
+    rotated = load_master_keys(tmp_path / "elsewhere", both)
+    memory.clock.advance(1)
+    await store.admit(rotated.active_id, rotated.ids, memory.clock.now_us())
+    spoil = sa.text("UPDATE user_keys SET wrapped = :junk WHERE subject = 'ben'")
+    memory.database.write_sync(lambda connection: connection.execute(spoil, {"junk": b"x" * 60}))
+    assert await store.rewrap(old.active_id, old.rewrap) == 0, "a replica that still uses the old one"
+    assert await store.rewrap(rotated.active_id, rotated.rewrap) == 1
+    assert await store.rewrap(rotated.active_id, rotated.rewrap) == 0
+    assert memory.count("master_keys") == 2
+    row = await store.get(ANA)
+    assert row.master_id == rotated.active_id
+    outputs = memory.outputs
+    outputs._keys._masters = rotated
+    assert (await outputs.read(ANA, pointer, 0, 0)).text == LONG[:10_000]

@@ -1,4 +1,7 @@
-"""What the service does by itself: admit its master key at the start, then remove what has expired, again and again."""
+"""What the service does by itself: admit its master key at the start, then tidy, again and again.
+
+A round removes what has expired and what nobody needs, and wraps users' keys by the master key in use.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,15 @@ class Housekeeping:
             await self._garbage.forget()
             _log.info("removed outputs", expired=removed, orphaned_chunks=orphans)
         await self._remove_objects()
+        await self._rewrap()
         return removed
+
+    async def _rewrap(self) -> None:
+        """Wraps users' keys by the master key in use, so that the one before it can be taken away."""
+        wrapped = await self._keys.rewrap(self._masters.active_id, self._masters.rewrap)
+        if wrapped:
+            await self._garbage.forget()
+            _log.info("wrapped keys of users again", keys=wrapped, master_key_id=self._masters.active_id)
 
     async def _remove_objects(self) -> None:
         now_us = self._clock.now_us()

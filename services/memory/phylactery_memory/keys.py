@@ -57,6 +57,11 @@ class MasterKeys:
         """Answers a data key wrapped by the active key."""
         return self._boxes[self.active_id].seal(key, _place(owner, key_id))
 
+    def rewrap(self, owner: Principal, row: UserKey) -> bytes | None:
+        """Answers a data key wrapped by the active key instead, None where it was altered. Raises Unavailable."""
+        key = self.unwrap(owner, row)
+        return None if key is None else self.wrap(owner, row.key_id, key)
+
     def unwrap(self, owner: Principal, row: UserKey) -> bytes | None:
         """Answers a data key, None where it was altered. Raises Unavailable where its master key is not here."""
         box = self._boxes.get(row.master_id)

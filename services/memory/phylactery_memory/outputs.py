@@ -40,6 +40,8 @@ _SEARCH_SECONDS = 1.0
 _SEARCH_CHUNKS = 32
 """Chunks of a search fetched at once: about 2 MB of text."""
 _SEARCHES = 2
+_MAX_CHAR_BYTES = 4
+"""No character takes more in UTF-8."""
 _SMALL = 16 * 1024
 """Bytes that are cut and sealed faster than they are handed to a thread."""
 
@@ -91,6 +93,9 @@ class _Incoming:
         """Takes the next bytes."""
         if len(piece) <= _SMALL:
             await self._keep(self.intake.feed(piece))
+        elif self._will_store(len(piece)):
+            key = await self.held()
+            self.sealed += await asyncio.to_thread(self._cut_and_seal, key, piece)
         else:
             await self._keep(await asyncio.to_thread(self.intake.feed, piece))
 
@@ -110,11 +115,27 @@ class _Incoming:
         self._plain += chunks
         if not self._plain or not self.stores:
             return
-        if self.intake.size_bytes > self._rules.quota_bytes:  # what there is besides counts when it is put
-            raise over_quota(self._rules.quota_bytes)
+        self._check_quota()
         key = await self.held()
         self.sealed += await asyncio.to_thread(key.vault.seal, self.pointer, self._plain)
         self._plain.clear()
+
+    def _will_store(self, more_bytes: int) -> bool:
+        """Says whether the text is to be stored once it has more bytes, whatever characters they are."""
+        least_chars = (self.intake.size_bytes + more_bytes) // _MAX_CHAR_BYTES
+        return not self._keeping.do_not_store and self._rules.evicts(least_chars)
+
+    def _cut_and_seal(self, key: HeldKey, piece: bytes) -> list[SealedChunk]:
+        """Does in one go, in one thread, what a large piece needs."""
+        chunks = [*self._plain, *self.intake.feed(piece)]
+        self._plain.clear()
+        self._check_quota()
+        return key.vault.seal(self.pointer, chunks)
+
+    def _check_quota(self) -> None:
+        """Raises ResourceExhausted where this text alone is over it; what there is besides counts when it is put."""
+        if self.intake.size_bytes > self._rules.quota_bytes:
+            raise over_quota(self._rules.quota_bytes)
 
 
 class Outputs:

@@ -141,7 +141,8 @@ def chunk_digest(pointer: str, first_char: int, body: bytes) -> bytes:
 
 
 def _chunk_place(pointer: str, place: Place) -> bytes:
-    return json.dumps(["chunk", pointer, *astuple(place)]).encode()
+    where = place.first_char, place.chars, place.first_break, place.breaks, place.line_start
+    return json.dumps(["chunk", pointer, *where]).encode()
 
 
 def _record_place(owner: Principal, record: OutputRecord) -> bytes:

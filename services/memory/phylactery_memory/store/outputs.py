@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 from phylactery_chassis import crashpoints
@@ -280,9 +281,8 @@ def _take_room(connection: Connection, owner: Principal, output: SealedOutput, q
 
 
 def _get(connection: Connection, owner: Principal, pointer: str, now_us: int) -> SealedOutput | None:
-    row = connection.execute(
-        sa.select(outputs).where(outputs.c.pointer == pointer, *_own(owner), outputs.c.expire_us > now_us)
-    ).first()
+    asked = {"pointer": pointer, "tenant": owner.tenant, "subject": owner.subject, "now_us": now_us}
+    row = connection.execute(_THE_OUTPUT, asked).first()
     return None if row is None else _sealed(row, key_rows.find(connection, owner))
 
 
@@ -290,7 +290,7 @@ def _own(owner: Principal) -> tuple[sa.ColumnElement[bool], ...]:
     return outputs.c.tenant == owner.tenant, outputs.c.subject == owner.subject
 
 
-def _holding(pointer: str, char: int) -> sa.ScalarSelect[int]:
+def _holding(pointer: str | sa.BindParameter[str], char: int | sa.BindParameter[int]) -> sa.ScalarSelect[int]:
     """Answers where the chunk begins that holds a character."""
     return (
         sa.select(sa.func.max(output_chunks.c.first_char))
@@ -303,8 +303,8 @@ def _range(connection: Connection, record: OutputRecord, offset: int, limit: int
     end = min(offset + limit, record.size_chars)
     if offset >= end:
         return ()
-    first = output_chunks.c.first_char
-    return _select(connection, record.pointer, sa.and_(first >= _holding(record.pointer, offset), first < end), None)
+    asked = {"pointer": record.pointer, "offset": offset, "end": end}
+    return [_chunk(row) for row in connection.execute(_THE_RANGE, asked)]
 
 
 def _before_line(connection: Connection, pointer: str, line: int) -> SealedChunk | None:
@@ -322,22 +322,27 @@ def _select(
         .order_by(output_chunks.c.first_char)
         .limit(count)
     )
-    return [
-        SealedChunk(
-            Place(row.first_char, row.chars, row.first_break, row.breaks, row.line_start),
-            bytes(row.body),
-            bytes(row.digest),
-            Span(row.object_start, row.object_bytes) if row.object_bytes else None,
-        )
-        for row in rows
-    ]
+    return [_chunk(row) for row in rows]
+
+
+def _chunk(row: Row[Any]) -> SealedChunk:
+    return SealedChunk(
+        Place(row.first_char, row.chars, row.first_break, row.breaks, row.line_start),
+        bytes(row.body),
+        bytes(row.digest),
+        Span(row.object_start, row.object_bytes) if row.object_bytes else None,
+    )
 
 
 def _chunk_row(pointer: str, chunk: SealedChunk) -> dict[str, object]:
-    span = chunk.span or _NO_SPAN
+    span, place = chunk.span or _NO_SPAN, chunk.place
     return {
         "pointer": pointer,
-        **asdict(chunk.place),
+        "first_char": place.first_char,
+        "chars": place.chars,
+        "first_break": place.first_break,
+        "breaks": place.breaks,
+        "line_start": place.line_start,
         "body": chunk.body,
         "digest": chunk.digest,
         "object_start": span.start,
@@ -359,3 +364,21 @@ def _sealed(row: Row[tuple[object, ...]], key: UserKey | None) -> SealedOutput:
         stored=columns["stored"],
     )
     return SealedOutput(record, bytes(columns["seal"] or b""), columns["key_id"], key)
+
+
+# Every read runs these: built once, for building one takes longer than running it.
+_THE_OUTPUT = sa.select(outputs).where(
+    outputs.c.pointer == sa.bindparam("pointer"),
+    outputs.c.tenant == sa.bindparam("tenant"),
+    outputs.c.subject == sa.bindparam("subject"),
+    outputs.c.expire_us > sa.bindparam("now_us"),
+)
+_THE_RANGE = (
+    sa.select(output_chunks)
+    .where(
+        output_chunks.c.pointer == sa.bindparam("pointer"),
+        output_chunks.c.first_char >= _holding(sa.bindparam("pointer"), sa.bindparam("offset")),
+        output_chunks.c.first_char < sa.bindparam("end"),
+    )
+    .order_by(output_chunks.c.first_char)
+)
