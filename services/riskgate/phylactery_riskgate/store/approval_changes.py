@@ -94,7 +94,9 @@ def find_old(connection: Connection, before_us: int) -> list[str]:
     """Answers tenants with changes from before a time that are not their newest, at most 100."""
     later = approval_changes.alias()
     newer = sa.exists().where(later.c.tenant == _C.tenant, later.c.position > _C.position)
-    query = sa.select(_C.tenant).distinct().where(_C.change_us < before_us, sa.or_(_C.position == 0, newer))
+    # as an expression: for the bare column SQLite reads the whole table in the order of tenants instead of what is old
+    tenant = _C.tenant + ""
+    query = sa.select(tenant).distinct().where(_C.change_us < before_us, sa.or_(_C.position == 0, newer))
     return list(connection.execute(query.limit(_TENANTS_AT_ONCE)).scalars())
 
 

@@ -101,6 +101,7 @@ approval_changes = sa.Table(
     sa.Column("closed_reason", sa.String(32), nullable=False),
     sa.Column("change_us", sa.BigInteger, nullable=False),
     sa.Index("approval_changes_in_order", "tenant", "position"),
+    sa.Index("approval_changes_by_time", "change_us", "tenant", "position"),
 )
 
 redemptions = sa.Table(
