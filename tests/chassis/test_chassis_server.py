@@ -20,7 +20,7 @@ from phylactery_chassis import telemetry
 from phylactery_chassis.channel import call_metadata, open_channel
 from phylactery_chassis.errors import FailedPrecondition, InvalidArgument, StartError, Violation
 from phylactery_chassis.identity import Principal, current_principal, token_hash
-from phylactery_chassis.interceptor import remaining_seconds
+from phylactery_chassis.interceptor import remaining_seconds, running_calls
 from phylactery_chassis.server import Registration, Service, start
 from phylactery_chassis.settings import ServiceSettings
 
@@ -279,3 +279,24 @@ def test_a_failed_export_reports_failure_instead_of_raising(tmp_path: Path):
     (tmp_path / "spans").rmdir()
     (tmp_path / "spans").write_text("a file where the folder should be")
     assert exporter.export([]).name == "FAILURE"
+
+
+async def test_calls_are_counted_while_they_run_however_they_end(tmp_path: Path):
+    memory = Memory()
+    running = await start(make_service(Health(), memory), ServiceSettings(data_dir=tmp_path))
+    target = f"127.0.0.1:{running.port}"
+
+    async def all_ended() -> None:
+        while running_calls():  # noqa: ASYNC110 - a server tells nobody when a call is off its hands
+            await asyncio.sleep(0.01)
+
+    slow = asyncio.create_task(list_messages(target, "slow"))
+    await asyncio.wait_for(memory.entered.wait(), 30)
+    assert running_calls() == 1
+    for broken in ("boom", "state", "fields"):
+        await failure(target, broken)
+    slow.cancel()
+    await asyncio.wait_for(all_ended(), 30)
+    await list_messages(target, "thread")
+    await asyncio.wait_for(all_ended(), 30)
+    await running.stop(drain_seconds=0)

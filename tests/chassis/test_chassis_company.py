@@ -1,0 +1,117 @@
+"""Writes that wait for the calls beside them to share one commit: on a real SQLite file, with a count a test moves."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from phylactery_chassis.database import Database
+
+rows = sa.table("rows", sa.column("id"))
+
+
+class Watched:
+    """A database whose company is a number, and whose commits are counted."""
+
+    def __init__(self, folder: Path) -> None:
+        self.company, self.commits = 1, 0
+        self.database = Database(f"sqlite:///{folder / 'x.db'}", company=lambda: self.company)
+        self.database.write_sync(lambda connection: connection.execute(sa.text("CREATE TABLE rows (id INTEGER)")))
+        sa.event.listen(self.database.engine, "commit", self._count)
+
+    def _count(self, _connection: object) -> None:
+        self.commits += 1
+
+    async def write(self, key: int) -> None:
+        await self.database.write(lambda connection: connection.execute(sa.insert(rows).values(id=key)))
+
+    def kept(self) -> list[int]:
+        return self.database.read_sync(lambda one: list(one.execute(sa.select(rows.c.id).order_by("id")).scalars()))
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Iterator[Watched]:
+    made = Watched(tmp_path)
+    yield made
+    made.database.close()
+
+
+async def test_a_write_alone_waits_for_nobody(watched: Watched, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("phylactery_chassis.database._COMPANY_SECONDS", 3_600)
+    await asyncio.wait_for(watched.write(1), 60)
+    assert watched.commits == 1
+    assert watched.kept() == [1]
+
+
+async def test_writes_of_calls_that_run_at_once_share_a_commit(watched: Watched, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("phylactery_chassis.database._COMPANY_SECONDS", 3_600)
+    watched.company = 3
+
+    async def later(turns: int, key: int) -> None:
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await watched.write(key)
+
+    await asyncio.wait_for(asyncio.gather(later(0, 1), later(5, 2), later(20, 3)), 60)
+    assert watched.commits == 1
+    assert watched.kept() == [1, 2, 3]
+
+
+async def test_company_that_never_comes_is_not_waited_for(watched: Watched):
+    watched.company = 100
+    await asyncio.wait_for(watched.write(1), 60)
+    assert watched.kept() == [1]
+
+
+async def test_what_comes_while_the_writer_writes_is_its_next_commit(watched: Watched):
+    begun, go_on = asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+
+    def slow(_connection: sa.Connection) -> None:
+        loop.call_soon_threadsafe(begun.set)
+        assert go_on.wait(60)
+
+    first = asyncio.create_task(watched.database.write(slow))
+    await asyncio.wait_for(begun.wait(), 60)
+    others = [asyncio.create_task(watched.write(key)) for key in (1, 2)]
+    await asyncio.sleep(0)
+    others.append(asyncio.create_task(watched.write(3)))
+    await asyncio.sleep(0)
+    go_on.set()
+    await asyncio.wait_for(asyncio.gather(first, *others), 60)
+    assert watched.commits == 2
+    assert watched.kept() == [1, 2, 3]
+
+
+async def test_a_write_nobody_waits_for_any_more_holds_up_none_after_it(watched: Watched):
+    begun, go_on = asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+
+    def slow(_connection: sa.Connection) -> None:
+        loop.call_soon_threadsafe(begun.set)
+        assert go_on.wait(60)
+
+    given_up = asyncio.create_task(watched.database.write(slow))
+    await asyncio.wait_for(begun.wait(), 60)
+    given_up.cancel()
+    waits = asyncio.create_task(watched.write(1))
+    await asyncio.sleep(0)
+    waits.cancel()
+    go_on.set()
+    await asyncio.wait_for(watched.write(2), 60)
+    assert 2 in watched.kept()
+
+
+async def test_closing_writes_what_waits_for_company(watched: Watched, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("phylactery_chassis.database._COMPANY_SECONDS", 3_600)
+    watched.company = 2
+    waits = asyncio.create_task(watched.write(1))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not waits.done()
+    await asyncio.to_thread(watched.database.close)
+    await asyncio.wait_for(waits, 60)
