@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any, Protocol, TypeVar, cast
 
 from sqlalchemy.engine import Connection
+from sqlalchemy.exc import OperationalError
 
 from phylactery_chassis.driver import run_text
 
@@ -19,7 +20,10 @@ _SAVEPOINT = "job"
 
 
 class ConflictError(Exception):
-    """Another process wrote what a part relied on: the unit is undone, and its jobs run once more."""
+    """The jobs cannot be kept together: the unit is undone, and each runs once more.
+
+    Another process wrote what a part relied on, or the store undid more than the job that failed.
+    """
 
 
 class Part(Protocol):
@@ -89,15 +93,24 @@ class Unit:
         return self._saved
 
     def end_job(self, *, failed: bool) -> None:
-        """Keeps the job's writes, or undoes them alone."""
+        """Keeps the job's writes, or undoes them alone. Raises ConflictError where the others are undone with them."""
         if failed:
             for part, mark in self._marks:
                 part.undo(mark)
         if self._saved:
             if failed:
-                run_text(self._connection, f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}")
+                self._roll_back()
             run_text(self._connection, f"RELEASE SAVEPOINT {_SAVEPOINT}")
             self._saved = False
+
+    def _roll_back(self) -> None:
+        try:
+            run_text(self._connection, f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}")
+        except OperationalError as lost:
+            if self._connection.dialect.name != "sqlite":
+                raise
+            # where the disk is full, SQLite itself ends the transaction, and the savepoint with it
+            raise ConflictError from lost
 
     def flush(self) -> None:
         """Writes what the parts gathered, in the order they came in."""

@@ -1,0 +1,131 @@
+"""A full disk refuses whom it must, whoever shares the transaction, and serves everybody again once there is room."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+
+import grpc
+import pytest
+from grpc import aio
+from phylactery_chassis.database import Database
+from phylactery_chassis.errors import ResourceExhausted
+from phylactery_chassis.identity import Principal
+from phylactery_memory.domain.messages import Message
+from phylactery_memory.service import PACKAGE
+from phylactery_memory.store import faults
+from phylactery_memory.store.messages import MessageStore
+
+from tests.support.power import Disk
+
+NUMBERS = itertools.count()
+
+
+def said(count, size):
+    return [Message(f"m{next(NUMBERS)}", "user", "x" * size, "", 0, 0) for _ in range(count)]
+
+
+class Pages:
+    """SQLite's own limit, met in the middle of a statement."""
+
+    def __init__(self, folder) -> None:
+        self.database = Database(f"sqlite:///{folder / 'memory.db'}")
+
+    def limit(self, room) -> None:
+        def work(connection) -> None:
+            now = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
+            limit = 1_000_000 if room is None else now + room // 4_096
+            connection.exec_driver_sql(f"PRAGMA max_page_count={limit}").close()
+
+        self.database.write_sync(work)
+
+
+class Room:
+    """A disk's limit, met where pages go to the log: in a statement that outgrows the cache, or in the commit."""
+
+    def __init__(self, folder) -> None:
+        self.disk = Disk(f"full{next(NUMBERS)}")
+        self.database = Database(f"sqlite+power:///{folder / 'memory.db'}?disk={self.disk.name}")
+
+    def limit(self, room) -> None:
+        self.disk.room = room
+
+
+@pytest.fixture(params=[Pages, Room])
+def full(request, tmp_path):
+    one = request.param(tmp_path)
+    faults.watch(one.database)
+    one.database.migrate(PACKAGE)
+    yield one
+    one.database.close()
+
+
+def length(database):
+    return database.read_sync(lambda c: c.exec_driver_sql("SELECT count(*) FROM messages_v2").scalar_one())
+
+
+@pytest.mark.parametrize("at", [0, 3, 7])
+@pytest.mark.parametrize("size", [60_000], ids=["beyond the cache"])
+async def test_who_shares_a_transaction_with_what_fits_nowhere_is_kept(full, at, size):
+    store = MessageStore(full.database)
+    full.limit(200_000)
+    parts = [said(100, size) if number == at else said(1, 10) for number in range(8)]
+    answers = await asyncio.gather(
+        *(store.append(Principal(f"u{n}", "acme", frozenset()), "t1", part, 1) for n, part in enumerate(parts)),
+        return_exceptions=True,
+    )
+    refusal = answers.pop(at)
+    assert isinstance(refusal, ResourceExhausted)
+    assert refusal.reason == "STORE_FULL"
+    assert [last for last, _ in answers] == [1] * 7
+    assert length(full.database) == 7
+    full.limit(None)
+    last, added = await store.append(Principal(f"u{at}", "acme", frozenset()), "t1", parts[at], 1)
+    assert (last, len(added)) == (100, 100)
+    assert await full.database.probe()
+
+
+async def test_a_full_disk_under_the_service_refuses_every_write_as_full_and_reads_go_on(make_memory, tmp_path):
+    disk = Disk(f"full{next(NUMBERS)}")
+    memory = await make_memory(database_url=f"sqlite+power:///{tmp_path / 'memory.db'}?disk={disk.name}")
+    ana, dice = memory.user(), random.Random(1)
+    pointer = (await ana.store("línea\n" * 5_000)).output.pointer
+    origin = await ana.say("m1", "dark")
+    await ana.write("Mi perro se llama Coco", keep=True)
+    disk.room = 0
+
+    def calls(name):
+        noise = dice.randbytes(20_000).hex()
+        return {
+            "output": ana.store(noise, run_id=name),
+            "message": ana.say(f"m{name}", noise),
+            "memory": ana.write(f"Mi gato número {name} es azul", keep=True),
+            "profile": ana.set(**{f"ui__{name}": "dark"}, lineage=[origin]),
+        }
+
+    async def tried(kind, answer):
+        try:
+            await answer
+        except aio.AioRpcError as error:
+            return kind, error.code(), "full" in error.details()
+        return kind, grpc.StatusCode.OK, False
+
+    # the log is written over from its beginning where it was emptied, so its old room goes first
+    outcomes = [("message", grpc.StatusCode.OK, False)]
+    while len(refused := {kind for kind, code, _ in outcomes if code is not grpc.StatusCode.OK}) < 4:
+        assert len(outcomes) < 1_000, refused
+        outcomes += [await tried(*call) for call in calls(f"a{len(outcomes)}").items()]
+    at_once = [tried(*call) for number in range(4) for call in calls(f"b{number}").items()]
+    outcomes += await asyncio.gather(*at_once)
+    assert {(code, full) for _, code, full in outcomes} <= {
+        (grpc.StatusCode.OK, False),
+        (grpc.StatusCode.RESOURCE_EXHAUSTED, True),
+    }
+    kept = sum(kind == "message" and code is grpc.StatusCode.OK for kind, code, _ in outcomes)
+    assert len((await ana.list("t1", page_size=500)).messages) == memory.count("messages_v2") == kept
+    assert await ana.read_all(pointer) == "línea\n" * 5_000
+    assert "Coco" in str(await ana.context(query="perro"))
+    disk.room = None
+    assert {code for _, code, _ in [await tried(*call) for call in calls("after").items()]} == {grpc.StatusCode.OK}
+    assert await memory.database.probe()
