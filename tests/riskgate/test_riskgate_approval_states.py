@@ -8,8 +8,6 @@ import os
 import shutil
 import signal
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Awaitable, Callable
 from itertools import product
 from pathlib import Path
@@ -25,6 +23,7 @@ from phylactery.riskgate.v1 import types_pb2
 from phylactery_riskgate.audit_export import export_log, verify_export
 
 from tests.riskgate.conftest import Gate, Person, open_gate, refusal_of, tool_call, write_bundle, write_tokens
+from tests.support.forks import Forked
 
 WIPE = ("wipe", '{"path":"x"}')
 FINAL = {"REDEEMED", "REJECTED", "EXPIRED", "CANCELLED"}
@@ -246,18 +245,6 @@ async def test_cancelling_from_another_conversation_is_refused(gate, ana, call, 
     assert (await refused(ana.cancel(approval.id, thread="t2"))).reason == "THREAD_MISMATCH"
 
 
-CHILD = """
-import os, signal
-from phylactery_chassis import crashpoints
-def hook(name):
-    if name == "riskgate.4" and os.environ.pop("DIE", ""):
-        os.kill(os.getpid(), signal.SIGKILL)
-crashpoints.install(hook)
-from phylactery_riskgate.__main__ import serve
-serve()
-"""
-
-
 async def test_killed_right_after_a_vote_of_two_it_counts_that_vote_once_and_still_wants_the_other(
     tmp_path, bundle_with, call
 ):
@@ -271,11 +258,10 @@ async def test_killed_right_after_a_vote_of_two_it_counts_that_vote_once_and_sti
         "RISKGATE_READY_FILE": str(ready),
         "RISKGATE_IDENTITY_MODE": "tokens",
         "RISKGATE_TOKENS_FILE": str(write_tokens(tmp_path / "tokens.yaml")),
-        "DIE": "1",
+        "CRASH_SERVICE": "riskgate",
+        "CRASH_AT": "riskgate.4",
     }
-    child = await asyncio.to_thread(
-        subprocess.Popen, [sys.executable, "-c", CHILD], env=environment, stderr=subprocess.DEVNULL
-    )
+    child = await asyncio.to_thread(Forked, "tests.support.crashing", environment=environment)
     async with asyncio.timeout(60):
         while not ready.exists():
             assert child.poll() is None
@@ -288,7 +274,7 @@ async def test_killed_right_after_a_vote_of_two_it_counts_that_vote_once_and_sti
         await Person(channel, "dora").approve(approval)
     assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
     await channel.close()
-    assert await asyncio.to_thread(child.wait, 30) == -signal.SIGKILL
+    assert await asyncio.to_thread(child.wait, 60) == -signal.SIGKILL
     with sqlite3.connect(folder / "riskgate.db") as database:
         assert database.execute("SELECT subject FROM approval_votes").fetchall() == [("dora",)]
         assert database.execute("SELECT version, votes FROM approval_changes ORDER BY 1").fetchall() == [(1, 0), (2, 1)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -24,6 +23,8 @@ from phylactery_riskgate.keys import load_keys
 from phylactery_riskgate.merkle import leaf_hash
 from phylactery_riskgate.store import audit as rows
 from typer.testing import CliRunner
+
+from tests.support.forks import Forked
 
 READ = ("read_file", '{"path":"a.txt"}')
 RUN = CliRunner().invoke
@@ -215,24 +216,28 @@ async def test_a_disk_that_fills_while_a_head_is_signed_loses_nothing_and_the_ne
     assert answer.size == gate.count("audit_entries") == 3
 
 
+DIES_AT_500_KB = """
+import resource, signal
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))
+from phylactery_riskgate.cli import main
+main()
+"""
+"""Exports until a file would grow further: then the kernel kills it, as abruptly as any."""
+
+
 async def test_a_kill_in_the_middle_of_an_export_leaves_no_half_file(make_gate, call, tmp_path):
     gate = await make_gate()
-    await fill_directly(gate, 20_000)
+    await fill_directly(gate, 2_000)
     out = tmp_path / "out" / "log.jsonl"
     out.parent.mkdir()
-    command = [sys.executable, "-m", "phylactery_riskgate.cli", "audit", "export", "--out", str(out)]
-    command += ["--data-dir", str(gate.folder)]
-    process = await asyncio.create_subprocess_exec(*command)
-    deadline = time.monotonic() + 60
-    while not any(part.stat().st_size for part in out.parent.glob("*.part")):
-        assert time.monotonic() < deadline
-        assert process.returncode is None, "it ended before it could be killed"
-        await asyncio.sleep(0)
-    os.kill(process.pid, signal.SIGKILL)
-    await process.wait()
+    command = ["audit", "export", "--out", str(out), "--data-dir", str(gate.folder)]
+    code = await asyncio.to_thread(Forked("-c", [DIES_AT_500_KB, *command]).wait, 60)
+    assert code == -signal.SIGXFSZ
+    assert max(part.stat().st_size for part in out.parent.glob("*.part")) == 500_000
     assert not out.exists()
-    assert RUN(app, command[3:]).exit_code == 0
-    assert verify_export(out, list(gate.keys.public)).entries == 20_000
+    assert RUN(app, command).exit_code == 0
+    assert verify_export(out, list(gate.keys.public)).entries == 2_000
 
 
 async def fill_directly(gate, count: int) -> None:

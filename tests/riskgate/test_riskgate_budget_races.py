@@ -7,8 +7,6 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -30,6 +28,7 @@ from phylactery_riskgate.usage import Counting
 from sqlalchemy.engine import Connection
 
 from tests.support.bundles import ALLOW_ALL, SETTINGS, tool, write_bundle
+from tests.support.forks import Forked
 
 ROOM, RIVALS, CALLS = 7, 3, 30
 PROPERTIES = {"to": {"type": "string"}, "amount": {"type": "number"}}
@@ -69,8 +68,7 @@ class Rival:
         }
         if database:
             environment["RISKGATE_DATABASE_URL"] = database
-        program = [sys.executable, "-m", "tests.support.crashing"]
-        self.process = subprocess.Popen(program, env=environment, stderr=subprocess.DEVNULL)
+        self.process = Forked("tests.support.crashing", environment=environment)
 
     async def connect(self) -> None:
         deadline = time.monotonic() + 60
@@ -96,7 +94,7 @@ class Rival:
         await self.channel.close()
         if self.process.poll() is None:
             self.process.terminate()
-        await asyncio.to_thread(self.process.wait, 30)
+        await asyncio.to_thread(self.process.wait, 60)
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ from phylactery_riskgate.domain.policies import parse_policies
 from phylactery_riskgate.policy_keys import create_key
 
 from tests.riskgate.test_riskgate_activation import NO_READS, activate, parts, shown, signed, until
+from tests.support.forks import Forked
 
 READ = ("read_file", '{"path":"a.txt"}')
 WATCHED = {"watch_bundle": True, "bundle_poll_seconds": 0.03}
@@ -212,9 +213,8 @@ class Child:
             "RISKGATE_PORT": "0",
             "RISKGATE_READY_FILE": str(ready),
         }
-        words = [sys.executable, "-m", "tests.support.crashing"]
         self.ready = ready
-        self.process = subprocess.Popen(words, env=os.environ | settings, stdout=subprocess.DEVNULL)
+        self.process = Forked("tests.support.crashing", environment=os.environ | settings)
 
     async def serving(self) -> Child:
         async def started() -> bool:

@@ -7,8 +7,6 @@ import json
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -26,18 +24,9 @@ from phylactery_riskgate.audit_export import export_log, verify_export
 from phylactery_riskgate.domain.bundle import default_bundle_folder
 from structlog.testing import capture_logs
 
+from tests.support.forks import Forked
+
 READ = ("read_file", '{"path":"a.txt"}')
-CHILD = """
-import os, signal, sys
-from phylactery_chassis import crashpoints
-point = sys.argv[1]
-def hook(name):
-    if name == point:
-        os.kill(os.getpid(), signal.SIGKILL)
-crashpoints.install(hook)
-from phylactery_riskgate.__main__ import serve
-serve()
-"""
 
 
 async def test_a_full_disk_at_evaluate_is_unavailable_and_nothing_was_decided(gate, ana, call, refused):
@@ -116,15 +105,17 @@ async def test_neither_log_nor_span_nor_database_ever_holds_a_code_or_an_argumen
         assert secret.encode() not in stored, secret
 
 
-def start_child(folder: Path, point: str) -> tuple[subprocess.Popen[bytes], int]:
+def start_child(folder: Path, point: str) -> tuple[Forked, int]:
     ready = folder / "ready.json"
     ready.unlink(missing_ok=True)
     environment = os.environ | {
         "RISKGATE_DATA_DIR": str(folder),
         "RISKGATE_PORT": "0",
         "RISKGATE_READY_FILE": str(ready),
+        "CRASH_SERVICE": "riskgate",
+        "CRASH_AT": point,
     }
-    child = subprocess.Popen([sys.executable, "-c", CHILD, point], env=environment, stderr=subprocess.DEVNULL)
+    child = Forked("tests.support.crashing", environment=environment)
     deadline = time.monotonic() + 60
     while not ready.exists():
         assert child.poll() is None, "the service ended before it served"

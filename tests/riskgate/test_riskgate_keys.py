@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import stat
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,6 +14,8 @@ from phylactery_riskgate.assembly import build
 from phylactery_riskgate.keys import KeysError, KeyState, load_keys, read_signing
 from phylactery_riskgate.permits import TokenError, TokenType, encode, public_jwk, sign, thumbprint, verify
 from phylactery_riskgate.settings import RiskGateSettings
+
+from tests.support.forks import Forked
 
 DIES = """
 import os, signal, sys
@@ -69,11 +69,11 @@ def test_killed_at_any_step_of_making_keys_it_leaves_a_state_that_starts(tmp_pat
     died = 0
     for step in range(1, 40):
         folder = tmp_path / f"keys{step}"
-        child = subprocess.run([sys.executable, "-c", DIES, str(folder), str(step)], check=False, capture_output=True)
-        if child.returncode == 0:
+        code = Forked("-c", [DIES, folder, step]).wait()
+        if code == 0:
             break
         died += 1
-        assert child.returncode == -9, child.stderr
+        assert code == -9
         assert load_keys(folder).kid == load_keys(folder).kid
     assert died > 10
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -20,6 +18,8 @@ from phylactery_riskgate.live_keys import LiveKeys
 from phylactery_riskgate.permits import TokenError, TokenType
 from phylactery_riskgate.settings import RiskGateSettings
 from typer.testing import CliRunner
+
+from tests.support.forks import Forked
 
 NOW = 1_790_000_000_000_000
 
@@ -94,21 +94,21 @@ def test_killed_at_any_step_of_a_rotation_the_file_is_the_old_one_or_the_new_one
     seen = set()
     for step in range(1, 40):
         before = states(signing)
-        child = subprocess.run([sys.executable, "-c", DIES, signing, str(step)], check=False, capture_output=True)
+        code = Forked("-c", [DIES, signing, step]).wait()
         after = states(signing)
         rotated = len(after) == len(before) + 1
         assert rotated or after == before
         assert list(after.values()).count(KeyState.ACTIVE) == 1
         seen.add(rotated)
-        if child.returncode == 0:
+        if code == 0:
             break
-        assert child.returncode == -9, child.stderr
+        assert code == -9
     assert step > 5
     assert seen == {True, False}
 
 
 def test_of_rotations_at_once_none_is_lost_and_one_key_is_active(signing):
-    children = [subprocess.Popen([sys.executable, "-c", CHANGES, signing, "5"]) for _ in range(4)]
+    children = [Forked("-c", [CHANGES, signing, 5]) for _ in range(4)]
     while any(child.poll() is None for child in children):
         assert list(states(signing).values()).count(KeyState.ACTIVE) == 1, "a reader never sees half a file"
     assert [child.returncode for child in children] == [0] * 4

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +15,11 @@ from phylactery.riskgate.v1 import approval_pb2_grpc, riskgate_pb2, riskgate_pb2
 from phylactery_chassis.database import Database
 from phylactery_riskgate.assembly import PACKAGE
 
+from tests.support.forks import Forked
+
 OTHER = '{"path":"other.txt","content":"x"}'
 PAY = ("pay", '{"to":"x"}')
 STARTS_SECONDS = 60
-CHILD = """
-import sys
-from phylactery_riskgate.__main__ import serve
-serve()
-"""
 
 
 async def test_more_than_the_hours_share_is_refused_by_name_and_recorded(make_gate, bundle_with, call, refused):
@@ -123,7 +118,7 @@ class Replica:
             "RISKGATE_PORT": "0",
             "RISKGATE_READY_FILE": str(self._ready),
         }
-        self.process = subprocess.Popen([sys.executable, "-c", CHILD], env=environment, stdout=subprocess.DEVNULL)
+        self.process = Forked("phylactery_riskgate", environment=environment)
 
     async def ready(self) -> None:
         async with asyncio.timeout(STARTS_SECONDS):

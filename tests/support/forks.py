@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+_NOWHERE = Path(os.devnull)
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(
     [
@@ -27,12 +28,21 @@ class Forked:
     """A running program, with what subprocess.Popen answers about one."""
 
     def __init__(
-        self, module: str, words: Sequence[str], environment: Mapping[str, str], *, out: Path, err: Path
+        self,
+        module: str,
+        words: Sequence[object] = (),
+        environment: Mapping[str, str] = os.environ,
+        *,
+        out: Path = _NOWHERE,
+        err: Path = _NOWHERE,
     ) -> None:
-        """Starts `python -m module words` with this environment and no other; out and err are appended to."""
-        self.args = [sys.executable, "-m", module, *words]
+        """Starts `python -m module words` with this environment and no other; out and err are appended to.
+
+        The module -c is a program's text, the first of the words.
+        """
+        self.args = [module, *map(str, words)]
         self._process = _FORKS.Process(
-            target=_become, args=(module, list(words), dict(environment), str(out), str(err)), daemon=True
+            target=_become, args=(self.args, dict(environment), str(out), str(err)), daemon=True
         )
         self._process.start()
         assert self._process.pid is not None
@@ -69,8 +79,8 @@ class Forked:
         self.send_signal(signal.SIGKILL)
 
 
-def _become(module: str, words: list[str], environment: dict[str, str], out: str, err: str) -> None:
-    """Makes this process what `python -m` would have started."""
+def _become(words: list[str], environment: dict[str, str], out: str, err: str) -> None:
+    """Makes this process what Python would have made of the words."""
     os.setsid()
     os.environ.clear()
     os.environ.update(environment)
@@ -82,11 +92,15 @@ def _become(module: str, words: list[str], environment: dict[str, str], out: str
     sys.stdin, sys.stdout, sys.stderr = (
         os.fdopen(number, mode, encoding="utf-8") for number, mode in ((0, "r"), (1, "w"), (2, "w"))
     )
-    sys.argv = [module, *words]
     for imported in [name for name in sys.modules if name.endswith(".__main__")]:
         del sys.modules[imported]  # one of them is to be run now
     try:
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        if words[0] == "-c":
+            sys.argv = ["-c", *words[2:]]
+            exec(words[1], {"__name__": "__main__"})
+        else:
+            sys.argv = words
+            runpy.run_module(words[0], run_name="__main__", alter_sys=True)
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
