@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,12 @@ from grpc import aio
 from phylactery.agent.v1 import privacy_pb2, privacy_pb2_grpc
 from phylactery.riskgate.v1 import approval_pb2, types_pb2
 from phylactery_agent.runtime import ledger
-from phylactery_agent.runtime.erasures import of_user
+from phylactery_agent.runtime.erasures import Erasure, ErasureCounts, ErasureStore, of_user
 from phylactery_agent.runtime.model import Owner
 from phylactery_agent.runtime.schema import METADATA
 from phylactery_chassis.identity import Principal, Role
 
+from tests.support.agent_stores import BOUND, Stores, call
 from tests.support.agent_system import DONE, SUSPENDED, Person, System, approval_of, refused
 
 Code = grpc.StatusCode
@@ -85,6 +87,8 @@ async def gone(system: System, person: Person) -> None:
 
 async def test_everything_of_a_user_goes_and_everything_of_others_stays(system: System, ana: Person) -> None:
     ben, twin = system.person("ben"), system.person("ana", "other")
+    approval_id, code = approval_of(await ana.say(f'escribe "hola" en {MARK}.txt', "t2"))
+    assert (await ana.say(f"APROBAR {approval_id} {code}", "t2")).run.status == DONE
     waiting = await fill(ana)
     theirs = [await fill(other, "organillo") for other in (ben, twin)]
     folder = system.folder / "agent"
@@ -94,7 +98,7 @@ async def test_everything_of_a_user_goes_and_everything_of_others_stays(system: 
     assert counts.pop("events") > 10
     assert counts.pop("checkpoints") > 3
     assert counts.pop("parcels") >= 3
-    assert counts == {"threads": 2, "runs": 3, "turns": 3, "tool_calls": 2}
+    assert counts == {"threads": 2, "runs": 4, "turns": 5, "tool_calls": 3}
     assert files_with(folder, MARK) == []
     assert await state_of(system, ana, waiting) == types_pb2.APPROVAL_STATE_CANCELLED
     assert await threads_of(system, ana, "t1", "t2") == []
@@ -248,6 +252,42 @@ async def test_a_restored_user_is_not_served_while_riskgate_is_away(
     await system.come_back("riskgate")
     await gone(system, ana)
     assert (await ana.say("repite hola", "t1")).run.status == DONE
+
+
+async def test_the_store_removes_one_user_alone_on_both_databases_and_only_with_every_thread_held(
+    stores: Stores,
+) -> None:
+    ana, ben = Owner("acme", "ana"), Owner("acme", "ben")
+    for owner in (ana, ben):
+        await stores.accepted("request-1", "hola", owner=owner)
+        claim = await stores.claimed(owner=owner)
+        ledger_ = stores.ledger(claim.lease)
+        await ledger_.propose(call(), plan_step="s1")
+        await ledger_.start("c1", execution_id=f"ex_{owner.user_id}", effect_key=f"ek_{owner.user_id}", bound=BOUND)
+    store = ErasureStore(stores.database, stores.clock)
+    intent = Erasure("era_1", "sha256:0", "00", "acme", False, 1, "sha256:1", ErasureCounts())  # noqa: FBT003
+    assert set(await store.users()) == {ana, ben}
+    assert len(await store.open_runs(ana)) == 1
+    assert await store.effects(ana) == ["ek_ana"]
+    await store.give_up(ana)
+    assert sorted(stores.rows("agent_tool_calls", "state, execution_id")) == [
+        ("in_doubt", "ex_ana"),
+        ("started", "ex_ben"),
+    ]
+    assert stores.rows("agent_outbox", "kind, user_id") == [("outcome", "ana")]
+
+    def done(counts: ErasureCounts) -> Erasure:
+        return replace(intent, counts=counts)
+
+    assert await store.erase(ana, (), done) is None
+    removed = await store.erase(ana, {ana.thread_key("t1")}, done)
+    assert removed is not None
+    assert removed.erasure.counts == ErasureCounts(threads=1, runs=1, turns=1, events=0, tool_calls=1, parcels=1)
+    assert len(removed.unhandled) == 1
+    assert await store.users() == [ben]
+    assert await store.find("sha256:1") == await store.get("era_1") == removed.erasure
+    assert await store.known() == {"era_1"}
+    assert stores.rows("agent_tool_calls", "execution_id") == [("ex_ben",)]
 
 
 def test_every_table_is_a_users_or_names_nobody() -> None:

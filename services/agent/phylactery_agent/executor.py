@@ -13,7 +13,7 @@ import binascii
 import hashlib
 import importlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -27,6 +27,7 @@ from pydantic import BaseModel, ValidationError
 
 from phylactery_agent.ports import BoundCall, Memories, Outputs
 from phylactery_agent.tools.builtin import builtin_implementations
+from phylactery_agent.tools.builtin.journal import EffectJournal
 from phylactery_agent.tools.contract import Implementation, Invocation, Reconciled, ToolFailedError, ToolSpec
 from phylactery_agent.tools.registry import TOOL_REGISTRY, ToolRegistrationError, ensure_tools_registered
 
@@ -107,6 +108,12 @@ class Executor:
             builtin_implementations(settings.sandbox, settings.journal, settings.max_file_bytes)
         )
         self._implementations.update(_plugin_implementations(settings.plugins))
+        self._journal = EffectJournal(settings.journal)
+
+    def forget(self, effect_keys: Iterable[str]) -> None:
+        """Drops what is noted outside the database of effects that will never be asked about again."""
+        for key in effect_keys:
+            self._journal.remove(key)
 
     async def run(
         self,

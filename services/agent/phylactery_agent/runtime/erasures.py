@@ -99,6 +99,18 @@ class ErasureStore:
 
         return await self._database.read(work)
 
+    async def effects(self, owner: Owner) -> Sequence[str]:
+        """Answers the keys of everything the owner's runs did or began outside."""
+
+        def work(connection: Connection) -> Sequence[str]:
+            runs = sa.select(RUNS.c.run_id).where(RUNS.c.thread_key.in_(_keys(owner)))
+            query = sa.select(TOOL_CALLS.c.effect_key).where(
+                TOOL_CALLS.c.run_id.in_(runs), TOOL_CALLS.c.effect_key != ""
+            )
+            return list(connection.scalars(query.distinct()))
+
+        return await self._database.read(work)
+
     async def give_up(self, owner: Owner) -> None:
         """Marks in doubt what had begun and was not finished, reports included, and drops what memory would be told.
 

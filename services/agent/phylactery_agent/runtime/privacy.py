@@ -8,7 +8,7 @@ record of it. Until that transaction nothing of the database is gone, and whatev
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -51,6 +51,8 @@ class PrivacyTools:
     news: ThreadNews
     forget_state: Callable[[str], Awaitable[int]]
     """Drops every checkpoint of a thread, and answers how many there were."""
+    forget_effects: Callable[[Iterable[str]], None]
+    """Drops what tools noted of effects, by their keys. May raise OSError."""
     forget_states_log: Callable[[], Awaitable[None]]
     """Empties the write-ahead log of the checkpoints."""
     retry_seconds: float
@@ -200,6 +202,7 @@ class Privacy:
     async def _attempt(self, owner: Owner, intent: Erasure, held: Collection[str]) -> Removed | None:
         """Closes what is open and removes the user's threads; None where a new thread came meanwhile."""
         await self._close(owner, held)
+        await self._forget_effects(owner)
         checkpoints = sum([await self._t.forget_state(key) for key in held])
         crashpoints.reach("agent.erase.forgotten")
 
@@ -225,6 +228,17 @@ class Privacy:
                 "RiskGate has to be told what was open and does not take it, so nothing was removed yet; this goes on "
                 "by itself, and the same request_id answers what came of it",
                 metadata={"service": "riskgate"},
+            ) from None
+
+    async def _forget_effects(self, owner: Owner) -> None:
+        effects = await self._t.store.effects(owner)
+        try:
+            await asyncio.to_thread(self._t.forget_effects, effects)
+        except OSError as error:
+            raise Unavailable(
+                "STORE_UNAVAILABLE",
+                f"what tools noted of the user's effects cannot be removed ({error.strerror}); "
+                "look at the data folder, and ask again",
             ) from None
 
     async def _release(self, held: Collection[str]) -> None:

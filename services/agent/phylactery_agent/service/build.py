@@ -158,6 +158,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
             services=services,
             news=news,
             forget_state=saver.forget,
+            forget_effects=executor.forget,
             forget_states_log=saver.forget_log,
             retry_seconds=settings.retry_seconds,
         )
