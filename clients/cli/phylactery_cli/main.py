@@ -19,8 +19,6 @@ from rich.console import Console
 from phylactery_cli import approvals as approvals_command
 from phylactery_cli import erase as erase_command
 from phylactery_cli import memory as memory_command
-from phylactery_cli.chat import talk
-from phylactery_cli.demo.play import play
 from phylactery_cli.supervisor import DEFAULT_PORTS, SERVICES, Stack, StackError, running
 from phylactery_cli.terminal import plain_console
 from phylactery_cli.texts import Language, Texts, preferred_language
@@ -87,6 +85,8 @@ def run(
     thread: Annotated[str, typer.Option(help="The conversation to go on with.")] = "main",
 ) -> None:
     """Starts the three services and opens a chat; leaving it stops them."""
+    from phylactery_cli.chat import talk
+
     console, texts, died = plain_console(), Texts(language), None
     with _serving(data_dir, console, texts) as stack:
         console.print(f"\n{texts('hint')}")
@@ -126,6 +126,8 @@ def chat(
     language: Speak = preferred_language(),
 ) -> None:
     """Opens a chat with an agent that is running already."""
+    from phylactery_cli.chat import talk
+
     try:
         token = read_secret(token_file, "--token-file")
     except ValueError as error:
@@ -139,6 +141,8 @@ def demo(
     keep: Annotated[Path | None, typer.Option(help="Keep the demo's files in this new folder.")] = None,
 ) -> None:
     """Plays a scripted conversation against the real services and shows what happened at every step."""
+    from phylactery_cli.demo.play import play  # late, as the chat: the other commands need neither
+
     raise typer.Exit(play(plain_console(), keep))
 
 

@@ -7,7 +7,6 @@ import os
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
-import sqlalchemy as sa
 from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsError
 
@@ -51,6 +50,8 @@ class ServiceSettings(BaseSettings):
     def _usable_database_url(cls, value: str) -> str:
         """Refuses what no installed driver serves; the text names no part of the URL, which may hold a password."""
         if value:
+            import sqlalchemy as sa  # late: a command that only asks for a token has no database
+
             try:
                 sa.make_url(value).get_dialect().import_dbapi()
             except (sa.exc.ArgumentError, ImportError, ValueError) as error:
@@ -101,6 +102,8 @@ class ServiceSettings(BaseSettings):
             password = read_secret(self.database_password_file, variable)
         except ValueError as error:
             raise StartError(str(error)) from None
+        import sqlalchemy as sa
+
         return sa.make_url(self.database_url).set(password=password).render_as_string(hide_password=False)
 
     def prepare(self) -> None:
