@@ -18,6 +18,7 @@ import sqlalchemy as sa
 from grpc import aio
 from phylactery_chassis.errors import StartError, Unavailable
 from phylactery_memory.settings import MemorySettings
+from phylactery_memory.store.bucket import Bucket, BucketTarget
 
 from tests.support import s3
 from tests.support.postgres import create_database
@@ -99,6 +100,24 @@ async def test_an_output_lies_sealed_in_the_bucket_and_is_read_in_every_way(kept
     assert [match.line.number for match in found.matches] == [20_000]
     small = (await ana.store(LONG, tool_call_id="c2")).output.pointer
     assert (await ana.rehydrate(small)).text == LONG
+    exported = "".join(record["text"] for record in await ana.export() if record["type"] == "output_text")
+    assert exported in {LARGE + LONG, LONG + LARGE}
+
+
+async def test_a_range_fetches_the_chunks_that_hold_it_and_no_more(memory, store, monkeypatch):
+    pointer = (await memory.user().store(LARGE)).output.pointer
+    [name] = store.names()
+    bucket, sizes = type(memory.objects._bucket), []
+    real = bucket.range
+
+    async def note(self, name, start, size):
+        sizes.append(size)
+        return await real(self, name, start, size)
+
+    monkeypatch.setattr(bucket, "range", note)
+    assert (await memory.user().read(pointer, 300_000, 5)).text == LARGE[300_000:300_005]
+    assert len(sizes) == 1
+    assert sizes[0] < len(store.get(name)) / 5
 
 
 async def test_the_same_call_again_is_the_same_output_and_leaves_one_object(kept, store, refused):
@@ -405,8 +424,9 @@ async def test_two_replicas_that_start_at_once_share_one_folder(make_memory, sto
     url = create_database(postgres_url, f"o{random.getrandbits(64):x}")
     key = (await make_memory()).path.parent / "keys" / "master.key"
     options = {**store.settings(tmp_path), "database_url": url, "master_key_file": key}
-    first = await make_memory(**options)
-    second = await make_memory(**options)
+    await make_memory(database_url=url, master_key_file=key)
+    folders = tmp_path / "first", tmp_path / "second"
+    first, second = await asyncio.gather(*(make_memory(data_dir=folder, **options) for folder in folders))
     pointers = [
         (await who.user().store(LARGE, tool_call_id=f"c{i}")).output.pointer for i, who in enumerate((first, second))
     ]
@@ -414,8 +434,7 @@ async def test_two_replicas_that_start_at_once_share_one_folder(make_memory, sto
     for who in (first, second):
         for pointer in pointers:
             assert await who.user().read_all(pointer) == LARGE
-    folders = {await who.objects._own_folder() for who in (first, second)}
-    assert len(folders) == 1
+    assert first.count("object_stores") == 1
 
 
 class Process:
@@ -504,6 +523,12 @@ def test_settings_that_make_no_store_are_refused_by_name(options, said):
         return
     with pytest.raises(ValueError, match=said):
         MemorySettings(**options)
+
+
+def test_an_installation_without_the_library_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "obstore.store", None)
+    with pytest.raises(StartError, match=r"phylactery-memory\[s3\]"):
+        Bucket(BucketTarget("bucket"))
 
 
 def test_a_secret_is_in_no_description_of_the_settings(tmp_path, store):

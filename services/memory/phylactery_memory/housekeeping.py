@@ -51,8 +51,8 @@ class Housekeeping:
         if removed or orphans:
             await self._garbage.forget()
             _log.info("removed outputs", expired=removed, orphaned_chunks=orphans)
-        await self._remove_objects()
         await self._rewrap()
+        await self._remove_objects()  # last, for the object store may not answer
         return removed
 
     async def _rewrap(self) -> None:

@@ -42,8 +42,7 @@ class OutputObjects:
 
     def __init__(self, database: Database, bucket: Bucket, clock: Clock) -> None:
         self._database, self._bucket, self._clock = database, bucket, clock
-        self._folder = ""
-        self._opening = asyncio.Lock()
+        self._opening: asyncio.Task[str] | None = None
 
     async def start(self) -> None:
         """Finds the folder; a store that does not answer is told of, and asked again when it is needed.
@@ -152,16 +151,20 @@ class OutputObjects:
         return f"{await self._opened()}/{pointer}"
 
     async def _opened(self) -> str:
-        """Answers the folder; the first time it is marked, or the mark is looked for."""
-        async with self._opening:
-            if not self._folder:
-                folder, used = await self._own_folder()
-                if await self._bucket.size(f"{folder}/{_MARK}") is None:
-                    if used:
-                        raise _another_bucket()
-                    await self._mark(folder)
-                self._folder = folder
-        return self._folder
+        """Answers the folder. While it is not known, all who ask wait for one attempt, and a failed one is no last."""
+        task = self._opening
+        if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
+            task = self._opening = asyncio.create_task(self._open())
+        return await asyncio.shield(task)
+
+    async def _open(self) -> str:
+        """Answers the folder, which is marked now, or whose mark is looked for."""
+        folder, used = await self._own_folder()
+        if await self._bucket.size(f"{folder}/{_MARK}") is None:
+            if used:
+                raise _another_bucket()
+            await self._mark(folder)
+        return folder
 
     async def _mark(self, folder: str) -> None:
         try:
