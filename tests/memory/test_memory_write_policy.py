@@ -241,6 +241,7 @@ def test_hostile_text_is_decided_in_no_time():
         "\0" * 10_000,
     ):
         assert decide(Proposal(text, Source.USER)).reasons
+        assert decide(Proposal(text, Source.USER, (theirs(text * 20),), delegated=True)).reasons
 
 
 def test_the_numbers_are_those_of_the_contract():

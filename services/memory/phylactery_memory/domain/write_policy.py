@@ -202,7 +202,8 @@ def _said(text: str, evidence: Sequence[Evidence]) -> bool:
     if not evidence or any(found.trust < Trust.USER for found in evidence):
         return False
     said = {denied: _TELLING.union(*(found.stems[denied] for found in evidence)) for denied in (True, False)}
-    wanted = [(stems(word), _denies(part)) for part in sentences(text) for word in words(part)]
+    parts = [(part, _denies(part)) for part in sentences(text)]
+    wanted = [(stems(word), denied) for part, denied in parts for word in words(part)]
     return bool(wanted) and all(said[denied].intersection(pair) for pair, denied in wanted)
 
 
