@@ -410,12 +410,18 @@ async def test_under_load_every_decision_is_of_one_bundle_and_fits_it(make_gate,
 
     workers = [asyncio.create_task(storm(number)) for number in range(8)]
 
-    async def decided() -> bool:
-        return gate.count("decisions") > 20
+    async def twenty_more() -> None:
+        enough = gate.count("decisions") + 20
 
-    await until(decided)
+        async def decided() -> bool:
+            return gate.count("decisions") > enough
+
+        await until(decided)
+
+    await twenty_more()
     await activate(petra, stricter)
     after = await ana.evaluate(call(*READ, "after"))
+    await twenty_more()
     going = False
     seen = [one for worker in await asyncio.gather(*workers) for one in worker]
     assert after.bundle_revision == 2

@@ -24,7 +24,7 @@ _PLACE = "Qq7placeQq7"
 """Stands for text that is made invalid UTF-8 on the wire, which no protobuf library would write."""
 _STRUCT = "google.protobuf.Struct"
 _AT_ONCE = 16
-_HANGS_SECONDS = 20.0
+_HANGS_SECONDS = 60.0
 ENDLESS = {"ApprovalService/WatchApprovals"}
 """Streams that go on until the caller hangs up."""
 _LISTENS_SECONDS = 0.5
