@@ -129,6 +129,37 @@ async def test_secrets_are_refused_and_said_nowhere(memory, ana, refused):
     assert "hunter2" not in refusal.message
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("wifi_password", "tigre-9"),
+        ("account.pin", 4821.0),
+        ("number", 4111111111111111.0),
+        ("api.key", "9f8a7d6c5b4e3f2a"),
+    ],
+)
+async def test_a_secret_is_known_by_its_name_and_as_a_number_too(memory, ana, refused, name, value):
+    lineage = [await ana.say("m1", "anota esto: tigre-9, 9f8a7d6c5b4e3f2a")]
+    refusal = await refused(ana.set(lineage=lineage, **{name: value}))
+    assert (refusal.reason, refusal.metadata) == ("PROFILE_SECRET", {"field": name})
+    if isinstance(value, str):
+        written = await ana.write(value, lineage=lineage, attribute=name, keep=True)
+        assert not written.HasField("memory")
+    assert memory.count("memory_profile") == memory.count("user_memory") == 0
+
+
+async def test_many_values_over_long_messages_hold_up_nobody(memory, ana):
+    """What is behind a hundred values is taken apart once, and not by the one thread that writes."""
+    words = " ".join(f"palabra{number}" for number in range(8_000))[:100_000]
+    lineage = [await ana.say(f"m{number}", words) for number in range(10)]
+    values = {f"f{number}": f"palabra{number}" for number in range(90)} | {f"g{number}": True for number in range(10)}
+    setting = asyncio.create_task(ana.set(lineage=lineage, **values))
+    while not setting.done():
+        await asyncio.wait_for(memory.database.write(lambda connection: connection.exec_driver_sql("SELECT 1")), 20)
+        await asyncio.sleep(0.01)
+    assert len((await setting).fields) == 100
+
+
 async def test_what_the_operator_set_only_the_operator_changes(memory, refused):
     """The person at the machine holds every role in mode none; ana is whom a delegate names."""
     local, ana = memory.user(), memory.user("local", "local")

@@ -13,6 +13,7 @@ from phylactery_chassis.identity import Principal, Role
 from phylactery_chassis.ids import new_id
 from sqlalchemy.engine import Connection
 
+from phylactery_memory.aside import aside
 from phylactery_memory.domain.memories import (
     NEVER,
     THE_USER,
@@ -145,7 +146,11 @@ class Memories:
         if draft.source is Source.SYSTEM:
             owner.require(Role.OPERATOR)
         found = await self._store.ask(lambda connection: lineage.find(connection, owner, draft.lineage))
-        decision = decide(Proposal(draft.text, draft.source, found.evidence, owner.delegated, draft.kind, draft.keep))
+        proposal = Proposal(
+            draft.text, draft.source, found.evidence, owner.delegated, draft.kind, draft.keep, draft.attribute
+        )
+        characters = len(draft.text) + sum(len(behind.words) for behind in found.evidence)
+        decision = await aside(characters, lambda: decide(proposal))
         if decision.layer is None:
             self._count("none")
             return Written(decision)

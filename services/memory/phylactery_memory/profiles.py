@@ -9,6 +9,7 @@ from phylactery_chassis.clock import Clock
 from phylactery_chassis.identity import Principal, Role
 from sqlalchemy.engine import Connection
 
+from phylactery_memory.aside import aside
 from phylactery_memory.domain.memories import Memory, Origin, Source
 from phylactery_memory.domain.profile import MAX_FIELDS, Profile, ProfileField, Value, check_etag, fits, judged
 from phylactery_memory.store import lineage, profiles
@@ -51,10 +52,10 @@ class Profiles:
         if change.source is Source.SYSTEM and change.values:
             owner.require(Role.OPERATOR)
         now_us = self._clock.now_us()
+        evidence = (await self._store.ask(lambda connection: lineage.find(connection, owner, change.lineage))).evidence
 
-        def work(connection: Connection) -> Profile:
-            evidence = lineage.find(connection, owner, change.lineage).evidence
-            new = [
+        def fields() -> list[ProfileField]:
+            return [
                 ProfileField(
                     name=name,
                     value=value,
@@ -66,6 +67,12 @@ class Profiles:
                 )
                 for name, value in change.values.items()
             ]
+
+        texts = (*(found.words for found in evidence), *map(str, change.values.values()))
+        new = await aside(sum(map(len, texts)), fields)
+
+        def work(connection: Connection) -> Profile:
+            lineage.find(connection, owner, change.lineage)  # it may have been erased meanwhile
             profile = profiles.locked(connection, owner)
             check_etag(profile, change.etag)
             profiles.change(connection, owner, profile, new, change.remove)

@@ -101,8 +101,10 @@ def judged(name: str, value: Value, source: Source, evidence: Sequence[Evidence]
     A delegate says what the person said: a text must stand in the person's own messages; a number or a yes needs such
     messages to point at. Raises InvalidArgument PROFILE_SECRET, FailedPrecondition PROFILE_UNTRUSTED.
     """
-    said = value if isinstance(value, str) else " ".join(found.words for found in evidence) or str(value)
-    decision = decide(Proposal(said, source, evidence, delegated, keep=True))
+    text = str(value)
+    if not isinstance(value, str):
+        evidence = [Evidence(found.trust, text) for found in evidence]
+    decision = decide(Proposal(text, source, evidence, delegated, keep=True, name=name))
     if decision.refused:
         raise InvalidArgument(
             "PROFILE_SECRET",

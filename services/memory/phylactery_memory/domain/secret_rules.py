@@ -47,6 +47,7 @@ _KEY: Final = re2.compile(
     r"\bAIza[0-9A-Za-z_-]{30,}|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*|"
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\b[Bb]earer\s+[A-Za-z0-9_\-.=]{20,})"
 )
+_SEPARATORS: Final = re2.compile(r"[_.:-]+")
 _MIN_KEY_ENTROPY: Final = 3.0
 """Bits a character: words and file names stay under it, random keys of twelve characters and more stand above."""
 _ADJECTIVES: Final = """
@@ -59,8 +60,13 @@ _MIN_CARD_DIGITS: Final = 13
 _TWO_DIGITS: Final = 9
 
 
-def find_secret(text: str) -> Secret | None:
-    """Answers the first sort of secret found in a text, None where there is none."""
+def find_secret(text: str, name: str = "") -> Secret | None:
+    """Answers the first sort of secret found in a text, None where there is none.
+
+    name is what the text is the value of: "wifi_password" says of any value what it is.
+    """
+    if name:
+        text = f"{_SEPARATORS.sub(' ', name)}: {text}"
     if _KEY.search(text):
         return Secret.KEY
     lowered = plain(text)

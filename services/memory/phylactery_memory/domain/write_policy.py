@@ -103,7 +103,10 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A text that may be worth keeping. delegated says that somebody speaks for the person."""
+    """A text that may be worth keeping, and the name it is the value of, where it has one.
+
+    delegated says that somebody speaks for the person.
+    """
 
     text: str
     source: Source
@@ -111,6 +114,7 @@ class Proposal:
     delegated: bool = False
     kind: Kind | None = None
     keep: bool = False
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +145,7 @@ class Decision:
 def decide(proposal: Proposal) -> Decision:
     """Answers what a text is worth keeping as, and why."""
     trust, doubts = _trust(proposal)
-    secret = find_secret(proposal.text)
+    secret = find_secret(proposal.text, proposal.name)
     if secret is not None:
         return Decision(None, proposal.kind or Kind.EPISODE, trust, (Reason(secret.value), *doubts))
     readings = [read(sentence) for sentence in sentences(proposal.text)]

@@ -30,6 +30,10 @@ class ProfileStore:
         """Answers the owner's profile, and of each name so many values that held before."""
         return await self._database.read(lambda connection: load(connection, owner, superseded=superseded))
 
+    async def ask(self, work: Callable[[Connection], T]) -> T:
+        """Runs work that reads other tables than these."""
+        return await self._database.read(work)
+
     async def write(self, work: Callable[[Connection], T]) -> T:
         """Runs work that changes a profile, and answers once it is durable."""
         try:
