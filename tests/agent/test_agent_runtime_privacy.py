@@ -8,8 +8,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +25,7 @@ from phylactery_chassis.identity import Principal, Role
 
 from tests.support.agent_stores import BOUND, Stores, call
 from tests.support.agent_system import DONE, SUSPENDED, Person, System, approval_of, refused
+from tests.support.forks import Forked
 
 Code = grpc.StatusCode
 MARK = "zarzuela"
@@ -308,7 +307,7 @@ class Process:
             "AGENT_RISKGATE_TARGET": system.target("riskgate"), "AGENT_MEMORY_TARGET": system.target("memory"),
             "CRASH_SERVICE": "agent", "CRASH_AT": point,
         }  # fmt: skip
-        self.child = subprocess.Popen([sys.executable, "-m", "tests.support.crashing"], env=environment)
+        self.child = Forked("tests.support.crashing", environment=environment)
 
     async def channel(self) -> aio.Channel:
         while not self.ready.exists():

@@ -9,8 +9,6 @@ import os
 import shutil
 import signal
 import sqlite3
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +23,8 @@ from phylactery_memory.domain.erasure import Erasure, from_json, unfinished
 from phylactery_memory.erasure_log import ErasureLog
 from phylactery_memory.store.privacy import PrivacyStore, users_tables
 from phylactery_memory.store.tables import metadata
+
+from tests.support.forks import Forked
 
 Code = grpc.StatusCode
 MARK = "zarzuela"
@@ -277,16 +277,6 @@ async def test_a_reader_of_old_pages_makes_the_answer_wait_for_it(memory, ana, r
     assert files_with(memory.path.parent, MARK) == []
 
 
-_KILLED = """
-import os, signal, sys
-from phylactery_chassis import crashpoints
-point = sys.argv.pop()
-crashpoints.install(lambda name: os.kill(os.getpid(), signal.SIGKILL) if name == point else None)
-from phylactery_memory.__main__ import main
-main()
-"""
-
-
 class Process:
     """A real memory process over a folder, which may die at a crash point."""
 
@@ -296,8 +286,9 @@ class Process:
         environment = {
             **os.environ, "MEMORY_PORT": "0", "MEMORY_DATA_DIR": str(folder),
             "MEMORY_READY_FILE": str(self.ready), "MEMORY_LOG_LEVEL": "ERROR",
+            "CRASH_SERVICE": "memory", "CRASH_AT": point,
         }  # fmt: skip
-        self.child = subprocess.Popen([sys.executable, "-c", _KILLED, point], env=environment)
+        self.child = Forked("tests.support.crashing", environment=environment)
 
     async def port(self) -> int:
         while not self.ready.exists():
