@@ -36,7 +36,8 @@ class Disk(apsw.VFS):
 
     def xOpen(self, name: Any, flags: Any) -> _File:
         file = _File(self, name, flags)
-        self.synced.setdefault(file.path, b"")
+        if file.path not in self.synced:  # what was there before is on the disk
+            self.synced[file.path] = Path(file.path).read_bytes()
         self.unsynced.setdefault(file.path, [])
         return file
 
