@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from phylactery.riskgate.v1 import types_pb2
-from phylactery_riskgate.domain.bundle import load_bundle
-from phylactery_riskgate.domain.engine import DecisionEngine
+
+from tests.riskgate.test_riskgate_activation import activate
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ async def test_an_approver_who_lost_the_right_is_named_for_a_call_that_a_budget_
     later = bundle_with(budgets=budgets, revision=2)
     fired = {"groups": [], "users": [{"tenant": "acme", "id": "dora", "approver": False}]}
     (later / "entities.json").write_text(json.dumps(fired))
-    gate.riskgate._core.live.replace(DecisionEngine(load_bundle(later)))
+    await activate(gate.person("petra"), later)
     assert (await refused(ana.evaluate(pay, approval=approval.id))).reason == "APPROVER_NOT_ELIGIBLE"
     assert gate.count("approvals") == 1
 

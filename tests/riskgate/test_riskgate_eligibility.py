@@ -11,7 +11,8 @@ import grpc
 import pytest
 from phylactery.riskgate.v1 import types_pb2
 from phylactery_riskgate.domain.bundle import BundleError, load_bundle
-from phylactery_riskgate.domain.engine import DecisionEngine
+
+from tests.riskgate.test_riskgate_activation import activate
 
 APPROVED, PENDING = types_pb2.APPROVAL_STATE_APPROVED, types_pb2.APPROVAL_STATE_PENDING
 PAY = ("pay", '{"to":"x","note":"n"}')
@@ -34,9 +35,9 @@ def with_entities(bundle: Path, *users: dict[str, Any]) -> Path:
     return bundle
 
 
-def go_live(gate: Any, bundle: Path) -> None:
-    """Lets another bundle decide from now on, as an activation does."""
-    gate.riskgate._core.live.replace(DecisionEngine(load_bundle(bundle)))
+async def go_live(gate: Any, bundle: Path) -> None:
+    """Lets another bundle decide from now on."""
+    await activate(gate.person("petra"), bundle)
 
 
 async def test_only_somebody_of_the_group_approves_whether_the_token_or_the_bundle_says_so(
@@ -114,7 +115,7 @@ async def test_an_approver_who_left_the_group_stops_the_effect_at_redeem(make_ga
     wanted = classes({"groups": ["payments"]})
     gate = await make_gate(bundle=with_entities(bundle_with(classes=wanted), {"id": "carla", "groups": ["payments"]}))
     _, permit = await permitted(gate, call, "carla")
-    go_live(gate, with_entities(bundle_with(classes=wanted, revision=2), {"id": "carla", "groups": ["ops"]}))
+    await go_live(gate, with_entities(bundle_with(classes=wanted, revision=2), {"id": "carla", "groups": ["ops"]}))
     refusal = await refused(gate.person("ana").redeem(permit, call(*PAY)))
     assert (refusal.code, refusal.reason) == (grpc.StatusCode.FAILED_PRECONDITION, "APPROVER_NOT_ELIGIBLE")
     assert refusal.metadata["factor"] == "approver"
@@ -129,7 +130,7 @@ async def test_a_class_that_asks_for_a_group_now_stops_what_was_approved_without
     ana = gate.person("ana")
     approval = (await ana.evaluate(call(*PAY))).approval
     await gate.person("dora").approve(approval)
-    go_live(gate, bundle_with(classes=classes({"groups": ["payments"]}), revision=2))
+    await go_live(gate, bundle_with(classes=classes({"groups": ["payments"]}), revision=2))
     refusal = await refused(ana.evaluate(call(*PAY), approval=approval.id))
     assert (refusal.reason, refusal.metadata["factor"]) == ("APPROVER_NOT_ELIGIBLE", "approver")
     assert [record["failed"] for record in gate.records("evaluate_refused")] == [["approver"]]
@@ -141,7 +142,7 @@ async def test_what_the_token_said_at_the_vote_still_counts_when_the_class_asks_
 ):
     gate = await make_gate()
     _, permit = await permitted(gate, call, "gina")
-    go_live(gate, bundle_with(classes=classes({"groups": ["payments"], "levels": ["admin"]}), revision=2))
+    await go_live(gate, bundle_with(classes=classes({"groups": ["payments"], "levels": ["admin"]}), revision=2))
     assert (await gate.person("ana").redeem(permit, call(*PAY))).receipt
 
 
@@ -150,7 +151,7 @@ async def test_the_bundle_takes_the_right_to_approve_away_whatever_the_token_say
 ):
     gate = await make_gate()
     _, permit = await permitted(gate, call, "gina", "dora", asked=WIPE)
-    go_live(gate, with_entities(bundle_with(revision=2), {"id": "gina", "approver": False}))
+    await go_live(gate, with_entities(bundle_with(revision=2), {"id": "gina", "approver": False}))
     assert (await refused(gate.person("ana").redeem(permit, call(*WIPE)))).reason == "APPROVER_NOT_ELIGIBLE"
     later = (await gate.person("ana").evaluate(call(*PAY, "c2"))).approval
     assert (await refused(gate.person("gina").approve(later))).metadata["factor"] == "approver"
@@ -162,14 +163,14 @@ async def test_a_policy_that_asks_nobody_any_more_runs_the_call_whoever_approved
     )
     gate = await make_gate()
     _, permit = await permitted(gate, call, "gina")
-    go_live(gate, with_entities(bundle_with(policies=relaxed, revision=2), {"id": "gina", "approver": False}))
+    await go_live(gate, with_entities(bundle_with(policies=relaxed, revision=2), {"id": "gina", "approver": False}))
     assert (await gate.person("ana").redeem(permit, call(*PAY))).receipt
 
 
 async def test_a_class_that_wants_more_people_now_stops_what_fewer_approved(make_gate, bundle_with, call, refused):
     gate = await make_gate()
     _, permit = await permitted(gate, call, "gina", "dora", asked=WIPE)
-    go_live(gate, bundle_with(classes=classes(needed=3), revision=2))
+    await go_live(gate, bundle_with(classes=classes(needed=3), revision=2))
     assert (await refused(gate.person("ana").redeem(permit, call(*WIPE)))).reason == "POLICY_CHANGED"
 
 

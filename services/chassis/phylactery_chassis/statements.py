@@ -20,11 +20,11 @@ _MAX_ROWS = 64
 
 
 class _Compiled:
-    """A statement with named parameters, as text for each store."""
+    """A statement with named parameters, as text for each store; what is fixed in it goes along with the others."""
 
     def __init__(self, statement: sa.ClauseElement) -> None:
         self._statement = statement
-        self._texts: dict[str, tuple[str, tuple[str, ...] | None]] = {}
+        self._texts: dict[str, tuple[str, tuple[str, ...] | None, dict[str, Any]]] = {}
 
     def _run(self, connection: Connection, values: Mapping[str, Any]) -> Any:
         name = connection.dialect.name
@@ -32,15 +32,18 @@ class _Compiled:
         if found is None:
             compiled: Any = self._statement.compile(dialect=connection.dialect)
             order = getattr(compiled, "positiontup", None)
-            found = self._texts[name] = (str(compiled), None if order is None else tuple(order))
-        text, names = found
+            fixed = {key: value for key, value in compiled.params.items() if value is not None}
+            found = self._texts[name] = (str(compiled), None if order is None else tuple(order), fixed)
+        text, names, fixed = found
+        if fixed:
+            values = {**fixed, **values}
         return run_text(connection, text, values if names is None else [values[name] for name in names])
 
 
 class Query(_Compiled):
     """A SELECT."""
 
-    def __init__(self, statement: sa.Select[Any]) -> None:
+    def __init__(self, statement: sa.SelectBase) -> None:
         super().__init__(statement)
 
     def one(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[Any] | None:
@@ -49,6 +52,13 @@ class Query(_Compiled):
         row: Sequence[Any] | None = cursor.fetchone()
         cursor.close()
         return row
+
+    def all(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
+        """Answers every row in the order of its columns."""
+        cursor = self._run(connection, values)
+        rows: Sequence[Sequence[Any]] = cursor.fetchall()
+        cursor.close()
+        return rows
 
 
 class Update(_Compiled):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
+from operator import attrgetter
 from typing import Any
 
 import sqlalchemy as sa
+from phylactery_chassis.statements import Query, RowInsert, Update
 from sqlalchemy.engine import Connection, Row
 
 from phylactery_riskgate.approvals import Approval, ApprovalState, Vote
@@ -16,18 +18,87 @@ from phylactery_riskgate.store.tables import (
     approval_votes,
     approvals,
     from_json,
-    row_of,
     to_json,
 )
 
 _OPEN = (ApprovalState.PENDING, ApprovalState.APPROVED)
 _MAX_DUE = 100
 
+_COLUMNS = tuple(one.name for one in fields(Approval) if one.name != "votes")
+_STATE, _POLICIES = _COLUMNS.index("state"), _COLUMNS.index("policy_ids")
+_values_of = attrgetter(*_COLUMNS)
+_ALL = sa.select(*(approvals.c[name] for name in _COLUMNS))
+_OF_USER = sa.and_(approvals.c.tenant == sa.bindparam("tenant"), approvals.c.requester == sa.bindparam("requester"))
+_OF_CALL = (
+    _ALL.where(_OF_USER, approvals.c.tool == sa.bindparam("tool"))
+    .order_by(approvals.c.decide_us.desc(), approvals.c.id.desc())
+    .limit(1)
+)
+_BY_ID = _ALL.where(approvals.c.tenant == sa.bindparam("tenant"), approvals.c.id == sa.bindparam("id"))
+_FIND = Query(_BY_ID)
+_FIND_LOCKED = Query(_BY_ID.with_for_update(skip_locked=True))
+_REJECTED = Query(
+    _OF_CALL.where(
+        approvals.c.args_hash == sa.bindparam("args_hash"),
+        approvals.c.state == str(ApprovalState.REJECTED),
+        approvals.c.decide_us > sa.bindparam("since_us"),
+    )
+)
+_LAST_APPROVED = Query(
+    _OF_CALL.where(
+        sa.or_(approvals.c.state == str(ApprovalState.APPROVED), approvals.c.state == str(ApprovalState.REDEEMED)),
+        approvals.c.decide_us <= sa.bindparam("before_us"),
+        approvals.c.id != sa.bindparam("but_id"),
+    )
+)
+_PENDING = sa.select(sa.func.count()).where(
+    _OF_USER,
+    approvals.c.state == str(ApprovalState.PENDING),
+    approvals.c.expire_us > sa.bindparam("now_us"),
+)
+_COUNT_PENDING = Query(_PENDING)
+_COUNT_PENDING_OF_THREAD = Query(_PENDING.where(approvals.c.thread_id == sa.bindparam("thread_id")))
+_ASKED = sa.select(sa.func.count(), sa.func.min(approvals.c.create_us)).where(
+    _OF_USER, approvals.c.create_us > sa.bindparam("since_us")
+)
+_COUNT_ASKED = Query(_ASKED)
+_COUNT_ASKED_OF_CLASS = Query(_ASKED.where(approvals.c.approval_class == sa.bindparam("approval_class")))
+_VOTES = Query(
+    sa.select(
+        approval_votes.c.subject,
+        approval_votes.c.vote_us,
+        approval_votes.c.approver,
+        approval_votes.c.level,
+        approval_votes.c.groups,
+    )
+    .where(approval_votes.c.tenant == sa.bindparam("tenant"), approval_votes.c.approval_id == sa.bindparam("id"))
+    .order_by(approval_votes.c.vote_us, approval_votes.c.subject)
+)
+_CHANGED = ("state", "decide_us", "decided_by", "closed_reason", "attempts", "version")
+_ONE = sa.and_(approvals.c.tenant == sa.bindparam("of_tenant"), approvals.c.id == sa.bindparam("of_id"))
+_CHANGE = Update(sa.update(approvals).where(_ONE).values({name: sa.bindparam(name) for name in _CHANGED}))
+_SAVE_ATTEMPTS = Update(sa.update(approvals).where(_ONE).values(attempts=sa.bindparam("attempts")))
+_INSERT = RowInsert(approvals, *_COLUMNS)
+_INSERT_VOTE = RowInsert(approval_votes, "tenant", "approval_id", "subject", "vote_us", "approver", "level", "groups")
+_INSERT_CHANGE = RowInsert(
+    approval_changes,
+    "approval_id",
+    "version",
+    "tenant",
+    "position",
+    "state",
+    "votes",
+    "decide_us",
+    "decided_by",
+    "closed_reason",
+    "change_us",
+)
+
 
 def insert_approval(connection: Connection, approval: Approval) -> Approval:
     """Adds an approval, which is its first change, and answers it as kept."""
     first = replace(approval, version=1)
-    connection.execute(sa.insert(approvals).values(**_values(first)))
+    _INSERT.run(connection, [_row(first)])
     _note_change(connection, first, first.create_us)
     return first
 
@@ -37,50 +108,34 @@ def find_approval(connection: Connection, tenant: str, approval_id: str, *, lock
 
     Raises BusyError where another replica has it locked.
     """
-    query = sa.select(approvals).where(approvals.c.tenant == tenant, approvals.c.id == approval_id)
-    row = connection.execute(query.with_for_update(skip_locked=True) if lock else query).one_or_none()
+    place = {"tenant": tenant, "id": approval_id}
+    row = (_FIND_LOCKED if lock else _FIND).one(connection, place)
     if row is None:
-        if lock and connection.execute(query).one_or_none() is not None:
+        if lock and _FIND.one(connection, place) is not None:
             raise locks.BusyError
         return None
-    return _approval(row, _votes(connection, tenant, [approval_id]).get(approval_id, ()))
+    return _approval(row, tuple(_vote(one) for one in _VOTES.all(connection, place)))
 
 
 def change_approval(connection: Connection, approval: Approval, now_us: int) -> Approval:
     """Writes an approval that changed, for those who watch too, and answers it as kept."""
     changed = replace(approval, version=approval.version + 1)
-    _save(
-        connection,
-        changed,
-        state=str(changed.state),
-        decide_us=changed.decide_us,
-        decided_by=changed.decided_by,
-        closed_reason=changed.closed_reason,
-        attempts=changed.attempts,
-        version=changed.version,
-    )
+    values = {name: getattr(changed, name) for name in _CHANGED}
+    _CHANGE.run(connection, {**values, "state": str(changed.state), **_place(changed)})
     _note_change(connection, changed, now_us)
     return changed
 
 
 def save_attempts(connection: Connection, approval: Approval) -> None:
     """Writes how many wrong codes there were: no change for those who watch."""
-    _save(connection, approval, attempts=approval.attempts)
+    _SAVE_ATTEMPTS.run(connection, {"attempts": approval.attempts, **_place(approval)})
 
 
 def add_vote(connection: Connection, approval: Approval, vote: Vote) -> None:
     """Notes that a person said yes, and what their credential said of them."""
-    connection.execute(
-        sa.insert(approval_votes).values(
-            tenant=approval.tenant,
-            approval_id=approval.id,
-            subject=vote.subject,
-            vote_us=vote.vote_us,
-            approver=vote.approver,
-            level=vote.level,
-            groups=to_json(sorted(vote.groups)),
-        )
-    )
+    groups = to_json(sorted(vote.groups))
+    row = (approval.tenant, approval.id, vote.subject, vote.vote_us, vote.approver, vote.level, groups)
+    _INSERT_VOTE.run(connection, [row])
 
 
 def count_pending(connection: Connection, tenant: str, requester: str, now_us: int, *, thread_id: str = "") -> int:
@@ -88,27 +143,19 @@ def count_pending(connection: Connection, tenant: str, requester: str, now_us: i
 
     Never over users: a thread id is only a word, and somebody else's storm must not use up this user's room.
     """
-    query = sa.select(sa.func.count()).where(
-        approvals.c.tenant == tenant,
-        approvals.c.requester == requester,
-        approvals.c.state == ApprovalState.PENDING,
-        approvals.c.expire_us > now_us,
-    )
-    if thread_id:
-        query = query.where(approvals.c.thread_id == thread_id)
-    return connection.execute(query).scalar_one()
+    query = _COUNT_PENDING_OF_THREAD if thread_id else _COUNT_PENDING
+    of = {"tenant": tenant, "requester": requester, "now_us": now_us, "thread_id": thread_id}
+    row = query.one(connection, of)
+    return int(row[0]) if row else 0
 
 
 def count_asked(
     connection: Connection, tenant: str, requester: str, *, since_us: int, approval_class: str = ""
 ) -> tuple[int, int]:
     """Answers how many approvals a user has asked for since then, of one class or of all, and when the first was."""
-    query = sa.select(sa.func.count(), sa.func.min(approvals.c.create_us)).where(
-        approvals.c.tenant == tenant, approvals.c.requester == requester, approvals.c.create_us > since_us
-    )
-    if approval_class:
-        query = query.where(approvals.c.approval_class == approval_class)
-    count, first_us = connection.execute(query).one()
+    query = _COUNT_ASKED_OF_CLASS if approval_class else _COUNT_ASKED
+    of = {"tenant": tenant, "requester": requester, "since_us": since_us, "approval_class": approval_class}
+    count, first_us = query.one(connection, of) or (0, 0)
     return count, first_us or 0
 
 
@@ -116,30 +163,16 @@ def find_rejected(
     connection: Connection, tenant: str, requester: str, *, tool: str, args_hash: str, since_us: int
 ) -> Approval | None:
     """Answers the last approval of a user for this very call that somebody rejected since then."""
-    return _last_of_call(
-        connection,
-        tenant,
-        requester,
-        tool,
-        approvals.c.args_hash == args_hash,
-        approvals.c.state == ApprovalState.REJECTED,
-        approvals.c.decide_us > since_us,
-    )
+    of = {"tenant": tenant, "requester": requester, "tool": tool, "args_hash": args_hash, "since_us": since_us}
+    return _without_votes(_REJECTED.one(connection, of))
 
 
 def find_last_approved(
     connection: Connection, tenant: str, requester: str, *, tool: str, before_us: int, but_id: str
 ) -> Approval | None:
     """Answers the last approval of a user for a tool that was approved before that moment, but one."""
-    return _last_of_call(
-        connection,
-        tenant,
-        requester,
-        tool,
-        approvals.c.state.in_((ApprovalState.APPROVED, ApprovalState.REDEEMED)),
-        approvals.c.decide_us <= before_us,
-        approvals.c.id != but_id,
-    )
+    of = {"tenant": tenant, "requester": requester, "tool": tool, "before_us": before_us, "but_id": but_id}
+    return _without_votes(_LAST_APPROVED.one(connection, of))
 
 
 def lock_requester(connection: Connection, tenant: str, requester: str) -> None:
@@ -169,7 +202,7 @@ def list_approvals(
     limit: int,
 ) -> list[Approval]:
     """Answers approvals newest first, after the position (create_us, id)."""
-    query = sa.select(approvals).where(approvals.c.tenant == tenant)
+    query = _ALL.where(approvals.c.tenant == tenant)
     if requester:
         query = query.where(approvals.c.requester == requester)
     if state is not None:
@@ -186,71 +219,65 @@ def list_approvals(
 
 
 def with_votes(connection: Connection, tenant: str, rows: Sequence[Row[Any]]) -> list[Approval]:
-    """Answers the approvals of rows, each with who has said yes."""
+    """Answers the approvals of rows that hold an approval's columns and perhaps more, each with who has said yes."""
     votes = _votes(connection, tenant, [row.id for row in rows])
-    return [_approval(row, votes.get(row.id, ())) for row in rows]
+    return [_approval(_values_of(row), votes.get(row.id, ())) for row in rows]
 
 
-def _last_of_call(
-    connection: Connection, tenant: str, requester: str, tool: str, *conditions: sa.ColumnElement[bool]
-) -> Approval | None:
-    query = sa.select(approvals).where(
-        approvals.c.tenant == tenant, approvals.c.requester == requester, approvals.c.tool == tool, *conditions
-    )
-    row = connection.execute(query.order_by(approvals.c.decide_us.desc(), approvals.c.id.desc()).limit(1)).one_or_none()
+def _without_votes(row: Sequence[Any] | None) -> Approval | None:
     return None if row is None else _approval(row, ())
 
 
-def _save(connection: Connection, approval: Approval, **values: object) -> None:
-    connection.execute(
-        sa.update(approvals)
-        .where(approvals.c.tenant == approval.tenant, approvals.c.id == approval.id)
-        .values(**values)
-    )
+def _place(approval: Approval) -> dict[str, Any]:
+    return {"of_tenant": approval.tenant, "of_id": approval.id}
 
 
 def _note_change(connection: Connection, approval: Approval, now_us: int) -> None:
-    connection.execute(
-        sa.insert(approval_changes).values(
-            approval_id=approval.id,
-            version=approval.version,
-            tenant=approval.tenant,
-            position=0,
-            state=str(approval.state),
-            votes=len(approval.votes),
-            decide_us=approval.decide_us,
-            decided_by=approval.decided_by,
-            closed_reason=approval.closed_reason,
-            change_us=now_us,
-        )
+    row = (
+        approval.id,
+        approval.version,
+        approval.tenant,
+        0,  # its place in the order of changes is given to it when it is read
+        str(approval.state),
+        len(approval.votes),
+        approval.decide_us,
+        approval.decided_by,
+        approval.closed_reason,
+        now_us,
     )
+    _INSERT_CHANGE.run(connection, [row])
 
 
 def _votes(connection: Connection, tenant: str, ids: Sequence[str]) -> dict[str, tuple[Vote, ...]]:
     if not ids:
         return {}
+    table = approval_votes.c
     query = (
-        sa.select(approval_votes)
-        .where(approval_votes.c.tenant == tenant, approval_votes.c.approval_id.in_(ids))
-        .order_by(approval_votes.c.vote_us, approval_votes.c.subject)
+        sa.select(table.subject, table.vote_us, table.approver, table.level, table.groups, table.approval_id)
+        .where(table.tenant == tenant, table.approval_id.in_(ids))
+        .order_by(table.vote_us, table.subject)
     )
     found: dict[str, tuple[Vote, ...]] = {}
-    for row in connection.execute(query):
-        groups = frozenset(from_json(row.groups)) if row.groups else frozenset()
-        vote = Vote(row.subject, row.vote_us, approver=row.approver, level=row.level, groups=groups)
-        found[row.approval_id] = (*found.get(row.approval_id, ()), vote)
+    for *vote, approval_id in connection.execute(query):
+        found[approval_id] = (*found.get(approval_id, ()), _vote(vote))
     return found
 
 
-def _values(approval: Approval) -> dict[str, Any]:
-    values = row_of(approval)
-    del values["votes"]
-    return values | {"state": str(approval.state), "policy_ids": to_json(approval.policy_ids)}
+def _vote(row: Sequence[Any]) -> Vote:
+    subject, vote_us, approver, level, groups = row
+    known = frozenset(from_json(groups)) if groups else frozenset()
+    return Vote(subject, vote_us, approver=bool(approver), level=level, groups=known)
 
 
-def _approval(row: Row[Any], votes: tuple[Vote, ...]) -> Approval:
-    """Reads a row that holds an approval's columns, and perhaps more."""
-    values = {column.name: getattr(row, column.name) for column in approvals.columns}
-    values["state"] = ApprovalState(values["state"])
-    values["policy_ids"] = tuple(from_json(values["policy_ids"]))
-    return Approval(**values, votes=votes)
+def _row(approval: Approval) -> tuple[Any, ...]:
+    row = list(_values_of(approval))
+    row[_STATE] = str(approval.state)
+    row[_POLICIES] = to_json(approval.policy_ids)
+    return tuple(row)
+
+
+def _approval(row: Sequence[Any], votes: tuple[Vote, ...]) -> Approval:
+    values = list(row)
+    values[_STATE] = ApprovalState(values[_STATE])
+    values[_POLICIES] = tuple(from_json(values[_POLICIES]))
+    return Approval(**dict(zip(_COLUMNS, values, strict=True)), votes=votes)

@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection, Row
+from phylactery_chassis.statements import Query, RowInsert
+from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.store.decisions import CallKey
 from phylactery_riskgate.store.tables import from_json, outcomes, redemptions, row_of, to_json
-
-# Built once: building a statement costs several times what SQLite takes to run it.
-_INSERT = sa.insert(redemptions)
-_BY_CALL = sa.select(redemptions).where(
-    redemptions.c.tenant == sa.bindparam("tenant"),
-    redemptions.c.subject == sa.bindparam("subject"),
-    redemptions.c.run_id == sa.bindparam("run_id"),
-    redemptions.c.tool_call_id == sa.bindparam("tool_call_id"),
-)
-_BY_EXECUTION = sa.select(redemptions).where(
-    redemptions.c.tenant == sa.bindparam("tenant"),
-    redemptions.c.subject == sa.bindparam("subject"),
-    redemptions.c.execution_id == sa.bindparam("execution_id"),
-)
-_BY_EXECUTION_LOCKED = _BY_EXECUTION.with_for_update()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +42,46 @@ class OutcomeReport:
     error_code: str
 
 
+_COLUMNS = tuple(one.name for one in fields(Redemption))
+_CLAIMS = _COLUMNS.index("receipt_claims")
+_values_of = attrgetter(*_COLUMNS)
+_OF_USER = sa.select(*(redemptions.c[name] for name in _COLUMNS)).where(
+    redemptions.c.tenant == sa.bindparam("tenant"), redemptions.c.subject == sa.bindparam("subject")
+)
+_BY_CALL = Query(
+    _OF_USER.where(
+        redemptions.c.run_id == sa.bindparam("run_id"), redemptions.c.tool_call_id == sa.bindparam("tool_call_id")
+    )
+)
+_OF_EXECUTION = _OF_USER.where(redemptions.c.execution_id == sa.bindparam("execution_id"))
+_BY_EXECUTION, _BY_EXECUTION_LOCKED = Query(_OF_EXECUTION), Query(_OF_EXECUTION.with_for_update())
+_INSERT = RowInsert(redemptions, *_COLUMNS)
+_INSERT_OUTCOME = RowInsert(
+    outcomes,
+    "tenant",
+    "subject",
+    "execution_id",
+    "number",
+    "outcome",
+    "result_hash",
+    "result_size",
+    "error_code",
+    "report_us",
+    "audit_log",
+    "audit_index",
+)
+
+
 def insert_redemption(connection: Connection, redemption: Redemption) -> None:
     """Adds a redemption. Raises IntegrityError when another process redeemed the call first."""
-    connection.execute(_INSERT, {**row_of(redemption), "receipt_claims": to_json(redemption.receipt_claims)})
+    row = list(_values_of(redemption))
+    row[_CLAIMS] = to_json(redemption.receipt_claims)
+    _INSERT.run(connection, [tuple(row)])
 
 
 def find_redemption(connection: Connection, key: CallKey) -> Redemption | None:
     """Answers who has redeemed this call, if anybody has."""
-    row = connection.execute(_BY_CALL, row_of(key)).one_or_none()
+    row = _BY_CALL.one(connection, row_of(key))
     return None if row is None else _redemption(row)
 
 
@@ -72,7 +91,7 @@ def find_execution(
     """Answers what an execution redeemed; lock keeps other writers from it until the commit."""
     query = _BY_EXECUTION_LOCKED if lock else _BY_EXECUTION
     values = {"tenant": tenant, "subject": subject, "execution_id": execution_id}
-    row = connection.execute(query, values).one_or_none()
+    row = query.one(connection, values)
     return None if row is None else _redemption(row)
 
 
@@ -84,7 +103,7 @@ def without_outcome(connection: Connection, tenant: str, *, before_us: int, limi
         outcomes.c.execution_id == redemptions.c.execution_id,
     )
     query = (
-        sa.select(redemptions)
+        sa.select(*(redemptions.c[name] for name in _COLUMNS))
         .where(redemptions.c.tenant == tenant, redemptions.c.redeem_us < before_us, ~reported)
         .order_by(redemptions.c.redeem_us, redemptions.c.execution_id)
         .limit(limit)
@@ -114,24 +133,23 @@ def insert_outcome(
     connection: Connection, of: Redemption, number: int, report: OutcomeReport, *, now_us: int, place: Place
 ) -> None:
     """Adds a report."""
-    connection.execute(
-        sa.insert(outcomes).values(
-            tenant=of.tenant,
-            subject=of.subject,
-            execution_id=of.execution_id,
-            number=number,
-            outcome=report.outcome,
-            result_hash=report.result_hash,
-            result_size=report.result_size,
-            error_code=report.error_code,
-            report_us=now_us,
-            audit_log=place.log,
-            audit_index=place.index,
-        )
+    row = (
+        of.tenant,
+        of.subject,
+        of.execution_id,
+        number,
+        report.outcome,
+        report.result_hash,
+        report.result_size,
+        report.error_code,
+        now_us,
+        place.log,
+        place.index,
     )
+    _INSERT_OUTCOME.run(connection, [row])
 
 
-def _redemption(row: Row[tuple[object, ...]]) -> Redemption:
-    values = row._asdict()
-    values["receipt_claims"] = from_json(values["receipt_claims"])
-    return Redemption(**values)
+def _redemption(row: Sequence[Any]) -> Redemption:
+    values = list(row)
+    values[_CLAIMS] = from_json(values[_CLAIMS])
+    return Redemption(*values)
