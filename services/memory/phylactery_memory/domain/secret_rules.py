@@ -45,8 +45,11 @@ _KEY: Final = re2.compile(
     r"\bgithub_pat_[A-Za-z0-9_]{20,}|\bglpat-[A-Za-z0-9_-]{16,}|\bxox[abprs]-[A-Za-z0-9-]{10,}|\b(?:AKIA|"
     r"ASIA)[0-9A-Z]{16}\b|"
     r"\bAIza[0-9A-Za-z_-]{30,}|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*|"
+    r"\bxapp-[A-Za-z0-9-]{10,}|\bwhsec_[A-Za-z0-9+/=]{20,}|\bhf_[A-Za-z0-9]{30,}|\bnpm_[A-Za-z0-9]{36}|\bpypi-[\w-]{50,}|"
+    r"\bSG\.[\w-]{16,32}\.[\w-]{16,64}|\bGOCSPX-[\w-]{24,}|\bya29\.[\w-]{20,}|\bhv[sbr]\.[\w-]{24,}|\bAccountKey=\S{40,}|"
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\b[Bb]earer\s+[A-Za-z0-9_\-.=]{20,})"
 )
+_URL: Final = re2.compile(r"\b[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#@:\"'<>]*:[^\s/?@\"'<>]+@")
 _SEPARATORS: Final = re2.compile(r"[_.:-]+")
 _MIN_KEY_ENTROPY: Final = 3.0
 """Bits a character: words and file names stay under it, random keys of twelve characters and more stand above."""
@@ -72,7 +75,7 @@ def find_secret(text: str, name: str = "") -> Secret | None:
     lowered = plain(text)
     if any(_is_card(found) for found in _CARD.findall(lowered)) or any(_is_iban(f) for f in _IBAN.findall(text)):
         return Secret.CARD
-    if any(_value(found) not in _NOT_SECRET for found in _found(_PASSWORD, lowered)):
+    if _URL.search(text) or any(_value(found) not in _NOT_SECRET for found in _found(_PASSWORD, lowered)):
         return Secret.PASSWORD
     if any(any(character.isdigit() for character in found) for found in _found(_CODE, lowered)):
         return Secret.PASSWORD
