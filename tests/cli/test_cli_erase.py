@@ -15,7 +15,7 @@ from phylactery_cli.main import app
 from phylactery_cli.supervisor import Stack, running
 from typer.testing import CliRunner, Result
 
-from tests.support.stack import FREE_PORTS, Person, relaunch
+from tests.support.stack import FREE_PORTS, ForkedStack, Person, relaunch
 
 pytestmark = [pytest.mark.xdist_group("cli-erase"), pytest.mark.slow]
 MARK = "zarzuela"
@@ -25,7 +25,7 @@ SERVICES = ["agent", "riskgate", "memory"]
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """The three services on loopback, where whoever calls is 'local' with every role."""
-    with running(Stack(tmp_path_factory.mktemp("erase") / "data", FREE_PORTS)) as started:
+    with running(ForkedStack(tmp_path_factory.mktemp("erase") / "data", FREE_PORTS)) as started:
         yield started
 
 
@@ -141,7 +141,7 @@ def test_only_an_operator_erases_others_and_riskgates_part_of_oneself(tmp_path: 
     }
     asked["agent"] |= {"AGENT_RISKGATE_TOKEN": "of-agent", "AGENT_MEMORY_TOKEN": "of-agent"}
 
-    with running(Stack(tmp_path / "data", FREE_PORTS, extra_env=asked)) as stack, Person(stack, "ana") as ana:
+    with running(ForkedStack(tmp_path / "data", FREE_PORTS, extra_env=asked)) as stack, Person(stack, "ana") as ana:
         ana.metadata = (("authorization", "Bearer of-ana"),)
         ana.say(f"recuerda que mi perro se llama {MARK}")
 

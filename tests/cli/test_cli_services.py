@@ -16,8 +16,10 @@ from pathlib import Path
 import pytest
 from phylactery_cli.supervisor import Stack, StackError, running
 
+from tests.support import commands
+from tests.support.commands import Finished
 from tests.support.interrupts import interruptible
-from tests.support.stack import FREE_PORTS, Person, lines, sandbox
+from tests.support.stack import FREE_PORTS, ForkedStack, Person, lines, sandbox
 
 COMMAND = str(Path(sys.executable).with_name("phylactery"))
 pytestmark = [pytest.mark.xdist_group("cli"), pytest.mark.timeout(300)]
@@ -194,15 +196,15 @@ def test_a_data_folder_that_cannot_be_is_named(tmp_path: Path):
 def test_a_start_that_fails_is_told_by_what_this_start_said(tmp_path: Path):
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "riskgate.log").write_text("said long ago\n")
-    stack = Stack(tmp_path, FREE_PORTS, extra_env={"riskgate": {"RISKGATE_PORT": "many"}})
+    stack = ForkedStack(tmp_path, FREE_PORTS, extra_env={"riskgate": {"RISKGATE_PORT": "many"}})
     with pytest.raises(StackError, match="RISKGATE_PORT") as refused:
         stack.start()
     assert "said long ago" not in str(refused.value)
 
 
 def test_a_second_agent_on_the_same_folder_is_refused_and_the_first_goes_on(tmp_path: Path):
-    with running(Stack(tmp_path / "data", FREE_PORTS)) as stack:
-        second = Stack(tmp_path / "data", FREE_PORTS)
+    with running(ForkedStack(tmp_path / "data", FREE_PORTS)) as stack:
+        second = ForkedStack(tmp_path / "data", FREE_PORTS)
         second.processes = dict(stack.processes)
         second.launch("agent")
         with pytest.raises(StackError, match="agent did not start"):
@@ -214,7 +216,7 @@ def test_a_second_agent_on_the_same_folder_is_refused_and_the_first_goes_on(tmp_
 def test_the_readmes_python_talks_to_the_agent_as_it_stands(tmp_path: Path):
     readme = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
     (program,) = re.findall(r"^```python\n(.+?)^```", readme, re.DOTALL | re.MULTILINE)
-    with running(Stack(tmp_path / "data", FREE_PORTS)) as stack:
+    with running(ForkedStack(tmp_path / "data", FREE_PORTS)) as stack:
         sandbox(stack).mkdir(parents=True, exist_ok=True)
         (sandbox(stack) / "welcome.txt").write_text("Welcome to Phylactery.")
         program = program.replace("127.0.0.1:50051", stack.target("agent"))
@@ -225,16 +227,10 @@ def test_the_readmes_python_talks_to_the_agent_as_it_stands(tmp_path: Path):
 
 
 def test_approvals_are_listed_shown_approved_and_rejected_at_riskgate(tmp_path: Path):
-    with running(Stack(tmp_path / "data", FREE_PORTS)) as stack:
+    with running(ForkedStack(tmp_path / "data", FREE_PORTS)) as stack:
 
-        def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-            return subprocess.run(
-                [COMMAND, "approvals", *arguments, "--target", stack.target("riskgate")],
-                capture_output=True,
-                text=True,
-                timeout=60,
-                check=False,
-            )
+        def command(*arguments: str) -> Finished:
+            return commands.run_phylactery("approvals", *arguments, "--target", stack.target("riskgate"))
 
         with Person(stack, "local", thread="approvals-1") as one, Person(stack, "local", thread="approvals-2") as two:
             assert "Nothing waits." in command("list").stdout

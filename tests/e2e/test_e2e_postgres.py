@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from phylactery.agent.v1 import event_pb2
 from phylactery_cli.supervisor import Stack
 
+from tests.support import commands
 from tests.support.postgres import create_database
 from tests.support.stack import FREE_PORTS, Person, await_death, crash_at, lines, relaunch, yes
 
@@ -20,12 +19,12 @@ def test_over_postgresql_an_agent_killed_after_the_effect_goes_on_and_the_effect
 ):
     env = {name: {f"{name.upper()}_DATABASE_URL": create_database(postgres_url, f"e2e_{name}")} for name in FREE_PORTS}
     for name, variables in env.items():
-        command = [sys.executable, "-m", f"phylactery_{name}", "migrate"]
+        module = f"phylactery_{name}"
         whole = {**os.environ, **variables, f"{name.upper()}_DATA_DIR": str(tmp_path / "data" / name)}
-        refused = subprocess.run(command[:-1], env=whole, capture_output=True, text=True, timeout=120, check=False)
-        assert (refused.returncode, f"python -m phylactery_{name} migrate" in refused.stderr) == (2, True)
+        refused = commands.run(module, environment=whole)
+        assert (refused.returncode, f"python -m {module} migrate" in refused.stderr) == (2, True)
         for _ in range(2):
-            subprocess.run(command, env=whole, check=True, capture_output=True, timeout=120)
+            assert commands.run(module, "migrate", environment=whole).returncode == 0
     stack = make_stack(**env)
     crash_at(stack, "agent", "agent.9")
     stack.start()

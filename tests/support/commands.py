@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import tempfile
 from collections.abc import Mapping
@@ -33,6 +34,11 @@ def run(module: str, *words: str, environment: Mapping[str, str]) -> Finished:
             program.kill()
             raise AssertionError(f"{module} {' '.join(words)} did not end") from None
         return Finished(code, out.read_text("utf-8"), err.read_text("utf-8"))
+
+
+def run_phylactery(*words: str) -> Finished:
+    """Runs `phylactery` with these words and the environment of the test."""
+    return run("-c", "from phylactery_cli.main import app; app(prog_name='phylactery')", *words, environment=os.environ)
 
 
 def run_riskgate(*words: str, environment: Mapping[str, str]) -> Finished:
