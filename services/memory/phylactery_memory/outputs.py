@@ -33,7 +33,8 @@ from phylactery_memory.domain.outputs import (
 from phylactery_memory.domain.ranges import OutputRange, Passage, characters, line_offset, lines
 from phylactery_memory.domain.sealing import Opener, SealedChunk
 from phylactery_memory.keys import HeldKey, UserKeys
-from phylactery_memory.store.outputs import OutputStore, Page, SealedOutput
+from phylactery_memory.store.output_rows import SealedOutput
+from phylactery_memory.store.outputs import OutputStore, Page
 
 DEFAULT_PAGE_SIZE = 50
 _SEARCH_SECONDS = 1.0

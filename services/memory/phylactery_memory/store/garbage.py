@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection
 
 from phylactery_memory.store.log import forget_log
 from phylactery_memory.store.output_objects import OutputObjects
-from phylactery_memory.store.outputs import delete
+from phylactery_memory.store.output_rows import delete
 from phylactery_memory.store.tables import output_chunks, outputs
 
 _AT_ONCE = 100

@@ -42,7 +42,7 @@ class KeyStore:
 
     async def get(self, owner: Principal) -> UserKey | None:
         """Answers the owner's key."""
-        return await self._database.read(lambda connection: find(connection, owner))
+        return await self._database.read_quickly(lambda connection: find(connection, owner))
 
     async def add(self, owner: Principal, row: UserKey, now_us: int) -> UserKey:
         """Answers the owner's key once it is durable: this one, or the one that was there first."""

@@ -5,36 +5,22 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import sqlalchemy as sa
 from phylactery_chassis import crashpoints
 from phylactery_chassis.database import Database
 from phylactery_chassis.errors import Aborted, AlreadyExists, ResourceExhausted, Unavailable
 from phylactery_chassis.identity import Principal
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
-from phylactery_memory.domain.chunks import Place
-from phylactery_memory.domain.outputs import OutputRecord, OutputSpec, over_quota
-from phylactery_memory.domain.sealing import SealedChunk, Span
+from phylactery_memory.domain.outputs import OutputRecord
+from phylactery_memory.domain.sealing import SealedChunk
 from phylactery_memory.store import keys as key_rows
-from phylactery_memory.store.keys import UserKey
 from phylactery_memory.store.log import forget_log
-from phylactery_memory.store.output_objects import OutputObjects, claim, doom
-from phylactery_memory.store.tables import output_chunks, outputs, user_keys
-
-_NO_SPAN = Span(0, 0)
-
-
-@dataclass(frozen=True, slots=True)
-class SealedOutput:
-    """A record with its seal, the id of the key it lies under (empty: older than sealing), and that key if it is."""
-
-    record: OutputRecord
-    seal: bytes
-    key_id: str
-    key: UserKey | None = None
+from phylactery_memory.store.output_objects import OutputObjects
+from phylactery_memory.store.output_rows import SealedOutput, chunk_of, delete, own, put, sealed_of
+from phylactery_memory.store.tables import output_chunks, outputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +68,7 @@ class OutputStore:
 
     async def get(self, owner: Principal, pointer: str, now_us: int) -> SealedOutput | None:
         """Answers the owner's output, unless it has expired."""
-        return await self._database.read(lambda connection: _get(connection, owner, pointer, now_us))
+        return await self._database.read_quickly(lambda connection: _get(connection, owner, pointer, now_us))
 
     async def range(
         self, owner: Principal, pointer: str, now_us: int, offset: int, limit: int
@@ -129,7 +115,7 @@ class OutputStore:
 
         def work(connection: Connection) -> Sequence[SealedOutput]:
             key = key_rows.find(connection, owner)
-            query = sa.select(outputs).where(*_own(owner), outputs.c.expire_us > now_us)
+            query = sa.select(outputs).where(*own(owner), outputs.c.expire_us > now_us)
             if page.thread_id:
                 query = query.where(outputs.c.thread_id == page.thread_id)
             if page.run_id:
@@ -143,7 +129,7 @@ class OutputStore:
                     )
                 )
             query = query.order_by(outputs.c.create_us.desc(), outputs.c.pointer.desc()).limit(page.size)
-            return [_sealed(row, key) for row in connection.execute(query)]
+            return [sealed_of(row, key) for row in connection.execute(query)]
 
         return await self._database.read(work)
 
@@ -152,7 +138,7 @@ class OutputStore:
 
         Its object goes now, or as soon as the object store answers again.
         """
-        which = outputs.c.pointer == pointer, *_own(owner)
+        which = outputs.c.pointer == pointer, *own(owner)
         deleted = await self._database.write(lambda connection: delete(connection, *which) > 0)
         if deleted:
             if self._objects is not None:
@@ -165,7 +151,7 @@ class OutputStore:
         self, owner: Principal, output: SealedOutput, chunks: Sequence[SealedChunk], quota_bytes: int
     ) -> SealedOutput:
         def work(connection: Connection) -> SealedOutput:
-            return _put(connection, owner, output, chunks, quota_bytes)
+            return put(connection, owner, output, chunks, quota_bytes)
 
         try:
             return await self._database.write(work)
@@ -182,112 +168,10 @@ class OutputStore:
         return await self._objects.fill(pointer, chunks)
 
 
-def delete(connection: Connection, *which: sa.ColumnElement[bool]) -> int:
-    """Removes outputs with their chunks, gives their users the room back, and answers how many there were."""
-    doom(connection, *which)
-    gone = connection.execute(
-        sa.delete(outputs)
-        .where(*which)
-        .returning(outputs.c.tenant, outputs.c.subject, outputs.c.size_bytes, outputs.c.stored)
-    ).all()
-    freed: dict[tuple[str, str], int] = {}
-    for tenant, subject, size_bytes, stored in gone:
-        freed[tenant, subject] = freed.get((tenant, subject), 0) + (size_bytes if stored else 0)
-    for (tenant, subject), size_bytes in sorted(freed.items()):
-        connection.execute(
-            sa.update(user_keys)
-            .where(user_keys.c.tenant == tenant, user_keys.c.subject == subject)
-            .values(used_bytes=user_keys.c.used_bytes - size_bytes)
-        )
-    return len(gone)
-
-
-def _put(
-    connection: Connection,
-    owner: Principal,
-    output: SealedOutput,
-    chunks: Sequence[SealedChunk],
-    quota_bytes: int,
-) -> SealedOutput:
-    record = output.record
-    standing = _standing(connection, owner, record)
-    if standing is not None:
-        return standing
-    _take_room(connection, owner, output, quota_bytes)
-    connection.execute(
-        sa.insert(outputs).values(
-            pointer=record.pointer,
-            tenant=owner.tenant,
-            subject=owner.subject,
-            thread_id=record.spec.thread_id,
-            run_id=record.spec.run_id,
-            tool_call_id=record.spec.tool_call_id,
-            tool_name=record.spec.tool_name,
-            size_chars=record.size_chars,
-            size_bytes=record.size_bytes,
-            size_lines=record.size_lines,
-            sha256=record.sha256,
-            create_us=record.create_us,
-            expire_us=record.expire_us,
-            stored=record.stored,
-            key_id=output.key_id,
-            seal=output.seal,
-        )
-    )
-    if any(chunk.span for chunk in chunks):
-        claim(connection, record.pointer)
-    if chunks:
-        connection.execute(sa.insert(output_chunks), [_chunk_row(record.pointer, chunk) for chunk in chunks])
-    return output
-
-
-def _standing(connection: Connection, owner: Principal, record: OutputRecord) -> SealedOutput | None:
-    """Answers the output the call has already, None where it has none or one that expired. Raises AlreadyExists."""
-    call = outputs.c.run_id == record.spec.run_id, outputs.c.tool_call_id == record.spec.tool_call_id
-    delete(connection, *_own(owner), *call, outputs.c.expire_us <= record.create_us)
-    row = connection.execute(sa.select(outputs).where(*_own(owner), *call)).first()
-    if row is None:
-        return None
-    if row.sha256 == record.sha256 and row.stored == record.stored:
-        return _sealed(row, key_rows.find(connection, owner))
-    raise AlreadyExists(
-        "OUTPUT_CONFLICT",
-        f"tool call '{record.spec.tool_call_id}' of run '{record.spec.run_id}' has another output already; "
-        "a new output needs a new tool_call_id",
-        metadata={"tool_call_id": record.spec.tool_call_id},
-    )
-
-
-def _take_room(connection: Connection, owner: Principal, output: SealedOutput, quota_bytes: int) -> None:
-    """Counts an output against its owner's quota, under the key it was sealed with. Raises Aborted, ResourceExhausted.
-
-    The row stays locked until the commit, so neither another replica nor an erasure comes between.
-    """
-    size = output.record.size_bytes if output.record.stored else 0
-    own_key = *key_rows.own(owner), user_keys.c.key_id == output.key_id
-    taken = connection.execute(
-        sa.update(user_keys)
-        .where(*own_key, user_keys.c.used_bytes <= quota_bytes - size)
-        .values(used_bytes=user_keys.c.used_bytes + size)
-    ).rowcount
-    if taken:
-        return
-    if connection.execute(sa.select(user_keys.c.key_id).where(*own_key)).first() is not None:
-        raise over_quota(quota_bytes)
-    raise Aborted(
-        "OUTPUT_KEY_CHANGED",
-        "the user's data was erased while the output came in, so nothing was stored; send it again to keep it",
-    )
-
-
 def _get(connection: Connection, owner: Principal, pointer: str, now_us: int) -> SealedOutput | None:
     asked = {"pointer": pointer, "tenant": owner.tenant, "subject": owner.subject, "now_us": now_us}
     row = connection.execute(_THE_OUTPUT, asked).first()
-    return None if row is None else _sealed(row, key_rows.find(connection, owner))
-
-
-def _own(owner: Principal) -> tuple[sa.ColumnElement[bool], ...]:
-    return outputs.c.tenant == owner.tenant, outputs.c.subject == owner.subject
+    return None if row is None else sealed_of(row, key_rows.find(connection, owner))
 
 
 def _holding(pointer: str | sa.BindParameter[str], char: int | sa.BindParameter[int]) -> sa.ScalarSelect[int]:
@@ -304,7 +188,7 @@ def _range(connection: Connection, record: OutputRecord, offset: int, limit: int
     if offset >= end:
         return ()
     asked = {"pointer": record.pointer, "offset": offset, "end": end}
-    return [_chunk(row) for row in connection.execute(_THE_RANGE, asked)]
+    return [chunk_of(row) for row in connection.execute(_THE_RANGE, asked)]
 
 
 def _before_line(connection: Connection, pointer: str, line: int) -> SealedChunk | None:
@@ -322,51 +206,10 @@ def _select(
         .order_by(output_chunks.c.first_char)
         .limit(count)
     )
-    return [_chunk(row) for row in rows]
+    return [chunk_of(row) for row in rows]
 
 
-def _chunk(row: Row[Any]) -> SealedChunk:
-    return SealedChunk(
-        Place(row.first_char, row.chars, row.first_break, row.breaks, row.line_start),
-        bytes(row.body),
-        bytes(row.digest),
-        Span(row.object_start, row.object_bytes) if row.object_bytes else None,
-    )
-
-
-def _chunk_row(pointer: str, chunk: SealedChunk) -> dict[str, object]:
-    span, place = chunk.span or _NO_SPAN, chunk.place
-    return {
-        "pointer": pointer,
-        "first_char": place.first_char,
-        "chars": place.chars,
-        "first_break": place.first_break,
-        "breaks": place.breaks,
-        "line_start": place.line_start,
-        "body": chunk.body,
-        "digest": chunk.digest,
-        "object_start": span.start,
-        "object_bytes": span.size,
-    }
-
-
-def _sealed(row: Row[tuple[object, ...]], key: UserKey | None) -> SealedOutput:
-    columns = row._mapping  # noqa: SLF001 - the documented way to read a row by name
-    record = OutputRecord(
-        spec=OutputSpec(columns["thread_id"], columns["run_id"], columns["tool_call_id"], columns["tool_name"]),
-        size_chars=columns["size_chars"],
-        size_bytes=columns["size_bytes"],
-        size_lines=columns["size_lines"],
-        sha256=columns["sha256"],
-        pointer=columns["pointer"],
-        create_us=columns["create_us"],
-        expire_us=columns["expire_us"],
-        stored=columns["stored"],
-    )
-    return SealedOutput(record, bytes(columns["seal"] or b""), columns["key_id"], key)
-
-
-# Every read runs these: built once, for building one takes longer than running it.
+# What every read runs is built once, for building a statement takes longer than running it.
 _THE_OUTPUT = sa.select(outputs).where(
     outputs.c.pointer == sa.bindparam("pointer"),
     outputs.c.tenant == sa.bindparam("tenant"),
