@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+import threading
 import time
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 import re2
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from phylactery_memory import outputs as outputs_module
 from phylactery_memory.domain.chunks import Chunk, Intake
 from phylactery_memory.domain.grep import Query, Scanner
 
@@ -160,6 +163,30 @@ def test_the_last_line_may_end_in_a_carriage_return_alone():
     scanner.feed(chunks)
     scanner.finish()
     assert [(m.line.number, m.line.text) for m in scanner.matches] == [(2, "wanted")]
+
+
+async def test_one_users_slow_searches_keep_nobody_else_waiting_though_they_hang_up(memory, ana, monkeypatch):
+    pointer = (await ana.store(LOG)).output.pointer
+    theirs = (await memory.user("ben").store(LOG)).output.pointer
+    begun, over = threading.Semaphore(0), threading.Event()
+    searched = outputs_module._feed
+
+    def feed(scanner, opener, record, *rest):
+        if record.pointer == pointer:
+            begun.release()
+            assert over.wait(60)
+        return searched(scanner, opener, record, *rest)
+
+    monkeypatch.setattr(outputs_module, "_feed", feed)
+    slow = [asyncio.create_task(ana.grep(pointer, "ERROR")) for _ in range(3)]
+    assert await asyncio.to_thread(begun.acquire, timeout=20)
+    for task in slow:
+        task.cancel()
+    again = asyncio.create_task(ana.grep(pointer, "ERROR"))
+    assert len((await memory.user("ben").grep(theirs, "ERROR")).matches) == 20
+    assert not begun.acquire(blocking=False)
+    over.set()
+    assert len((await again).matches) == 20
 
 
 TEXT = st.text(alphabet="ab\n\r x🜛é", max_size=60)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
+from weakref import WeakValueDictionary
 
 from phylactery_chassis.clock import Clock
 from phylactery_chassis.identity import Principal, Role
@@ -45,6 +48,8 @@ _MAX_CHAR_BYTES = 4
 """No character takes more in UTF-8."""
 _SMALL = 16 * 1024
 """Bytes that are cut and sealed faster than they are handed to a thread."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +154,7 @@ class Outputs:
         self._store = store
         self._keys = keys
         self._searchers = ThreadPoolExecutor(_SEARCHES, thread_name_prefix="output-search")
+        self._lanes: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     def close(self) -> None:
         """Ends the threads that search."""
@@ -233,7 +239,7 @@ class Outputs:
         owner.require(Role.CALLER)
         found = await self._store.range(owner, pointer, self.clock.now_us(), query.offset, 1)
         record, opener = self._text_of(owner, None if found is None else found[0], pointer)
-        scanner = await asyncio.get_running_loop().run_in_executor(self._searchers, grep.Scanner, query)
+        scanner = await self._aside(owner, partial(grep.Scanner, query))
         if checked_offset(record, query.offset) == record.size_chars or found is None:
             return Found((), record.size_chars, record.size_chars)
         first = Passage(record, [opener.open(pointer, chunk) for chunk in found[1]])
@@ -282,7 +288,7 @@ class Outputs:
     async def _scan(
         self, owner: Principal, scanner: grep.Scanner, opener: Opener, record: OutputRecord, at: int
     ) -> None:
-        loop, until = asyncio.get_running_loop(), time.monotonic() + _SEARCH_SECONDS
+        until = time.monotonic() + _SEARCH_SECONDS
         position, first = at, True
         while not scanner.done and (first or position < record.size_chars):
             chunks = await self._store.chunks_from(record.pointer, position, _SEARCH_CHUNKS)
@@ -291,12 +297,23 @@ class Outputs:
                 raise corrupt(record.pointer)
             if first:
                 scanner.begin(chunks[0].place)
-            position = await loop.run_in_executor(self._searchers, _feed, scanner, opener, record, chunks, until)
+            position = await self._aside(owner, partial(_feed, scanner, opener, record, chunks, until))
             first = False
             if time.monotonic() > until and scanner.may_stop and position < record.size_chars:
                 return
         if not scanner.done:
-            await loop.run_in_executor(self._searchers, scanner.finish)
+            await self._aside(owner, scanner.finish)
+
+    async def _aside(self, owner: Principal, work: Callable[[], T]) -> T:
+        """Runs a part of a search in a thread: one at a time of one user, whose patterns must not take every thread.
+
+        A caller who hangs up ends no thread, so that the user's next part waits until it has ended by itself.
+        """
+        loop, lane = asyncio.get_running_loop(), self._lanes.setdefault((owner.tenant, owner.subject), asyncio.Lock())
+        await lane.acquire()
+        job = self._searchers.submit(work)
+        job.add_done_callback(lambda _: loop.call_soon_threadsafe(lane.release))
+        return await asyncio.wrap_future(job)
 
     def _text_of(self, owner: Principal, found: SealedOutput | None, pointer: str) -> tuple[OutputRecord, Opener]:
         record, opener = self._checked(owner, found, pointer)
