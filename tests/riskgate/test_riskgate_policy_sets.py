@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from phylactery_riskgate.domain.authorizer import Answer, Question, Subject
+from phylactery_riskgate.domain.bundle import BundleError
 from phylactery_riskgate.domain.cedar_schema import build_entity_schema
 from phylactery_riskgate.domain.facts import approved_value
 from phylactery_riskgate.domain.policies import Policy, parse_policies, policy_handle
 from phylactery_riskgate.domain.policy_sets import GROUP, MANY, PolicySets, policy_sets
 from phylactery_riskgate.domain.policy_slices import slices_for
 
-from tests.support.bundles import policy
+from tests.support.bundles import bundle_of, policy, tool
 
 LEVELS = ("user", "admin", "system")
 GROUPS = ("effect:write", "level:user", "risk:low")
@@ -100,8 +102,8 @@ def as_written(policies: Sequence[Policy], subject: Subject, context: dict[str, 
 
 
 def as_asked(sets: PolicySets, subject: Subject, context: dict[str, Any], satisfied: Any) -> Answer:
-    approved = satisfied if sets.classes_as_text else approved_value(satisfied)
-    return Question(SCHEMA, subject, "t").ask(sets, {**context, "approved": approved})
+    more = {} if sets.asks_thread else {"approved": approved_value(satisfied)}
+    return Question(SCHEMA, subject, "t").ask(sets, {**context, **more}, satisfied)
 
 
 def sets_of(policies: Sequence[Policy], many: int, group: int) -> PolicySets:
@@ -197,7 +199,7 @@ def test_policies_of_several_groups_are_all_named() -> None:
 def test_a_group_that_speaks_while_nobody_in_it_does_is_not_believed() -> None:
     silent = policy_handle(parsed(["forbid (principal, action, resource) when { false };"]))
     speaking = policy_handle(parse_policies("x", policy("g", "forbid (principal, action, resource);")))
-    sets = PolicySets(speaking, {"g": silent}, silent, classes_as_text=True)
+    sets = PolicySets(speaking, {"g": silent}, silent, asks_thread=True)
     assert Question(SCHEMA, ANA, "t").ask(sets, {}) == Answer(allowed=False, policy_ids=(), clean=False)
 
 
@@ -217,12 +219,12 @@ def test_a_policy_too_deep_for_a_group_stays_alone() -> None:
     assert (len(sets.first), len(sets.groups)) == (3, 1)
 
 
-def test_approval_classes_are_texts_only_where_policies_ask_of_them_what_can_be_asked_of_text() -> None:
+def test_the_thread_is_asked_for_approvals_only_where_policies_ask_what_can_be_asked_of_text() -> None:
     usual = 'permit (principal, action, resource) when { context.approved.containsAny([Class::"self"]) };'
-    assert sets_of(parsed([usual]), 9, 9).classes_as_text
+    assert sets_of(parsed([usual]), 9, 9).asks_thread
     for odd in ODD:
         statements = [usual, f"permit (principal, action, resource) when {{ {odd} }};"]
-        assert not sets_of(parsed(statements), 9, 9).classes_as_text, odd
+        assert not sets_of(parsed(statements), 9, 9).asks_thread, odd
 
 
 def test_actions_that_the_same_policies_concern_share_a_slice() -> None:
@@ -234,3 +236,10 @@ def test_actions_that_the_same_policies_concern_share_a_slice() -> None:
     slices = slices_for(policies, {"a": low, "b": low, "c": low, "d": high})
     assert slices["a"] is slices["b"]
     assert [list(slices[name].policies) for name in "acd"] == [["p0"], ["p0", "p1"], []]
+
+
+@pytest.mark.parametrize("asks", ['resource.approved.contains("self")', "resource has approved"])
+def test_no_policy_of_a_bundle_asks_the_thread_for_approvals_itself(tmp_path: Path, asks: str) -> None:
+    text = policy("p", f"permit (principal, action, resource) when {{ {asks} }};")
+    with pytest.raises(BundleError, match="approved"):
+        bundle_of(tmp_path, [tool("t")], text)

@@ -11,7 +11,7 @@ import cedarpy
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from phylactery_riskgate.domain.authorizer import Question
+from phylactery_riskgate.domain.authorizer import Question, _entities_of
 from phylactery_riskgate.domain.binding import Binder, BindingError
 from phylactery_riskgate.domain.bundle import Bundle, default_bundle_folder, load_bundle, read_bundle
 from phylactery_riskgate.domain.bundle_files import read_parts
@@ -225,11 +225,11 @@ def test_leaving_out_what_no_policy_looks_at_changes_no_decision(
     )
     satisfied = engine._highest(approved)
     whole["approved"] = [{"type": "Class", "id": name} for name in satisfied]
-    question = Question(prepared.schema, engine._subject(ANA, SITE), "rich")
-    request = {**question._request, "context": whole}
+    subject = engine._subject(ANA, SITE)
+    request = {**Question(prepared.schema, subject, "rich")._request, "context": whole}
     # With the whole context Cedar can also check it against the schema, which the pruned one cannot pass.
     policies = policy_handle(engine.bundle.policies)
-    result = cedarpy.is_authorized(request, policies, question._entities, schema=rich.schema)
+    result = cedarpy.is_authorized(request, policies, _entities_of(prepared.schema, subject, ()), schema=rich.schema)
     assert result.diagnostics.errors == []
     assert result.allowed is (verdict.decision is Decision.ALLOW)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import cedarpy
 
+from phylactery_riskgate.domain.approval_syntax import APPROVED
 from phylactery_riskgate.domain.cedar_schema import SENTINEL, build_entity_schema, group_names
 from phylactery_riskgate.domain.model import Json, Pathway
 from phylactery_riskgate.domain.policies import Policy, parse_policies, policy_handle
@@ -18,8 +19,7 @@ _MAX_SUBJECTS = 1_024
 _CONTEXT = json.JSONEncoder(check_circular=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(NamedTuple):
     """Who asks and where, with everything policies may know of them."""
 
     subject: str
@@ -31,8 +31,7 @@ class Subject:
     pathway: Pathway = "unspecified"
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """What Cedar said: the policies that decided, sorted. ``clean`` is False where any policy failed to evaluate."""
 
     allowed: bool
@@ -41,52 +40,58 @@ class Answer:
 
 
 class Question:
-    """One user, thread and action, ready to be asked under several contexts.
+    """One user, thread and action, ready to be asked under several contexts and approvals.
 
     The entities are those of the subject alone, built with the schema: it brings the action groups, without which a
     policy over a group silently matches nothing.
-
-    Raises:
-        ValueError: the user or the thread is nothing the schema knows (an unknown level).
     """
 
     def __init__(self, schema: cedarpy.Schema, subject: Subject, action: str) -> None:
-        self._entities = _entities_of(schema, subject)
+        self._schema = schema
+        self._subject = subject
         self._request = {
             "principal": {"type": "User", "id": subject.subject},
             "action": {"type": "Action", "id": action},
             "resource": {"type": "Thread", "id": subject.thread},
         }
 
-    def ask(self, sets: PolicySets, context: Json) -> Answer:
+    def ask(self, sets: PolicySets, context: Json, satisfied: tuple[str, ...] = ()) -> Answer:
         """Asks about every policy of some sets; the answer names policies, never a group of them.
 
-        A group that is silent says enough: each of its policies was looked at, and none of them spoke or failed.
+        ``satisfied`` are the approval classes, which sets that do not ask the thread find in the context alone. A group
+        that is silent says enough: each of its policies was looked at, and none of them spoke or failed.
+
+        Raises:
+            ValueError: the user or the thread is nothing the schema knows (an unknown level).
         """
         text = _CONTEXT.encode(context)
-        answer = self.ask_once(sets.first, text)
+        answer = self.ask_once(sets.first, text, satisfied)
         if not sets.groups:
             return answer
         if not answer.clean:
-            return self.ask_once(sets.alone, text)
+            return self.ask_once(sets.alone, text, satisfied)
         named: list[str] = []
         for one in answer.policy_ids:
             if one not in sets.groups:
                 named.append(one)
                 continue
-            members = self.ask_once(sets.groups[one], text)
+            members = self.ask_once(sets.groups[one], text, satisfied)
             if not members.clean or not members.policy_ids:
                 # The group spoke, and nobody in it did: there is no answer to believe.
                 return Answer(allowed=False, policy_ids=(), clean=False)
             named += members.policy_ids
         return Answer(answer.allowed, tuple(sorted(named)), clean=True)
 
-    def ask_once(self, policies: cedarpy.PolicySet, context: str) -> Answer:
+    def ask_once(self, policies: cedarpy.PolicySet, context: str, satisfied: tuple[str, ...] = ()) -> Answer:
         """Asks about one set, with the context as JSON text.
 
         An error in any policy makes the answer unclean: Cedar skips such a policy and may then allow.
+
+        Raises:
+            ValueError: the user or the thread is nothing the schema knows (an unknown level).
         """
-        result = cedarpy.is_authorized({**self._request, "context": context}, policies, self._entities)
+        entities = _entities_of(self._schema, self._subject, satisfied)
+        result = cedarpy.is_authorized({**self._request, "context": context}, policies, entities)
         decision = result.decision
         diagnostics = result.diagnostics
         clean = decision is not cedarpy.Decision.NoDecision and not diagnostics.errors
@@ -94,12 +99,12 @@ class Question:
 
 
 @lru_cache(maxsize=_MAX_SUBJECTS)
-def _entities_of(schema: cedarpy.Schema, subject: Subject) -> cedarpy.Entities:
-    """Builds the entities, once for all calls of a subject: a handle never changes, and the subject is all it holds."""
-    return cedarpy.Entities.from_json_str(json.dumps(_entities(subject)), schema)
+def _entities_of(schema: cedarpy.Schema, subject: Subject, satisfied: tuple[str, ...]) -> cedarpy.Entities:
+    """Builds the entities, once for all calls of a subject: a handle never changes, and this is all it holds."""
+    return cedarpy.Entities.from_json_str(json.dumps(_entities(subject, satisfied)), schema)
 
 
-def _entities(subject: Subject) -> list[Json]:
+def _entities(subject: Subject, satisfied: tuple[str, ...]) -> list[Json]:
     return [
         {
             "uid": {"type": "User", "id": subject.subject},
@@ -111,7 +116,7 @@ def _entities(subject: Subject) -> list[Json]:
         },
         {
             "uid": {"type": "Thread", "id": subject.thread},
-            "attrs": {},
+            "attrs": {APPROVED: satisfied},
             "parents": [{"type": "Tenant", "id": subject.thread_tenant}],
         },
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -35,7 +36,7 @@ class Binder:
     def __init__(self, tool: CatalogTool) -> None:
         self._tool = tool
         self._validator = compile_validator(tool.schema)
-        self._has_defaults = _has_defaults(tool.schema)
+        self._defaults = _defaults_of(tool.schema)
 
     def bind(self, arguments: Json, canonical: bytes | None = None) -> BoundCall:
         """Binds guarded arguments; binding bound arguments again changes nothing.
@@ -48,8 +49,8 @@ class Binder:
         """
         self._check(arguments)
         bound: Json = arguments
-        if self._has_defaults:
-            bound = _with_defaults(self._tool.schema, arguments)
+        if self._defaults is not None:
+            bound = self._defaults.written_into(arguments)
             if bound is not arguments:
                 self._check(bound)
         text = canonical if canonical is not None and bound is arguments else canonical_bytes(bound)
@@ -76,29 +77,49 @@ def _violation(error: jsonschema_rs.ValidationError) -> Reason:
     return violation_reason(kind.name, path, limit)
 
 
-def _with_defaults(schema: Any, value: Any) -> Any:
-    """Answers the value with every missing property that has a default; the value itself where nothing is missing.
+@dataclass(frozen=True, slots=True)
+class _Defaults:
+    """What a schema writes into a value that leaves it out, worked out once.
 
-    An object inside a default gets its own defaults too, so that leaving it out and spelling it out are one call.
+    ``missing`` are the defaults of an object's properties, with their own defaults in them, so that leaving an object
+    out and spelling it out are one call; ``inside`` and ``items`` are what is written into the properties and elements
+    that are there. ``fixed`` elements at the begin of a list are no ``items``.
     """
-    if not isinstance(schema, Mapping):
+
+    missing: Mapping[str, Any]
+    inside: Mapping[str, _Defaults]
+    items: _Defaults | None
+    fixed: int
+
+    def written_into(self, value: Any) -> Any:
+        """Answers the value with every default it leaves out; the value itself where it leaves out none."""
+        if isinstance(value, dict):
+            written = {name: copy.deepcopy(default) for name, default in self.missing.items() if name not in value}
+            for name, part in self.inside.items():
+                if name in value:
+                    item = part.written_into(value[name])
+                    if item is not value[name]:
+                        written[name] = item
+            return {**value, **written} if written else value
+        if isinstance(value, list) and self.items is not None:
+            items = [self.items.written_into(item) for item in value[self.fixed :]]
+            same = all(new is old for new, old in zip(items, value[self.fixed :], strict=True))
+            return value if same else [*value[: self.fixed], *items]
         return value
-    filled: Any = value
-    if isinstance(value, dict):
-        filled = dict(value)
-        for name, part in schema.get("properties", {}).items():
-            if name in value:
-                filled[name] = _with_defaults(part, value[name])
-            elif isinstance(part, Mapping) and "default" in part:
-                filled[name] = _with_defaults(part, copy.deepcopy(part["default"]))
-    elif isinstance(value, list) and "items" in schema:
-        fixed = len(schema.get("prefixItems", ()))
-        filled = [*value[:fixed], *(_with_defaults(schema["items"], item) for item in value[fixed:])]
-    return value if filled == value else filled
 
 
-def _has_defaults(schema: Any) -> bool:
+def _defaults_of(schema: Any) -> _Defaults | None:
+    """Works out the defaults of a schema, None where it has none."""
     if not isinstance(schema, Mapping):
-        return False
-    parts = [*schema.get("properties", {}).values(), schema.get("items")]
-    return any(isinstance(part, Mapping) and ("default" in part or _has_defaults(part)) for part in parts)
+        return None
+    properties = schema.get("properties", {})
+    inside = {name: part for name, form in properties.items() if (part := _defaults_of(form)) is not None}
+    missing: dict[str, Any] = {}
+    for name, form in properties.items():
+        if isinstance(form, Mapping) and "default" in form:
+            part = inside.get(name)
+            missing[name] = form["default"] if part is None else part.written_into(form["default"])
+    items = _defaults_of(schema.get("items"))
+    if not (missing or inside or items):
+        return None
+    return _Defaults(missing, inside, items, len(schema.get("prefixItems", ())))

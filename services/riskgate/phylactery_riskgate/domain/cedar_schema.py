@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 import cedarpy
 
-from phylactery_riskgate.domain.approval_syntax import CLASS
+from phylactery_riskgate.domain.approval_syntax import APPROVED, CLASS
 from phylactery_riskgate.domain.fact_types import EntityOf, FactType, Kind, RecordOf, Scalar, SetOf
 from phylactery_riskgate.domain.facts import NO_TOOL, PATHWAY, context_type
 from phylactery_riskgate.domain.inspected import FINDING
@@ -70,11 +70,15 @@ def build_entity_schema(action: str, groups: Iterable[str], levels: tuple[str, .
     """Builds the part of the schema the entities of one action's requests are built with.
 
     It brings the action with its groups and the entity types, and nothing of the other tools: building entities with a
-    whole catalog of 200 tools takes twice as long.
+    whole catalog of 200 tools takes twice as long. A thread has the approvals of a call in it, which no policy a bundle
+    holds can ask for: policy_sets says why.
     """
     actions: dict[str, Any] = {name: {} for name in groups}
     actions[action] = {"memberOf": [{"id": name} for name in groups]}
-    written = {"": {"entityTypes": _entity_types(levels), "actions": actions}}
+    entity_types = _entity_types(levels)
+    approved = {"type": "Set", "element": {"type": "String"}}
+    entity_types["Thread"]["shape"] = {"type": "Record", "attributes": {APPROVED: approved}}
+    written = {"": {"entityTypes": entity_types, "actions": actions}}
     return cedarpy.Schema.from_json_str(json.dumps(written))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import cedarpy
 
@@ -29,7 +30,7 @@ from phylactery_riskgate.domain.model import (
 from phylactery_riskgate.domain.pointers import MAX_POINTER, pointer
 from phylactery_riskgate.domain.policy_slices import PolicySlice, slices_for
 from phylactery_riskgate.domain.reasons import MAX_REASONS, budget_reason, policy_reason, reason
-from phylactery_riskgate.domain.usage import MAX_RECIPIENTS, NotCountableError, Usage, UsageReader, read_usage
+from phylactery_riskgate.domain.usage import MAX_RECIPIENTS, NO_USAGE, NotCountableError, Usage, UsageReader, read_usage
 from phylactery_riskgate.domain.visible import make_visible
 
 _GUARD_LIMITS = {"TOO_DEEP": MAX_DEPTH, "TOO_LARGE": MAX_BYTES}
@@ -46,8 +47,7 @@ class Prepared:
     schema: cedarpy.Schema
 
 
-@dataclass(frozen=True, slots=True)
-class Ruling:
+class Ruling(NamedTuple):
     """What the policies said about a bound call."""
 
     decision: Decision
@@ -143,7 +143,7 @@ class DecisionEngine:
     ) -> Verdict:
         satisfied = self._highest(approved)
         facts = _subject_facts(subject, satisfied)
-        usage = Usage()
+        usage = NO_USAGE
         try:
             usage = read_usage(prepared.tool, bound, reader)
             context = prepared.context.build(bound, {"usage": usage.value, "pathway": subject.pathway})
@@ -181,8 +181,11 @@ class DecisionEngine:
         Without an approval the first question is left out where no permit could answer it with Allow.
         """
         policies = prepared.policies
-        steps = [(one.name, self._satisfied[one.name]) for one in self._bundle.classes]
-        hypothetical = [step for step in steps if step[0] in policies.classes and step[0] not in satisfied]
+        hypothetical = [
+            (name, classes)
+            for name, classes in self._satisfied.items()
+            if name in policies.classes and name not in satisfied
+        ]
         asked: list[tuple[str, tuple[str, ...]]] = [("", satisfied), *hypothetical]
         if hypothetical and not satisfied and policies.always_needs_approval:
             asked = hypothetical
@@ -203,9 +206,9 @@ class DecisionEngine:
 
     def _ask_once(self, prepared: Prepared, question: Question, context: Json, satisfied: tuple[str, ...]) -> Answer:
         sets = prepared.policies.sets
-        if prepared.context.asks_approved:
-            context = {**context, APPROVED: satisfied if sets.classes_as_text else approved_value(satisfied)}
-        return question.ask(sets, context)
+        if prepared.context.asks_approved and not sets.asks_thread:
+            context = {**context, APPROVED: approved_value(satisfied)}
+        return question.ask(sets, context, satisfied)
 
     def _highest(self, approved: frozenset[str]) -> tuple[str, ...]:
         known = [one for one in self._bundle.classes if one.name in approved]

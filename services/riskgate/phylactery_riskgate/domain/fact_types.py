@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -115,48 +115,71 @@ class NotRepresentableError(Exception):
         self.place = place
 
 
-def to_cedar(fact: FactType, value: Any, mentions: Mentions, place: tuple[str, ...] = ()) -> Any:
-    """Writes a value in Cedar's JSON, with only the attributes that are looked at; a null attribute is left out.
+Writer = Callable[[Any], Any]
+"""Writes one value in Cedar's JSON."""
+
+
+def writer(fact: FactType, mentions: Mentions, place: tuple[str, ...] = ()) -> Writer:
+    """Works out once how values of a type are written, with only the attributes that are looked at.
+
+    A null attribute is left out. ``place`` is where the value stands, and what the writer raises says it:
 
     Raises:
-        NotRepresentableError: the value cannot be held exactly.
+        NotRepresentableError: (the writer) the value cannot be held exactly.
     """
     if isinstance(fact, RecordOf):
-        return _record(fact, value, mentions, place)
+        return _record_writer(fact, mentions, place)
     if isinstance(fact, SetOf):
+        return _set_writer(writer(fact.element, _EVERYTHING, place), place)
+    if isinstance(fact, EntityOf):
+        return lambda value: {"__entity": {"type": fact.entity_type, "id": value}}
+    return _SCALARS[fact.kind](place)
+
+
+def _record_writer(fact: RecordOf, mentions: Mentions, place: tuple[str, ...]) -> Writer:
+    looked_at = [
+        (name, fact.fields[name].type, inside)
+        for name in (fact.fields if mentions.whole else mentions.parts)
+        if name in fact.fields and (inside := mentions.part(name)) is not None
+    ]
+    parts = [(name, writer(kind, inside, (*place, name))) for name, kind, inside in looked_at]
+
+    def write(value: Any) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise NotRepresentableError(place)
+        written = {}
+        for name, part in parts:
+            attribute = value.get(name)
+            if attribute is not None:
+                written[name] = part(attribute)
+        return written
+
+    return write
+
+
+def _set_writer(element: Writer, place: tuple[str, ...]) -> Writer:
+    def write(value: Any) -> list[Any]:
         if not isinstance(value, list | tuple | set | frozenset):
             raise NotRepresentableError(place)
-        return [to_cedar(fact.element, item, _EVERYTHING, place) for item in value]
-    if isinstance(fact, EntityOf):
-        return {"__entity": {"type": fact.entity_type, "id": value}}
-    return _scalar(fact.kind, value, place)
+        return [element(item) for item in value]
+
+    return write
 
 
-def _record(fact: RecordOf, value: Any, mentions: Mentions, place: tuple[str, ...]) -> dict[str, Any]:
-    if not isinstance(value, Mapping):
-        raise NotRepresentableError(place)
-    written: dict[str, Any] = {}
-    for name in fact.fields if mentions.whole else mentions.parts:
-        attribute = fact.fields.get(name)
-        inside = mentions.part(name)
-        if attribute is None or inside is None or value.get(name) is None:
-            continue
-        written[name] = to_cedar(attribute.type, value[name], inside, (*place, name))
-    return written
+def _plain(fits: Callable[[Any], bool]) -> Callable[[tuple[str, ...]], Writer]:
+    def at(place: tuple[str, ...]) -> Writer:
+        def write(value: Any) -> Any:
+            if not fits(value):
+                raise NotRepresentableError(place)
+            return value
+
+        return write
+
+    return at
 
 
-def _scalar(kind: Kind, value: Any, place: tuple[str, ...]) -> Any:
-    if kind is Kind.STRING and isinstance(value, str):
-        return value
-    if kind is Kind.BOOL and isinstance(value, bool):
-        return value
-    if kind is Kind.LONG and isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _LONG_LIMIT:
-        return value
-    if kind is Kind.DECIMAL:
-        return {"__extn": {"fn": "decimal", "arg": _decimal(value, place)}}
-    if kind is Kind.DATETIME:
-        return {"__extn": {"fn": "datetime", "arg": _datetime(value, place)}}
-    raise NotRepresentableError(place)
+def _is_long(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _LONG_LIMIT
 
 
 def _decimal(value: Any, place: tuple[str, ...]) -> str:
@@ -184,3 +207,12 @@ def _datetime(value: Any, place: tuple[str, ...]) -> str:
     if fraction[6:].strip("0") or moment.microsecond % _MILLISECOND_US:
         raise NotRepresentableError(place)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // _MILLISECOND_US:03d}Z".rjust(24, "0")
+
+
+_SCALARS: Mapping[Kind, Callable[[tuple[str, ...]], Writer]] = {
+    Kind.STRING: _plain(lambda value: isinstance(value, str)),
+    Kind.BOOL: _plain(lambda value: isinstance(value, bool)),
+    Kind.LONG: _plain(_is_long),
+    Kind.DECIMAL: lambda place: lambda value: {"__extn": {"fn": "decimal", "arg": _decimal(value, place)}},
+    Kind.DATETIME: lambda place: lambda value: {"__extn": {"fn": "datetime", "arg": _datetime(value, place)}},
+}

@@ -22,7 +22,8 @@ from phylactery_riskgate.domain.fact_types import (
     RecordOf,
     Scalar,
     SetOf,
-    to_cedar,
+    Writer,
+    writer,
 )
 from phylactery_riskgate.domain.inspected import inspection_type, inspection_value
 from phylactery_riskgate.domain.model import BoundCall, CatalogTool, Json
@@ -123,7 +124,11 @@ class ContextBuilder:
 
     def __init__(self, tool: CatalogTool, mentions: Mentions) -> None:
         looked_at = [(name, fact(tool), mentions.part(name)) for name, fact in FAMILIES.items()]
-        self._facts = [(name, fact, part) for name, fact, part in looked_at if part is not None]
+        self._facts: list[tuple[str, Callable[[BoundCall, Mentions], Any] | None, Mentions, Writer]] = [
+            (name, fact.value, part, writer(fact.type, part, (name,)))
+            for name, fact, part in looked_at
+            if part is not None
+        ]
         self.asks_approved = mentions.part(APPROVED) is not None
 
     def build(self, bound: BoundCall, handed_in: Mapping[str, Any]) -> Json:
@@ -133,8 +138,8 @@ class ContextBuilder:
             NotRepresentableError: a value some policy looks at cannot be held exactly.
         """
         return {
-            name: to_cedar(fact.type, handed_in[name] if fact.value is None else fact.value(bound, part), part, (name,))
-            for name, fact, part in self._facts
+            name: write(handed_in[name] if value is None else value(bound, part))
+            for name, value, part, write in self._facts
         }
 
 
@@ -154,12 +159,14 @@ def null_pointers(value: Any, place: tuple[str, ...] = ()) -> list[str]:
 
 def without_values(context: Any) -> Any:
     """Describes a context by its shape: names stay, values become their type, sets their size."""
-    if isinstance(context, dict):
+    kind = type(context)
+    if kind is dict:
         if "__extn" in context:
             return context["__extn"]["fn"]
         if "__entity" in context:
             return context["__entity"]["type"]
-        return {name: without_values(value) for name, value in context.items()}
-    if isinstance(context, list):
-        return f"set of {len(context)}"
-    return {str: "string", bool: "boolean", int: "long"}[type(context)]
+        return {name: _KINDS.get(type(value)) or without_values(value) for name, value in context.items()}
+    return f"set of {len(context)}" if kind is list else _KINDS[kind]
+
+
+_KINDS: Mapping[type, str] = {str: "string", bool: "boolean", int: "long"}

@@ -106,6 +106,10 @@ class Usage:
     value: Mapping[str, Any] = field(default_factory=dict)
 
 
+NO_USAGE = Usage()
+"""What is told of a tool that no budget counts."""
+
+
 def read_usage(tool: CatalogTool, bound: BoundCall, reader: UsageReader | None) -> Usage:
     """Reads what budgets have counted, and adds the call to it. Nothing is read for a tool that no budget counts.
 
@@ -113,7 +117,7 @@ def read_usage(tool: CatalogTool, bound: BoundCall, reader: UsageReader | None) 
         NotCountableError: the call cannot be counted, its sum cannot be held, or nobody can tell what was counted.
     """
     if not tool.budgets:
-        return Usage()
+        return NO_USAGE
     if reader is None:
         raise NotCountableError("USAGE_UNKNOWN", "")
     charge = charge_of(tool, bound)
