@@ -123,6 +123,29 @@ async def test_words_delivered_late_do_not_retire_what_was_said_since(system: Sy
     assert holds == ["Vivo en Quito."]
 
 
+async def test_an_evicted_output_is_brought_back_whole_once_asked_for_and_a_long_one_by_parts_alone(
+    system: System, ana: Person
+) -> None:
+    def pointer_in(text: str) -> str:
+        found = re.search(r"See ([A-Za-z0-9_-]+)", text)
+        assert found is not None
+        return found.group(1)
+
+    whole = "".join(f"línea {number}\n" for number in range(3_000))
+    system.sandbox.joinpath("registro.txt").write_text(whole)
+    pointer = pointer_in((await ana.say("lee registro.txt")).reply.text)
+    answer = await ana.say(f"recupera la salida {pointer}")
+    assert answer.reply.text == f"Salida {pointer}, entera:\n{whole}".strip()
+    assert [(call.tool, call.status, call.pointer) for call in answer.run.tool_calls] == [
+        ("rehydrate_output", "success", "")
+    ]
+    system.sandbox.joinpath("largo.txt").write_text("x" * 50_000)
+    long = pointer_in((await ana.say("lee largo.txt")).reply.text)
+    assert "too long to be brought back whole" in (await ana.say(f"bring back output {long}")).reply.text
+    stranger = await system.person("ben").say(f"recupera la salida {pointer}")
+    assert "no existe esa salida" in stranger.reply.text
+
+
 async def test_an_evicted_output_is_searched_line_by_line(system: System, ana: Person) -> None:
     lines = [f"línea {number}: {'ERROR' if number % 1_000 == 7 else 'bien'}" for number in range(1, 3_001)]
     system.sandbox.joinpath("registro.txt").write_text("\n".join(lines))

@@ -54,7 +54,16 @@ def test_every_builtin_schema_is_the_default_bundles_word_for_word() -> None:
     catalog = {tool["name"]: tool["schema"] for tool in yaml.safe_load(CATALOG.read_text(encoding="utf-8"))["tools"]}
     assert {spec.name: dict(spec.schema) for spec in BUILTIN_SPECS} == {
         name: catalog[name]
-        for name in ("echo", "read_file", "write_file", "read_output", "search_output", "remember", "recall")
+        for name in (
+            "echo",
+            "read_file",
+            "write_file",
+            "read_output",
+            "rehydrate_output",
+            "search_output",
+            "remember",
+            "recall",
+        )
     }
 
 

@@ -56,6 +56,7 @@ def test_the_built_in_tools_are_in_the_default_catalog(default: Bundle) -> None:
         "read_file": ("low", "read", "read_only"),
         "write_file": ("medium", "write", "reconcilable"),
         "read_output": ("low", "read", "read_only"),
+        "rehydrate_output": ("low", "read", "read_only"),
         "search_output": ("low", "read", "read_only"),
         "remember": ("low", "write", "idempotent_by_key"),
         "recall": ("low", "read", "read_only"),

@@ -71,6 +71,7 @@ class FakeGate:
             "echo": "ALLOW",
             "read_file": "ALLOW",
             "read_output": "ALLOW",
+            "rehydrate_output": "ALLOW",
             "search_output": "ALLOW",
             "remember": "ALLOW",
             "recall": "ALLOW",

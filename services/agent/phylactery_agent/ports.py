@@ -243,6 +243,10 @@ class Outputs(Protocol):
         """Reads a range of characters of one of the user's outputs."""
         ...
 
+    async def rehydrate_output(self, pointer: str) -> str:
+        """Answers the whole text of one of the user's outputs, where it is short enough to return to a context."""
+        ...
+
     async def search_output(
         self, pointer: str, pattern: str, *, literal: bool, ignore_case: bool, context_lines: int, offset: int
     ) -> OutputMatches:

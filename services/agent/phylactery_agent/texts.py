@@ -181,6 +181,10 @@ ERRORS: Final[Mapping[str, Mapping[Language, str]]] = {
         "en": "I keep as many of your memories as I can; have me forget some first",
     },
     "OUTPUT_NOT_FOUND": {"es": "no existe esa salida", "en": "there is no such output"},
+    "OUTPUT_NOT_REHYDRATABLE": {
+        "es": "es demasiado larga para recuperarla entera; léela por tramos o busca en ella",
+        "en": "it is too long to be brought back whole; read it in parts or search it",
+    },
     "RANGE_PAST_END": {"es": "el tramo empieza pasado el final", "en": "the range starts past the end"},
     "TOO_MANY_PENDING": {
         "es": "ya hay demasiadas aprobaciones en espera; responde antes esas",

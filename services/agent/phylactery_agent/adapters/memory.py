@@ -93,6 +93,11 @@ class OutputsAdapter:
         answer = await _answered(self._stub.ReadOutput(request, metadata=self._metadata))
         return OutputRange(answer.text, answer.offset, answer.next_offset, answer.total_chars)
 
+    async def rehydrate_output(self, pointer: str) -> str:
+        """Answers the whole text of one of the user's outputs."""
+        request = output_pb2.RehydrateOutputRequest(pointer=pointer)
+        return (await _answered(self._stub.RehydrateOutput(request, metadata=self._metadata))).text
+
     async def search_output(
         self, pointer: str, pattern: str, *, literal: bool, ignore_case: bool, context_lines: int, offset: int
     ) -> OutputMatches:

@@ -28,6 +28,8 @@ _REMEMBER_ES: Final = r"(?:recuerda|recordar|acu[eé]rdate(?:\s+de)?|no\s+(?:te\
 _REMEMBER_EN: Final = r"(?:remember|keep\s+in\s+mind|don['’]?t\s+forget|note)"
 _RECALL_ES: Final = r"qu[eé]\s+(?:recuerdas|sabes)"
 _RECALL_EN: Final = r"(?:what\s+do\s+you\s+(?:remember|know)|recall)"
+_REHYDRATE_ES: Final = r"(?:recupera|recuperar|recup[eé]rame)"
+_REHYDRATE_EN: Final = r"(?:rehydrate|bring\s+back)"
 _SEARCH_ES: Final = r"(?:busca|buscar|encuentra)"
 _SEARCH_EN: Final = r"(?:search\s+for|find|grep)"
 _QUERY: Final = r"(?P<query>.+?)"
@@ -63,6 +65,12 @@ class ReadOutputArguments(_Arguments):
     pointer: str = Field(min_length=1, max_length=128)
     offset: int = Field(default=0, ge=0)
     limit: int = Field(default=4000, ge=1, le=10_000)
+
+
+class RehydrateOutputArguments(_Arguments):
+    """The arguments of rehydrate_output."""
+
+    pointer: str = Field(min_length=1, max_length=128)
 
 
 class RememberArguments(_Arguments):
@@ -140,6 +148,28 @@ READ_OUTPUT: Final = ToolSpec(
         Example("en", "show me the output out_abcdefgh from 200", {"pointer": "out_abcdefgh", "offset": 200}),
     ),
     labels={"es": "Salida {pointer}:", "en": "Output {pointer}:"},
+)
+
+REHYDRATE_OUTPUT: Final = ToolSpec(
+    name="rehydrate_output",
+    descriptions={
+        "es": "recuperar entera una salida guardada: recupera la salida <puntero>",
+        "en": "bring a stored output back whole: bring back output <pointer>",
+    },
+    schema=_object(["pointer"], pointer={"type": "string", "minLength": 1, "maxLength": 128}),
+    args_model=RehydrateOutputArguments,
+    contract=Contract(risk="low", effect="read", idempotency="read_only", retries=1, evictable=False),
+    verbs=(_REHYDRATE_ES, _REHYDRATE_EN),
+    patterns=(
+        Pattern("es", _REHYDRATE_ES + r"\s+(?:entera\s+)?(?:la\s+|el\s+)?(?:salida|resultado|output)\s+" + _POINTER),
+        Pattern("en", _REHYDRATE_EN + r"\s+(?:the\s+)?output\s+" + _POINTER),
+    ),
+    examples=(
+        Example("es", "recupera la salida out_abcdefgh", {"pointer": "out_abcdefgh"}),
+        Example("en", "bring back the output out_abcdefgh", {"pointer": "out_abcdefgh"}),
+        Example("en", "rehydrate output out_abcdefgh", {"pointer": "out_abcdefgh"}),
+    ),
+    labels={"es": "Salida {pointer}, entera:", "en": "Output {pointer}, whole:"},
 )
 
 _AS_TYPED: Final = {"literal": True, "ignore_case": True}
@@ -332,6 +362,7 @@ RECALL: Final = ToolSpec(
 
 BUILTIN_SPECS: Final[tuple[ToolSpec, ...]] = (
     READ_OUTPUT,
+    REHYDRATE_OUTPUT,
     SEARCH_OUTPUT,
     READ_FILE,
     WRITE_FILE,

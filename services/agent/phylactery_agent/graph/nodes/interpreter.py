@@ -21,7 +21,7 @@ from phylactery_agent.texts import say
 from phylactery_agent.tools.registry import TOOL_REGISTRY
 
 MAX_QUOTE: Final = 20_000
-"""Characters of one result a reply quotes. Only what memory did not take is longer; it stays in the state whole."""
+"""Characters a reply quotes of what memory did not take; it stays in the state whole. What is brought back is whole."""
 
 
 async def interpreter(state: AgentState, runtime: Runtime[TurnContext]) -> Command[Literal["Supervisor"]]:
@@ -134,7 +134,7 @@ def _notes(state: AgentState, tool: ProposedTool, result: ToolResult) -> list[st
     if metadata.get("kept_by_memory"):
         return [say("result", language, label=label, output=say("result_kept", language))]
     quoted = result["output"] if spec is None or spec.quotes_output else ""
-    if len(quoted) > MAX_QUOTE:
+    if len(quoted) > MAX_QUOTE and (spec is None or spec.contract.evictable):
         more = len(quoted) - MAX_QUOTE
         quoted = say("result_cut", language, output=quoted[:MAX_QUOTE], more=more)
     return [say("result", language, label=label, output=quoted)]

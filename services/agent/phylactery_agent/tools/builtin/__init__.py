@@ -9,7 +9,7 @@ from phylactery_agent.tools.builtin.files import FileTools
 from phylactery_agent.tools.builtin.journal import EffectJournal
 from phylactery_agent.tools.builtin.memories import recall, remember
 from phylactery_agent.tools.builtin.sandbox import Sandbox, tenant_folder
-from phylactery_agent.tools.builtin.texts import echo, read_output, search_output
+from phylactery_agent.tools.builtin.texts import echo, read_output, rehydrate_output, search_output
 from phylactery_agent.tools.contract import Implementation, Invocation
 
 __all__ = ["builtin_implementations"]
@@ -43,6 +43,7 @@ def builtin_implementations(sandbox: Path, journal: Path, max_file_bytes: int) -
             reconcile=lambda call: files.of(call).reconcile_write(call),
         ),
         "read_output": Implementation(run=read_output),
+        "rehydrate_output": Implementation(run=rehydrate_output),
         "search_output": Implementation(run=search_output),
         "remember": Implementation(run=remember),
         "recall": Implementation(run=recall),

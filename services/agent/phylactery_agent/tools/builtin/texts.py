@@ -1,10 +1,15 @@
-"""echo, read_output and search_output: the tools that touch no file."""
+"""echo, read_output, rehydrate_output and search_output: the tools that touch no file."""
 
 from __future__ import annotations
 
 from phylactery_agent.tools.builtin.failures import asked_of_memory
 from phylactery_agent.tools.contract import Invocation, arguments_of
-from phylactery_agent.tools.specs import EchoArguments, ReadOutputArguments, SearchOutputArguments
+from phylactery_agent.tools.specs import (
+    EchoArguments,
+    ReadOutputArguments,
+    RehydrateOutputArguments,
+    SearchOutputArguments,
+)
 
 
 async def echo(invocation: Invocation) -> str:
@@ -24,6 +29,17 @@ async def read_output(invocation: Invocation) -> str:
     found = await asked_of_memory(reading)
     end = found.offset + len(found.text)
     return f"[{found.offset}-{end} / {found.total_chars}]\n{found.text}"
+
+
+async def rehydrate_output(invocation: Invocation) -> str:
+    """Answers the whole text of one of the user's stored outputs: it is never evicted again.
+
+    Raises:
+        ToolFailedError: memory refuses it (OUTPUT_NOT_REHYDRATABLE where it is too long, or another reason) or does not
+            answer (MEMORY_UNAVAILABLE).
+    """
+    args = arguments_of(invocation, RehydrateOutputArguments)
+    return await asked_of_memory(invocation.outputs.rehydrate_output(args.pointer))
 
 
 async def search_output(invocation: Invocation) -> str:
