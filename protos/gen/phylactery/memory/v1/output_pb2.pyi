@@ -399,7 +399,8 @@ class SearchOutputRequest(_message.Message):
     """pointer is what StoreOutput answered. Required."""
     pattern: _builtins.str
     """pattern is a regular expression in RE2's syntax, 1 to 1,000 characters. It is held against one line at a time, without
-    its line break: ^ and $ are the line's ends. Required.
+    its line break: ^ and $ are the line's ends. One that is large once compiled, as 300 times any letter is, or that asks
+    for single bytes is INVALID_ARGUMENT. Required.
     """
     literal: _builtins.bool
     """literal takes pattern as it is, not as a regular expression."""

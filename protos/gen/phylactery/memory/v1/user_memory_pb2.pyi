@@ -186,7 +186,9 @@ class _WriteReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_WriteReas
     profile.
     """
     WRITE_REASON_UNCONFIRMED_SOURCE: _WriteReason.ValueType  # 15
-    """WRITE_REASON_UNCONFIRMED_SOURCE says that a delegate claimed the person's words without a message of theirs."""
+    """WRITE_REASON_UNCONFIRMED_SOURCE says that a delegate claimed the person's words without a message of theirs that
+    holds them, affirmed or denied alike.
+    """
     WRITE_REASON_KNOWN: _WriteReason.ValueType  # 16
     """WRITE_REASON_KNOWN says that the same text is remembered already, so it is still one memory."""
 
@@ -228,7 +230,9 @@ WRITE_REASON_UNGROUNDED: WriteReason.ValueType  # 14
 profile.
 """
 WRITE_REASON_UNCONFIRMED_SOURCE: WriteReason.ValueType  # 15
-"""WRITE_REASON_UNCONFIRMED_SOURCE says that a delegate claimed the person's words without a message of theirs."""
+"""WRITE_REASON_UNCONFIRMED_SOURCE says that a delegate claimed the person's words without a message of theirs that
+holds them, affirmed or denied alike.
+"""
 WRITE_REASON_KNOWN: WriteReason.ValueType  # 16
 """WRITE_REASON_KNOWN says that the same text is remembered already, so it is still one memory."""
 Global___WriteReason: _TypeAlias = WriteReason  # noqa: Y015
