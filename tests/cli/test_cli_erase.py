@@ -15,7 +15,7 @@ from phylactery_cli.main import app
 from phylactery_cli.supervisor import Stack, running
 from typer.testing import CliRunner, Result
 
-from tests.support.stack import FREE_PORTS, ForkedStack, Person, relaunch
+from tests.support.stack import FREE_PORTS, ForkedStack, Person, lasting_ports, relaunch
 
 pytestmark = [pytest.mark.xdist_group("cli-erase"), pytest.mark.slow]
 MARK = "zarzuela"
@@ -25,7 +25,7 @@ SERVICES = ["agent", "riskgate", "memory"]
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """The three services on loopback, where whoever calls is 'local' with every role."""
-    with running(ForkedStack(tmp_path_factory.mktemp("erase") / "data", FREE_PORTS)) as started:
+    with running(ForkedStack(tmp_path_factory.mktemp("erase") / "data", lasting_ports())) as started:
         yield started
 
 

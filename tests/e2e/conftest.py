@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from phylactery_cli.supervisor import Stack
 
-from tests.support.stack import FREE_PORTS, ForkedStack, Person
+from tests.support.stack import FREE_PORTS, ForkedStack, Person, lasting_ports
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -23,7 +23,7 @@ def make_stack(tmp_path: Path) -> Iterator[Callable[..., Stack]]:
         everywhere = {"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]}
         extra = {name: {**everywhere, **env.get(name, {})} for name in FREE_PORTS}
         extra["agent"].setdefault("AGENT_APPROVAL_POLL_SECONDS", "0.2")
-        made.append(ForkedStack(tmp_path / "data", FREE_PORTS, extra_env=extra))
+        made.append(ForkedStack(tmp_path / "data", lasting_ports(), extra_env=extra))
         return made[-1]
 
     yield make

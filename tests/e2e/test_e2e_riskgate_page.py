@@ -7,12 +7,13 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support.ports import lasting_port
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "riskgate.md").read_text(encoding="utf-8")
@@ -21,17 +22,11 @@ PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}{os.pathse
 pytestmark = pytest.mark.skipif(shutil.which("grpcurl", path=PATH) is None, reason="grpcurl is not installed")
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(330)
 def test_the_page_leads_from_nothing_to_a_verified_log(tmp_path: Path):
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    port = free_port()
+    port = lasting_port()
     script = "set -euo pipefail\n" + "\n".join(BLOCKS).replace("127.0.0.1:50052", f"127.0.0.1:{port}")
     env = {**os.environ, "PATH": PATH, "RISKGATE_PORT": str(port)}
     script += "\nkill %1; wait\n"

@@ -20,6 +20,7 @@ from phylactery.riskgate.v1 import types_pb2
 
 from tests.support.commands import Finished, run_riskgate
 from tests.support.interrupts import interruptible
+from tests.support.ports import lasting_port
 
 PAY = ("pay", '{"to":"pаypal.com","note":"hunter2"}')
 WIPE = ("wipe", '{"path":"x"}')
@@ -230,7 +231,7 @@ async def test_watch_shows_what_waits_and_lets_a_person_answer_with_a_key(gate, 
 
 
 async def test_watch_prints_every_change_for_a_machine_and_outlives_a_riskgate_that_stops(make_gate, call):
-    gate = await make_gate()
+    gate = await make_gate(port=lasting_port())
     words = command(gate, "watch", "--json")
     with interruptible():
         started = subprocess.Popen(  # noqa: ASYNC220 - it starts at once, and is read from a thread

@@ -28,6 +28,8 @@ from phylactery_memory.settings import MemorySettings
 from phylactery_riskgate.assembly import build as build_riskgate
 from phylactery_riskgate.settings import RiskGateSettings
 
+from tests.support.ports import lasting_port
+
 SUSPENDED = event_pb2.RUN_STATUS_SUSPENDED
 DONE = event_pb2.RUN_STATUS_DONE
 FAILED = event_pb2.RUN_STATUS_FAILED
@@ -162,14 +164,14 @@ class System:
 
     async def start_riskgate(self) -> None:
         settings = RiskGateSettings(
-            data_dir=self.folder / "riskgate", port=self._ports.get("riskgate", 0), drain_seconds=0, **self.identity
+            data_dir=self.folder / "riskgate", port=self._port("riskgate"), drain_seconds=0, **self.identity
         )
         await self._serve("riskgate", await build_riskgate(settings, clock=self.clock), settings)
         self.riskgate_channel = self._channel("riskgate")
 
     async def start_memory(self) -> None:
         settings = MemorySettings(
-            data_dir=self.folder / "memory", port=self._ports.get("memory", 0), drain_seconds=0, **self.identity
+            data_dir=self.folder / "memory", port=self._port("memory"), drain_seconds=0, **self.identity
         )
         await self._serve("memory", await build_memory(settings, clock=self.clock), settings)
         self.memory_channel = self._channel("memory")
@@ -221,6 +223,10 @@ class System:
             await channel.close()
         for name in ("agent", "memory", "riskgate"):
             await self.stop(name)
+
+    def _port(self, name: str) -> int:
+        """Answers the port of a service, the one it had where it comes back."""
+        return self._ports.setdefault(name, lasting_port())
 
     async def _serve(self, name: str, service: Any, settings: Any) -> None:
         self._servers[name] = await start(service, settings)

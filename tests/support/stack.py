@@ -16,9 +16,16 @@ from phylactery.riskgate.v1 import approval_pb2, approval_pb2_grpc, types_pb2
 from phylactery_cli.supervisor import Stack
 
 from tests.support.forks import Forked
+from tests.support.ports import lasting_port
 
 FREE_PORTS = {"agent": 0, "riskgate": 0, "memory": 0}
+"""For services that do not come back once they ended."""
 _LIMIT_SECONDS = 60.0
+
+
+def lasting_ports() -> dict[str, int]:
+    """Answers ports for services that end and come back."""
+    return {name: lasting_port() for name in FREE_PORTS}
 
 
 class ForkedStack(Stack):
