@@ -15,7 +15,9 @@ from phylactery_chassis.identity import Principal, Role
 from phylactery_memory.domain.chunks import Intake
 from phylactery_memory.domain.outputs import OutputSpec
 from phylactery_memory.domain.sealing import chunk_digest
-from phylactery_memory.keys import load_master_keys
+from phylactery_memory.keys import load_master_keys, warn_beside_data
+from phylactery_memory.service import build
+from phylactery_memory.settings import MemorySettings
 from phylactery_memory.store.keys import KeyStore
 from phylactery_memory.store.privacy import remove_all
 
@@ -271,24 +273,26 @@ async def test_a_master_key_is_made_once_for_its_owner_alone(tmp_path):
     assert [path.name for path in folder.iterdir()] == ["master.key"]
 
 
-def test_a_master_key_beside_the_data_is_warned_of_once_a_start_and_one_elsewhere_is_not(tmp_path, capsys):
+def test_a_master_key_beside_the_data_is_warned_of_and_one_elsewhere_is_not(tmp_path, capsys):
     data = tmp_path / "data"
-    for made in (True, False):
-        load_master_keys(data / "keys", None)
+    key = data / "keys" / "master.key"
+    for named in (None, key):
+        warn_beside_data(data / "keys", named)
         said = capsys.readouterr().out
         assert said.count("the master key lies beside the data") == 1
         assert "MEMORY_MASTER_KEY_FILE" in said
-        assert f"made_now={made}" in said
-    key = data / "keys" / "master.key"
-    load_master_keys(data / "keys", key)
+    warn_beside_data(data / "keys", tmp_path / "secrets" / "key")
+    assert "beside the data" not in capsys.readouterr().out
+
+
+async def test_a_service_that_serves_tells_of_a_master_key_beside_its_data(tmp_path, capsys):
+    service = await build(MemorySettings(data_dir=tmp_path))
+    assert "beside the data" not in capsys.readouterr().out
+    for tell in service.on_serving:
+        tell()
     assert "beside the data" in capsys.readouterr().out
-    elsewhere = tmp_path / "secrets" / "key"
-    elsewhere.parent.mkdir()
-    key.rename(elsewhere)
-    load_master_keys(data / "keys", elsewhere)
-    said = capsys.readouterr().out
-    assert "beside the data" not in said
-    assert elsewhere.read_text().strip() not in said
+    for end in service.on_stop:
+        await end()
 
 
 @pytest.mark.parametrize("content", [b"", b"short", b"%%%", b"A" * 44])

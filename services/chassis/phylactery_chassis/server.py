@@ -46,13 +46,16 @@ class Registration:
 class Service:
     """A service ready to be served: what it registers, when it is healthy, what happens around its life.
 
-    ``on_drain`` runs once nobody new should come and calls still run: streams without an end of their own end there.
+    ``on_serving`` is told once the process accepts calls, and logs what its operator should know: a start that fails
+    says its one sentence and nothing else. ``on_drain`` runs once nobody new should come and calls still run: streams
+    without an end of their own end there.
     """
 
     name: str
     registrations: Sequence[Registration]
     healthy: Callable[[], Awaitable[bool]]
     on_start: Sequence[Hook] = ()
+    on_serving: Sequence[Callable[[], None]] = ()
     on_drain: Sequence[Hook] = ()
     on_stop: Sequence[Hook] = ()
 
@@ -256,7 +259,8 @@ async def _run(build: Callable[[Settings], Awaitable[Service]], settings: Settin
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     with _as_start_errors(type(settings)):
-        running = await start(await build(settings), settings)
+        service = await build(settings)
+        running = await start(service, settings)
     ready = {"service": settings.service, "pid": os.getpid(), "port": running.port}
     if running.admin_port is not None:
         ready["admin_port"] = running.admin_port
@@ -270,5 +274,7 @@ async def _run(build: Callable[[Settings], Awaitable[Service]], settings: Settin
             f"name another file in {settings.model_config.get('env_prefix', '')}READY_FILE"
         ) from None
     logs.get_logger("server").info("serving", host=settings.host, port=running.port)
+    for tell in service.on_serving:
+        tell()
     await stop.wait()
     await running.stop()

@@ -114,38 +114,30 @@ class UserKeys:
 
 
 def load_master_keys(folder: Path, file: Path | None) -> MasterKeys:
-    """Answers the keys of file, or those in the folder, made where there are none. Raises StartError.
-
-    Warns where they lie below the folder's parent, which is the data's: there they guard nothing.
-    """
+    """Answers the keys of file, or those in the folder, made where there are none. Raises StartError."""
     try:
         if file is None:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             file = folder / MASTER_FILE
-            made = not file.exists()
-            if made:
+            if not file.exists():
                 _create(file)
-            keys = _parse(file, _read(file, _FOREIGN))
-        else:
-            made = False
-            keys = _parse(file, _read(file, _FOREIGN_WRITE))  # whoever mounts a secret decides who may read it
+            return _parse(file, _read(file, _FOREIGN))
+        return _parse(file, _read(file, _FOREIGN_WRITE))  # whoever mounts a secret decides who may read it
     except OSError as error:
         raise StartError(
             f"{file or folder}: the master key cannot be used ({error.strerror}); "
             "give the service the right to, or name another file in MEMORY_MASTER_KEY_FILE"
         ) from None
-    _warn_beside_data(file, folder.parent, made=made)
-    return keys
 
 
-def _warn_beside_data(file: Path, data: Path, *, made: bool) -> None:
-    """Says once a start that whoever takes the data takes the key along."""
-    if file.resolve().is_relative_to(data.resolve()):
+def warn_beside_data(folder: Path, file: Path | None) -> None:
+    """Says where the keys lie below the folder's parent, which is the data's: whoever takes it takes the keys along."""
+    file = file or folder / MASTER_FILE
+    if file.resolve().is_relative_to(folder.parent.resolve()):
         _log.warning(
             "the master key lies beside the data it seals: whoever copies the folder can read every output; keep the "
             "key elsewhere, and name its file in MEMORY_MASTER_KEY_FILE",
             file=str(file),
-            made_now=made,
         )
 
 

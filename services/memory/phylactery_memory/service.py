@@ -22,7 +22,7 @@ from phylactery_memory.embeddings import Embedder, HttpEmbeddings, NoEmbeddings
 from phylactery_memory.erasure_log import ErasureLog
 from phylactery_memory.export import Exports
 from phylactery_memory.housekeeping import Housekeeping
-from phylactery_memory.keys import UserKeys, load_master_keys
+from phylactery_memory.keys import UserKeys, load_master_keys, warn_beside_data
 from phylactery_memory.memories import Memories
 from phylactery_memory.metrics import Metrics
 from phylactery_memory.outputs import Outputs
@@ -138,5 +138,6 @@ def assemble(database: Database, settings: MemorySettings, clock: Clock) -> Serv
         ],
         healthy=database.probe,
         on_start=[find_objects, replay_erasures, housekeeping.start],
+        on_serving=[lambda: warn_beside_data(settings.keys_dir, settings.master_key_file)],
         on_stop=[close],
     )
