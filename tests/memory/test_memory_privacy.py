@@ -17,9 +17,10 @@ import pytest
 from google.protobuf.json_format import MessageToDict
 from grpc import aio
 from phylactery.memory.v1 import memory_pb2, privacy_pb2
+from phylactery_chassis.erasures import unfinished
 from phylactery_chassis.errors import StartError, Unavailable
 from phylactery_chassis.identity import Principal
-from phylactery_memory.domain.erasure import Erasure, from_json, unfinished
+from phylactery_memory.domain.erasure import Erasure, from_json
 from phylactery_memory.erasure_log import ErasureLog
 from phylactery_memory.store.privacy import PrivacyStore, users_tables
 from phylactery_memory.store.tables import metadata

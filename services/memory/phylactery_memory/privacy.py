@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 from phylactery_chassis import crashpoints
 from phylactery_chassis.clock import Clock
+from phylactery_chassis.erasures import may_see, not_found, request_hash, subject_hash, unfinished, whom
 from phylactery_chassis.identity import Principal, Role
 from phylactery_chassis.ids import new_id
 from phylactery_chassis.logs import get_logger
 
-from phylactery_memory.domain.erasure import Erasure, ErasureCounts, not_found, request_hash, subject_hash, unfinished
+from phylactery_memory.domain.erasure import Erasure, ErasureCounts
 from phylactery_memory.erasure_log import ErasureLog
 from phylactery_memory.store.privacy import PrivacyStore
 
@@ -45,7 +46,7 @@ class Privacy:
         Answers once nothing of it is left in the database's files or in the object store. Raises PermissionDenied,
         Unavailable; after the latter the same request_id finishes what was begun.
         """
-        owner = _whom(caller, subject)
+        owner = whom(caller, subject)
         key = request_hash(owner.tenant, owner.subject, request_id)
         async with self._at_once:
             erasure = await self._store.find(key)
@@ -64,10 +65,7 @@ class Privacy:
         """
         caller.require(Role.CALLER)
         erasure = await self._store.get(erasure_id, caller.tenant)
-        allowed = erasure is not None and (
-            Role.OPERATOR in caller.roles or erasure.is_of(caller.tenant, caller.subject)
-        )
-        if erasure is None or not allowed:
+        if erasure is None or not may_see(caller, erasure):
             raise not_found(erasure_id)
         return erasure
 
@@ -104,12 +102,3 @@ class Privacy:
         crashpoints.reach("memory.erase.removed")
         _log.info("a user was erased", erasure_id=erasure.erasure_id, receipt_hash=erasure.receipt_hash)
         return erasure
-
-
-def _whom(caller: Principal, subject: str) -> Principal:
-    """Answers whom to erase. Raises PermissionDenied."""
-    if subject in ("", caller.subject):
-        caller.require(Role.CALLER)
-        return caller
-    caller.require(Role.OPERATOR)
-    return Principal(subject, caller.tenant, frozenset({Role.CALLER}))

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from phylactery_chassis.erasures import ErasureRecord, not_found, request_hash, subject_hash, unfinished
-
-__all__ = ["Erasure", "ErasureCounts", "from_json", "not_found", "request_hash", "subject_hash", "unfinished"]
+from phylactery_chassis.erasures import ErasureRecord
 
 
 @dataclass(frozen=True, slots=True)

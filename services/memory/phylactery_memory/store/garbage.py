@@ -7,9 +7,9 @@ from functools import partial
 
 import sqlalchemy as sa
 from phylactery_chassis.database import Database
+from phylactery_chassis.wal import forget_log
 from sqlalchemy.engine import Connection
 
-from phylactery_memory.store.log import forget_log
 from phylactery_memory.store.output_objects import OutputObjects
 from phylactery_memory.store.output_rows import delete
 from phylactery_memory.store.tables import output_chunks, outputs

@@ -11,13 +11,13 @@ from phylactery_chassis import crashpoints
 from phylactery_chassis.database import Database
 from phylactery_chassis.errors import Aborted, AlreadyExists, ResourceExhausted, Unavailable
 from phylactery_chassis.identity import Principal
+from phylactery_chassis.wal import forget_log
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
 from phylactery_memory.domain.outputs import OutputRecord
 from phylactery_memory.domain.sealing import SealedChunk
 from phylactery_memory.store import keys as key_rows
-from phylactery_memory.store.log import forget_log
 from phylactery_memory.store.output_objects import OutputObjects
 from phylactery_memory.store.output_rows import SealedOutput, chunk_of, delete, own, put, sealed_of
 from phylactery_memory.store.tables import output_chunks, outputs

@@ -11,11 +11,11 @@ import sqlalchemy as sa
 from phylactery_chassis.database import Database
 from phylactery_chassis.errors import Unavailable
 from phylactery_chassis.identity import Principal
+from phylactery_chassis.wal import forget_log
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
 from phylactery_memory.domain.erasure import Erasure, ErasureCounts, from_json
-from phylactery_memory.store.log import forget_log
 from phylactery_memory.store.output_objects import OutputObjects, doom
 from phylactery_memory.store.tables import (
     erasures,
