@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 import os
+import random
 import shutil
 import signal
 import sqlite3
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import grpc
 import pytest
+import sqlalchemy as sa
 from google.protobuf.json_format import MessageToDict
 from grpc import aio
 from phylactery.memory.v1 import memory_pb2, privacy_pb2
@@ -26,6 +28,7 @@ from phylactery_memory.store.privacy import PrivacyStore, users_tables
 from phylactery_memory.store.tables import metadata
 
 from tests.support.forks import Forked
+from tests.support.postgres import create_database
 
 Code = grpc.StatusCode
 MARK = "zarzuela"
@@ -386,6 +389,28 @@ def test_what_is_still_to_be_erased_is_what_no_later_erasure_of_the_user_took():
         (("era_1", "era_2", "era_3"), []),
     ):
         assert unfinished([one, two, three], known) == left
+
+
+async def test_what_another_replica_is_writing_is_waited_for_removed_and_counted(make_memory, postgres_url):
+    memory = await make_memory(database_url=create_database(postgres_url, f"m{random.getrandbits(64):x}"))
+    await memory.user().say("m1", "hola")
+    waiting = sa.text(
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    )
+    engine = memory.database.engine
+    with engine.connect() as replica:
+        replica.execute(sa.text("SELECT last_sequence FROM threads FOR UPDATE"))
+        replica.execute(sa.text(
+            "INSERT INTO messages_v2 SELECT tenant, subject, thread_id, 2, 'm2', role, run_id, create_us, chars, "
+            "content FROM messages_v2"
+        ))  # fmt: skip
+        erasing = asyncio.create_task(memory.user().erase())
+        async with asyncio.timeout(20):
+            while not await memory.database.read(lambda connection: connection.execute(waiting).scalar_one()):  # noqa: ASYNC110 - it wakes nobody
+                await asyncio.sleep(0.02)
+        replica.commit()
+    assert (await erasing).counts.messages == 2
+    assert memory.count("messages_v2") == 0
 
 
 async def test_two_replicas_that_carry_out_one_erasure_both_answer_it(kept):

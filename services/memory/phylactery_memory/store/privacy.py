@@ -27,6 +27,7 @@ from phylactery_memory.store.tables import (
     messages,
     metadata,
     outputs,
+    profile_owners,
     threads,
     user_memory,
 )
@@ -130,10 +131,12 @@ def users_tables() -> Iterator[sa.Table]:
 
 
 def remove_all(connection: Connection, owner: Principal) -> ErasureCounts:
-    """Removes everything of the owner and answers what it was.
+    """Removes everything of the owner and answers what it was; whoever writes to it meanwhile is waited for first.
 
     The key goes first: an output that is being stored meanwhile then finds it gone, and is not stored.
     """
+    for table in (metadata.tables[_KEYS], threads, memory_owners, profile_owners):
+        connection.execute(sa.select(table.c.tenant).where(*_of(table, owner)).with_for_update())
     counts = _count(connection, owner)
     tables = sorted(users_tables(), key=lambda table: table.name != _KEYS)
     for table in tables:
