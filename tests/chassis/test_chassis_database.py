@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 from phylactery_chassis import logs
 from phylactery_chassis.database import Database
-from phylactery_chassis.errors import FailedPrecondition, Unavailable
+from phylactery_chassis.errors import FailedPrecondition, ResourceExhausted, Unavailable
 from phylactery_chassis.migrations import SchemaError
 
 FIRST = """
@@ -106,6 +106,16 @@ async def test_a_full_disk_is_unavailable_and_nothing_changed_and_it_recovers(db
     assert await db.probe()
     await db.write(lambda c: (c.exec_driver_sql("PRAGMA max_page_count=1000000"), c.execute(big))[1].rowcount)
     assert await db.read(count) == 1
+
+
+async def test_a_store_that_a_service_calls_full_is_not_healthy_until_it_takes_writes_again(db: Database):
+    def full(_connection: sa.Connection) -> None:
+        raise ResourceExhausted("STORE_FULL", "the disk below the database is full")
+
+    sa.event.listen(db.engine, "begin", full)
+    assert not await db.probe()
+    sa.event.remove(db.engine, "begin", full)
+    assert await db.probe()
 
 
 async def test_a_failing_commit_answers_every_waiter_even_where_it_cannot_be_logged(db: Database, monkeypatch):

@@ -21,7 +21,7 @@ from typing import Any, Generic, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
-from phylactery_chassis.errors import StartError, Unavailable
+from phylactery_chassis.errors import DomainError, StartError, Unavailable
 from phylactery_chassis.logs import get_logger
 from phylactery_chassis.migrations import upgrade
 from phylactery_chassis.unit import ConflictError, Unit, unit_of
@@ -265,7 +265,7 @@ class Database:
         """Says whether a write works right now, so that health can recover by itself."""
         try:
             await self.write(lambda connection: connection.execute(sa.text("SELECT 1")).scalar())
-        except Unavailable:
+        except DomainError:  # a service may call a fault of the store by another name, as memory does a full disk
             return False
         return self.healthy
 
