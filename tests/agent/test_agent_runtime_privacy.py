@@ -23,6 +23,7 @@ from phylactery_agent.runtime.model import Owner
 from phylactery_agent.runtime.schema import METADATA
 from phylactery_chassis.identity import Principal, Role
 
+from tests.support.agent_bench import Bench
 from tests.support.agent_stores import BOUND, Stores, call
 from tests.support.agent_system import DONE, SUSPENDED, Person, System, approval_of, refused
 from tests.support.forks import Forked
@@ -287,6 +288,31 @@ async def test_the_store_removes_one_user_alone_on_both_databases_and_only_with_
     assert await store.find("sha256:1") == await store.get("era_1") == removed.erasure
     assert await store.known() == {"era_1"}
     assert stores.rows("agent_tool_calls", "execution_id") == [("ex_ben",)]
+
+
+async def test_what_is_on_its_way_to_memory_is_waited_for(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench, begun, go = Bench(stores), asyncio.Event(), asyncio.Event()
+    real = bench.services.append
+
+    async def slow(*parcel: Any) -> None:
+        begun.set()
+        await go.wait()
+        await real(*parcel)
+
+    monkeypatch.setattr(bench.services, "append", slow)
+    await stores.accepted()
+    await stores.end(await stores.claimed())
+    key = Owner("acme", "ana").thread_key("t1")
+    sending = asyncio.create_task(bench.delivery.flush("transcript", key))
+    await asyncio.wait_for(begun.wait(), ENDS_SECONDS)
+    quiet = asyncio.create_task(bench.delivery.quiet(key))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert not quiet.done()
+    go.set()
+    await quiet
+    assert bench.services.told == [("t1", "hola"), ("t1", "listo")]
+    await sending
 
 
 def test_every_table_is_a_users_or_names_nobody() -> None:
