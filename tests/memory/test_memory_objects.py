@@ -420,6 +420,16 @@ async def test_an_output_erased_while_it_is_read_is_gone_and_not_damaged(memory,
     assert erased
 
 
+async def test_the_standard_variables_say_who_asks_where_no_setting_does(make_memory, store, tmp_path, monkeypatch):
+    options = store.settings(tmp_path, object_store_key_id="", object_store_secret_file=None, object_store_region="")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", s3.KEY_ID)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", s3.SECRET)
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    ana = (await make_memory(**options)).user()
+    assert await ana.read_all((await ana.store(LARGE)).output.pointer) == LARGE
+    assert len(store.names()) == 1
+
+
 async def test_two_replicas_that_start_at_once_share_one_folder(make_memory, store, tmp_path, postgres_url):
     url = create_database(postgres_url, f"o{random.getrandbits(64):x}")
     key = (await make_memory()).path.parent / "keys" / "master.key"
