@@ -5,14 +5,12 @@ from __future__ import annotations
 import pytest
 from phylactery_chassis.database import Database
 from phylactery_chassis.errors import Unavailable
-from phylactery_chassis.failed_sync import stop_after_failed_sync
 
 from tests.support.power import Disk
 
 
 def opened(tmp_path, disk):
     database = Database(f"sqlite+power:///{tmp_path / 'd.db'}?disk={disk.name}")
-    stop_after_failed_sync(database.engine)
     database.write_sync(lambda c: c.exec_driver_sql("CREATE TABLE IF NOT EXISTS kept (number INTEGER)"))
     return database
 

@@ -66,7 +66,7 @@ def length(database):
 
 
 @pytest.mark.parametrize("at", [0, 3, 7])
-@pytest.mark.parametrize("size", [60_000], ids=["beyond the cache"])
+@pytest.mark.parametrize("size", [3_000, 60_000], ids=["within the cache", "beyond the cache"])
 async def test_who_shares_a_transaction_with_what_fits_nowhere_is_kept(full, at, size):
     store = MessageStore(full.database)
     full.limit(200_000)

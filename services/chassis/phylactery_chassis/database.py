@@ -21,7 +21,8 @@ from typing import Any, Generic, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
-from phylactery_chassis.errors import DomainError, StartError, Unavailable
+from phylactery_chassis.errors import DomainError, ResourceExhausted, StartError, Unavailable
+from phylactery_chassis.failed_sync import stop_after_failed_sync
 from phylactery_chassis.logs import get_logger
 from phylactery_chassis.migrations import upgrade
 from phylactery_chassis.unit import ConflictError, Unit, unit_of
@@ -174,6 +175,7 @@ class Database:
         self.dialect = self._engine.dialect.name
         if self.dialect == "sqlite":
             _set_up_sqlite(self._engine)
+            stop_after_failed_sync(self._engine)
         self._read_engine = self._engine
         if self.dialect == "postgresql":
             # a read of several statements sees one moment, as it does on SQLite: a row and its key, or neither
@@ -353,7 +355,7 @@ class Database:
             if len(group) == 1:
                 return [_Outcome(group[0], fault=undone.cause)]
             return [self._run_alone(job) for job in group]
-        except ConflictError:
+        except (ConflictError, ResourceExhausted):  # the latter: what fits nowhere is refused alone
             return [self._run_alone(job) for job in group]
         except BaseException as error:  # noqa: BLE001 - the writer must outlive any fault and tell every waiter
             return self._lost(group, error)

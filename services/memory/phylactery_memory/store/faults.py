@@ -1,4 +1,4 @@
-"""What the database's own faults mean here: a full disk is said to be one, and a failed sync ends all writing."""
+"""What the database's own faults mean here: a full disk is said to be one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import sqlite3
 import sqlalchemy as sa
 from phylactery_chassis.database import Database
 from phylactery_chassis.errors import ResourceExhausted
-from phylactery_chassis.failed_sync import stop_after_failed_sync
 from sqlalchemy.engine import ExceptionContext
 
 _PRIMARY = 0xFF
@@ -16,8 +15,7 @@ _DISK_FULL = "53100"
 
 
 def watch(database: Database) -> None:
-    """Makes a full disk ResourceExhausted STORE_FULL, and every write after a failed sync Unavailable."""
-    stop_after_failed_sync(database.engine)
+    """Makes a full disk ResourceExhausted STORE_FULL."""
 
     @sa.event.listens_for(database.engine, "handle_error")
     def _on_error(context: ExceptionContext) -> None:
