@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,7 @@ from phylactery_memory.store.keys import KeyStore
 from phylactery_memory.store.output_objects import OutputObjects
 from phylactery_memory.store.outputs import OutputStore
 
+from tests.support import s3
 from tests.support.postgres import create_database
 
 CHUNK = 1024 * 1024
@@ -284,3 +285,35 @@ def refused() -> Callable[..., Any]:
 def user_of() -> Callable[[aio.Channel], User]:
     """Makes a user on a channel to any server."""
     return lambda channel: User(channel, "ana", "acme")
+
+
+@pytest.fixture(scope="module")
+def s3_server() -> Iterator[s3.S3]:
+    with s3.server() as server:
+        yield server
+
+
+@pytest.fixture
+def store(s3_server: s3.S3) -> s3.S3:
+    """An S3-speaking server without an object in it."""
+    for name in s3_server.names():
+        s3_server.delete(name)
+    return s3_server
+
+
+@pytest.fixture
+async def in_bucket(make_memory: Callable[..., Any], store: s3.S3, tmp_path: Path) -> Memory:
+    """A memory service that keeps outputs in the bucket."""
+    return await make_memory(output_ttl_days=0, **store.settings(tmp_path))
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+async def kept_in_bucket(
+    request: pytest.FixtureRequest, make_memory: Callable[..., Any], store: s3.S3, tmp_path: Path
+) -> Memory:
+    """The same over either database."""
+    options = {"output_ttl_days": 0, **store.settings(tmp_path)}
+    if request.param == "postgresql":
+        url = create_database(request.getfixturevalue("postgres_url"), f"o{random.getrandbits(64):x}")
+        options["database_url"] = url
+    return await make_memory(**options)
