@@ -20,6 +20,7 @@ _FORKS.set_forkserver_preload(
         "phylactery_memory.__main__",
         "phylactery_agent.__main__",
         "phylactery_cli.main",
+        "alembic.command",
         __name__,
     ]
 )
