@@ -16,7 +16,7 @@ from phylactery_riskgate.domain.cedar_schema import build_entity_schema
 from phylactery_riskgate.domain.facts import approved_value
 from phylactery_riskgate.domain.policies import Policy, parse_policies, policy_handle
 from phylactery_riskgate.domain.policy_sets import GROUP, MANY, PolicySets, policy_sets
-from phylactery_riskgate.domain.policy_slices import slices_for
+from phylactery_riskgate.domain.policy_slices import ANY_THREAD, slices_for
 
 from tests.support.bundles import bundle_of, policy, tool
 
@@ -243,3 +243,39 @@ def test_no_policy_of_a_bundle_asks_the_thread_for_approvals_itself(tmp_path: Pa
     text = policy("p", f"permit (principal, action, resource) when {{ {asks} }};")
     with pytest.raises(BundleError, match="approved"):
         bundle_of(tmp_path, [tool("t")], text)
+
+
+THREADED = (
+    'resource == Thread::"thread-1"', 'resource != Thread::"thread-2"', 'Thread::"thread-1" in Tenant::"acme"',
+    '[Thread::"thread-1", Thread::"thread-3"].contains(resource)', 'resource in [Thread::"thread-2", Tenant::"other"]',
+    'if resource == Thread::"*" then context.flag else true', "resource == principal", "resource in principal.tenant",
+    'resource is Thread in Tenant::"acme"', '{"a": resource}.a == resource',
+)  # fmt: skip
+
+
+@ANY_EXAMPLES
+@given(
+    statements=policies_of((*SOUND[:6], *THREADED)),
+    thread=st.sampled_from(["thread-1", "thread-2", "thread-3", "another", ANY_THREAD]),
+    tenant=st.sampled_from(["acme", "other"]),
+)
+def test_what_stands_for_a_thread_gets_the_answer_of_the_thread(statements: list[str], thread: str, tenant: str):
+    piece = slices_for(parsed(statements), {"t": frozenset(GROUPS)})["t"]
+    context = {"flag": True, "number": 5, "text": "abc"}
+    subject = ANA._replace(thread=thread, thread_tenant=tenant)
+    stands = subject._replace(thread=piece.thread_of(thread))
+    real = Question(SCHEMA, subject, "t").ask(piece.sets, context)
+    assert Question(SCHEMA, stands, "t").ask(piece.sets, context) == real
+
+
+def test_a_thread_a_policy_names_is_asked_about_by_its_name_and_every_other_by_one():
+    named_in = [
+        'permit (principal, action, resource == Thread::"a");',
+        'forbid (principal, action, resource) when { [Thread::"b"].contains(resource) };',
+        'permit (principal == Thread::"c", action, resource);',
+        'permit (principal, action, resource in Thread::"d");',
+        'permit (principal, action, resource is Thread in Thread::"e");',
+    ]
+    piece = slices_for(parsed(named_in), {"t": frozenset(GROUPS)})["t"]
+    assert piece.threads == {"a", "b", "c", "d", "e"}
+    assert [piece.thread_of(one) for one in ("a", "e", "f")] == ["a", "e", ANY_THREAD]

@@ -150,7 +150,9 @@ class DecisionEngine:
             facts["context"] = without_values(context)
             ruling = _over_budget(usage)
             if ruling is None:
-                question = Question(prepared.schema, subject, prepared.tool.name)
+                thread = prepared.policies.thread_of(subject.thread)
+                asked = subject._replace(thread=thread, pathway="unspecified")  # the context has the pathway
+                question = Question(prepared.schema, asked, prepared.tool.name)
                 ruling = self._ask(prepared, question, context, satisfied)
         except NotCountableError as error:
             ruling = Ruling(Decision.BLOCKED, (reason(error.code, path=error.path, limit=MAX_RECIPIENTS),))

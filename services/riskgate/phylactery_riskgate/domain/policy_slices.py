@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from cedarpy import pst
@@ -12,13 +12,17 @@ from phylactery_riskgate.domain.fact_types import Mentions
 from phylactery_riskgate.domain.policies import Policy, mentioned
 from phylactery_riskgate.domain.policy_sets import PolicySets, policy_sets
 
+ANY_THREAD = "*"
+"""Stands for every thread that no policy names; no request can name it."""
+_THREAD = "Thread"
+
 
 @dataclass(frozen=True, slots=True)
 class PolicySlice:
     """The policies that concern one action, ready to be asked.
 
-    ``classes`` are the approval classes they name, ``final`` the forbids no approval can lift, and
-    ``always_needs_approval`` says that no permit among them permits without one.
+    ``classes`` are the approval classes they name, ``final`` the forbids no approval can lift, ``threads`` the threads
+    they name, and ``always_needs_approval`` says that no permit among them permits without one.
     """
 
     sets: PolicySets
@@ -26,7 +30,16 @@ class PolicySlice:
     mentions: Mentions
     classes: frozenset[str]
     final: frozenset[str]
+    threads: frozenset[str]
     always_needs_approval: bool
+
+    def thread_of(self, thread: str) -> str:
+        """Answers the thread, or what stands for it where no policy can tell it from others of its tenant.
+
+        A policy tells one thread from another by its name alone: no fact is a thread, and a thread has no attribute a
+        bundle knows. So the entities of a user are built once, and not for every new thread.
+        """
+        return thread if thread in self.threads or ANY_THREAD in self.threads else ANY_THREAD
 
 
 def slices_for(policies: Iterable[Policy], actions: Mapping[str, frozenset[str]]) -> dict[str, PolicySlice]:
@@ -65,5 +78,13 @@ def _slice(picked: Mapping[str, Policy]) -> PolicySlice:
         mentions=mentions,
         classes=named_classes,
         final=frozenset(final),
+        threads=frozenset(one for policy in picked.values() for one in _threads_named(policy)),
         always_needs_approval=all(one.forbids or permit_needs(one.tree, named_classes) for one in picked.values()),
     )
+
+
+def _threads_named(policy: Policy) -> Iterator[str]:
+    scopes = (getattr(scope, "entity", None) for scope in (policy.tree.principal, policy.tree.resource))
+    for uid in (*scopes, *pst.entity_uids(policy.tree.clauses)):
+        if isinstance(uid, pst.EntityUid) and str(uid.type) == _THREAD:
+            yield uid.id
