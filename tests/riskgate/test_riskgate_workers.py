@@ -10,8 +10,6 @@ import os
 import signal
 import socket
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,6 +22,8 @@ from phylactery_riskgate.assembly import PACKAGE
 from phylactery_riskgate.audit_export import export_log, verify_export
 from phylactery_riskgate.keys import load_keys
 from phylactery_riskgate.store.audit import log_names
+
+from tests.support.forks import Forked
 
 READ = ("read_file", '{"path":"a.txt"}')
 BOTH = {"riskgate/0", "riskgate/1"}
@@ -43,20 +43,24 @@ class Fleet:
             "RISKGATE_DRAIN_SECONDS": "1",
             "RISKGATE_LOG_LEVEL": "ERROR",  # nobody reads what is said before the end
         }
-        command = [sys.executable, "-m", "phylactery_riskgate.cli", "serve", "--workers", str(workers)]
-        command += ["--port", str(port), *(["--bundle", str(bundle)] if bundle else [])]
-        self.process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE)
+        words = ["serve", "--workers", workers, "--port", port, *(["--bundle", bundle] if bundle else [])]
+        self._said = folder / "said"
+        self.process = Forked("phylactery_riskgate.cli", words, environment, err=self._said)
+
+    def said(self) -> str:
+        """Answers what was said on standard error up to now."""
+        return self._said.read_text() if self._said.exists() else ""
 
     async def told(self) -> dict[str, object]:
         """Answers what the ready file says."""
         await asyncio.to_thread(until, lambda: self.ready.exists() or self.process.poll() is not None)
-        assert self.process.poll() is None, self.process.stderr.read().decode()
+        assert self.process.poll() is None, self.said()
         return json.loads(self.ready.read_text())
 
     async def ended(self) -> tuple[int, str]:
         """Waits for the end and answers the exit code and what was said."""
-        _, said = await asyncio.to_thread(self.process.communicate, None, 60)
-        return self.process.returncode, said.decode()
+        code = await asyncio.to_thread(self.process.wait, 60)
+        return code, self.said()
 
     async def stop(self) -> int:
         self.process.terminate()
@@ -89,10 +93,10 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Fleet]]:
     yield make
     for fleet in started:
         fleet.process.kill()
-        fleet.process.communicate()
+        fleet.process.wait()
 
 
-async def ask_all(port: int, call, numbers: range, connections: int = 12) -> list[riskgate_pb2.EvaluateResponse]:
+async def ask_all(port: int, call, numbers: range, connections: int = 24) -> list[riskgate_pb2.EvaluateResponse]:
     """Asks about each number; the kernel gives every connection to one of the workers."""
     options = [("grpc.use_local_subchannel_pool", 1), ("grpc.enable_retries", 0)]
     async with contextlib.AsyncExitStack() as stack:
@@ -180,9 +184,7 @@ async def test_a_worker_that_cannot_start_again_is_tried_until_it_can_and_the_ot
     keys.write_text("no keys at all")
     os.kill(told["workers"][0], signal.SIGKILL)
 
-    assert await asyncio.to_thread(
-        lambda: any(b"cannot start again; the others go on" in line for line in fleet.process.stderr)
-    )
+    await asyncio.to_thread(until, lambda: "cannot start again; the others go on" in fleet.said())
     assert {one.audit_log for one in await ask_all(told["port"], call, range(24))} == {"riskgate/1"}
     keys.write_text(good)
     await both_serve(told["port"], call)
