@@ -12,11 +12,13 @@ from grpc import aio
 from phylactery_chassis.database import Database
 from phylactery_chassis.errors import ResourceExhausted
 from phylactery_chassis.identity import Principal
+from phylactery_chassis.wal import forget_log
 from phylactery_memory.domain.messages import Message
 from phylactery_memory.service import PACKAGE
 from phylactery_memory.store import faults
 from phylactery_memory.store.messages import MessageStore
 
+from tests.memory.test_memory_privacy import files_with
 from tests.support.power import Disk
 
 NUMBERS = itertools.count()
@@ -129,3 +131,27 @@ async def test_a_full_disk_under_the_service_refuses_every_write_as_full_and_rea
     disk.room = None
     assert {code for _, code, _ in [await tried(*call) for call in calls("after").items()]} == {grpc.StatusCode.OK}
     assert await memory.database.probe()
+
+
+async def test_an_erasure_that_finds_the_disk_full_removes_nothing_and_is_finished_by_the_same_request(
+    make_memory, refused, tmp_path
+):
+    disk = Disk(f"full{next(NUMBERS)}")
+    memory = await make_memory(database_url=f"sqlite+power:///{tmp_path / 'memory.db'}?disk={disk.name}")
+    ana = memory.user()
+    pointer = (await ana.store("línea\n" * 5_000)).output.pointer
+    await ana.say("m1", "una zarzuela")
+    await ana.write("Mi zarzuela es azul", keep=True)
+    before = await ana.export()
+    assert await forget_log(memory.database)  # so that every page it writes takes room
+    disk.room = 0
+    for _ in range(2):
+        refusal = await refused(ana.erase("erase-while-full"))
+        assert (refusal.code, refusal.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "STORE_FULL")
+    assert (await ana.export())[1:] == before[1:]
+    assert await ana.read_all(pointer) == "línea\n" * 5_000
+    disk.room = None
+    erasure = await ana.erase("erase-while-full")
+    assert (erasure.counts.messages, erasure.counts.memories, erasure.counts.outputs) == (1, 1, 1)
+    assert [record["type"] for record in await ana.export()] == ["header", "end"]
+    assert files_with(tmp_path, "zarzuela") == []
