@@ -17,6 +17,8 @@ from phylactery.memory.v1 import memory_pb2, output_pb2
 from phylactery_chassis.identity import Principal, Role, bind_principal
 from phylactery_memory.servicers.outputs import OutputServicer
 
+from tests.support.power import Disk
+
 LONG = "línea larga 🜛\r\n" * 8_000
 
 
@@ -176,3 +178,35 @@ async def test_a_database_of_a_newer_program_is_named_and_not_touched(tmp_path):
     said = (await child.communicate())[1].decode()
     assert child.returncode == 2
     assert "newer" in said
+
+
+async def test_after_a_failed_sync_every_write_is_refused_reads_go_on_and_the_next_start_serves(
+    make_memory, refused, tmp_path
+):
+    disk = Disk("below-the-service")
+    url, folder = f"sqlite+power:///{tmp_path / 'memory.db'}?disk={disk.name}", tmp_path / "data"
+    memory = await make_memory(database_url=url, data_dir=folder)
+    ana = memory.user()
+    pointer = (await ana.store(LONG)).output.pointer
+    await ana.append("t1", say("m1"))
+    disk.fail_syncs = True
+    assert (await refused(ana.append("t1", say("m2")))).reason == "STORE_UNAVAILABLE"
+    disk.fail_syncs = False
+    for call in (
+        ana.store(LONG, run_id="r2"),
+        ana.append("t1", say("m3")),
+        ana.write("Mi perro se llama Coco", keep=True),
+        ana.delete(pointer),
+        ana.erase(),
+    ):
+        refusal = await refused(call)
+        assert (refusal.code, refusal.reason) == (grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")
+        assert "start the service again" in refusal.message
+    assert not await memory.database.probe()
+    assert await ana.read_all(pointer) == LONG
+    assert "m1" in [message.message_id for message in (await ana.list("t1")).messages]
+    await memory.channel.close()
+    await memory.server.stop()
+    again = await make_memory(database_url=url, data_dir=folder)
+    assert (await again.user().append("t1", say("m4"))).appended == 1
+    assert (await again.user().write("Mi perro se llama Coco", keep=True)).created
