@@ -6,7 +6,6 @@ import unicodedata
 from datetime import datetime
 from typing import Any
 
-import click
 import typer
 from rich.console import Console
 
@@ -43,7 +42,7 @@ def confirmed(question: str, texts: Texts, *, err: bool = False) -> bool:
         answer = typer.prompt(
             texts("yes_no", question=question), default="", show_default=False, prompt_suffix="", err=err
         )
-    except click.Abort:
+    except typer.Abort:
         typer.echo(err=err)
         return False
     return str(answer).strip().lower() in texts("yes_words").split(",")
