@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from phylactery_cli.supervisor import Stack, StackError, running
@@ -87,6 +88,18 @@ def files_in(folder: Path) -> Path:
 
 def pids_of(folder: Path) -> list[int]:
     return [json.loads(path.read_text())["pid"] for path in folder.glob("*/ready.json")]
+
+
+def started_over(folder: Path) -> list[int]:
+    """Answers the processes of services over a data folder, also of those that do not serve yet."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if f"_DATA_DIR={folder}/".encode() in path.read_bytes():
+                found.append(int(path.parent.name))
+        except OSError:  # it has ended meanwhile
+            continue
+    return found
 
 
 def alive(pid: int) -> bool:
@@ -170,7 +183,23 @@ def test_ctrl_c_while_the_services_start_is_no_fault_and_leaves_none_behind(tmp_
     terminal.expect("Stopped|Detenido")
     assert terminal.exit_code() == 0
     assert "Traceback" not in terminal.seen
-    assert not any(alive(pid) for pid in pids_of(tmp_path / "data"))
+    assert started_over(tmp_path / "data") == []
+
+
+class Interrupted(ForkedStack):
+    """A stack that is told to end within a launch, before anybody knows the new process."""
+
+    def _begin(self, *launched: Any) -> subprocess.Popen[bytes]:
+        self.begun = super()._begin(*launched)
+        os.kill(os.getpid(), signal.SIGTERM)
+        return self.begun
+
+
+def test_an_end_in_the_middle_of_a_launch_leaves_no_process_behind(tmp_path: Path):
+    stack = Interrupted(tmp_path / "data", FREE_PORTS)
+    with pytest.raises(KeyboardInterrupt), running(stack):
+        raise AssertionError("it was told to end")
+    assert stack.begun.poll() is not None
 
 
 def test_a_chat_whose_agent_dies_says_so_stops_the_others_and_fails(tmp_path: Path):

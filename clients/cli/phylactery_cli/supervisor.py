@@ -59,6 +59,8 @@ class Stack:
     modules: Mapping[str, str] = field(default_factory=dict)
     """Another module to start for a service; tests start one that dies where they say."""
     processes: dict[str, ServiceProcess] = field(default_factory=dict)
+    _launching: bool = field(default=False, init=False)
+    _interrupted: bool = field(default=False, init=False)
 
     @property
     def sandbox(self) -> Path:
@@ -102,11 +104,24 @@ class Stack:
             env["AGENT_RISKGATE_TARGET"] = self.target("riskgate")
             env["AGENT_MEMORY_TARGET"] = self.target("memory")
         env.update(self.extra_env.get(name, {}))
-        with log.open("ab") as out:
-            log_start = out.tell()
-            process = self._begin(self.modules.get(name, f"phylactery_{name}"), env, out)
-        self.processes[name] = ServiceProcess(name, process, log, log_start)
+        self._launching = True
+        try:
+            with log.open("ab") as out:
+                log_start = out.tell()
+                process = self._begin(self.modules.get(name, f"phylactery_{name}"), env, out)
+            self.processes[name] = ServiceProcess(name, process, log, log_start)
+        finally:
+            self._launching = False
+        if self._interrupted:
+            raise KeyboardInterrupt
         return self.processes[name]
+
+    def interrupt(self, _number: int = 0, _frame: object = None) -> None:
+        """Raises KeyboardInterrupt; a process that is just being launched is noted first, for nobody would stop it."""
+        if self._launching:
+            self._interrupted = True
+        else:
+            raise KeyboardInterrupt
 
     def _begin(self, module: str, env: Mapping[str, str], out: BinaryIO) -> subprocess.Popen[bytes]:
         return subprocess.Popen(  # noqa: S603 - our own module, our own interpreter
@@ -168,16 +183,13 @@ def running(stack: Stack, *, leaving: bool = False) -> Iterator[Stack]:
     leaving says that the process ends after it: then nothing interrupts that either, for an interpreter interrupted on
     its way out can hang on gRPC's threads.
     """
-
-    def interrupt(_number: int, _frame: object) -> None:
-        raise KeyboardInterrupt
-
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)}
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if before[number] is not signal.SIG_IGN:  # nohup ignores the hang-up, and is right to
-            signal.signal(number, interrupt)
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:  # nohup ignores the hang-up, and is right to
+            signal.signal(number, stack.interrupt)
     try:
         stack.start()
+        signal.signal(signal.SIGINT, before[signal.SIGINT])  # what runs in the block treats Ctrl-C as it likes
         yield stack
     finally:
         for number in before:
