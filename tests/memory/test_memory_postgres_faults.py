@@ -36,21 +36,28 @@ async def down(cluster, make_memory):
 
 
 class Fall:
-    """Restarts the cluster once, right after a statement, before a commit, or after one whose answer is lost."""
+    """Restarts the cluster once, right after a statement, before a commit, or after one whose answer is lost.
+
+    A commit of nothing, such as health tries every second, is none of these.
+    """
 
     def __init__(self, cluster, engine) -> None:
         self.cluster, self.at, self.mode, self.fell = cluster, "", "immediate", 0
         sa.event.listen(engine, "after_cursor_execute", self._after)
         sa.event.listen(engine, "commit", self._commit)
 
-    def _after(self, _connection, _cursor, statement, *_rest) -> None:
+    def _after(self, connection, _cursor, statement, *_rest) -> None:
+        if statement.startswith(("INSERT", "UPDATE", "DELETE")):
+            connection.info["wrote"] = True
         if self.at and statement.startswith(self.at):
             self._restart()
 
     def _commit(self, connection) -> None:
-        if self.at == "COMMIT" and connection.get_execution_options().get("phylactery_write"):
+        if not connection.info.pop("wrote", False):
+            return
+        if self.at == "COMMIT":
             self._restart()
-        elif self.at == "LOST" and connection.get_execution_options().get("phylactery_write"):
+        elif self.at == "LOST":
             raw = connection.connection.dbapi_connection
             raw.commit = lambda: self._lose(raw)
 
