@@ -15,20 +15,19 @@ import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
 from phylactery_chassis.errors import DomainError, ResourceExhausted, StartError, Unavailable
 from phylactery_chassis.failed_sync import stop_after_failed_sync
+from phylactery_chassis.jobs import Job, Outcome, Waiting, Work, tell_all
 from phylactery_chassis.logs import get_logger
 from phylactery_chassis.migrations import upgrade
 from phylactery_chassis.unit import ConflictError, Unit, unit_of
 
 T = TypeVar("T")
-Work = Callable[[Connection], T]
 
 _MAX_GROUP = 256
 _MAX_ATTEMPTS = 20
@@ -51,63 +50,6 @@ class _UndoneError(Exception):
     def __init__(self, cause: Exception) -> None:
         super().__init__(str(cause))
         self.cause = cause
-
-
-@dataclass(slots=True)
-class _Job(Generic[T]):
-    """Work and who waits for it: a task of an event loop, or a thread."""
-
-    work: Work[T]
-    waiter: asyncio.Future[T] | Future[T]
-    loop: asyncio.AbstractEventLoop | None = None
-
-    def wanted(self) -> bool:
-        """Says whether anybody still waits."""
-        if isinstance(self.waiter, Future):
-            return self.waiter.set_running_or_notify_cancel()
-        return not self.waiter.cancelled()
-
-
-@dataclass(slots=True)
-class _Waiting:
-    """What one event loop has to write and the writer has not got; looking says that somebody will soon decide."""
-
-    jobs: list[_Job[Any]] = field(default_factory=list)
-    looking: bool = False
-    writing: bool = False
-    timer: asyncio.TimerHandle | None = None
-
-    def take(self) -> list[_Job[Any]]:
-        """Answers the jobs, which are no longer here."""
-        if self.timer is not None:
-            self.timer.cancel()
-            self.timer = None
-        jobs, self.jobs = self.jobs, []
-        return jobs
-
-
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    job: _Job[Any]
-    result: Any = None
-    fault: BaseException | None = None
-
-    def tell(self) -> None:
-        """Answers the waiter, if it still waits."""
-        waiter = self.job.waiter
-        if waiter.done():
-            return
-        if self.fault is None:
-            waiter.set_result(self.result)
-        elif isinstance(self.fault, StopIteration):  # which no future takes
-            waiter.set_exception(RuntimeError("the work ended in StopIteration"))
-        else:
-            waiter.set_exception(self.fault)
-
-
-def _tell(outcomes: list[_Outcome]) -> None:
-    for outcome in outcomes:
-        outcome.tell()
 
 
 def _why(error: sa.exc.SQLAlchemyError) -> str:
@@ -182,8 +124,8 @@ class Database:
             self._read_engine = self._engine.execution_options(isolation_level="REPEATABLE READ")
         self._write_engine = self._engine.execution_options(phylactery_write=True)
         sa.event.listen(self._write_engine, "before_cursor_execute", _protect)
-        self._jobs: queue.SimpleQueue[list[_Job[Any]] | None] = queue.SimpleQueue()
-        self._waiting: dict[asyncio.AbstractEventLoop, _Waiting] = {}
+        self._jobs: queue.SimpleQueue[list[Job[Any]] | None] = queue.SimpleQueue()
+        self._waiting: dict[asyncio.AbstractEventLoop, Waiting] = {}
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="database-reader")
         self._closed = False
         self._failing = False
@@ -232,8 +174,8 @@ class Database:
         waiter: asyncio.Future[T] = loop.create_future()
         with self._gate:
             self._check_open()
-            waiting = self._waiting.setdefault(loop, _Waiting())
-            waiting.jobs.append(_Job(work, waiter, loop))
+            waiting = self._waiting.setdefault(loop, Waiting())
+            waiting.jobs.append(Job(work, waiter, loop))
         if not waiting.looking:
             waiting.looking = True
             loop.call_soon(self._look, loop, waiting)
@@ -244,7 +186,7 @@ class Database:
         waiter: Future[T] = Future()
         with self._gate:
             self._check_open()
-            self._jobs.put([_Job(work, waiter)])
+            self._jobs.put([Job(work, waiter)])
         return waiter.result()
 
     async def read(self, work: Work[T]) -> T:
@@ -289,7 +231,7 @@ class Database:
         if self._closed or not self._writer.is_alive():
             raise self._unavailable("the writer has stopped")
 
-    def _look(self, loop: asyncio.AbstractEventLoop, waiting: _Waiting) -> None:
+    def _look(self, loop: asyncio.AbstractEventLoop, waiting: Waiting) -> None:
         """Gives the writer what one turn of the loop has gathered, or waits for company."""
         waiting.looking = False
         if self._company is None or (not waiting.writing and self._company() <= len(waiting.jobs)):
@@ -297,7 +239,7 @@ class Database:
         elif not waiting.writing and waiting.timer is None:
             waiting.timer = loop.call_later(_COMPANY_SECONDS, self._hand_over, waiting)
 
-    def _hand_over(self, waiting: _Waiting) -> None:
+    def _hand_over(self, waiting: Waiting) -> None:
         """Gives the writer what has gathered; a close may have done so already."""
         with self._gate:
             jobs = waiting.take()
@@ -305,25 +247,25 @@ class Database:
                 waiting.writing = True
                 self._jobs.put(jobs)
 
-    def _tell_all(self, group: list[_Job[Any]], outcomes: list[_Outcome]) -> None:
+    def _tell_all(self, group: list[Job[Any]], outcomes: list[Outcome]) -> None:
         """Answers every waiter, waking each event loop once, also for jobs nobody waits for any more."""
-        by_loop: dict[asyncio.AbstractEventLoop | None, list[_Outcome]] = {job.loop: [] for job in group}
+        by_loop: dict[asyncio.AbstractEventLoop | None, list[Outcome]] = {job.loop: [] for job in group}
         for outcome in outcomes:
             by_loop[outcome.job.loop].append(outcome)
         for loop, some in by_loop.items():
             if loop is None:
-                _tell(some)
+                tell_all(some)
                 continue
             with contextlib.suppress(RuntimeError):  # the loop has ended, and nobody waits any more
                 loop.call_soon_threadsafe(self._tell_loop, loop, some)
 
-    def _tell_loop(self, loop: asyncio.AbstractEventLoop, outcomes: list[_Outcome]) -> None:
+    def _tell_loop(self, loop: asyncio.AbstractEventLoop, outcomes: list[Outcome]) -> None:
         """Answers a loop's waiters, and gives the writer what has gathered meanwhile."""
         waiting = self._waiting[loop]
         waiting.writing = False
         if waiting.jobs:
             self._look(loop, waiting)
-        _tell(outcomes)
+        tell_all(outcomes)
 
     def _read(self, work: Work[T]) -> T:
         try:
@@ -345,7 +287,7 @@ class Database:
             if last:
                 return
 
-    def _run_group(self, group: list[_Job[Any]]) -> list[_Outcome]:
+    def _run_group(self, group: list[Job[Any]]) -> list[Outcome]:
         """Runs jobs in one transaction, or each in its own where together they cannot be kept."""
         if not group:
             return []
@@ -353,14 +295,14 @@ class Database:
             return self._attempt(group)
         except _UndoneError as undone:
             if len(group) == 1:
-                return [_Outcome(group[0], fault=undone.cause)]
+                return [Outcome(group[0], fault=undone.cause)]
             return [self._run_alone(job) for job in group]
         except (ConflictError, ResourceExhausted):  # the latter: what fits nowhere is refused alone
             return [self._run_alone(job) for job in group]
         except BaseException as error:  # noqa: BLE001 - the writer must outlive any fault and tell every waiter
             return self._lost(group, error)
 
-    def _run_alone(self, job: _Job[Any]) -> _Outcome:
+    def _run_alone(self, job: Job[Any]) -> Outcome:
         """Runs one job in a transaction of its own, again while other processes are faster."""
         for _ in range(_MAX_ATTEMPTS):
             try:
@@ -368,12 +310,12 @@ class Database:
             except ConflictError:
                 continue
             except _UndoneError as undone:
-                return _Outcome(job, fault=undone.cause)
+                return Outcome(job, fault=undone.cause)
             except BaseException as error:  # noqa: BLE001 - as for a group
                 return self._lost([job], error)[0]
-        return _Outcome(job, fault=self._unavailable("other processes were faster each time"))
+        return Outcome(job, fault=self._unavailable("other processes were faster each time"))
 
-    def _attempt(self, group: list[_Job[Any]]) -> list[_Outcome]:
+    def _attempt(self, group: list[Job[Any]]) -> list[Outcome]:
         """Runs jobs and commits.
 
         Raises ConflictError, _UndoneError, and the store's own faults; then nothing of any job is kept.
@@ -398,7 +340,7 @@ class Database:
         self._failing = False
         return outcomes
 
-    def _run_job(self, connection: Connection, unit: Unit, job: _Job[Any]) -> _Outcome:
+    def _run_job(self, connection: Connection, unit: Unit, job: Job[Any]) -> Outcome:
         unit.begin_job()
         try:
             result = job.work(connection)
@@ -408,16 +350,16 @@ class Database:
             if unit.alone or (isinstance(error, sa.exc.SQLAlchemyError) and not unit.protected):
                 raise _UndoneError(error) from error
             unit.end_job(failed=True)
-            return _Outcome(job, fault=error)
+            return Outcome(job, fault=error)
         unit.end_job(failed=False)
-        return _Outcome(job, result)
+        return Outcome(job, result)
 
-    def _lost(self, group: list[_Job[Any]], error: BaseException) -> list[_Outcome]:
+    def _lost(self, group: list[Job[Any]], error: BaseException) -> list[Outcome]:
         """Fails jobs none of which is durable."""
         self._failing = True
         _log.error("commit failed", error=type(error).__name__, jobs=len(group))
         failure = self._store_error(error)
-        return [_Outcome(job, fault=failure) for job in group]
+        return [Outcome(job, fault=failure) for job in group]
 
     def _store_error(self, error: BaseException) -> BaseException:
         if isinstance(error, sa.exc.SQLAlchemyError):

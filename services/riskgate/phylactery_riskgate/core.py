@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 
 import rfc8785
 from phylactery_chassis.clock import Clock
-from phylactery_chassis.database import Database, Work
+from phylactery_chassis.database import Database
 from phylactery_chassis.errors import DomainError, Unavailable
 from phylactery_chassis.identity import Principal
+from phylactery_chassis.jobs import Work
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
