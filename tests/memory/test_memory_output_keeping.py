@@ -20,6 +20,7 @@ from phylactery_memory.service import build
 from phylactery_memory.settings import MemorySettings
 from phylactery_memory.store.keys import KeyStore
 from phylactery_memory.store.privacy import remove_all
+from structlog.testing import capture_logs
 
 SECRET = "el-texto-que-nadie-debe-leer "
 LONG = SECRET * 1_000
@@ -273,24 +274,30 @@ async def test_a_master_key_is_made_once_for_its_owner_alone(tmp_path):
     assert [path.name for path in folder.iterdir()] == ["master.key"]
 
 
-def test_a_master_key_beside_the_data_is_warned_of_and_one_elsewhere_is_not(tmp_path, capsys):
+def test_a_master_key_beside_the_data_is_warned_of_and_one_elsewhere_is_not(tmp_path):
     data = tmp_path / "data"
     key = data / "keys" / "master.key"
     for named in (None, key):
-        warn_beside_data(data / "keys", named)
-        said = capsys.readouterr().out
-        assert said.count("the master key lies beside the data") == 1
-        assert "MEMORY_MASTER_KEY_FILE" in said
-    warn_beside_data(data / "keys", tmp_path / "secrets" / "key")
-    assert "beside the data" not in capsys.readouterr().out
+        with capture_logs() as lines:
+            warn_beside_data(data / "keys", named)
+        (line,) = lines
+        assert line["log_level"] == "warning"
+        assert "beside the data" in line["event"]
+        assert "MEMORY_MASTER_KEY_FILE" in line["event"]
+        assert line["file"] == str(key)
+    with capture_logs() as lines:
+        warn_beside_data(data / "keys", tmp_path / "secrets" / "key")
+    assert lines == []
 
 
-async def test_a_service_that_serves_tells_of_a_master_key_beside_its_data(tmp_path, capsys):
-    service = await build(MemorySettings(data_dir=tmp_path))
-    assert "beside the data" not in capsys.readouterr().out
-    for tell in service.on_serving:
-        tell()
-    assert "beside the data" in capsys.readouterr().out
+async def test_a_service_that_serves_tells_of_a_master_key_beside_its_data(tmp_path):
+    with capture_logs() as lines:
+        service = await build(MemorySettings(data_dir=tmp_path))
+    assert not [line for line in lines if "beside the data" in line["event"]]
+    with capture_logs() as lines:
+        for tell in service.on_serving:
+            tell()
+    assert [line["log_level"] for line in lines if "beside the data" in line["event"]] == ["warning"]
     for end in service.on_stop:
         await end()
 

@@ -19,7 +19,7 @@ from phylactery_riskgate.evaluation import Evaluated, Evaluation
 from phylactery_riskgate.explaining import Explaining
 from phylactery_riskgate.inspecting import Inspecting
 from phylactery_riskgate.key_records import KeyRecords
-from phylactery_riskgate.keys import PublicKey
+from phylactery_riskgate.keys import KeyRing
 from phylactery_riskgate.live import LiveBundle
 from phylactery_riskgate.live_keys import LiveKeys
 from phylactery_riskgate.policies import Policies
@@ -60,7 +60,7 @@ class RiskGate:
             Counting(keys.ring.data_key),
         )
         self._key_records = KeyRecords(self._audit, "service")
-        self._keys_on_record: tuple[PublicKey, ...] = ()
+        self._keys_on_record: KeyRing | None = None
         self._evaluation = Evaluation(self._core)
         self.batches = Batches(self._evaluation)
         self.access = AccessEvaluations(self._core)
@@ -136,12 +136,12 @@ class RiskGate:
 
     async def record_keys(self) -> int:
         """Records what is new of the signing keys, whoever changed them; says how many entries that took."""
-        keys = self._core.keys.ring.public
-        if keys == self._keys_on_record:
+        ring = self._core.keys.ring
+        if ring is self._keys_on_record:  # the same keys read anew may be back after others, which are on record
             return 0
         now_us = self._core.clock.now_us()
-        count = await self._core.write(lambda connection: self._key_records.record(connection, keys, now_us))
-        self._keys_on_record = keys
+        count = await self._core.write(lambda connection: self._key_records.record(connection, ring.public, now_us))
+        self._keys_on_record = ring
         return count
 
     async def prune_usage(self) -> int:
