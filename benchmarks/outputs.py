@@ -90,7 +90,7 @@ async def _one_size(bench: _Bench, name: str, text: bytes, calls: int, folder: P
         await bench.stub.SearchOutput(output_pb2.SearchOutputRequest(pointer=pointer, pattern="no such [w]ord"))
 
     searched = await sample(search, calls=min(20, calls), warmup=1)
-    emit(f"search_{name}_p50_ms", searched.percentile_ms(50), "ms")
+    emit(f"grep_{name}_p50_ms", searched.percentile_ms(50), "ms")
 
     async def round_trip(_number: int) -> None:
         await bench.read(await bench.store(text), 0)
