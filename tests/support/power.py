@@ -34,7 +34,9 @@ class Disk(apsw.VFS):
         self.room: int | None = None
         super().__init__(name, base="")
 
-    def xOpen(self, name: Any, flags: Any) -> _File:
+    def xOpen(self, name: Any, flags: Any) -> apsw.VFSFile:
+        if name is None:  # a file SQLite undoes a long statement from: of no transaction, and gone without power
+            return apsw.VFSFile("", None, flags)
         file = _File(self, name, flags)
         if file.path not in self.synced:  # what was there before is on the disk
             self.synced[file.path] = Path(file.path).read_bytes()
