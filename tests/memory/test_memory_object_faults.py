@@ -55,13 +55,17 @@ async def once_it_is_back(call):
                 pass
 
 
-async def test_an_output_given_up_for_lost_is_not_made_after_all(kept, store, refused, monkeypatch):
+@pytest.mark.parametrize("over", [False, True], ids=["the sweep is at it", "the sweep is over"])
+async def test_an_output_given_up_for_lost_is_not_made_after_all(kept, store, refused, monkeypatch, over):
     """A replica sweeps an object, long on its way, between its put and its row."""
     real = type(kept.objects).put
 
     async def slow(self, pointer, chunks):
         placed = await real(self, pointer, chunks)
         await kept.objects.doom_orphans(-LATER * 1_000_000)
+        if over:
+            await kept.objects.remove_doomed()
+            kept.clock.advance(LATER)
         return placed
 
     monkeypatch.setattr(type(kept.objects), "put", slow)
@@ -130,6 +134,8 @@ async def test_an_erasure_waits_for_a_store_that_does_not_answer_and_ends_with_t
         store.resume()
         erasure = await once_it_is_back(ana.erase)
         assert (erasure.counts.outputs, erasure.counts.keys) == (1, 1)
+        memory.clock.advance(LATER)  # what came late to the store, as a second try did, is an orphan
+        await once_it_is_back(memory.tidy)
         assert [name.rpartition("/")[2] for name in store.names()] == [theirs]
 
 

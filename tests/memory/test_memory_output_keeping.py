@@ -18,7 +18,7 @@ from phylactery_memory.domain.sealing import chunk_digest
 from phylactery_memory.keys import load_master_keys, warn_beside_data
 from phylactery_memory.service import build
 from phylactery_memory.settings import MemorySettings
-from phylactery_memory.store.keys import KeyStore
+from phylactery_memory.store.keys import KeyStore, UserKey
 from phylactery_memory.store.privacy import remove_all
 from structlog.testing import capture_logs
 
@@ -368,6 +368,27 @@ async def test_a_new_master_key_takes_over_from_the_old_one_which_may_then_go(ke
     assert await done.user("ana").read_all(pointers[0]) == LONG
     with pytest.raises(StartError, match="MEMORY_MASTER_KEY_FILE"):
         await make_memory(master_key_file=key_file(tmp_path, "old-only", old), **options)
+
+
+async def test_a_key_a_replica_wraps_by_a_forgotten_master_key_is_wrapped_again(memory, ana, tmp_path):
+    """Its file still has the old key first, when another's has wrapped everything again."""
+    await ana.store(LONG)
+    store = KeyStore(memory.database)
+    old = load_master_keys(memory.path.parent / "keys", None)
+    load_master_keys(tmp_path / "keys", None)
+    texts = [(folder / "master.key").read_text() for folder in (tmp_path / "keys", memory.path.parent / "keys")]
+    rotated = load_master_keys(tmp_path / "elsewhere", key_file(tmp_path, "both", *texts))
+    memory.clock.advance(1)
+    await store.admit(rotated.active_id, rotated.ids, memory.clock.now_us())
+    assert await store.rewrap(rotated.active_id, rotated.rewrap) == 1
+    assert memory.count("master_keys") == 1
+    ben, key = Principal("ben", "acme", frozenset()), b"k" * 32
+    row = UserKey("key_of_ben", old.active_id, old.wrap(ben, "key_of_ben", key), 0)
+    await store.add(ben, row, memory.clock.now_us())
+    assert await store.rewrap(old.active_id, old.rewrap) == 0, "who is behind wraps nothing back"
+    assert await store.rewrap(rotated.active_id, rotated.rewrap) == 1
+    kept = await store.get(ben)
+    assert (kept.master_id, rotated.unwrap(ben, kept)) == (rotated.active_id, key)
 
 
 async def test_a_key_nobody_can_open_is_left_as_it_is_and_keeps_its_master_key(memory, ana, tmp_path):

@@ -78,4 +78,6 @@ class Housekeeping:
                 await self.tidy()
             except DomainError as error:  # the store fails; the next round finds the same again
                 _log.warning("outputs were not tidied", reason=error.reason)
+            except Exception as error:  # noqa: BLE001 - nothing may end the tidying; a fault's text can hold a value
+                _log.error("outputs were not tidied", error=type(error).__name__)
             await asyncio.sleep(self._every)

@@ -82,7 +82,11 @@ def embedder_of(settings: MemorySettings) -> Embedder:
 
 def objects_of(database: Database, settings: MemorySettings, clock: Clock) -> OutputObjects | None:
     """Answers what keeps the texts of outputs: the object store that is set, or nothing. Raises StartError."""
-    return None if settings.bucket is None else OutputObjects(database, Bucket(settings.bucket), clock)
+    return (
+        None
+        if settings.bucket is None
+        else OutputObjects(database, Bucket(settings.bucket), clock, settings.object_grace_hours * HOUR_US)
+    )
 
 
 def assemble(database: Database, settings: MemorySettings, clock: Clock) -> Service:

@@ -126,13 +126,15 @@ def _older(active_id: str) -> sa.ColumnElement[bool]:
 
 
 def _under_older(connection: Connection, active_id: str, after: tuple[str, str]) -> Sequence[Row[Any]]:
-    older = connection.scalars(sa.select(master_keys.c.master_id).where(_older(active_id))).all()
-    if not older:
+    """Answers keys under a master key noted before the active one, or forgotten: a replica may still use that one."""
+    noted = connection.scalars(sa.select(master_keys.c.master_id)).all()
+    if active_id not in noted:
         return ()
+    older = connection.scalars(sa.select(master_keys.c.master_id).where(_older(active_id))).all()
     place = sa.tuple_(user_keys.c.tenant, user_keys.c.subject)
     return connection.execute(
         sa.select(user_keys)
-        .where(user_keys.c.master_id.in_(older), place > after)
+        .where(sa.or_(user_keys.c.master_id.in_(older), user_keys.c.master_id.not_in(noted)), place > after)
         .order_by(user_keys.c.tenant, user_keys.c.subject)
         .limit(_AT_ONCE)
     ).all()

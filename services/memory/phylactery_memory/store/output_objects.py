@@ -2,12 +2,14 @@
 
 An object is put before the transaction that makes its output, and removed after the one that ends it. What lies between
 is found again: a doomed row says what is still to be removed, and an object without a row is one whose output was never
-made. Only one of the two can have a row, so nothing is removed that an output still needs.
+made. Only one of the two can have a row, and an output that took half the grace is not made, for the sweep may be over;
+so nothing is removed that an output still needs, while clocks differ by less than half the grace.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -31,6 +33,7 @@ from phylactery_memory.store.tables import object_stores, output_objects, output
 _MARK = "phylactery"
 """An object that says: this folder is the database's. It is there before every other."""
 _AT_ONCE = 500
+_POINTER = re.compile(r"out_[a-z2-7]{1,60}")
 _log = get_logger("objects")
 
 
@@ -40,8 +43,9 @@ class OutputObjects:
     Every method raises Unavailable STORE_UNAVAILABLE where the bucket or the database fails.
     """
 
-    def __init__(self, database: Database, bucket: Bucket, clock: Clock) -> None:
-        self._database, self._bucket, self._clock = database, bucket, clock
+    def __init__(self, database: Database, bucket: Bucket, clock: Clock, grace_us: int) -> None:
+        """Takes how old an object without a row is before a sweep may remove it."""
+        self._database, self._bucket, self._clock, self._grace_us = database, bucket, clock, grace_us
         self._opening: asyncio.Task[str] | None = None
 
     async def start(self) -> None:
@@ -55,6 +59,18 @@ class OutputObjects:
             raise StartError(error.message) from None
         except Unavailable as error:
             _log.warning("outputs cannot be stored or read yet", why=error.message)
+
+    def now_us(self) -> int:
+        """Answers when an object begins to be put, for refuse_late."""
+        return self._clock.now_us()
+
+    def refuse_late(self, begun_us: int) -> None:
+        """Raises Unavailable where an object was put so long ago that a sweep may have removed it.
+
+        It is asked within the transaction that makes the output, after claim: a sweep waits for that row from then on.
+        """
+        if self._clock.now_us() - begun_us > self._grace_us // 2:
+            raise _too_late()
 
     async def put(self, pointer: str, chunks: Sequence[SealedChunk]) -> Sequence[SealedChunk]:
         """Puts the bodies into an output's object, durable when this answers; answers the chunks without them."""
@@ -117,7 +133,8 @@ class OutputObjects:
         before = datetime.fromtimestamp((self._clock.now_us() - grace_us) / MICROSECONDS, tz=UTC)
         folder = await self._opened()
         async for names in self._bucket.older(folder, before):
-            pointers = {name.rpartition("/")[2] for name in names} - {_MARK}
+            found = {name.rpartition("/")[2] for name in names}
+            pointers = {one for one in found if _POINTER.fullmatch(one)}  # neither the mark nor what others left
             if pointers:
                 doomed += await self._doom_unknown(pointers)
         return doomed
@@ -212,9 +229,7 @@ def _forget(connection: Connection, pointers: Sequence[str]) -> None:
 def claim(connection: Connection, pointer: str) -> None:
     """Notes that an object is needed from now on. Raises Unavailable where it was given up for lost meanwhile."""
     if connection.execute(sa.select(output_objects).where(output_objects.c.pointer == pointer)).first() is not None:
-        raise Unavailable(
-            "STORE_UNAVAILABLE", "the output took too long to be kept, so nothing was stored; send it again"
-        )
+        raise _too_late()
     connection.execute(sa.insert(output_objects).values(pointer=pointer, doomed=False))
 
 
@@ -222,6 +237,10 @@ def doom(connection: Connection, *which: sa.ColumnElement[bool]) -> None:
     """Dooms the objects of the outputs picked, which are still there."""
     picked = sa.select(outputs.c.pointer).where(*which)
     connection.execute(sa.update(output_objects).where(output_objects.c.pointer.in_(picked)).values(doomed=True))
+
+
+def _too_late() -> Unavailable:
+    return Unavailable("STORE_UNAVAILABLE", "the output took too long to be kept, so nothing was stored; send it again")
 
 
 def _another_bucket() -> BucketRefused:

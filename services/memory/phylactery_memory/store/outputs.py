@@ -54,11 +54,11 @@ class OutputStore:
         """
         if self._objects is None or not chunks:
             return await self._put(owner, output, chunks, quota_bytes)
-        pointer = output.record.pointer
+        pointer, begun_us = output.record.pointer, self._objects.now_us()
         placed = await self._objects.put(pointer, chunks)
         crashpoints.reach("memory.output.object")
         try:
-            kept = await self._put(owner, output, placed, quota_bytes)
+            kept = await self._put(owner, output, placed, quota_bytes, begun_us)
         except (Aborted, AlreadyExists, ResourceExhausted):
             await self._objects.discard(pointer)  # nothing was committed; after any other fault nobody knows that
             raise
@@ -148,10 +148,18 @@ class OutputStore:
         return deleted
 
     async def _put(
-        self, owner: Principal, output: SealedOutput, chunks: Sequence[SealedChunk], quota_bytes: int
+        self,
+        owner: Principal,
+        output: SealedOutput,
+        chunks: Sequence[SealedChunk],
+        quota_bytes: int,
+        begun_us: int | None = None,
     ) -> SealedOutput:
         def work(connection: Connection) -> SealedOutput:
-            return put(connection, owner, output, chunks, quota_bytes)
+            kept = put(connection, owner, output, chunks, quota_bytes)
+            if self._objects is not None and begun_us is not None and kept is output:
+                self._objects.refuse_late(begun_us)
+            return kept
 
         try:
             return await self._database.write(work)
