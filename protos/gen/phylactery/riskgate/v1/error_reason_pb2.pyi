@@ -161,6 +161,22 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     that decided, is not kept any more:
     {"reason":"ERROR_REASON_NOT_EXPLAINABLE","domain":"riskgate.phylactery","metadata":{"decision_id":"…"}}
     """
+    ERROR_REASON_TASK_NOT_FOUND: _ErrorReason.ValueType  # 37
+    """NOT_FOUND: no such task of this user, or its time is over:
+    {"reason":"ERROR_REASON_TASK_NOT_FOUND","domain":"riskgate.phylactery","metadata":{"task_id":"…"}}
+    """
+    ERROR_REASON_TASK_CONFLICT: _ErrorReason.ValueType  # 38
+    """ALREADY_EXISTS: this request_id was begun with other words, or this tool_call_id was shown with another result:
+    {"reason":"ERROR_REASON_TASK_CONFLICT","domain":"riskgate.phylactery","metadata":{"task_id":"…"}}
+    """
+    ERROR_REASON_TASK_ENDED: _ErrorReason.ValueType  # 39
+    """FAILED_PRECONDITION: the task was ended; begin another:
+    {"reason":"ERROR_REASON_TASK_ENDED","domain":"riskgate.phylactery","metadata":{"task_id":"…"}}
+    """
+    ERROR_REASON_TASK_FULL: _ErrorReason.ValueType  # 40
+    """RESOURCE_EXHAUSTED: the task holds as much as a task may, or the user has as many tasks open as they may:
+    {"reason":"ERROR_REASON_TASK_FULL","domain":"riskgate.phylactery","metadata":{"limit":"500"}}
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """ErrorReason is every reason RiskGate gives. Each comment shows the ErrorInfo a client sees."""
@@ -303,5 +319,21 @@ ERROR_REASON_NOT_EXPLAINABLE: ErrorReason.ValueType  # 35
 """NOT_FOUND or FAILED_PRECONDITION: no such decision for this caller, or what explains it, its values or the bundle
 that decided, is not kept any more:
 {"reason":"ERROR_REASON_NOT_EXPLAINABLE","domain":"riskgate.phylactery","metadata":{"decision_id":"…"}}
+"""
+ERROR_REASON_TASK_NOT_FOUND: ErrorReason.ValueType  # 37
+"""NOT_FOUND: no such task of this user, or its time is over:
+{"reason":"ERROR_REASON_TASK_NOT_FOUND","domain":"riskgate.phylactery","metadata":{"task_id":"…"}}
+"""
+ERROR_REASON_TASK_CONFLICT: ErrorReason.ValueType  # 38
+"""ALREADY_EXISTS: this request_id was begun with other words, or this tool_call_id was shown with another result:
+{"reason":"ERROR_REASON_TASK_CONFLICT","domain":"riskgate.phylactery","metadata":{"task_id":"…"}}
+"""
+ERROR_REASON_TASK_ENDED: ErrorReason.ValueType  # 39
+"""FAILED_PRECONDITION: the task was ended; begin another:
+{"reason":"ERROR_REASON_TASK_ENDED","domain":"riskgate.phylactery","metadata":{"task_id":"…"}}
+"""
+ERROR_REASON_TASK_FULL: ErrorReason.ValueType  # 40
+"""RESOURCE_EXHAUSTED: the task holds as much as a task may, or the user has as many tasks open as they may:
+{"reason":"ERROR_REASON_TASK_FULL","domain":"riskgate.phylactery","metadata":{"limit":"500"}}
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -32,6 +32,7 @@ class ExplainRequest(_message.Message):
     APPROVED_FIELD_NUMBER: _builtins.int
     SUBJECT_FIELD_NUMBER: _builtins.int
     PATHWAY_FIELD_NUMBER: _builtins.int
+    TASK_ID_FIELD_NUMBER: _builtins.int
     decision_id: _builtins.str
     """decision_id is a recorded decision, explained under the bundle that made it and by the facts of then. Its values
     and that bundle must still be kept.
@@ -48,6 +49,8 @@ class ExplainRequest(_message.Message):
     """
     pathway: _types_pb2.Pathway.ValueType
     """pathway is how the message is served that the imagined call answers."""
+    task_id: _builtins.str
+    """task_id is a task of the caller that the imagined call would name. Empty is a call without a task."""
     @_builtins.property
     def call(self) -> _types_pb2.ToolCall:
         """call is a call to imagine, decided under the live bundle."""
@@ -66,10 +69,11 @@ class ExplainRequest(_message.Message):
         approved: _abc.Iterable[_builtins.str] | None = ...,
         subject: _builtins.str = ...,
         pathway: _types_pb2.Pathway.ValueType = ...,
+        task_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "decision_id", b"decision_id", "question", b"question"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["approved", b"approved", "call", b"call", "decision_id", b"decision_id", "pathway", b"pathway", "plan_step", b"plan_step", "question", b"question", "subject", b"subject", "thread_id", b"thread_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approved", b"approved", "call", b"call", "decision_id", b"decision_id", "pathway", b"pathway", "plan_step", b"plan_step", "question", b"question", "subject", b"subject", "task_id", b"task_id", "thread_id", b"thread_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_question: _TypeAlias = _typing.Literal["call", "decision_id"]  # noqa: Y015
     _WhichOneofArgType_question: _TypeAlias = _typing.Literal["question", b"question"]  # noqa: Y015
@@ -212,6 +216,7 @@ class ExplainResponse(_message.Message):
     FACTS_FIELD_NUMBER: _builtins.int
     STEPS_FIELD_NUMBER: _builtins.int
     DECISION_ID_FIELD_NUMBER: _builtins.int
+    TASK_FIELD_NUMBER: _builtins.int
     decision: _types_pb2.Decision.ValueType
     """decision is the answer."""
     approval_class: _builtins.str
@@ -246,6 +251,10 @@ class ExplainResponse(_message.Message):
         policy was asked.
         """
 
+    @_builtins.property
+    def task(self) -> Global___TaskExplanation:
+        """task is what its task told. Of a recorded decision it is what was known then."""
+
     def __init__(
         self,
         *,
@@ -260,11 +269,133 @@ class ExplainResponse(_message.Message):
         facts: _abc.Iterable[Global___ExplainFact] | None = ...,
         steps: _abc.Iterable[Global___ExplainStep] | None = ...,
         decision_id: _builtins.str = ...,
+        task: Global___TaskExplanation | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["task", b"task"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_class", b"approval_class", "arguments", b"arguments", "bundle_hash", b"bundle_hash", "bundle_revision", b"bundle_revision", "decision", b"decision", "decision_id", b"decision_id", "facts", b"facts", "policy_ids", b"policy_ids", "reasons", b"reasons", "risk", b"risk", "steps", b"steps"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_class", b"approval_class", "arguments", b"arguments", "bundle_hash", b"bundle_hash", "bundle_revision", b"bundle_revision", "decision", b"decision", "decision_id", b"decision_id", "facts", b"facts", "policy_ids", b"policy_ids", "reasons", b"reasons", "risk", b"risk", "steps", b"steps", "task", b"task"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ExplainResponse: _TypeAlias = ExplainResponse  # noqa: Y015
+
+@_typing.final
+class TaskExplanation(_message.Message):
+    """TaskExplanation is what RiskGate knew about a call from its task."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SHOWN_FIELD_NUMBER: _builtins.int
+    INTENT_FIELD_NUMBER: _builtins.int
+    INTENT_WORDS_FIELD_NUMBER: _builtins.int
+    DELEGATED_FIELD_NUMBER: _builtins.int
+    ARGUMENTS_FIELD_NUMBER: _builtins.int
+    SIGNALS_FIELD_NUMBER: _builtins.int
+    SIGNAL_REASONS_FIELD_NUMBER: _builtins.int
+    CHANGES_FIELD_NUMBER: _builtins.int
+    shown: _builtins.bool
+    """shown says that the call named a task. Without one everything counts as unasked and from nowhere."""
+    intent: _builtins.int
+    """intent says how clearly the user asked for the effect of the tool: 0 not at all, 1 half, 2 clearly."""
+    delegated: _builtins.bool
+    """delegated says that the user pointed at a place that tells what to do."""
+    signals: _builtins.int
+    """signals says how much the content looks like somebody else's: 0 nothing, 1 a little, 2 strongly."""
+    @_builtins.property
+    def intent_words(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """intent_words are the words of the user that made it, safe to print, at most 10 of 200 characters each."""
+
+    @_builtins.property
+    def arguments(self) -> _containers.RepeatedCompositeFieldContainer[Global___ArgumentEvidence]:
+        """arguments says where each argument comes from, the worst first."""
+
+    @_builtins.property
+    def signal_reasons(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """signal_reasons says what was seen, at most 10."""
+
+    @_builtins.property
+    def changes(self) -> _containers.RepeatedCompositeFieldContainer[Global___FactChange]:
+        """changes are the single facts that would have changed the decision, and to what."""
+
+    def __init__(
+        self,
+        *,
+        shown: _builtins.bool = ...,
+        intent: _builtins.int = ...,
+        intent_words: _abc.Iterable[_builtins.str] | None = ...,
+        delegated: _builtins.bool = ...,
+        arguments: _abc.Iterable[Global___ArgumentEvidence] | None = ...,
+        signals: _builtins.int = ...,
+        signal_reasons: _abc.Iterable[_builtins.str] | None = ...,
+        changes: _abc.Iterable[Global___FactChange] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments", b"arguments", "changes", b"changes", "delegated", b"delegated", "intent", b"intent", "intent_words", b"intent_words", "shown", b"shown", "signal_reasons", b"signal_reasons", "signals", b"signals"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TaskExplanation: _TypeAlias = TaskExplanation  # noqa: Y015
+
+@_typing.final
+class ArgumentEvidence(_message.Message):
+    """ArgumentEvidence says where one argument comes from."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PATH_FIELD_NUMBER: _builtins.int
+    ORIGIN_FIELD_NUMBER: _builtins.int
+    PLACE_FIELD_NUMBER: _builtins.int
+    path: _builtins.str
+    """path is the JSON Pointer of the argument."""
+    origin: _types_pb2.ArgumentOrigin.ValueType
+    """origin is how far it is from the user's own words."""
+    place: _builtins.str
+    """place says where it was found, safe to print, at most 200 characters, for example "the user's words" or
+    "read_file /content". Empty where it was found nowhere.
+    """
+    def __init__(
+        self,
+        *,
+        path: _builtins.str = ...,
+        origin: _types_pb2.ArgumentOrigin.ValueType = ...,
+        place: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["origin", b"origin", "path", b"path", "place", b"place"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ArgumentEvidence: _TypeAlias = ArgumentEvidence  # noqa: Y015
+
+@_typing.final
+class FactChange(_message.Message):
+    """FactChange is one fact that would have changed the decision."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FACT_FIELD_NUMBER: _builtins.int
+    FROM_FIELD_NUMBER: _builtins.int
+    TO_FIELD_NUMBER: _builtins.int
+    DECISION_FIELD_NUMBER: _builtins.int
+    fact: _builtins.str
+    """fact is its name, for example "intent" or "origin.worst"."""
+    to: _builtins.int
+    """to is the nearest value that decides otherwise."""
+    decision: _types_pb2.Decision.ValueType
+    """decision is what would have been answered."""
+    def __init__(
+        self,
+        *,
+        fact: _builtins.str = ...,
+        to: _builtins.int = ...,
+        decision: _types_pb2.Decision.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "fact", b"fact", "from", b"from", "to", b"to"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FactChange: _TypeAlias = FactChange  # noqa: Y015

@@ -63,6 +63,7 @@ class EvaluateRequest(_message.Message):
     APPROVAL_ID_FIELD_NUMBER: _builtins.int
     PATHWAY_FIELD_NUMBER: _builtins.int
     MIN_BUNDLE_REVISION_FIELD_NUMBER: _builtins.int
+    TASK_ID_FIELD_NUMBER: _builtins.int
     thread_id: _builtins.str
     """thread_id is the conversation, 1 to 128 characters of [A-Za-z0-9_.:-]. Required."""
     run_id: _builtins.str
@@ -78,6 +79,12 @@ class EvaluateRequest(_message.Message):
     ActivateBundle answered. A replica that is behind looks for it before it decides. Where no such bundle is active
     the answer is FAILED_PRECONDITION with BUNDLE_TOO_OLD, and nothing is decided. 0 accepts any.
     """
+    task_id: _builtins.str
+    """task_id is the task the call belongs to, of the same user and thread (TaskService). RiskGate computes from it what
+    the user asked for and where each argument comes from. With approval_id, and again at Redeem, what was known when
+    the call was first decided counts. Empty is a call without a task: nobody asked for it, and its arguments come from
+    nowhere.
+    """
     @_builtins.property
     def call(self) -> _types_pb2.ToolCall:
         """call is the proposal. Required."""
@@ -92,10 +99,11 @@ class EvaluateRequest(_message.Message):
         approval_id: _builtins.str = ...,
         pathway: _types_pb2.Pathway.ValueType = ...,
         min_bundle_revision: _builtins.int = ...,
+        task_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["call", b"call"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_id", b"approval_id", "call", b"call", "min_bundle_revision", b"min_bundle_revision", "pathway", b"pathway", "plan_step", b"plan_step", "run_id", b"run_id", "thread_id", b"thread_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_id", b"approval_id", "call", b"call", "min_bundle_revision", b"min_bundle_revision", "pathway", b"pathway", "plan_step", b"plan_step", "run_id", b"run_id", "task_id", b"task_id", "thread_id", b"thread_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -237,6 +237,42 @@ ARGUMENT_MARK_HIDDEN: ArgumentMark.ValueType  # 8
 """ARGUMENT_MARK_HIDDEN means that a sensitive value inside is not shown."""
 Global___ArgumentMark: _TypeAlias = ArgumentMark  # noqa: Y015
 
+class _ArgumentOrigin:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ArgumentOriginEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ArgumentOrigin.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    ARGUMENT_ORIGIN_UNSPECIFIED: _ArgumentOrigin.ValueType  # 0
+    """ARGUMENT_ORIGIN_UNSPECIFIED stands where the call named no task."""
+    ARGUMENT_ORIGIN_USER: _ArgumentOrigin.ValueType  # 1
+    """ARGUMENT_ORIGIN_USER is in the user's words, was made in this task, or is a field the system alone writes. 0 in
+    policies.
+    """
+    ARGUMENT_ORIGIN_REGISTRY: _ArgumentOrigin.ValueType  # 2
+    """ARGUMENT_ORIGIN_REGISTRY is a whole value of a trusted registry that the user did not name. 1 in policies."""
+    ARGUMENT_ORIGIN_POINTED: _ArgumentOrigin.ValueType  # 3
+    """ARGUMENT_ORIGIN_POINTED is in free text of a place the user pointed to. 2 in policies."""
+    ARGUMENT_ORIGIN_FOREIGN: _ArgumentOrigin.ValueType  # 4
+    """ARGUMENT_ORIGIN_FOREIGN is in other free text, from nowhere, or against what the user wrote. 3 in policies."""
+
+class ArgumentOrigin(_ArgumentOrigin, metaclass=_ArgumentOriginEnumTypeWrapper):
+    """ArgumentOrigin is how far an argument is from the user's own words; a higher number is further."""
+
+ARGUMENT_ORIGIN_UNSPECIFIED: ArgumentOrigin.ValueType  # 0
+"""ARGUMENT_ORIGIN_UNSPECIFIED stands where the call named no task."""
+ARGUMENT_ORIGIN_USER: ArgumentOrigin.ValueType  # 1
+"""ARGUMENT_ORIGIN_USER is in the user's words, was made in this task, or is a field the system alone writes. 0 in
+policies.
+"""
+ARGUMENT_ORIGIN_REGISTRY: ArgumentOrigin.ValueType  # 2
+"""ARGUMENT_ORIGIN_REGISTRY is a whole value of a trusted registry that the user did not name. 1 in policies."""
+ARGUMENT_ORIGIN_POINTED: ArgumentOrigin.ValueType  # 3
+"""ARGUMENT_ORIGIN_POINTED is in free text of a place the user pointed to. 2 in policies."""
+ARGUMENT_ORIGIN_FOREIGN: ArgumentOrigin.ValueType  # 4
+"""ARGUMENT_ORIGIN_FOREIGN is in other free text, from nowhere, or against what the user wrote. 3 in policies."""
+Global___ArgumentOrigin: _TypeAlias = ArgumentOrigin  # noqa: Y015
+
 @_typing.final
 class ToolCall(_message.Message):
     """ToolCall is what a model proposes: a tool, its arguments and the id that ties both to one place in a run."""
@@ -379,6 +415,8 @@ class ArgumentView(_message.Message):
     MARKS_FIELD_NUMBER: _builtins.int
     CHANGE_FIELD_NUMBER: _builtins.int
     PREVIOUS_DISPLAY_FIELD_NUMBER: _builtins.int
+    ORIGIN_FIELD_NUMBER: _builtins.int
+    ORIGIN_PLACE_FIELD_NUMBER: _builtins.int
     path: _builtins.str
     """path is the JSON Pointer of the argument, for example "/path"."""
     display: _builtins.str
@@ -397,6 +435,10 @@ class ArgumentView(_message.Message):
     """previous_display is the value approved then, as safe to print as display, at most 500 characters. Set with CHANGED
     and REMOVED alone; a sensitive value reads "«sensitive»".
     """
+    origin: Global___ArgumentOrigin.ValueType
+    """origin is how far the value is from the user's own words. Unspecified where the call named no task."""
+    origin_place: _builtins.str
+    """origin_place says where it was found, safe to print, at most 200 characters."""
     @_builtins.property
     def marks(self) -> _containers.RepeatedScalarFieldContainer[Global___ArgumentMark.ValueType]:
         """marks says why it is altered, each once. Empty where it is not."""
@@ -412,10 +454,12 @@ class ArgumentView(_message.Message):
         marks: _abc.Iterable[Global___ArgumentMark.ValueType] | None = ...,
         change: Global___ArgumentChange.ValueType = ...,
         previous_display: _builtins.str = ...,
+        origin: Global___ArgumentOrigin.ValueType = ...,
+        origin_place: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["altered", b"altered", "change", b"change", "control", b"control", "display", b"display", "marks", b"marks", "path", b"path", "previous_display", b"previous_display", "sensitive", b"sensitive"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["altered", b"altered", "change", b"change", "control", b"control", "display", b"display", "marks", b"marks", "origin", b"origin", "origin_place", b"origin_place", "path", b"path", "previous_display", b"previous_display", "sensitive", b"sensitive"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
