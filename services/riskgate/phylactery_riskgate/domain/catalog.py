@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from phylactery_riskgate.domain import pointers
 from phylactery_riskgate.domain.argument_types import one_form
 from phylactery_riskgate.domain.canonical import hash_json
-from phylactery_riskgate.domain.documents import Document, Place
+from phylactery_riskgate.domain.catalog_facts import FactsEntry, asks_of, faults
+from phylactery_riskgate.domain.documents import Document, Faults, Place
 from phylactery_riskgate.domain.guard import GuardError, read_struct
 from phylactery_riskgate.domain.model import CatalogTool, Effect, Idempotency, Risk
 from phylactery_riskgate.domain.targets import target_fault
@@ -28,10 +29,8 @@ _ONE_SCHEMA = frozenset(
 )
 
 
-class ToolEntry(BaseModel):
+class ToolEntry(FactsEntry, BaseModel):
     """One tool as tools.yaml writes it."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,128}$")]
     risk: Risk
@@ -90,6 +89,7 @@ def read_catalog(document: Document, levels: tuple[str, ...]) -> dict[str, Catal
             raise document.error((*where, "level"), f"the level {entry.level!r} is not in riskgate.yaml")
         _check_schema(document, (*where, "schema"), entry.input_schema)
         _check_pointers(document, where, entry)
+        _check_facts(document, where, entry)
         tools[entry.name] = _tool(entry, levels[0])
     return tools
 
@@ -131,6 +131,10 @@ def _tool(entry: ToolEntry, lowest_level: str) -> CatalogTool:
         currency=entry.currency or "",
         recipients=tuple(entry.recipients),
         targets=tuple(entry.targets),
+        roles=dict(entry.roles),
+        asks=asks_of(entry.asks),
+        outputs=tuple(entry.output.items()),
+        registry=tuple(entry.registry),
     )
 
 
@@ -194,6 +198,13 @@ def _check_pointers(document: Document, where: Place, entry: ToolEntry) -> None:
         fault = _role_fault(field, part)
         if fault:
             raise document.error(place, f"{text} {fault}")
+
+
+def _check_facts(document: Document, where: Place, entry: ToolEntry) -> None:
+    found = Faults()
+    for place, message in faults(entry, lambda text: schema_at(entry.input_schema, pointers.parse(text))):
+        found.add(document.error((*where, *place), message))
+    found.check()
 
 
 def _pointers(entry: ToolEntry) -> Iterator[tuple[str, int | None, str]]:

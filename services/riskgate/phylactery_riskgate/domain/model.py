@@ -213,6 +213,29 @@ class Counters:
     new_recipients: int
 
 
+Role = Literal["principal", "object", "amount", "secret", "url", "content", "date"]
+"""What an argument is to the person it is about: who is reached, what is touched, how much, and what is only said."""
+OutputKind = Literal["system", "naming", "free", "private", "orderable"]
+"""Who can have written a field of a tool's answer, and what the user may do with it.
+
+Only the system writes ``system``; ``naming`` names the object, so the user may name it by this; anybody may have
+written ``free``; ``private`` must not leave unasked; by ``orderable`` the user may pick: the latest, the cheapest.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Asks:
+    """How people ask for what a tool does.
+
+    A phrase is words in order, in which * stands for up to a few words; an example is a whole request.
+    """
+
+    phrases_en: tuple[str, ...] = ()
+    phrases_es: tuple[str, ...] = ()
+    examples_en: tuple[str, ...] = ()
+    examples_es: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class CatalogTool:
     """One tool as the catalog knows it.
@@ -222,6 +245,12 @@ class CatalogTool:
     everything below it. ``amount``, ``currency`` and ``recipients`` point at what budgets count, and ``budgets`` are
     those that count the tool. ``targets`` point at where it reaches out to, and ``allowed_targets`` is what the bundle
     lists.
+
+    What follows is data for the facts of a task and no part of ``version``. ``roles`` is keyed by JSON Pointer, which
+    covers everything below it unless a longer one does; a control without a role is an object, another argument
+    content. ``outputs`` pairs pointers into what the tool answers, in which * is any item or property and "" the whole,
+    with the kind of what stands at and below it; the longest pointer that fits a place counts, and what none fits is
+    free. ``registry`` points at outputs whose whole values may be trusted though the user did not name them.
     """
 
     name: str
@@ -244,3 +273,7 @@ class CatalogTool:
     budgets: tuple[Budget, ...] = ()
     targets: tuple[str, ...] = ()
     allowed_targets: frozenset[str] = frozenset()
+    roles: Mapping[str, Role] = field(default_factory=dict)
+    asks: Asks = Asks()
+    outputs: tuple[tuple[str, OutputKind], ...] = ()
+    registry: tuple[str, ...] = ()
