@@ -1,0 +1,68 @@
+"""What the graph needs from outside, as protocols: RiskGate, memory, the ledger, the thread's events.
+
+The graph imports these and nothing that speaks gRPC or SQL; the adapters and the runtime implement them.
+"""
+
+from phylactery_agent.ports.gate import (
+    ApprovalInfo,
+    BoundCall,
+    Gate,
+    GateArgument,
+    GateDecision,
+    GateReason,
+    GateRefusedError,
+    GateUnavailableError,
+    ProposedCall,
+    Redeemed,
+)
+from phylactery_agent.ports.language import Language
+from phylactery_agent.ports.ledger import LeaseLostError, Ledger, LedgerRow, LedgerState
+from phylactery_agent.ports.memory import (
+    Hydration,
+    Memories,
+    MemoryRefusedError,
+    MemoryUnavailableError,
+    OutputLine,
+    OutputMatches,
+    OutputRange,
+    Outputs,
+    ProfileValue,
+    Recalled,
+    Remembered,
+    StoredOutput,
+)
+from phylactery_agent.ports.turn import Events, Told, Turn, TurnContext
+
+__all__ = [
+    "ApprovalInfo",
+    "BoundCall",
+    "Events",
+    "Gate",
+    "GateArgument",
+    "GateDecision",
+    "GateReason",
+    "GateRefusedError",
+    "GateUnavailableError",
+    "Hydration",
+    "Language",
+    "LeaseLostError",
+    "Ledger",
+    "LedgerRow",
+    "LedgerState",
+    "Memories",
+    "MemoryRefusedError",
+    "MemoryUnavailableError",
+    "OutputLine",
+    "OutputMatches",
+    "OutputRange",
+    "Outputs",
+    "ProfileValue",
+    "ProposedCall",
+    "Recalled",
+    "Redeemed",
+    "Remembered",
+    "StoredOutput",
+    "Told",
+    "Turn",
+    "TurnContext",
+]

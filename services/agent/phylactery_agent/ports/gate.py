@@ -1,0 +1,169 @@
+"""RiskGate as the graph sees it: proposals in, decisions, approvals and receipts out.
+
+Nothing here names a task: which of them a call belongs to is the runtime's word, never the graph's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from phylactery_agent.ports.language import Language
+
+
+class GateUnavailableError(Exception):
+    """RiskGate did not answer, or could not make its record durable: nothing may run."""
+
+
+class GateRefusedError(Exception):
+    """RiskGate answered no to a redeem or to a person's answer.
+
+    Holds the ErrorReason without its prefix, the message for a person and the metadata (factor, state, attempts_left).
+    """
+
+    def __init__(self, reason: str, message: str, metadata: Mapping[str, str] | None = None) -> None:
+        super().__init__(f"{reason}: {message}")
+        self.reason = reason
+        self.message = message
+        self.metadata = dict(metadata or {})
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedCall:
+    """One proposed tool call: raw arguments as a JSON object, and their RFC 8785 form and hash."""
+
+    tool: str
+    tool_call_id: str
+    args: dict[str, Any]
+    canonical_args: str
+    args_hash: str
+    schema_hash: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BoundCall:
+    """The call RiskGate bound: arguments_json is exactly what may run."""
+
+    tool: str
+    tool_version: str
+    arguments_json: str
+    args_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class GateReason:
+    """One reason of a decision, in both languages."""
+
+    code: str
+    message: str
+    message_es: str
+    path: str = ""
+    policy_id: str = ""
+
+    def text(self, language: Language) -> str:
+        """Answers the sentence in the language."""
+        return self.message_es if language == "es" and self.message_es else self.message
+
+
+@dataclass(frozen=True, slots=True)
+class GateArgument:
+    """One bound argument as RiskGate shows it to an approver."""
+
+    path: str
+    display: str
+    control: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalInfo:
+    """An approval as the requester may see it; code is set only while PENDING, and never stored."""
+
+    id: str
+    state: str
+    approval_class: str
+    tool: str
+    risk: str
+    args_hash: str
+    thread_id: str
+    run_id: str
+    tool_call_id: str
+    expire_us: int
+    closed_reason: str = ""
+    attempts_left: int = 0
+    code: str = field(default="", repr=False)
+    arguments: tuple[GateArgument, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class GateDecision:
+    """RiskGate's answer to one proposal."""
+
+    decision_id: str
+    decision: Literal["ALLOW", "AUTH_REQUIRED", "BLOCKED"]
+    reasons: tuple[GateReason, ...]
+    policy_ids: tuple[str, ...]
+    risk: str
+    bound: BoundCall | None
+    permit: str = field(default="", repr=False)
+    approval: ApprovalInfo | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Redeemed:
+    """A redeemed permit: the receipt, the call to run, and whether this execution had redeemed before."""
+
+    receipt: str
+    bound: BoundCall
+    repeated: bool
+
+
+class Gate(Protocol):
+    """RiskGate, asked on behalf of one end user. Raises GateUnavailableError and, where said, GateRefusedError."""
+
+    async def evaluate(
+        self, call: ProposedCall, *, thread_id: str, run_id: str, plan_step: str, pathway: str, approval_id: str = ""
+    ) -> GateDecision:
+        """Asks for a decision; idempotent by run, tool_call_id and arguments.
+
+        pathway is how the message is served that the call answers: text_fast_path, tool_intent, rich_input or standby.
+        """
+        ...
+
+    async def redeem(
+        self, permit: str, call: ProposedCall, *, execution_id: str, thread_id: str, run_id: str
+    ) -> Redeemed:
+        """Consumes the permit. Raises GateRefusedError."""
+        ...
+
+    async def report_outcome(
+        self,
+        execution_id: str,
+        *,
+        outcome: Literal["SUCCEEDED", "FAILED", "IN_DOUBT"],
+        result_hash: str,
+        result_size: int,
+        error_code: str,
+    ) -> None:
+        """Records how the execution ended; idempotent. Raises GateRefusedError."""
+        ...
+
+    async def get_approval(self, approval_id: str) -> ApprovalInfo:
+        """Answers the approval. Raises GateRefusedError with APPROVAL_NOT_FOUND."""
+        ...
+
+    async def approve(self, approval_id: str, *, args_hash: str, code: str, thread_id: str) -> ApprovalInfo:
+        """Passes a person's yes on. Raises GateRefusedError."""
+        ...
+
+    async def reject(self, approval_id: str, *, reason: str, thread_id: str) -> ApprovalInfo:
+        """Passes a person's no on. Raises GateRefusedError."""
+        ...
+
+    async def public_keys(self, *, fresh: bool = False) -> Mapping[str, Mapping[str, str]]:
+        """Answers the public keys receipts verify with, JWK by kid; fresh asks again instead of the cache."""
+        ...
+
+    async def issuer(self) -> str:
+        """Answers the iss every receipt must carry."""
+        ...

@@ -1,0 +1,68 @@
+"""The ledger of effects of one run, as the graph sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from phylactery_agent.ports.gate import BoundCall, ProposedCall
+
+
+class LeaseLostError(Exception):
+    """Another process holds the run now: this one stops at once and writes nothing more."""
+
+
+LedgerState = Literal["proposed", "denied", "started", "finished", "in_doubt"]
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerRow:
+    """One effect in the ledger. permit and output stay inside the agent's own database."""
+
+    tool_call_id: str
+    tool: str
+    state: LedgerState
+    execution_id: str = ""
+    effect_key: str = ""
+    args_hash: str = ""
+    status: str = ""
+    error_code: str = ""
+    output: str | None = field(default=None, repr=False)
+
+
+class Ledger(Protocol):
+    """The ledger of effects of one run. Every write holds the lease's fence; a stale one raises LeaseLostError."""
+
+    async def find(self, tool_call_id: str) -> LedgerRow | None:
+        """Answers the row of this proposal, if there is one."""
+        ...
+
+    async def propose(self, call: ProposedCall, *, plan_step: str) -> None:
+        """Writes the proposal; the same one again changes nothing."""
+        ...
+
+    async def deny(self, tool_call_id: str, *, error_code: str) -> None:
+        """Writes that it was blocked, rejected or expired."""
+        ...
+
+    async def start(self, tool_call_id: str, *, execution_id: str, effect_key: str, bound: BoundCall) -> None:
+        """Commits that the effect is about to be redeemed and run."""
+        ...
+
+    async def finish(
+        self, tool_call_id: str, *, status: Literal["success", "error"], output: str, error_code: str
+    ) -> None:
+        """Commits the result, and queues the report to RiskGate in the same transaction."""
+        ...
+
+    async def doubt(self, tool_call_id: str, *, error_code: str) -> None:
+        """Commits that nobody can say whether the effect happened, and queues that report."""
+        ...
+
+    async def evicted(self, tool_call_id: str, *, pointer: str, size_chars: int) -> None:
+        """Notes that memory keeps the output now, and drops the ledger's own copy."""
+        ...
+
+    async def check_fence(self) -> None:
+        """Raises LeaseLostError unless this process still holds the run."""
+        ...

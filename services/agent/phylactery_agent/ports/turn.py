@@ -1,0 +1,72 @@
+"""One turn as the graph sees it: what was said, what it reaches, and what it tells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from phylactery_agent.ports.gate import Gate, GateDecision
+from phylactery_agent.ports.language import Language
+from phylactery_agent.ports.ledger import Ledger
+from phylactery_agent.ports.memory import Hydration, Memories, Outputs
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One event: kind is a name of the Event oneof, payload its fields in JSON form.
+
+    key makes it happen once per turn: a node that runs again after a crash tells nothing twice.
+    """
+
+    kind: str
+    payload: Mapping[str, Any]
+    key: str
+
+
+class Events(Protocol):
+    """The thread's outward log."""
+
+    async def emit(self, *told: Told) -> None:
+        """Stores events in one commit, in order, then sends them to whoever listens."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message being served: who says what, where, in which run."""
+
+    turn_id: str
+    run_id: str
+    thread_id: str
+    user_id: str
+    tenant: str
+    text: str
+    """What the person said, codes masked."""
+    language: Language
+    intent: str
+    pathway: str
+    hydration: Hydration | None = None
+    """What memory says: the window's messages are dicts with id, role, content. None keeps what the run read last."""
+    permissions_level: str = "user"
+    allowed_tools: tuple[str, ...] = ()
+    session_token_hash: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnContext:
+    """What nodes reach through LangGraph's runtime context; never part of the state, never in a checkpoint."""
+
+    gate: Gate
+    outputs: Outputs
+    memories: Memories
+    ledger: Ledger
+    events: Events
+    executor: Any
+    """phylactery_agent.executor.Executor, the only door to tools."""
+    language: Language
+    reply_code: str = field(default="", repr=False)
+    """The code of an approval reply, unmasked; lives only as long as this turn."""
+    evict_over_chars: int = 10_000
+    allowed: dict[str, GateDecision] = field(default_factory=dict, repr=False)
+    """ALLOW decisions of this turn by tool_call_id, with their permits: from RiskGate to Tools, once, past no store."""
