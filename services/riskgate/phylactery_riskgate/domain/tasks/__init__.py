@@ -1,1 +1,1 @@
-"""What RiskGate was shown of one request of a user, and the facts it computes from it about a call."""
+"""What a user asked for and where a call's values come from, worked out from what RiskGate was shown of a task."""

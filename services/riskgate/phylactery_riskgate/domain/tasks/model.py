@@ -1,19 +1,26 @@
-"""The words of a task: where an argument was found, and the facts about one call."""
+"""The facts of a task about one call, and the evidence behind them.
+
+A verdict holds them, so nothing here knows the words of a decision (domain/model.py).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+NAMED: Final = 0
+"""The user's words, made in this task, or a system field of what the user named."""
+LISTED: Final = 1
+"""What a registry or the system knows and the user did not name."""
+POINTED: Final = 2
+"""Text of a place the user pointed to."""
+FOREIGN: Final = 3
+"""Other text, from nowhere, or against a literal the user gave."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Where one argument was found: ``path`` is its JSON Pointer, ``place`` is empty where it was found nowhere.
-
-    ``origin`` is 0 for the user's own words, what was made in this task or what the system alone writes, 1 for a whole
-    value of a registry, 2 for free text of a place the user pointed to, 3 for anything else.
-    """
+    """Where one argument comes from: its JSON Pointer, ``origin`` 0 to 3 and, in a few words, the place."""
 
     path: str
     origin: int
@@ -22,11 +29,12 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class TaskFacts:
-    """What a task tells of one call; the same task, catalog and call always give the same.
+    """What a task says about one call.
 
-    ``intent`` is how clearly the user asked for what the tool does, 0 to 2, ``intent_words`` their words that made it.
-    ``delegated`` says that they pointed at a place that tells what to do. ``arguments`` are the worst first, ``worst``
-    is over the control arguments. ``signals`` is how much the content looks like somebody else's, 0 to 2.
+    ``shown`` says whether RiskGate was shown a task at all. ``intent`` is 0 not asked, 1 half asked, 2 clearly asked,
+    by ``intent_words``. ``delegated`` says that the user pointed at a place that tells what to do. ``arguments`` stand
+    worst first; ``worst`` is over the control arguments. ``signals`` is 0 nothing, 1 worth a question, 2 worth a stop,
+    each with its reason.
     """
 
     shown: bool
@@ -39,7 +47,7 @@ class TaskFacts:
     signal_reasons: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Writes the facts for a record."""
+        """Writes the facts as JSON."""
         return {
             "shown": self.shown,
             "intent": self.intent,
@@ -51,29 +59,29 @@ class TaskFacts:
             "signal_reasons": list(self.signal_reasons),
         }
 
-    @classmethod
-    def from_json(cls, written: Mapping[str, Any]) -> TaskFacts:
-        """Reads what to_json wrote."""
-        return cls(
-            shown=written["shown"],
-            intent=written["intent"],
-            intent_words=tuple(written["intent_words"]),
-            delegated=written["delegated"],
-            arguments=tuple(Evidence(*one) for one in written["arguments"]),
-            worst=written["worst"],
-            signals=written["signals"],
-            signal_reasons=tuple(written["signal_reasons"]),
+    @staticmethod
+    def from_json(value: Any) -> TaskFacts:
+        """Reads what ``to_json`` wrote."""
+        return TaskFacts(
+            shown=value["shown"],
+            intent=value["intent"],
+            intent_words=tuple(value["intent_words"]),
+            delegated=value["delegated"],
+            arguments=tuple(Evidence(path, origin, place) for path, origin, place in value["arguments"]),
+            worst=value["worst"],
+            signals=value["signals"],
+            signal_reasons=tuple(value["signal_reasons"]),
         )
 
 
-UNSHOWN = TaskFacts(
+UNSHOWN: Final = TaskFacts(
     shown=False,
     intent=0,
     intent_words=(),
     delegated=False,
     arguments=(),
-    worst=3,
+    worst=FOREIGN,
     signals=0,
     signal_reasons=(),
 )
-"""What is told of a call without a task: nobody asked for it, and its arguments come from nowhere."""
+"""The facts of a call that names no task."""

@@ -1,0 +1,53 @@
+"""Folds text to the form in which values are compared, and cuts it into tokens.
+
+A token is a whole value (an address, a file name, a number as written); its atoms are the letters and digits between
+the marks. Possessive throughout, so everything here is linear on any text.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+_INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+_TOKEN = re.compile(r"[^\W_]++(?:(?:[.@+_'&-]++|(?<=\d)[:/,](?=\d))[^\W_]++)*+")
+_MARKS = re.compile(r"[\W_]++")
+_APOSTROPHES = str.maketrans("’‘`´ʼ‐‑‒–—−", "'''''------")
+
+
+@lru_cache(maxsize=65_536)
+def _folded(char: str) -> str:
+    if char in _INVISIBLE or unicodedata.category(char) in {"Cf", "Mn", "Me"}:
+        return ""
+    plain = unicodedata.normalize("NFKD", char.casefold())
+    return "".join(one for one in plain if not unicodedata.combining(one)).casefold()
+
+
+def fold(text: str) -> str:
+    """Folds case, width, style and accents, and takes out what prints as nothing."""
+    if text.isascii():
+        return text.lower()
+    text = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES)
+    return "".join(char.lower() if char.isascii() else _folded(char) for char in text)
+
+
+def tokens(folded: str) -> list[str]:
+    """Cuts folded text into whole values."""
+    return _TOKEN.findall(folded)
+
+
+def spans(folded: str) -> list[tuple[int, int]]:
+    """Answers where each token of folded text begins and ends."""
+    return [match.span() for match in _TOKEN.finditer(folded)]
+
+
+@lru_cache(maxsize=16_384)
+def atoms(token: str) -> tuple[str, ...]:
+    """Cuts a token into runs of letters and digits."""
+    return tuple(part for part in _MARKS.split(token) if part)
+
+
+def atoms_of(folded: str) -> list[str]:
+    """Cuts folded text into runs of letters and digits."""
+    return [part for part in _MARKS.split(folded) if part]

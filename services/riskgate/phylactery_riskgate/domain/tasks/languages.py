@@ -1,0 +1,78 @@
+"""What RiskGate knows of Spanish and English, all of it about asking and none of it about any tool; folded."""
+
+from __future__ import annotations
+
+from typing import Final
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+SMALL: Final = _words(
+    "a an the this that these those my your his her its our their me you him it us them i we he she they to of in on at"
+    " for from by with and or as is are was were be been do does did can could would will shall should may please also"
+    " too then now just so if there here any some all each every both also up out about into"
+    " el la los las un una unos unas lo le les se me te nos os mi mis tu tus su sus nuestro nuestra nuestros nuestras"
+    " este esta estos estas ese esa esos esas aquel aquella de del al a en con por para y e o u que como es son era ser"
+    " favor tambien luego ahora si no hay todo toda todos todas cada ambos sobre puedes podrias podria quiero necesito"
+)
+"""Words that name nothing by themselves and may stand between the words of a phrase."""
+
+NEGATIONS: Final = _words("not don't dont never without no nunca jamas sin tampoco")
+FORGETTING: Final = _words("forget olvides olvide olvidar olvidad fail dejes deje dejar hesitate dudes dude only solo")
+"""After a negation these ask for what follows: do not forget to."""
+
+MONTHS: Final = {
+    name: number
+    for number, names in enumerate(
+        (
+            "january jan enero ene",
+            "february feb febrero",
+            "march mar marzo",
+            "april apr abril abr",
+            "may mayo",
+            "june jun junio",
+            "july jul julio",
+            "august aug agosto ago",
+            "september sep sept septiembre setiembre",
+            "october oct octubre",
+            "november nov noviembre",
+            "december dec diciembre dic",
+        ),
+        1,
+    )
+    for name in names.split()
+}
+RELATIVE_DAYS: Final = _words(
+    "today tomorrow tonight yesterday monday tuesday wednesday thursday friday saturday sunday week weekend month year"
+    " hoy manana ayer lunes martes miercoles jueves viernes sabado domingo semana mes ano pasado"
+)
+
+HIGHEST: Final = _words(
+    "largest biggest longest highest greatest most top best maximum mayor grande largo larga alto alta caro cara mejor"
+    " expensive maxima maximo"
+)
+LOWEST: Final = _words(
+    "smallest shortest lowest least cheapest fewest worst minimum menor pequeno pequena corto corta bajo baja barato"
+    " barata peor minima minimo"
+)
+NEWEST: Final = _words("latest last newest recent ultimo ultima ultimos ultimas reciente recientes")
+OLDEST: Final = _words(
+    "oldest earliest first next upcoming proximo proxima siguiente primero primera primer antiguo antigua viejo vieja"
+)
+
+CALCULATING: Final = _words(
+    "difference total sum half percent percentage plus minus extra additional remaining rest share split average vat"
+    " tax fee double twice increased increase decreased discount tip diferencia suma mitad ciento porcentaje mas menos"
+    " adicional restante resto reparte divide dividido media promedio iva impuesto comision doble aumento aumentado"
+    " descuento propina much excess sobra demasiado"
+)
+
+DELEGATING: Final = (
+    "do|follow|execute|perform|complete|carry|handle|finish|process * action|task|instruction|step|todo|request",
+    "do|follow * say|said|ask|asked|tell|told|specified|described|instructed|written|mentioned",
+    "haz|sigue|ejecuta|realiza|completa|cumple|atiende|hacer|seguir|realizar * accion|tarea|instruccion|paso|pendiente",
+    "haz|sigue|hacer|seguir * dice|pide|indica|pone|diga|explica|manda",
+)
+"""How people point at a place that tells what to do: one of the first words, then within a few one of the next."""

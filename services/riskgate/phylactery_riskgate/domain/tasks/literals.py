@@ -1,0 +1,109 @@
+"""Numbers and dates as people write them, in one form each.
+
+What can be read two ways is read both ways: 1.234 is a thousand and something, or one and something.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final
+
+from phylactery_riskgate.domain.tasks.languages import MONTHS
+
+_NUMBER = re.compile(r"\d++(?:[.,'\u00a0 ]\d++)*+")
+_MAX_DIGITS: Final = 40
+_ISO = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
+_DAY_FIRST = re.compile(r"(?<![\d.-])(\d{1,2})[-/.](\d{1,2})[-/.](\d{4}|\d{2})(?!\d)")
+_DAY = re.compile(r"(\d{1,2})(?:st|nd|rd|th|º|o|ª)?")
+_YEAR = re.compile(r"\d{4}")
+_BETWEEN: Final = frozenset({"of", "de", "del", "the"})
+_MONTHS_OF_YEAR, _DAYS_OF_MONTH, _CENTURY = 12, 31, 2000
+_THOUSAND: Final = 3
+_SHORTEST_DATE: Final = len("1-1-24")
+
+
+def number(value: Any) -> str:
+    """Writes a JSON number in the form numbers are compared in."""
+    try:
+        exact = Decimal(repr(value) if isinstance(value, float) else value)
+        return format(exact.normalize(), "f") if exact.is_finite() and abs(exact.adjusted()) < _MAX_DIGITS else ""
+    except (InvalidOperation, ValueError):
+        return ""
+
+
+def numbers_in(written: str) -> tuple[str, ...]:
+    """Answers what a text that is one written number can mean, nothing where it is none."""
+    if len(written) > _MAX_DIGITS or not written[:1].isdigit() or not written[-1:].isdigit():
+        return ()
+    plain = written.replace(" ", "").replace("\u00a0", "").replace("'", "")
+    if plain.isdigit():
+        return tuple(filter(None, (number(plain),)))
+    if not plain.replace(".", "").replace(",", "").isdigit():
+        return ()
+    last = max(plain.rfind("."), plain.rfind(","))
+    mark = plain[last]
+    whole, part = plain[:last], plain[last + 1 :]
+    other = "," if mark == "." else "."
+    if mark in whole:
+        return tuple(filter(None, (number(plain.replace(mark, "")),))) if other not in plain else ()
+    readings = [f"{whole.replace(other, '')}.{part}"]
+    if other not in whole and len(part) == _THOUSAND and len(whole) <= _THOUSAND:
+        readings.append(whole + part)
+    return tuple(dict.fromkeys(filter(None, map(number, readings))))
+
+
+def dates_in_token(token: str) -> Iterator[str]:
+    """Answers the days a token with digits and marks names, as year-month-day."""
+    found = _ISO.match(token)
+    if found:
+        yield from _day(found[1], found[2], found[3])
+        return
+    found = _DAY_FIRST.match(token)
+    if found:
+        year = found[3] if len(found[3]) > len("24") else str(_CENTURY + int(found[3]))
+        yield from _day(year, found[2], found[1])
+        yield from _day(year, found[1], found[2])
+
+
+def dates_of(tokens: Sequence[str]) -> Iterator[str]:
+    """Answers every day the tokens of a text name, in figures or with the name of a month."""
+    for token in tokens:
+        if len(token) >= _SHORTEST_DATE and token[0].isdigit():
+            yield from dates_in_token(token)
+    yield from spoken_dates(tokens)
+
+
+def spoken_dates(tokens: Sequence[str]) -> Iterator[str]:
+    """Answers the days written with the name of a month; without a year as --month-day."""
+    for place, token in enumerate(tokens):
+        month = MONTHS.get(token)
+        if month is None:
+            continue
+        after = _next(tokens, place, 1)
+        before = _next(tokens, place, -1)
+        for day_place in (after, before):
+            found = _DAY.fullmatch(tokens[day_place]) if 0 <= day_place < len(tokens) else None
+            if found is None:
+                continue
+            year_place = _next(tokens, max(place, day_place), 1)
+            year = tokens[year_place] if year_place < len(tokens) and _YEAR.fullmatch(tokens[year_place]) else "-"
+            yield from _day(year, str(month), found[1])
+
+
+def _next(tokens: Sequence[str], place: int, step: int) -> int:
+    place += step
+    while 0 <= place < len(tokens) and tokens[place] in _BETWEEN:
+        place += step
+    return place
+
+
+def _day(year: str, month: str, day: str) -> Iterator[str]:
+    if 1 <= int(month) <= _MONTHS_OF_YEAR and 1 <= int(day) <= _DAYS_OF_MONTH:
+        yield f"{year}-{int(month):02}-{int(day):02}"
+
+
+def yearless(date: str) -> str:
+    """Answers a day without its year."""
+    return f"--{date[-5:]}" if not date.startswith("-") else date

@@ -1,0 +1,195 @@
+"""Reads what RiskGate is shown into pieces: values with their places, tokens, and prints of free text.
+
+A piece is JSON and bounded. Of a result it keeps the whole values of the fields the catalog names, and of free text
+only prints: a 32-bit checksum of each token and of each two that follow one another, without their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+from zlib import crc32
+
+from phylactery_riskgate.domain.model import CatalogTool, Json
+from phylactery_riskgate.domain.tasks import folding
+from phylactery_riskgate.domain.tasks.literals import dates_of, number
+from phylactery_riskgate.domain.tasks.outputs import KINDS, Outputs
+
+Piece = dict[str, Any]
+
+MAX_WORDS: Final = 20_000
+"""Tokens of the user's words."""
+MAX_VALUES: Final = 4_000
+MAX_ITEMS: Final = 2_000
+MAX_PRINTS: Final = 24_000
+MAX_VALUE: Final = 240
+"""Characters of a value; a longer one is read as text."""
+MAX_DEPTH: Final = 40
+_MAX_NAME: Final = 12
+"""Atoms of a name; what is longer is text, whatever the catalog says."""
+_BREAKS: Final = frozenset(".?!;\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A piece, how many values are in it, and whether there was more than it takes."""
+
+    piece: Piece
+    values: int
+    cut: bool
+
+
+def prints(tokens: Sequence[str]) -> Iterator[int]:
+    """Answers the prints of a text: of every token, and of every two that follow one another."""
+    before = 0
+    for token in tokens:
+        one = crc32(token.encode())
+        yield one
+        if before:
+            yield crc32(token.encode(), before)
+        before = one
+
+
+def read_words(words: str) -> Piece:
+    """Reads the user's own words: their tokens, where a sentence ends and what stands in quotes."""
+    folded = folding.fold(words)
+    tokens: list[str] = []
+    breaks: list[int] = []
+    end = 0
+    for start, stop in folding.spans(folded):
+        if len(tokens) >= MAX_WORDS:
+            break
+        between = folded[end:start]
+        if tokens and not _BREAKS.isdisjoint(between):
+            breaks.append(len(tokens))
+        tokens.append(folded[start:stop])
+        end = stop
+    return {"k": "words", "t": tokens, "b": breaks}
+
+
+def read_result(
+    tool: CatalogTool | None,
+    tool_name: str,
+    tool_call_id: str,
+    arguments: Json,
+    result: Any | str | None,
+    *,
+    is_text: bool,
+    failed: bool,
+) -> Reading:
+    """Reads what one call answered; ``is_text`` says that ``result`` is no JSON, so that all of it is free text.
+
+    Of a tool that is None, and of a call that failed, everything is free text.
+    """
+    outputs = Outputs(() if tool is None or failed or is_text else tool.outputs, () if tool is None else tool.registry)
+    reader = _Reader(outputs)
+    reader.read(result, (), 0, "")
+    made = tool is not None and tool.effect != "read" and not failed
+    piece: Piece = {
+        "k": "result",
+        "tool": tool_name,
+        "call": tool_call_id,
+        "made": made,
+        "a": _argument_values(arguments),
+        "i": reader.parents,
+        "v": reader.values,
+        "p": {str(item): sorted(found) for item, found in sorted(reader.prints.items())},
+    }
+    return Reading(piece, len(reader.values), reader.cut)
+
+
+def _argument_values(arguments: Json) -> list[str]:
+    found: list[str] = []
+    waiting: list[Any] = [arguments]
+    while waiting and len(found) < MAX_DEPTH:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
+        elif isinstance(value, str) and len(value) <= MAX_VALUE:
+            found.append(folding.fold(value))
+    return sorted(found)
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Walks a result. An item is an object of a list, an entry of a map, or a plain value of a list."""
+
+    outputs: Outputs
+    parents: list[int] = field(default_factory=lambda: [-1])
+    values: list[list[Any]] = field(default_factory=list)
+    prints: dict[int, set[int]] = field(default_factory=dict)
+    printed: int = 0
+    cut: bool = False
+
+    def read(self, value: Any, place: tuple[str, ...], item: int, name: str) -> None:
+        if len(place) > MAX_DEPTH:
+            self.cut = True
+        elif isinstance(value, dict):
+            self._read_object(value, place, item)
+        elif isinstance(value, list):
+            for one in value:
+                below = (*place, "*")
+                self.read(one, below, self._item(item) if isinstance(one, dict) or not place else item, name)
+        elif value is not None:
+            self._keep(value, place, item, name)
+
+    def _read_object(self, value: Json, place: tuple[str, ...], item: int) -> None:
+        for key, one in value.items():
+            if not isinstance(key, str):
+                continue
+            known = self.outputs.knows(place, key)
+            inside = item if known else self._item(item)
+            if not known:
+                kind, registry = self.outputs.kind((*place, key))
+                self._put(key, "naming" if kind in {"orderable", "private"} else kind, inside, "", registry=registry)
+            self.read(one, (*place, key), inside, key if known else "")
+
+    def _item(self, parent: int) -> int:
+        if len(self.parents) >= MAX_ITEMS:
+            self.cut = True
+            return parent
+        self.parents.append(parent)
+        return len(self.parents) - 1
+
+    def _keep(self, value: Any, place: tuple[str, ...], item: int, name: str) -> None:
+        kind, registry = self.outputs.kind(place)
+        self._put(value, kind, item, name, registry=registry)
+
+    def _put(self, value: Any, kind: str, item: int, name: str, *, registry: bool) -> None:
+        if isinstance(value, bool):
+            return
+        if not isinstance(value, str):
+            written = number(value)
+            if written:
+                self._value(written, kind, item, name, registry=registry)
+            return
+        folded = folding.fold(value)
+        if kind == "free" and not registry:
+            self._print(folded, item)
+            return
+        tokens = folding.tokens(folded)
+        if len(folded) > MAX_VALUE or (kind == "naming" and len(tokens) > _MAX_NAME):
+            self._print(folded, item)
+        elif tokens:
+            self._value(" ".join(tokens), kind, item, name, registry=registry)
+
+    def _value(self, norm: str, kind: str, item: int, name: str, *, registry: bool) -> None:
+        if len(self.values) >= MAX_VALUES:
+            self.cut = True
+            return
+        self.values.append([norm, KINDS[kind] + ("r" if registry else ""), item, name[:40]])
+
+    def _print(self, folded: str, item: int) -> None:
+        room = MAX_PRINTS - self.printed
+        tokens = folding.tokens(folded)
+        if 2 * len(tokens) > room:
+            tokens = tokens[: max(room // 2, 0)]
+            self.cut = True
+        found = self.prints.setdefault(item, set())
+        before = len(found)
+        found.update(prints(tokens))
+        found.update(crc32(f"d:{day}".encode()) for day in dates_of(tokens))
+        self.printed += len(found) - before
