@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from contextlib import closing
 from typing import Any
@@ -14,13 +15,21 @@ from phylactery.agent.v1 import chat_pb2, run_pb2, run_pb2_grpc
 from phylactery_agent.graph.nodes import finalizer as finalizer_module
 from phylactery_agent.service.build import build_agent
 from phylactery_agent.settings import AgentSettings
-from phylactery_chassis.errors import ResourceExhausted, StartError
+from phylactery_chassis.errors import StartError, StoreFull
 from phylactery_memory.store.messages import MessageStore
+from phylactery_riskgate.evaluation import Evaluation
+from phylactery_riskgate.redemption import Redemptions
 
 from tests.support.agent_system import DONE, FAILED, SUSPENDED, Person, System, approval_of, refused
 
 WRITE = 'escribe "hola" en notas.txt'
 APPEND = 'añade "línea" a lista.txt'
+
+
+def outcomes(system: System) -> list[tuple[str, str]]:
+    """Answers how each outcome for RiskGate stands, and why it was refused."""
+    with closing(sqlite3.connect(system.folder / "agent" / "agent.db")) as database:
+        return database.execute("SELECT state, refusal FROM agent_outbox WHERE kind = 'outcome'").fetchall()
 
 
 async def test_without_riskgate_nothing_runs_and_the_next_turn_works(system: System, ana: Person) -> None:
@@ -77,13 +86,33 @@ async def test_without_memory_the_turn_goes_on_degraded_says_so_and_nothing_is_l
 
 async def test_a_full_disk_under_memory_loses_no_message(ana: Person, monkeypatch: pytest.MonkeyPatch) -> None:
     async def full(*_args: Any) -> None:
-        raise ResourceExhausted("STORE_FULL", "the disk below the database is full")
+        raise StoreFull
 
     with monkeypatch.context() as disk:
         disk.setattr(MessageStore, "append", full)
         assert (await ana.say("repite esto")).run.status == DONE
         assert (await ana.say("repite aquello")).run.status == DONE
     assert [text for role, text in await ana.transcript() if role == "user"] == ["repite esto", "repite aquello"]
+
+
+async def test_a_full_disk_under_riskgate_loses_no_outcome_and_is_as_one_that_does_not_answer(
+    system: System, ana: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = await ana.say(APPEND)
+    approval_id, code = approval_of(asked)
+
+    async def full(*_args: Any) -> None:
+        raise StoreFull
+
+    with monkeypatch.context() as disk:
+        disk.setattr(Redemptions, "report_outcome", full)
+        assert (await ana.say(f"APROBAR {approval_id} {code}")).run.status == DONE
+        disk.setattr(Evaluation, "evaluate", full)
+        answer = await ana.say(WRITE)
+        assert (answer.run.status, answer.run.reason) == (FAILED, "GATE_UNAVAILABLE")
+    while (told := outcomes(system)) == [("waiting", "")]:  # noqa: ASYNC110 - the service tells it when it can
+        await asyncio.sleep(0.02)
+    assert told == [("delivered", "")]
 
 
 async def test_without_memory_a_suspended_run_takes_its_approval_and_other_words_leave_it_waiting(

@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 from phylactery_chassis import logs
 from phylactery_chassis.database import Database
-from phylactery_chassis.errors import FailedPrecondition, ResourceExhausted, Unavailable
+from phylactery_chassis.errors import FailedPrecondition, StoreFull, Unavailable
 from phylactery_chassis.migrations import SchemaError
 
 FIRST = """
@@ -90,16 +90,16 @@ async def test_an_error_text_of_the_store_holds_no_value(db: Database):
     assert "do-not-show" not in str(caught.value)
 
 
-async def test_a_full_disk_is_unavailable_and_nothing_changed_and_it_recovers(db: Database):
+async def test_a_full_disk_is_said_to_be_one_and_nothing_changed_and_it_recovers(db: Database):
     def limit(pages: int) -> None:
         with db.engine.connect() as connection:
             connection.exec_driver_sql(f"PRAGMA max_page_count={pages}")
 
     big = sa.insert(rows).values(id=1, body=b"x" * 1_000_000)
     await db.write(lambda c: c.exec_driver_sql("PRAGMA max_page_count=20"))
-    with pytest.raises(Unavailable) as caught:
+    with pytest.raises(StoreFull) as caught:
         await db.write(lambda c: (c.exec_driver_sql("PRAGMA max_page_count=20"), c.execute(big)))
-    assert caught.value.reason == "STORE_UNAVAILABLE"
+    assert (caught.value.code, caught.value.reason) == ("RESOURCE_EXHAUSTED", "STORE_FULL")
     assert not db.healthy
     assert await db.read(count) == 0
     await db.write(lambda c: c.exec_driver_sql("PRAGMA max_page_count=1000000"))
@@ -108,9 +108,9 @@ async def test_a_full_disk_is_unavailable_and_nothing_changed_and_it_recovers(db
     assert await db.read(count) == 1
 
 
-async def test_a_store_that_a_service_calls_full_is_not_healthy_until_it_takes_writes_again(db: Database):
+async def test_a_full_store_is_not_healthy_until_it_takes_writes_again(db: Database):
     def full(_connection: sa.Connection) -> None:
-        raise ResourceExhausted("STORE_FULL", "the disk below the database is full")
+        raise StoreFull
 
     sa.event.listen(db.engine, "begin", full)
     assert not await db.probe()

@@ -15,7 +15,6 @@ from phylactery_chassis.identity import Principal
 from phylactery_chassis.wal import forget_log
 from phylactery_memory.domain.messages import Message
 from phylactery_memory.service import PACKAGE
-from phylactery_memory.store import faults
 from phylactery_memory.store.messages import MessageStore
 
 from tests.memory.test_memory_privacy import files_with
@@ -57,7 +56,6 @@ class Room:
 @pytest.fixture(params=[Pages, Room])
 def full(request, tmp_path):
     one = request.param(tmp_path)
-    faults.watch(one.database)
     one.database.migrate(PACKAGE)
     yield one
     one.database.close()

@@ -23,7 +23,6 @@ from phylactery_memory.keys import UserKeys, load_master_keys
 from phylactery_memory.memories import Draft, Memories
 from phylactery_memory.outputs import Outputs
 from phylactery_memory.service import PACKAGE
-from phylactery_memory.store import faults
 from phylactery_memory.store.keys import KeyStore
 from phylactery_memory.store.memories import MemoryStore
 from phylactery_memory.store.messages import MessageStore
@@ -43,7 +42,6 @@ class Store:
 
     def __init__(self, url, folder):
         self.database, clock = Database(url), FakeClock()
-        faults.watch(self.database)
         keys = UserKeys(KeyStore(self.database), load_master_keys(folder / "keys", None), clock)
         self.outputs = Outputs(OutputStore(self.database), keys, OutputRules(evict_over_chars=10), clock)
         self.messages = MessageStore(self.database)

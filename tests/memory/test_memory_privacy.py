@@ -261,7 +261,7 @@ async def test_a_full_disk_under_the_log_erases_nothing_and_passes(memory, ana, 
     before = log.read_bytes()
     monkeypatch.setattr("phylactery_chassis.erasure_log.os.write", write)
     refusal = await refused(ana.erase())
-    assert (refusal.code, refusal.reason) == (Code.UNAVAILABLE, "STORE_UNAVAILABLE")
+    assert (refusal.code, refusal.reason) == (Code.RESOURCE_EXHAUSTED, "STORE_FULL")
     monkeypatch.undo()
     assert log.read_bytes() == before
     assert len(await ana.export()) > 5

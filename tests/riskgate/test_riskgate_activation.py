@@ -431,14 +431,14 @@ async def test_under_load_every_decision_is_of_one_bundle_and_fits_it(make_gate,
         assert (record["policy_ids"] == ["no-reads"]) is (record["bundle_revision"] == 2)
 
 
-async def test_a_full_disk_at_activation_leaves_everything_as_it_was(make_gate, stricter, call, refused):
+async def test_a_store_that_fails_at_activation_leaves_everything_as_it_was(make_gate, stricter, call, refused):
     gate = await make_gate()
     petra = gate.person("petra")
     for table in ("bundles", "audit_entries"):
         gate.fail_writes(table)
         refusal = await refused(activate(petra, stricter))
         assert (refusal.code, refusal.reason) == (grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")
-        gate.database.write_sync(lambda c: c.execute(sa.text("DROP TRIGGER full_disk")))
+        gate.database.write_sync(lambda c: c.execute(sa.text("DROP TRIGGER no_rows")))
     assert (await shown(petra)).live.revision == 1
     assert (await gate.person("ana").evaluate(call(*READ))).decision == types_pb2.DECISION_ALLOW
     assert (await activate(petra, stricter)).bundle.revision == 2

@@ -210,7 +210,7 @@ async def test_a_disk_that_fills_while_a_head_is_signed_loses_nothing_and_the_ne
     assert codes == ["OK", "OK", "UNAVAILABLE", "UNAVAILABLE"]
     current = aldo.audit.GetCheckpoint(audit_pb2.GetCheckpointRequest(), metadata=aldo.metadata)
     assert (await refused(current)).reason == "STORE_UNAVAILABLE"
-    gate.database.write_sync(lambda c: c.execute(sa.text("DROP TRIGGER full_disk")) and None)
+    gate.database.write_sync(lambda c: c.execute(sa.text("DROP TRIGGER no_rows")) and None)
     await ana.evaluate(call(*READ, "c9"))
     answer = await aldo.audit.GetCheckpoint(audit_pb2.GetCheckpointRequest(), metadata=aldo.metadata)
     assert answer.size == gate.count("audit_entries") == 3

@@ -96,7 +96,7 @@ async def test_a_hundred_are_recorded_in_one_transaction_before_one_is_answered(
     assert len(commits) <= 2  # health may have asked for one of its own
 
 
-async def test_a_full_disk_fails_the_whole_batch_and_leaves_nothing(gate, ana, call, refused):
+async def test_a_store_that_takes_no_record_fails_the_whole_batch_and_leaves_nothing(gate, ana, call, refused):
     gate.fail_writes()
     refusal = await refused(batch(ana, ask(call(*READ)), ask(call(call_id="c2"))))
     assert (refusal.code, refusal.reason) == (grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")

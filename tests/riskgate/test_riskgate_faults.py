@@ -29,35 +29,35 @@ from tests.support.forks import Forked
 READ = ("read_file", '{"path":"a.txt"}')
 
 
-async def test_a_full_disk_at_evaluate_is_unavailable_and_nothing_was_decided(gate, ana, call, refused):
+async def test_a_record_that_cannot_be_made_is_unavailable_and_nothing_was_decided(gate, ana, call, refused):
     gate.fail_writes()
     for asked in (call(*READ), call()):
         refusal = await refused(ana.evaluate(asked))
         assert (refusal.code, refusal.reason) == (grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")
     assert gate.count("decisions") == gate.count("approvals") == gate.count("audit_entries") == 0
-    gate.database.write_sync(lambda c: c.execute(sa.text("DROP TRIGGER full_disk")))
+    gate.database.write_sync(lambda c: c.execute(sa.text("DROP TRIGGER no_rows")))
     assert (await ana.evaluate(call(*READ))).permit
 
 
 async def test_a_database_that_cannot_grow_refuses_the_decision_and_goes_on(gate, ana, call, refused):
     gate.fill_disk()
     refusal = await refused(ana.evaluate(call("echo", '{"text":"' + "x" * 500_000 + '"}')))
-    assert (refusal.code, refusal.reason) == (grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")
+    assert (refusal.code, refusal.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "STORE_FULL")
     assert gate.count("decisions") == gate.count("audit_entries") == 0
 
 
-async def test_a_full_disk_at_redeem_and_at_an_answer_leaves_both_as_they_were(gate, ana, refused):
+async def test_a_store_that_fails_at_redeem_and_at_an_answer_leaves_both_as_they_were(gate, ana, refused):
     approval = (await ana.evaluate()).approval
     gate.fail_writes()
     assert (await refused(ana.approve(approval))).code == grpc.StatusCode.UNAVAILABLE
     assert (await refused(ana.approve(approval, code="WRONG"))).code == grpc.StatusCode.UNAVAILABLE
-    gate.database.write_sync(lambda c: c.execute(sa.text("DROP TRIGGER full_disk")))
+    gate.database.write_sync(lambda c: c.execute(sa.text("DROP TRIGGER no_rows")))
     assert (await ana.get(approval.id)).attempts_left == 5
     await ana.approve(approval)
     answer = await ana.evaluate(approval=approval.id)
     gate.fail_writes()
     assert (await refused(ana.redeem(answer.permit))).code == grpc.StatusCode.UNAVAILABLE
-    gate.database.write_sync(lambda c: c.execute(sa.text("DROP TRIGGER full_disk")))
+    gate.database.write_sync(lambda c: c.execute(sa.text("DROP TRIGGER no_rows")))
     assert (await ana.get(approval.id)).state == types_pb2.APPROVAL_STATE_APPROVED
     assert (await ana.redeem(answer.permit)).receipt
 

@@ -138,12 +138,12 @@ async def test_an_approval_that_waited_does_not_open_a_budget_that_was_used_up_m
     assert [reason.code for reason in late.reasons] == ["BUDGET_EXCEEDED"]
 
 
-async def test_a_disk_that_is_full_when_it_counts_redeems_nothing(gate, ana, refused):
+async def test_a_store_that_fails_when_it_counts_redeems_nothing(gate, ana, refused):
     answer = await ana.evaluate(transfer(1))
     gate.fail_writes("usage_calls")
     assert (await refused(ana.redeem(answer.permit, transfer(1)))).code == grpc.StatusCode.UNAVAILABLE
     assert gate.count("redemptions") == gate.count("usage_calls") == gate.count("usage_recipients") == 0
-    gate.database.write_sync(lambda c: c.execute(sa.text("DROP TRIGGER full_disk")))
+    gate.database.write_sync(lambda c: c.execute(sa.text("DROP TRIGGER no_rows")))
     assert (await ana.redeem(answer.permit, transfer(1))).receipt
     assert gate.count("usage_calls") == 2
 

@@ -20,11 +20,12 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
-from phylactery_chassis.errors import DomainError, ResourceExhausted, StartError, Unavailable
+from phylactery_chassis.errors import DomainError, StartError
 from phylactery_chassis.failed_sync import stop_after_failed_sync
 from phylactery_chassis.jobs import Job, Outcome, Waiting, Work, tell_all
 from phylactery_chassis.logs import get_logger
 from phylactery_chassis.migrations import upgrade
+from phylactery_chassis.store_faults import STORE_FAULTS, fault_of, is_full, lost_a_race, unavailable, why
 from phylactery_chassis.unit import ConflictError, Unit, unit_of
 
 T = TypeVar("T")
@@ -37,10 +38,6 @@ _BUSY_MS = 5_000
 _COMPANY_SECONDS = 0.002
 """How long a write waits for other calls to come along: about what one commit takes."""
 
-_STORE_FAULTS = (sa.exc.OperationalError, sa.exc.InternalError, sa.exc.DisconnectionError)
-_LOST_A_RACE = ("40001", "40P01")
-"""SQLSTATE of a serialization failure and of a deadlock: nothing is wrong with the store."""
-
 _log = get_logger("database")
 
 
@@ -50,12 +47,6 @@ class _UndoneError(Exception):
     def __init__(self, cause: Exception) -> None:
         super().__init__(str(cause))
         self.cause = cause
-
-
-def _why(error: sa.exc.SQLAlchemyError) -> str:
-    """Answers the driver's own first line; the statement and its values stay out of it."""
-    text = str(getattr(error, "orig", None) or type(error).__name__).strip()
-    return text.splitlines()[0] if text else type(error).__name__
 
 
 def _set_up_sqlite(engine: Engine) -> None:
@@ -85,7 +76,7 @@ def _flush(unit: Unit) -> None:
     """Writes what the jobs left to be written. Raises ConflictError, _UndoneError, and the store's own faults."""
     try:
         unit.flush()
-    except (ConflictError, *_STORE_FAULTS):
+    except (ConflictError, *STORE_FAULTS):
         raise
     except Exception as error:
         raise _UndoneError(error) from error
@@ -98,7 +89,10 @@ def _protect(connection: Connection, *_statement: Any) -> None:
 
 
 class Database:
-    """A service's database. Every failure of the store itself is Unavailable STORE_UNAVAILABLE."""
+    """A service's database.
+
+    Every failure of the store itself is Unavailable STORE_UNAVAILABLE, or StoreFull where its disk has no room.
+    """
 
     def __init__(self, url: str, *, company: Callable[[], int] | None = None) -> None:
         """Opens the database; url is sqlite:///… or postgresql+psycopg://….
@@ -152,7 +146,7 @@ class Database:
             upgrade(self._write_engine, package, apply=apply)
         except sa.exc.SQLAlchemyError as error:
             prefix = package.removeprefix("phylactery_").upper()
-            raise StartError(f"{self._place} cannot be the database ({_why(error)}); {self._advice(prefix)}") from None
+            raise StartError(f"{self._place} cannot be the database ({why(error)}); {self._advice(prefix)}") from None
 
     @property
     def _place(self) -> str:
@@ -192,7 +186,7 @@ class Database:
     async def read(self, work: Work[T]) -> T:
         """Runs work on a reader connection, beside the writer; after close() it is Unavailable."""
         if self._closed:
-            raise self._unavailable("the database is closed")
+            raise unavailable("the database is closed")
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, work)
 
     async def read_quickly(self, work: Work[T]) -> T:
@@ -209,7 +203,7 @@ class Database:
         """Says whether a write works right now, so that health can recover by itself."""
         try:
             await self.write(lambda connection: connection.execute(sa.text("SELECT 1")).scalar())
-        except DomainError:  # a service may call a fault of the store by another name, as memory does a full disk
+        except DomainError:
             return False
         return self.healthy
 
@@ -229,7 +223,7 @@ class Database:
 
     def _check_open(self) -> None:
         if self._closed or not self._writer.is_alive():
-            raise self._unavailable("the writer has stopped")
+            raise unavailable("the writer has stopped")
 
     def _look(self, loop: asyncio.AbstractEventLoop, waiting: Waiting) -> None:
         """Gives the writer what one turn of the loop has gathered, or waits for company."""
@@ -272,7 +266,7 @@ class Database:
             with self._read_engine.begin() as connection:
                 return work(connection)
         except sa.exc.SQLAlchemyError as error:
-            raise self._store_error(error) from error
+            raise fault_of(error) from error
 
     def _write_loop(self) -> None:
         while (first := self._jobs.get()) is not None:
@@ -296,11 +290,12 @@ class Database:
         except _UndoneError as undone:
             if len(group) == 1:
                 return [Outcome(group[0], fault=undone.cause)]
-            return [self._run_alone(job) for job in group]
-        except (ConflictError, ResourceExhausted):  # the latter: what fits nowhere is refused alone
-            return [self._run_alone(job) for job in group]
+        except ConflictError:
+            pass
         except BaseException as error:  # noqa: BLE001 - the writer must outlive any fault and tell every waiter
-            return self._lost(group, error)
+            if len(group) == 1 or not is_full(error):
+                return self._lost(group, error)
+        return [self._run_alone(job) for job in group]  # what fits nowhere is refused alone
 
     def _run_alone(self, job: Job[Any]) -> Outcome:
         """Runs one job in a transaction of its own, again while other processes are faster."""
@@ -313,7 +308,7 @@ class Database:
                 return Outcome(job, fault=undone.cause)
             except BaseException as error:  # noqa: BLE001 - as for a group
                 return self._lost([job], error)[0]
-        return Outcome(job, fault=self._unavailable("other processes were faster each time"))
+        return Outcome(job, fault=unavailable("other processes were faster each time"))
 
     def _attempt(self, group: list[Job[Any]]) -> list[Outcome]:
         """Runs jobs and commits.
@@ -331,7 +326,7 @@ class Database:
                     unit.close()
             committed = True
         except sa.exc.OperationalError as error:
-            if getattr(error.orig, "sqlstate", "") in _LOST_A_RACE:
+            if lost_a_race(error):
                 raise ConflictError from error
             raise
         finally:
@@ -344,7 +339,7 @@ class Database:
         unit.begin_job()
         try:
             result = job.work(connection)
-        except _STORE_FAULTS:
+        except STORE_FAULTS:
             raise  # the store itself fails, so the whole group is in question
         except Exception as error:  # the work's own error, a taken key included, belongs to its waiter
             if unit.alone or (isinstance(error, sa.exc.SQLAlchemyError) and not unit.protected):
@@ -358,15 +353,5 @@ class Database:
         """Fails jobs none of which is durable."""
         self._failing = True
         _log.error("commit failed", error=type(error).__name__, jobs=len(group))
-        failure = self._store_error(error)
+        failure = fault_of(error)
         return [Outcome(job, fault=failure) for job in group]
-
-    def _store_error(self, error: BaseException) -> BaseException:
-        if isinstance(error, sa.exc.SQLAlchemyError):
-            return self._unavailable(type(error).__name__)
-        return error
-
-    def _unavailable(self, why: str) -> Unavailable:
-        return Unavailable(
-            "STORE_UNAVAILABLE", f"the database did not take it ({why}), so nothing changed; try again in a moment"
-        )

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from phylactery_chassis.erasures import ErasureRecord
-from phylactery_chassis.errors import StartError, Unavailable
+from phylactery_chassis.errors import StartError, StoreFull, Unavailable
+from phylactery_chassis.store_faults import is_full
 
 Record = TypeVar("Record", bound=ErasureRecord[Any])
 
@@ -47,14 +48,16 @@ class ErasureLog(Generic[Record]):
         return self._salt
 
     def append(self, erasure: Record) -> None:
-        """Writes an erasure down; it is durable when this answers. Raises Unavailable STORE_UNAVAILABLE."""
+        """Writes an erasure down; it is durable when this answers. Raises Unavailable STORE_UNAVAILABLE, StoreFull."""
         try:
             with self._lock, self._opened() as descriptor:
                 _write(descriptor, erasure.to_json())
         except OSError as error:
+            if is_full(error):
+                raise StoreFull("the log of erasures") from None
             raise Unavailable(
                 "STORE_UNAVAILABLE",
-                f"the log of erasures cannot be written ({error.strerror}), so nothing was erased; free disk space",
+                f"the log of erasures cannot be written ({error.strerror}), so nothing was erased; check {self.path}",
             ) from None
 
     def read(self) -> Sequence[Record]:

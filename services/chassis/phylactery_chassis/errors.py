@@ -98,6 +98,21 @@ class Unavailable(DomainError):
     code = "UNAVAILABLE"
 
 
+class StoreFull(ResourceExhausted):
+    """A disk is full: nothing changed, and the same is taken as soon as there is room.
+
+    Every other limit is an answer; this one is a store that does not answer, for now.
+    """
+
+    def __init__(self, what: str = "the database") -> None:
+        """Takes what the disk is below, as a sentence names it."""
+        super().__init__("STORE_FULL", f"the disk below {what} is full, so nothing changed; make room and try again")
+
+
+STORE_FAILED = (Unavailable, StoreFull)
+"""Either way the store took nothing, and may take the same later."""
+
+
 class DataLoss(DomainError):
     """What was stored is damaged."""
 

@@ -109,7 +109,7 @@ class Unit:
         except OperationalError as lost:
             if self._connection.dialect.name != "sqlite":
                 raise
-            # where the disk is full, SQLite itself ends the transaction, and the savepoint with it
+            # where SQLite had no memory it ended the transaction by itself, and the savepoint with it
             raise ConflictError from lost
 
     def flush(self) -> None:

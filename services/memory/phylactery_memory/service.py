@@ -32,7 +32,6 @@ from phylactery_memory.servicers.memory import MemoryServicer
 from phylactery_memory.servicers.outputs import OutputServicer
 from phylactery_memory.servicers.privacy import PrivacyServicer
 from phylactery_memory.settings import MemorySettings
-from phylactery_memory.store import faults
 from phylactery_memory.store.bucket import Bucket
 from phylactery_memory.store.garbage import Garbage
 from phylactery_memory.store.keys import KeyStore
@@ -91,7 +90,6 @@ def objects_of(database: Database, settings: MemorySettings, clock: Clock) -> Ou
 
 def assemble(database: Database, settings: MemorySettings, clock: Clock) -> Service:
     """Answers the service over a database that is up to date."""
-    faults.watch(database)
     masters = load_master_keys(settings.keys_dir, settings.master_key_file)
     keys = KeyStore(database)
     objects = objects_of(database, settings, clock)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from phylactery_chassis.errors import DomainError, Unavailable
+from phylactery_chassis.errors import STORE_FAILED, DomainError
 from phylactery_chassis.identity import Principal, Role
 
 from phylactery_riskgate.evaluation import Evaluated, Evaluation
@@ -24,12 +24,12 @@ class Batches:
         """Answers a decision or an error for each question, in order, once all of them are durable.
 
         A question that could not even be read comes as its error. The decisions are made in one turn of the event loop,
-        and so recorded in one transaction. Raises PermissionDenied, and Unavailable STORE_UNAVAILABLE where no question
-        could be recorded.
+        and so recorded in one transaction. Raises PermissionDenied, and Unavailable STORE_UNAVAILABLE or StoreFull where
+        no question could be recorded.
         """
         who.require(Role.CALLER)
         answers = await asyncio.gather(*(self._answer(who, one) for one in questions))
-        failed = [one for one in answers if isinstance(one, Unavailable)]
+        failed = [one for one in answers if isinstance(one, STORE_FAILED)]
         if len(failed) == len(answers):
             raise failed[0]
         return answers

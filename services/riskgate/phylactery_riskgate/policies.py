@@ -17,13 +17,13 @@ from dataclasses import dataclass
 
 from phylactery_chassis.crashpoints import reach
 from phylactery_chassis.errors import (
+    STORE_FAILED,
     DomainError,
     FailedPrecondition,
     InvalidArgument,
     NotFound,
     PermissionDenied,
     StartError,
-    Unavailable,
 )
 from phylactery_chassis.identity import Principal, Role
 from phylactery_chassis.logs import get_logger
@@ -261,7 +261,7 @@ class Policies:
         try:
             candidate = await self._accept(ITSELF, FOLDER, lambda: read_folder(self._watch.folder))
             await self._activate_and_tell(ITSELF, candidate, Slot.LIVE, FOLDER)
-        except Unavailable as error:
+        except STORE_FAILED as error:
             self._watch.forget()  # the store could not take it: look again
             _log.warning("the bundle of the folder waits for the store", reason=error.reason)
         except DomainError:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from phylactery_chassis.errors import ResourceExhausted, Unavailable
+from phylactery_chassis.errors import STORE_FAILED, ResourceExhausted
 from phylactery_chassis.identity import Principal, Role
 from phylactery_chassis.logs import get_logger
 
@@ -84,7 +84,7 @@ class Tails:
     async def end(self) -> None:
         """Lets every follower finish with what is there."""
         if self._followers:
-            with contextlib.suppress(Unavailable):  # then they end with what they know of
+            with contextlib.suppress(*STORE_FAILED):  # then they end with what they know of
                 await self._look()
         self._ending = True
         async with self._grown:
@@ -149,7 +149,7 @@ class Tails:
             await asyncio.sleep(_POLL_SECONDS)
             try:
                 await self._look()
-            except Unavailable as error:
+            except STORE_FAILED as error:
                 _log.warning("the logs could not be followed for a moment", reason=error.reason)
 
     async def _growth(self, known: Positions) -> None:

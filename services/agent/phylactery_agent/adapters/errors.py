@@ -12,6 +12,8 @@ from grpc import aio
 from grpc_status import rpc_status
 
 _PREFIX = "ERROR_REASON_"
+_FULL = "STORE_FULL"
+"""No word on what was sent: the same is taken once there is room, so what waits to be delivered goes on waiting."""
 
 _REFUSALS = frozenset(
     {
@@ -38,13 +40,13 @@ class Refusal(NamedTuple):
 def refusal_of(error: aio.AioRpcError) -> Refusal | None:
     """Answers the refusal a failed call is.
 
-    None means that nobody can say what happened: every other code, and a refusal without ErrorInfo, which is the
-    transport's and not the service's.
+    None means that it is to be asked again: every other code, a full disk, and a refusal without ErrorInfo, which is
+    the transport's and not the service's.
     """
     if error.code() not in _REFUSALS:
         return None
     info = _error_info(error)
-    if info is None:
+    if info is None or info.reason.removeprefix(_PREFIX) == _FULL:
         return None
     return Refusal(info.reason.removeprefix(_PREFIX), error.details() or "", dict(info.metadata))
 

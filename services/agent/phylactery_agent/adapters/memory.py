@@ -36,8 +36,6 @@ from phylactery_agent.runtime.services import TranscriptMessage, TranscriptPage
 
 T = TypeVar("T")
 _CHUNK_BYTES = 512 * 1024
-_FULL = "STORE_FULL"
-"""No word on what was sent: the same is taken once there is room, so what waits to be delivered goes on waiting."""
 _MAX_QUERY = 2_000
 """Characters memory searches for."""
 
@@ -55,7 +53,7 @@ async def _answered(call: Awaitable[T]) -> T:
         return await call
     except aio.AioRpcError as error:
         refusal = refusal_of(error)
-        if refusal is None or refusal.reason == _FULL:
+        if refusal is None:
             raise MemoryUnavailableError(f"memory did not answer ({error.code().name})") from error
         raise MemoryRefusedError(refusal.reason, refusal.message) from error
 

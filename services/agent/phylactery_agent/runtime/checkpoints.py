@@ -12,7 +12,8 @@ import aiosqlite
 import ormsgpack
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
-from phylactery_chassis.errors import StartError, Unavailable
+from phylactery_chassis.errors import DomainError, StartError, StoreFull, Unavailable
+from phylactery_chassis.store_faults import is_full
 
 CHECKPOINT_FILE = "checkpoints.db"
 
@@ -72,7 +73,7 @@ class Checkpoints(AsyncSqliteSaver):
                 row = await cursor.fetchone()
             await self.adelete_thread(thread_key)
         except sqlite3.Error as error:
-            raise _unavailable(error) from None
+            raise _fault(error) from None
         return int(row[0]) if row else 0
 
     async def forget_log(self) -> None:
@@ -81,7 +82,7 @@ class Checkpoints(AsyncSqliteSaver):
             async with self.lock, self.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)") as cursor:
                 row = await cursor.fetchone()
         except sqlite3.Error as error:
-            raise _unavailable(error) from None
+            raise _fault(error) from None
         if row is None or row[0]:
             raise Unavailable(
                 "STORE_UNAVAILABLE",
@@ -89,7 +90,9 @@ class Checkpoints(AsyncSqliteSaver):
             )
 
 
-def _unavailable(error: sqlite3.Error) -> Unavailable:
+def _fault(error: sqlite3.Error) -> DomainError:
+    if is_full(error):
+        return StoreFull("the file of states")
     return Unavailable(
         "STORE_UNAVAILABLE", f"the file of states did not take it ({type(error).__name__}); try again in a moment"
     )

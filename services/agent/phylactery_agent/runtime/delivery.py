@@ -8,7 +8,7 @@ from weakref import WeakValueDictionary
 
 from phylactery_chassis import semconv, telemetry
 from phylactery_chassis.crashpoints import reach
-from phylactery_chassis.errors import Unavailable
+from phylactery_chassis.errors import STORE_FAILED
 from phylactery_chassis.logs import get_logger
 
 from phylactery_agent.ports import GateRefusedError, MemoryRefusedError
@@ -70,7 +70,7 @@ class Delivery:
             self._news.clear()
             try:
                 complete = await self.flush_all()
-            except Unavailable:
+            except STORE_FAILED:
                 complete = False
             try:
                 await asyncio.wait_for(self._news.wait(), None if complete else self._retry_seconds)

@@ -16,7 +16,7 @@ from phylactery_chassis import crashpoints
 from phylactery_chassis.clock import Clock
 from phylactery_chassis.erasure_log import ErasureLog
 from phylactery_chassis.erasures import may_see, not_found, request_hash, subject_hash, unfinished, whom
-from phylactery_chassis.errors import DomainError, Unavailable
+from phylactery_chassis.errors import STORE_FAILED, DomainError, Unavailable
 from phylactery_chassis.identity import Principal, Role
 from phylactery_chassis.ids import new_id
 from phylactery_chassis.logs import get_logger
@@ -107,7 +107,7 @@ class Privacy:
         await self.finish(keep_held=True)
         try:
             await self._forget_logs()
-        except Unavailable as error:  # a backup may be reading; whoever asks for an erasure again empties them
+        except STORE_FAILED as error:  # a backup may be reading; whoever asks for an erasure again empties them
             _log.warning("old pages are still held", reason=error.reason)
 
     async def run(self) -> None:
@@ -138,7 +138,7 @@ class Privacy:
                 owner = by_hash.get(intent.subject_hash, Owner(intent.tenant, ""))
                 try:
                     await self._erase(owner, replace(intent, replayed=True), keep_held=keep_held)
-                except Unavailable as error:
+                except STORE_FAILED as error:
                     failures += 1
                     _log.warning("an erasure waits", erasure_id=intent.erasure_id, reason=error.reason)
                     continue

@@ -15,7 +15,7 @@ from langsmith import tracing_context
 from phylactery_chassis import semconv, telemetry
 from phylactery_chassis.clock import Clock
 from phylactery_chassis.database import Database
-from phylactery_chassis.errors import Unavailable
+from phylactery_chassis.errors import STORE_FAILED
 from phylactery_chassis.ids import new_id
 from phylactery_chassis.logs import get_logger
 
@@ -156,7 +156,7 @@ class TurnServer:
             return _sorry(claim, replies.TOO_MANY_ATTEMPTS, heard.language)
         try:
             return _ending(claim, await self._invoke(claim, heard, events))
-        except (LeaseLostError, Unavailable, sqlite3.Error) as error:
+        except (LeaseLostError, *STORE_FAILED, sqlite3.Error) as error:
             _log.warning("turn interrupted", run_id=claim.lease.run_id, error=type(error).__name__)
             raise
         except MemoryUnavailableError:

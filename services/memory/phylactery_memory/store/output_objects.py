@@ -19,7 +19,7 @@ from itertools import pairwise
 import sqlalchemy as sa
 from phylactery_chassis.clock import MICROSECONDS, Clock
 from phylactery_chassis.database import Database
-from phylactery_chassis.errors import StartError, Unavailable
+from phylactery_chassis.errors import STORE_FAILED, StartError, Unavailable
 from phylactery_chassis.ids import new_id
 from phylactery_chassis.logs import get_logger
 from sqlalchemy.engine import Connection
@@ -57,7 +57,7 @@ class OutputObjects:
             await self._opened()
         except BucketRefused as error:
             raise StartError(error.message) from None
-        except Unavailable as error:
+        except STORE_FAILED as error:
             _log.warning("outputs cannot be stored or read yet", why=error.message)
 
     def now_us(self) -> int:

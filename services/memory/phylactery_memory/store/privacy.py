@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import sqlalchemy as sa
 from phylactery_chassis.database import Database
-from phylactery_chassis.errors import Unavailable
+from phylactery_chassis.errors import STORE_FAILED, Unavailable
 from phylactery_chassis.identity import Principal
 from phylactery_chassis.wal import forget_log
 from sqlalchemy.engine import Connection
@@ -106,7 +106,7 @@ class PrivacyStore:
             return
         try:
             await self._objects.remove_doomed()
-        except Unavailable:
+        except STORE_FAILED:
             raise Unavailable(
                 "STORE_UNAVAILABLE",
                 "everything in the database is erased, with the key of what lies in the object store, which did not "

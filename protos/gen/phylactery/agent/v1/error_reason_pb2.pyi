@@ -72,6 +72,10 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """NOT_FOUND: no such erasure for this caller:
     {"reason":"ERROR_REASON_ERASURE_NOT_FOUND","domain":"agent.phylactery","metadata":{"erasure_id":"…"}}
     """
+    ERROR_REASON_STORE_FULL: _ErrorReason.ValueType  # 13
+    """RESOURCE_EXHAUSTED: a disk of the service is full, so nothing changed; make room and try again:
+    {"reason":"ERROR_REASON_STORE_FULL","domain":"agent.phylactery"}
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """ErrorReason is every reason this service gives. Each comment shows the ErrorInfo a client sees."""
@@ -125,5 +129,9 @@ ERROR_REASON_INTERNAL: ErrorReason.ValueType  # 11
 ERROR_REASON_ERASURE_NOT_FOUND: ErrorReason.ValueType  # 12
 """NOT_FOUND: no such erasure for this caller:
 {"reason":"ERROR_REASON_ERASURE_NOT_FOUND","domain":"agent.phylactery","metadata":{"erasure_id":"…"}}
+"""
+ERROR_REASON_STORE_FULL: ErrorReason.ValueType  # 13
+"""RESOURCE_EXHAUSTED: a disk of the service is full, so nothing changed; make room and try again:
+{"reason":"ERROR_REASON_STORE_FULL","domain":"agent.phylactery"}
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -177,6 +177,10 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """RESOURCE_EXHAUSTED: the task holds as much as a task may, or the user has as many tasks open as they may:
     {"reason":"ERROR_REASON_TASK_FULL","domain":"riskgate.phylactery","metadata":{"limit":"500"}}
     """
+    ERROR_REASON_STORE_FULL: _ErrorReason.ValueType  # 41
+    """RESOURCE_EXHAUSTED: a disk of the service is full, so nothing changed; make room and try again:
+    {"reason":"ERROR_REASON_STORE_FULL","domain":"riskgate.phylactery"}
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """ErrorReason is every reason RiskGate gives. Each comment shows the ErrorInfo a client sees."""
@@ -335,5 +339,9 @@ ERROR_REASON_TASK_ENDED: ErrorReason.ValueType  # 39
 ERROR_REASON_TASK_FULL: ErrorReason.ValueType  # 40
 """RESOURCE_EXHAUSTED: the task holds as much as a task may, or the user has as many tasks open as they may:
 {"reason":"ERROR_REASON_TASK_FULL","domain":"riskgate.phylactery","metadata":{"limit":"500"}}
+"""
+ERROR_REASON_STORE_FULL: ErrorReason.ValueType  # 41
+"""RESOURCE_EXHAUSTED: a disk of the service is full, so nothing changed; make room and try again:
+{"reason":"ERROR_REASON_STORE_FULL","domain":"riskgate.phylactery"}
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015
