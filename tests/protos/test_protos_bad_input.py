@@ -27,6 +27,7 @@ from phylactery.riskgate.v1 import (
     key_pb2,
     policy_pb2,
     riskgate_pb2,
+    task_pb2,
     types_pb2,
 )
 
@@ -50,8 +51,8 @@ CLEAR = {
 """Codes that tell a caller what to do about what it sent."""
 
 OVER_LONG = ": far over-long"
-JUDGED = "call.arguments_json"
-"""Arguments over their bound are a recorded decision, BLOCKED, not a fault of the envelope."""
+JUDGED = ("call.arguments_json", "result_text")
+"""Arguments over their bound are a recorded decision, BLOCKED, not a fault of the envelope; a result may be long."""
 TAKEN_WHOLE = {"InspectionService/Inspect", "InspectionService/InspectBatch", "RiskGateService/EvaluateBatch"}
 """Texts to inspect may be longer than the sweep's; a batch tells what is wrong with a request in that one's result."""
 NEVER_TAKEN = ("a cut sequence", "a surrogate", "no UTF-8")
@@ -197,6 +198,15 @@ def valid_requests() -> dict[str, list[Message]]:
                 error_code="TIMED_OUT",
             )
         ],
+        "TaskService/BeginTask": [
+            task_pb2.BeginTaskRequest(request_id="request-1", thread_id="t1", words="hola", continues_task_id="ta_none")
+        ],
+        "TaskService/Observe": [
+            task_pb2.ObserveRequest(
+                task_id="ta_none", tool_call_id="c1", tool="echo", arguments_json='{"text":"hola"}', result_text="hola"
+            )
+        ],
+        "TaskService/EndTask": [task_pb2.EndTaskRequest(task_id="ta_none")],
         "ApprovalService/GetApproval": [approval_pb2.GetApprovalRequest(approval_id="ap_none")],
         "ApprovalService/ListApprovals": [
             approval_pb2.ListApprovalsRequest(
@@ -269,6 +279,9 @@ UNKNOWN = {
     "OutputService/RehydrateOutput": "OUTPUT_NOT_FOUND",
     "RiskGateService/Evaluate": "APPROVAL_NOT_FOUND",
     "RiskGateService/ReportOutcome": "EXECUTION_NOT_FOUND",
+    "TaskService/BeginTask": "TASK_NOT_FOUND",
+    "TaskService/Observe": "TASK_NOT_FOUND",
+    "TaskService/EndTask": "TASK_NOT_FOUND",
     "ApprovalService/GetApproval": "APPROVAL_NOT_FOUND",
     "ApprovalService/Approve": "APPROVAL_NOT_FOUND",
     "ApprovalService/Reject": "APPROVAL_NOT_FOUND",
@@ -298,7 +311,9 @@ class Swept:
         seen = set()
         async for name, answer in call_all(self.channel(rpc), rpc, requests, self.ana.metadata):
             invalid = name.endswith(NEVER_TAKEN)
-            over_long = name.endswith(OVER_LONG) and JUDGED not in name and rpc.name not in TAKEN_WHOLE
+            over_long = (
+                name.endswith(OVER_LONG) and not any(one in name for one in JUDGED) and rpc.name not in TAKEN_WHOLE
+            )
             if (invalid or over_long) and rpc.name in ENDLESS and answer.code is Code.OK:
                 # it said nothing while it was listened to: a refusal has the time of any other call
                 answer = await self.ask(rpc, *requests[name], refused=True)  # noqa: PLW2901

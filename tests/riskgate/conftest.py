@@ -26,6 +26,8 @@ from phylactery.riskgate.v1 import (
     policy_pb2_grpc,
     riskgate_pb2,
     riskgate_pb2_grpc,
+    task_pb2,
+    task_pb2_grpc,
     types_pb2,
 )
 from phylactery_chassis.clock import FakeClock
@@ -130,6 +132,7 @@ class Person:
         self.keys = key_pb2_grpc.KeyServiceStub(channel)
         self.policies = policy_pb2_grpc.PolicyServiceStub(channel)
         self.audit = audit_pb2_grpc.AuditServiceStub(channel)
+        self.tasks = task_pb2_grpc.TaskServiceStub(channel)
 
     async def evaluate(
         self,
@@ -193,6 +196,26 @@ class Person:
         request = approval_pb2.CancelRequest(approval_id=approval_id, reason=reason, thread_id=thread)
         return (await self.approvals.Cancel(request, metadata=self.metadata, timeout=60)).approval
 
+    async def begin(
+        self, words: str = "hola", *, request: str = "request-1", thread: str = "t1", continues: str = ""
+    ) -> str:
+        """Opens a task and answers its id."""
+        asked = task_pb2.BeginTaskRequest(
+            request_id=request, thread_id=thread, words=words, continues_task_id=continues
+        )
+        return (await self.tasks.BeginTask(asked, metadata=self.metadata, timeout=60)).task_id
+
+    async def observe(
+        self, task_id: str, call_id: str = "c1", *, tool: str = "read_file", **more: Any
+    ) -> task_pb2.ObserveResponse:
+        """Shows a result, by default of a file that was read."""
+        asked = task_pb2.ObserveRequest(task_id=task_id, tool_call_id=call_id, tool=tool, **more)
+        return await self.tasks.Observe(asked, metadata=self.metadata, timeout=60)
+
+    async def end_task(self, task_id: str) -> None:
+        """Ends a task."""
+        await self.tasks.EndTask(task_pb2.EndTaskRequest(task_id=task_id), metadata=self.metadata, timeout=60)
+
     async def list_keys(self) -> key_pb2.ListKeysResponse:
         return await self.keys.ListKeys(key_pb2.ListKeysRequest(), metadata=self.metadata, timeout=60)
 
@@ -237,11 +260,12 @@ class Gate:
         return int(self.database.read_sync(lambda c: c.execute(sa.text(f"SELECT count(*) FROM {table}")).scalar_one()))
 
     def fail_writes(self, table: str = "audit_entries") -> None:
-        """Makes the next inserts into a table fail."""
+        """Makes the next inserts into a table fail as a full disk would."""
         self.database.write_sync(
             lambda c: c.execute(
                 sa.text(
-                    f"CREATE TRIGGER no_rows BEFORE INSERT ON {table} BEGIN SELECT RAISE(ABORT, 'no row is taken'); END"
+                    f"CREATE TRIGGER full_disk BEFORE INSERT ON {table} "
+                    "BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
                 )
             )
         )

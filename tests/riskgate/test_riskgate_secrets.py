@@ -25,6 +25,7 @@ from phylactery.riskgate.v1 import (
     inspection_pb2,
     key_pb2,
     riskgate_pb2,
+    task_pb2,
     types_pb2,
 )
 from structlog.testing import capture_logs
@@ -42,6 +43,9 @@ NAMES = {
     "thread_id",
     "run_id",
     "approval_id",
+    "task_id",
+    "continues_task_id",
+    "request_id",
     "execution_id",
     "log",
     "name",
@@ -109,6 +113,10 @@ async def requests(gate: Any) -> dict[str, Message]:
         ),
         "InspectionService/Inspect": inspection_pb2.InspectRequest(text="x", options={"want_redacted": True}),
         "InspectionService/InspectBatch": inspection_pb2.InspectBatchRequest(texts=["x"]),
+        "TaskService/BeginTask": task_pb2.BeginTaskRequest(request_id="request-9", thread_id="t1", words="hola"),
+        "TaskService/Observe": task_pb2.ObserveRequest(
+            task_id=await ana.begin(), tool_call_id="c9", tool="read_file", result_text="x"
+        ),
         "KeyService/ListKeys": key_pb2.ListKeysRequest(),
     }
 
@@ -175,6 +183,7 @@ async def test_a_secret_in_any_text_of_any_rpc_is_nowhere(gate, spans, capfd: py
         ("RiskGateService/Redeem", "ana"),
         ("ApprovalService/Approve", "ana"),
         ("ApprovalService/Reject", "ana"),
+        ("TaskService/BeginTask", "ana"),
         ("AuditService/EraseValues", "olga"),
     ],
 )

@@ -18,6 +18,8 @@ from phylactery.riskgate.v1 import (
     policy_pb2_grpc,
     riskgate_pb2,
     riskgate_pb2_grpc,
+    task_pb2,
+    task_pb2_grpc,
 )
 from phylactery_chassis.clock import Clock, SystemClock
 from phylactery_chassis.database import Database
@@ -39,6 +41,7 @@ from phylactery_riskgate.servicers.decisions import RiskGateServicer
 from phylactery_riskgate.servicers.inspection import InspectionServicer
 from phylactery_riskgate.servicers.keys import KeyServicer
 from phylactery_riskgate.servicers.policies import PolicyServicer
+from phylactery_riskgate.servicers.tasks import TaskServicer
 from phylactery_riskgate.settings import RiskGateSettings
 
 PACKAGE = "phylactery_riskgate"
@@ -81,7 +84,7 @@ def assemble(riskgate: RiskGate, database: Database, settings: RiskGateSettings)
     decisions, answers, keys = RiskGateServicer(riskgate), ApprovalServicer(riskgate), KeyServicer(riskgate)
     audit = AuditServicer(riskgate.auditing)
     policies = PolicyServicer(riskgate.policies, riskgate.replays)
-    inspection = InspectionServicer(riskgate.inspecting)
+    inspection, tasks = InspectionServicer(riskgate.inspecting), TaskServicer(riskgate.tasks)
     signing: list[asyncio.Task[None]] = []
 
     async def begin() -> None:
@@ -126,6 +129,10 @@ def assemble(riskgate: RiskGate, database: Database, settings: RiskGateSettings)
                 lambda server: policy_pb2_grpc.add_PolicyServiceServicer_to_server(policies, server),
             ),
             Registration(
+                task_pb2.DESCRIPTOR.services_by_name["TaskService"].full_name,
+                lambda server: task_pb2_grpc.add_TaskServiceServicer_to_server(tasks, server),
+            ),
+            Registration(
                 key_pb2.DESCRIPTOR.services_by_name["KeyService"].full_name,
                 lambda server: key_pb2_grpc.add_KeyServiceServicer_to_server(keys, server),
             ),
@@ -158,12 +165,13 @@ async def _try_to_record_keys(riskgate: RiskGate) -> None:
 
 
 async def _try_to_prune(riskgate: RiskGate) -> None:
-    """Drops old counts and old changes; where the store refuses, the next time drops them too."""
+    """Drops old counts, old changes and tasks that are over; where the store refuses, the next time drops them too."""
     try:
         await riskgate.prune_usage()
         await riskgate.watches.prune()
+        await riskgate.tasks.prune()
     except DomainError as error:
-        _log.warning("old counts of budgets and changes of approvals were not dropped", reason=error.reason)
+        _log.warning("old counts of budgets, changes of approvals and tasks were not dropped", reason=error.reason)
 
 
 async def _try_to_sign(riskgate: RiskGate) -> None:

@@ -55,6 +55,8 @@ class Kind(StrEnum):
     BUNDLE_REFUSED = "bundle_refused"
     SHADOW_DIFFERENCE = "shadow_difference"
     KEY_CHANGED = "key_changed"
+    TASK_BEGUN = "task_begun"
+    TASK_ENDED = "task_ended"
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from phylactery_riskgate.store import audit_search as rows
 from phylactery_riskgate.store import audit_tree
 from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.tails import Tails
+from phylactery_riskgate.tasks import Tasks
 
 _SCAN = 10_000
 """Entries one page looks through: some 100 ms, then the caller gets what was found and asks for more."""
@@ -85,10 +86,10 @@ class Proof:
 class Auditing:
     """The use cases of AuditService. ``tails`` follows the logs, ``erasure`` erases values."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, tasks: Tasks) -> None:
         self._core = core
         self.tails = Tails(core, self._seen)
-        self.erasure = Erasure(core)
+        self.erasure = Erasure(core, tasks)
 
     async def logs(self, who: Principal) -> list[LogView]:
         """Answers every log."""

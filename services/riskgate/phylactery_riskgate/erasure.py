@@ -23,6 +23,7 @@ from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store import audit as log_rows
 from phylactery_riskgate.store import audit_search as rows
 from phylactery_riskgate.store.audit import Place
+from phylactery_riskgate.tasks import Tasks
 
 _OPEN = (ApprovalState.PENDING, ApprovalState.APPROVED)
 
@@ -39,12 +40,13 @@ class Erased:
 class Erasure:
     """The use case; see the module."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, core: Core, tasks: Tasks) -> None:
+        self._core, self._tasks = core, tasks
 
     async def erase(self, who: Principal, asked: EraseInput) -> Erased:
         """Erases values of the operator's tenant, at most 500 entries in one transaction, and records each of these.
 
+        Tasks that a filter by user, thread and time wants are ended, and what was kept of them is erased with it.
         Raises Unavailable STORE_UNAVAILABLE; what was erased until then stays erased, and is recorded.
         """
         who.require(Role.OPERATOR)
@@ -54,6 +56,12 @@ class Erasure:
                 more = await self._core.write(partial(self._erase, who=who, asked=asked, found=found))
                 records = (*done.records, *more.records)[-MAX_REFERENCES:]
                 done = Erased(done.erased + more.erased, done.kept_open + more.kept_open, records)
+        while asked.filter is not None:
+            ended, record = await self._core.write(partial(self._end_tasks, who=who, asked=asked, wanted=asked.filter))
+            self._tasks.forget(ended)
+            if record is None:
+                break
+            done = Erased(done.erased, done.kept_open, (*done.records, record)[-MAX_REFERENCES:])
         return done
 
     async def _found(self, who: Principal, asked: EraseInput) -> AsyncIterator[list[rows.FoundEntry]]:
@@ -84,6 +92,17 @@ class Erasure:
         now_us = self._core.clock.now_us()
         record = self._core.note(connection, Kind.VALUES_ERASED, who, now_us, body, values={WORDS: asked.reason})
         return Erased(len(gone), len(kept), (record,))
+
+    def _end_tasks(
+        self, connection: Connection, who: Principal, asked: EraseInput, wanted: FilterInput
+    ) -> tuple[list[str], Place | None]:
+        """Ends some of the tasks a filter wants, and appends the record of it; none is the end."""
+        ended = self._tasks.erase_some(connection, who, wanted)
+        if not ended:
+            return ended, None
+        body = {"entries": {}, "erased": 0, "kept_open": 0, "tasks": len(ended), "selected": _selected(wanted)}
+        now_us = self._core.clock.now_us()
+        return ended, self._core.note(connection, Kind.VALUES_ERASED, who, now_us, body, values={WORDS: asked.reason})
 
 
 def _named(connection: Connection, who: Principal, places: list[Place]) -> list[rows.FoundEntry]:

@@ -31,6 +31,7 @@ from phylactery_riskgate.sealing import Vault
 from phylactery_riskgate.settings import RiskGateSettings
 from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.store.redemptions import Redemption
+from phylactery_riskgate.tasks import Tasks
 from phylactery_riskgate.usage import Counting
 from phylactery_riskgate.watching import Watches
 
@@ -59,6 +60,7 @@ class RiskGate:
             settings.permit_ttl_seconds,
             Counting(keys.ring.data_key),
         )
+        self.tasks = Tasks(self._core, keys.ring.data_key, settings)
         self._key_records = KeyRecords(self._audit, "service")
         self._keys_on_record: KeyRing | None = None
         self._evaluation = Evaluation(self._core)
@@ -67,7 +69,7 @@ class RiskGate:
         self._redemptions = Redemptions(self._core)
         self._answers = Answers(self._core)
         self.watches = Watches(self._core, self._answers)
-        self.auditing = Auditing(self._core)
+        self.auditing = Auditing(self._core, self.tasks)
         self.policies = Policies(self._core, settings)
         self.replays = Replays(self._core)
         self.explaining = Explaining(self._core)

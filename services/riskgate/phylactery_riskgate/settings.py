@@ -49,6 +49,14 @@ class RiskGateSettings(ServiceSettings):
         description="name of this process among those that share a database: its audit log is issuer/instance",
     )
     permit_ttl_seconds: int = Field(60, ge=1, le=3_600, description="how long a permit can be redeemed")
+    task_ttl_seconds: int = Field(
+        86_400, ge=60, le=30 * 86_400, description="how long what was shown of a request counts, if nobody ends it"
+    )
+    task_max_observations: int = Field(500, ge=1, le=10_000, description="results one task takes")
+    task_max_bytes: int = Field(
+        8 * 1024 * 1024, ge=65_536, le=64 * 1024 * 1024, description="bytes of values one task keeps, before packing"
+    )
+    tasks_per_user: int = Field(1_000, ge=1, le=100_000, description="tasks one user may have open")
     checkpoint_every: int = Field(64, ge=1, le=100_000, description="audit entries after which a head is signed")
     checkpoint_seconds: float = Field(60.0, gt=0, description="time after which a head is signed, if entries came")
 

@@ -63,7 +63,7 @@ def read_json(text: str) -> Json:
         GuardError: the text is refused.
     """
     _check_size(text)
-    _check_depth(text)
+    check_depth(text)
     try:
         value = _DECODER.decode(text)
     except ValueError as error:
@@ -96,8 +96,8 @@ def _check_size(text: str) -> None:
         raise GuardError("TOO_LARGE")
 
 
-def _check_depth(text: str) -> None:
-    """Refuses what the recursive standard parser must not be given."""
+def check_depth(text: str) -> None:
+    """Refuses what the recursive standard parser must not be given. Raises GuardError TOO_DEEP."""
     if text.count("{") + text.count("[") <= MAX_DEPTH:
         return
     depth = 0

@@ -239,6 +239,44 @@ bundle_heads = sa.Table(
 )
 
 
+# what RiskGate was shown of one request: it ends by its time, and what was kept of it goes with it
+tasks = sa.Table(
+    "tasks",
+    METADATA,
+    sa.Column("id", _NAME, primary_key=True),
+    sa.Column("tenant", _NAME, nullable=False),
+    sa.Column("subject", _NAME, nullable=False),
+    sa.Column("thread_id", _NAME, nullable=False),
+    sa.Column("request_id", _NAME, nullable=False),
+    # a keyed hash of what it was begun with, empty once it ended
+    sa.Column("begun", _HASH, nullable=False),
+    sa.Column("continues_id", _NAME, nullable=False),
+    sa.Column("create_us", sa.BigInteger, nullable=False),
+    sa.Column("expire_us", sa.BigInteger, nullable=False),
+    sa.Column("end_us", sa.BigInteger, nullable=False),
+    sa.Column("pieces", sa.Integer, nullable=False),
+    sa.Column("size", sa.BigInteger, nullable=False),
+    sa.UniqueConstraint("tenant", "subject", "request_id", name="tasks_one_per_request"),
+    sa.Index("tasks_by_user", "tenant", "subject", "expire_us"),
+    sa.Index("tasks_by_thread", "tenant", "thread_id"),
+    sa.Index("tasks_by_expiry", "expire_us"),
+)
+
+# the words, which are number 0, and every result, each sealed
+task_pieces = sa.Table(
+    "task_pieces",
+    METADATA,
+    sa.Column("task_id", _NAME, sa.ForeignKey("tasks.id"), primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("tool_call_id", _NAME, nullable=False),
+    sa.Column("shown", _HASH, nullable=False),
+    sa.Column("held", sa.Integer, nullable=False),
+    sa.Column("cut", sa.Boolean, nullable=False),
+    sa.Column("sealed", sa.LargeBinary, nullable=False),
+    sa.UniqueConstraint("task_id", "tool_call_id", name="task_pieces_one_per_call"),
+)
+
+
 def row_of(record: Any) -> dict[str, Any]:
     """Answers the fields of a record, a dataclass, by name; unlike asdict it copies nothing."""
     return {field.name: getattr(record, field.name) for field in fields(record)}

@@ -1,0 +1,189 @@
+"""Tasks and what was shown of them: a row for each, and one for the words and for every result, which is sealed.
+
+A task is found by its tenant and its user together, never by its id alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from operator import attrgetter
+
+import sqlalchemy as sa
+from phylactery_chassis.statements import Query, RowInsert, Update
+from sqlalchemy.engine import Connection
+
+from phylactery_riskgate.store import locks
+from phylactery_riskgate.store.tables import task_pieces, tasks
+
+_T, _P = tasks.c, task_pieces.c
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One request of a user; ``end_us`` is 0 while nobody has ended it.
+
+    ``begun`` is a keyed hash of what it was begun with, ``pieces`` how many pieces were shown, the words included, and
+    ``size`` their bytes before they were packed.
+    """
+
+    id: str
+    tenant: str
+    subject: str
+    thread_id: str
+    request_id: str
+    begun: str
+    continues_id: str
+    create_us: int
+    expire_us: int
+    end_us: int
+    pieces: int
+    size: int
+
+    def over(self, now_us: int) -> bool:
+        """Says whether its time is over."""
+        return now_us >= self.expire_us
+
+    def open(self, now_us: int) -> bool:
+        """Says whether it still counts."""
+        return not self.end_us and not self.over(now_us)
+
+
+@dataclass(frozen=True, slots=True)
+class PieceRow:
+    """The words, which are number 0 and no tool call's, or one result; ``shown`` is a keyed hash of it as it came.
+
+    ``held`` is how many of its values were kept, and ``cut`` says that there were more.
+    """
+
+    task_id: str
+    number: int
+    tool_call_id: str
+    shown: str
+    held: int
+    cut: bool
+    sealed: bytes
+
+
+_TASK_COLUMNS = tuple(one.name for one in fields(Task))
+_PIECE_COLUMNS = tuple(one.name for one in fields(PieceRow))
+_task_values, _piece_values = attrgetter(*_TASK_COLUMNS), attrgetter(*_PIECE_COLUMNS)
+_OF_USER = sa.select(*(_T[name] for name in _TASK_COLUMNS)).where(
+    _T.tenant == sa.bindparam("tenant"), _T.subject == sa.bindparam("subject")
+)
+_BY_ID = _OF_USER.where(_T.id == sa.bindparam("id"))
+_FIND, _FIND_LOCKED = Query(_BY_ID), Query(_BY_ID.with_for_update(skip_locked=True))
+_BY_REQUEST = Query(_OF_USER.where(_T.request_id == sa.bindparam("request_id")))
+_OPEN = Query(
+    sa.select(sa.func.count()).where(
+        _T.tenant == sa.bindparam("tenant"),
+        _T.subject == sa.bindparam("subject"),
+        _T.expire_us > sa.bindparam("now_us"),
+        _T.end_us == 0,
+    )
+)
+_PIECE = Query(
+    sa.select(*(_P[name] for name in _PIECE_COLUMNS)).where(
+        _P.task_id == sa.bindparam("task_id"), _P.tool_call_id == sa.bindparam("tool_call_id")
+    )
+)
+_SEALED = Query(
+    sa.select(_P.number, _P.sealed)
+    .where(_P.task_id == sa.bindparam("task_id"), _P.number >= sa.bindparam("since"))
+    .order_by(_P.number)
+)
+_ADD_TASK, _ADD_PIECE = RowInsert(tasks, *_TASK_COLUMNS), RowInsert(task_pieces, *_PIECE_COLUMNS)
+_GROW = Update(
+    sa.update(tasks)
+    .where(_T.id == sa.bindparam("at_id"))
+    .values(pieces=sa.bindparam("now_pieces"), size=sa.bindparam("now_size"))
+)
+_END = Update(sa.update(tasks).where(_T.id == sa.bindparam("at_id")).values(end_us=sa.bindparam("now_us"), begun=""))
+_EMPTY = Update(sa.delete(task_pieces).where(_P.task_id == sa.bindparam("at_id")))
+_DROP = Update(sa.delete(tasks).where(_T.id == sa.bindparam("at_id")))
+
+
+def insert_task(connection: Connection, task: Task, words: PieceRow) -> None:
+    """Adds a task and its words. Raises IntegrityError when another process began the same request first."""
+    _ADD_TASK.run(connection, [_task_values(task)])
+    _ADD_PIECE.run(connection, [_piece_values(words)])
+
+
+def insert_piece(connection: Connection, task: Task, piece: PieceRow, size: int) -> None:
+    """Adds a piece of so many bytes to a task that find_task has locked."""
+    _ADD_PIECE.run(connection, [_piece_values(piece)])
+    _GROW.run(connection, {"at_id": task.id, "now_pieces": piece.number + 1, "now_size": task.size + size})
+
+
+def find_task(connection: Connection, tenant: str, subject: str, task_id: str, *, lock: bool = False) -> Task | None:
+    """Answers a task of the user; lock keeps other writers from it until the commit.
+
+    Raises BusyError where another replica has it locked.
+    """
+    place = {"tenant": tenant, "subject": subject, "id": task_id}
+    row = (_FIND_LOCKED if lock else _FIND).one(connection, place)
+    if row is None:
+        if lock and _FIND.one(connection, place) is not None:
+            raise locks.BusyError
+        return None
+    return Task(*row)
+
+
+def find_request(connection: Connection, tenant: str, subject: str, request_id: str) -> Task | None:
+    """Answers the task a request of the user began."""
+    row = _BY_REQUEST.one(connection, {"tenant": tenant, "subject": subject, "request_id": request_id})
+    return None if row is None else Task(*row)
+
+
+def lock_user(connection: Connection, tenant: str, subject: str) -> None:
+    """Keeps other replicas from beginning a task of the user until the commit. Raises BusyError."""
+    locks.take(connection, f"tasks of {subject} in {tenant}")
+
+
+def count_open(connection: Connection, tenant: str, subject: str, now_us: int) -> int:
+    """Answers how many tasks of the user still count."""
+    row = _OPEN.one(connection, {"tenant": tenant, "subject": subject, "now_us": now_us})
+    return 0 if row is None else int(row[0])
+
+
+def find_piece(connection: Connection, task: Task, tool_call_id: str) -> PieceRow | None:
+    """Answers what was shown of a tool call."""
+    row = _PIECE.one(connection, {"task_id": task.id, "tool_call_id": tool_call_id})
+    return None if row is None else PieceRow(*row)
+
+
+def sealed_pieces(connection: Connection, task: Task, since: int = 0) -> list[bytes]:
+    """Answers the sealed pieces of a task from a number on, in their order; fewer where somebody removed some."""
+    rows = _SEALED.all(connection, {"task_id": task.id, "since": since})
+    return [bytes(sealed) for _, sealed in rows]
+
+
+def end_task(connection: Connection, task: Task, now_us: int) -> None:
+    """Ends a task and erases what was kept of it."""
+    _EMPTY.run(connection, {"at_id": task.id})
+    _END.run(connection, {"at_id": task.id, "now_us": now_us})
+
+
+def drop_task(connection: Connection, task_id: str) -> None:
+    """Removes a task and everything of it."""
+    _EMPTY.run(connection, {"at_id": task_id})
+    _DROP.run(connection, {"at_id": task_id})
+
+
+def find_over(connection: Connection, before_us: int, limit: int) -> list[str]:
+    """Answers tasks of any tenant whose time was over at a time, but those that another replica writes to."""
+    query = sa.select(_T.id).where(_T.expire_us <= before_us).order_by(_T.expire_us).limit(limit)
+    return list(connection.execute(query.with_for_update(skip_locked=True)).scalars())
+
+
+def find_unended(
+    connection: Connection, tenant: str, limit: int, *, subject: str, thread_id: str, start_us: int, end_us: int
+) -> list[tuple[str, str]]:
+    """Answers user and id of tasks of the tenant that nobody ended, begun from start_us on and before end_us.
+
+    An empty subject or thread_id wants all, and an end_us of 0 has no end.
+    """
+    query = sa.select(_T.subject, _T.id).where(_T.tenant == tenant, _T.end_us == 0, _T.create_us >= start_us)
+    for column, value in ((_T.subject, subject), (_T.thread_id, thread_id)):
+        query = query.where(column == value) if value else query
+    query = query.where(_T.create_us < end_us) if end_us else query
+    return [(row.subject, row.id) for row in connection.execute(query.limit(limit))]

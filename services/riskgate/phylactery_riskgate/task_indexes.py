@@ -1,0 +1,183 @@
+"""The index of a task and of those it goes on from, as of this moment.
+
+The database alone says what was shown: how many pieces a task has is read each time, so what another process was shown
+a moment ago counts here. What was built for as many is kept in memory, within bounds, and grows by what is new.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from functools import partial
+
+from phylactery_chassis.clock import MICROSECONDS
+from phylactery_chassis.errors import NotFound
+from phylactery_chassis.identity import Principal
+from sqlalchemy.engine import Connection
+
+from phylactery_riskgate.core import Core
+from phylactery_riskgate.domain.tasks.index import TaskIndex
+from phylactery_riskgate.store import tasks as rows
+from phylactery_riskgate.store.tasks import Task
+from phylactery_riskgate.task_pieces import TaskVault, unreadable
+
+MAX_CHAIN = 10
+"""So many tasks count at most: the one named, and those before it."""
+_KEEP_BYTES = 64 * 1024 * 1024
+"""Of pieces, before they were packed; what is built of them is a few times larger."""
+_KEEP_SECONDS = 600
+"""An index that nobody asked for in this time is dropped: what was erased elsewhere does not stay here."""
+_FEW_PIECES = 2
+"""So many are added in about the time a change of threads takes."""
+
+_Key = tuple[tuple[str, int], ...]
+
+
+@dataclass(slots=True)
+class _Kept:
+    """An index, and the tasks with their numbers of pieces that it was built of."""
+
+    key: _Key
+    index: TaskIndex
+    size: int
+    used_us: int
+
+
+class _Memory:
+    """The indexes of this process, the least used first; several threads may use it."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._size = 0
+        self._lock = threading.Lock()
+
+    def find(self, task_id: str, now_us: int) -> _Kept | None:
+        """Answers what was last built for a task."""
+        with self._lock:
+            kept = self._kept.get(task_id)
+            if kept is not None:
+                kept.used_us = now_us
+                self._kept.move_to_end(task_id)
+            return kept
+
+    def put(self, task_id: str, kept: _Kept) -> None:
+        """Keeps an index, and drops those used least where there is no room."""
+        with self._lock:
+            self._drop(task_id)
+            self._kept[task_id] = kept
+            self._size += kept.size
+            while self._size > _KEEP_BYTES:
+                self._drop(next(iter(self._kept)))
+
+    def forget(self, task_id: str) -> None:
+        """Drops every index that a task is part of."""
+        with self._lock:
+            for name in [name for name, kept in self._kept.items() if any(task_id == one for one, _ in kept.key)]:
+                self._drop(name)
+
+    def forget_idle(self, now_us: int) -> None:
+        """Drops what nobody asked for in a while; a clock that was set back is no reason to keep it."""
+        limit = _KEEP_SECONDS * MICROSECONDS
+        with self._lock:
+            for name in [name for name, kept in self._kept.items() if abs(now_us - kept.used_us) > limit]:
+                self._drop(name)
+
+    def _drop(self, name: str) -> None:
+        kept = self._kept.pop(name, None)
+        self._size -= 0 if kept is None else kept.size
+
+
+class TaskIndexes:
+    """The use case; see the module."""
+
+    def __init__(self, core: Core, vault: TaskVault) -> None:
+        self._core, self._vault, self._memory = core, vault, _Memory()
+
+    async def index_for(self, who: Principal, task_id: str, thread_id: str) -> TaskIndex:
+        """Answers what was shown of a task of this user and thread, and of those it goes on from.
+
+        Raises NotFound TASK_NOT_FOUND where it does not count: unknown, ended, over, another user's or thread's;
+        DataLoss INTERNAL where what was kept cannot be opened; Unavailable STORE_UNAVAILABLE.
+        """
+        read = partial(self._read, who=who, task_id=task_id, thread_id=thread_id)
+        found = await self._core.database.read_quickly(partial(read, few=True))
+        if found is None:
+            found = await self._core.database.read(read)
+        assert found is not None, "only a quick look may find it too much"
+        return found
+
+    def forget(self, task_id: str) -> None:
+        """Drops what was built of a task that is no more."""
+        self._memory.forget(task_id)
+
+    def forget_idle(self) -> None:
+        """Drops what nobody asked for in a while."""
+        self._memory.forget_idle(self._core.clock.now_us())
+
+    def _read(
+        self, connection: Connection, who: Principal, task_id: str, thread_id: str, *, few: bool = False
+    ) -> TaskIndex | None:
+        """Answers the index, None where few pieces are wanted and more are missing."""
+        now_us = self._core.clock.now_us()
+        chain = _chain(connection, who, task_id, thread_id, now_us)
+        key = tuple((task.id, task.pieces) for task in chain)
+        kept = self._memory.find(task_id, now_us)
+        if kept is not None and kept.key == key:
+            return kept.index
+        since, last = _since(kept, key), chain[-1]
+        if few and (since is None or last.pieces - since > _FEW_PIECES):
+            return None
+        if kept is None or since is None:
+            index = TaskIndex([piece for task in chain for piece in self._open(connection, task)])
+        else:
+            index = kept.index
+            for piece in self._open(connection, last, since):
+                index = index.with_piece(piece)
+        self._memory.put(task_id, _Kept(key, index, sum(task.size for task in chain), now_us))
+        return index
+
+    def _open(self, connection: Connection, task: Task, since: int = 0) -> list[dict[str, object]]:
+        """Answers the pieces of a task from a number on. Raises DataLoss where one is missing or altered."""
+        sealed = rows.sealed_pieces(connection, task, since)
+        if len(sealed) != task.pieces - since:
+            raise unreadable(task)
+        return [self._vault.open(task, number, one) for number, one in enumerate(sealed, since)]
+
+
+def task_not_found(task_id: str) -> NotFound:
+    """Answers the one reason for a task that is not there, is over, or is not the caller's in this thread."""
+    return NotFound(
+        "TASK_NOT_FOUND",
+        f"there is no task '{task_id}' of this user that counts here; begin one with the user's words",
+        metadata={"task_id": task_id},
+    )
+
+
+def find_open(
+    connection: Connection, who: Principal, task_id: str, thread_id: str, now_us: int, *, lock: bool = False
+) -> Task | None:
+    """Answers a task of this user and thread that still counts. With lock it raises BusyError."""
+    task = rows.find_task(connection, who.tenant, who.subject, task_id, lock=lock)
+    return task if task is not None and task.thread_id == thread_id and task.open(now_us) else None
+
+
+def _chain(connection: Connection, who: Principal, task_id: str, thread_id: str, now_us: int) -> list[Task]:
+    """Answers a task and those it goes on from, the earliest first; one that does not count ends it."""
+    task = find_open(connection, who, task_id, thread_id, now_us)
+    if task is None:
+        raise task_not_found(task_id)
+    chain = [task]
+    while len(chain) < MAX_CHAIN and chain[0].continues_id:
+        earlier = find_open(connection, who, chain[0].continues_id, thread_id, now_us)
+        if earlier is None:
+            break
+        chain.insert(0, earlier)
+    return chain
+
+
+def _since(kept: _Kept | None, key: _Key) -> int | None:
+    """Answers from which piece of the last task on an index lacks something, None where it cannot grow into it."""
+    if kept is None or kept.key[:-1] != key[:-1] or kept.key[-1][1] > key[-1][1]:
+        return None
+    return kept.key[-1][1]
