@@ -260,12 +260,11 @@ class Gate:
         return int(self.database.read_sync(lambda c: c.execute(sa.text(f"SELECT count(*) FROM {table}")).scalar_one()))
 
     def fail_writes(self, table: str = "audit_entries") -> None:
-        """Makes the next inserts into a table fail as a full disk would."""
+        """Makes the next inserts into a table fail."""
         self.database.write_sync(
             lambda c: c.execute(
                 sa.text(
-                    f"CREATE TRIGGER full_disk BEFORE INSERT ON {table} "
-                    "BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
+                    f"CREATE TRIGGER no_rows BEFORE INSERT ON {table} BEGIN SELECT RAISE(ABORT, 'no row is taken'); END"
                 )
             )
         )
