@@ -5,6 +5,10 @@ BIN := $(VENV)/bin
 DISTRIBUTIONS := protos services/chassis services/riskgate services/memory services/agent clients/python clients/cli
 MANIFESTS := pyproject.toml $(addsuffix /pyproject.toml,$(DISTRIBUTIONS))
 STAMP := $(VENV)/.installed
+# AgentDojo needs libraries that do not go with the agent's, so it has an environment of its own, without the agent
+AGENTDOJO := .venv-agentdojo
+AGENTDOJO_STAMP := $(AGENTDOJO)/.installed
+AGENTDOJO_DISTRIBUTIONS := protos services/chassis services/riskgate clients/python
 # uv trusts what this machine trusts, as pip does: a certificate of a company's own is then no obstacle
 export UV_SYSTEM_CERTS ?= true
 
@@ -50,8 +54,20 @@ format: $(STAMP) ## format code and contracts
 protos: $(STAMP) ## generate protos/gen from the contracts
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python protos/generate.py
 
+ifeq ($(SUITE),agentdojo)
+bench: $(AGENTDOJO_STAMP)
+	@$(AGENTDOJO)/bin/python -m benchmarks.agentdojo $(OPTIONS)
+else
 bench: $(STAMP) ## measure: make bench SUITE=name prints one JSON object a line
 	@$(BIN)/python -m benchmarks $(SUITE)
+endif
+
+$(AGENTDOJO_STAMP): $(STAMP) constraints-agentdojo.txt pyproject.toml
+	@echo "Preparing $(AGENTDOJO) (once, about a minute) …" >&2
+	@$(PYTHON) -m venv $(AGENTDOJO)
+	@$(BIN)/uv pip install --quiet --python $(AGENTDOJO)/bin/python --constraint constraints-agentdojo.txt \
+		--build-constraint constraints.txt --group agentdojo $(addprefix --editable ,$(AGENTDOJO_DISTRIBUTIONS))
+	@touch $(AGENTDOJO_STAMP)
 
 riskgate-secrets: $(STAMP) ## make the tokens deploy/riskgate/docker-compose.yml needs, once, in deploy/riskgate/secrets
 	@deploy/riskgate/make-secrets $(BIN)/riskgate deploy/riskgate/secrets
@@ -66,5 +82,5 @@ constraints: $(STAMP) ## pin the newest versions that work together
 		--output-file constraints.txt $(MANIFESTS)
 
 clean: ## remove the environment, caches and the local data folder
-	rm -rf $(VENV) .phylactery .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(AGENTDOJO) .phylactery .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
