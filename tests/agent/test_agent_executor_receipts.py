@@ -23,6 +23,7 @@ from phylactery_agent.executor import (
 from phylactery_agent.ports import BoundCall
 from phylactery_agent.tools.contract import Invocation, Reconciled, ToolFailedError
 from phylactery_agent.tools.registry import ToolRegistrationError
+from phylactery_chassis.signatures import SMALL_ORDER
 
 from tests.support import agent_counter_tool as counter
 from tests.support.agent_gate import ISSUER, Signer, compact, encode
@@ -169,6 +170,17 @@ async def test_a_key_that_is_no_ed25519_key_verifies_nothing(executor: Executor)
         signer = Signer()
         signer.jwk = {**signer.jwk, **change}
         assert await refusal(executor, SIGNER.sign(CLAIMS), keys=Keys(signer)) == "kid"
+
+
+@pytest.mark.parametrize("sign_of_x", [0, 0x80])
+@pytest.mark.parametrize("spelling", sorted(SMALL_ORDER), ids=bytes.hex)
+async def test_a_key_of_small_order_verifies_nothing(executor: Executor, spelling: bytes, sign_of_x: int) -> None:
+    signer = Signer()
+    signer.jwk = {**signer.jwk, "x": encode(spelling[:-1] + bytes([spelling[-1] | sign_of_x]))}
+    fits_all = encode(bytes([1]) + bytes(63))
+    for number in range(40):  # one in eight fits the point, where OpenSSL takes it at all
+        forged = f"{compact(signer.header())}.{compact({**CLAIMS, 'jti': f'rc_{number}'})}.{fits_all}"
+        assert await refusal(executor, forged, keys=Keys(signer)) == "kid"
 
 
 async def test_a_signature_by_another_key_or_over_other_claims_is_refused(executor: Executor) -> None:

@@ -25,7 +25,6 @@ from phylactery_client.receipts import (
     UnknownKeyError,
 )
 from phylactery_client.results import BoundCall, Key, Keys
-from phylactery_riskgate import permits
 
 ROOT = Path(__file__).resolve().parents[2]
 ORDER = 2**252 + 27742317777372353535851937790883648493
@@ -147,10 +146,6 @@ def test_no_receipt_is_believed_under_a_key_of_small_order(spelling, sign_of_x):
     for number in range(40):  # one in eight fits the point, where OpenSSL takes it at all
         forged = f"{compact(HEADER)}.{compact(CLAIMS | {'jti': f'rc_{number}'})}.{encode(bytes([1]) + bytes(63))}"
         assert refused(forged, UnknownKeyError, keys=keys) == "kid"
-
-
-def test_riskgate_and_the_client_refuse_the_same_keys():
-    assert permits._SMALL_ORDER == SMALL_ORDER
 
 
 def test_the_same_header_in_another_spelling_is_refused():

@@ -36,7 +36,8 @@ SMALL_ORDER: Final = frozenset(
 )
 """The y coordinates of the eight points whose order divides 8, in every spelling, without the sign of x.
 
-RiskGate has the same list (permits.py): this package stands without RiskGate's, and a test compares the two.
+The services have the same list (phylactery_chassis.signatures): this package stands without theirs, and a test holds
+both against one set of vectors.
 """
 _BELIEVED: Final = frozenset({"ACTIVE", "RETIRING"})
 """States of keys that still verify; one this client does not know is none of them."""

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Self
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from phylactery_chassis.signatures import verify_signature
 
 from phylactery_riskgate.merkle import HASH_BYTES
-from phylactery_riskgate.permits import verify_signature
 
 _ED25519 = b"\x01"
 _KEY_ID_BYTES = 4

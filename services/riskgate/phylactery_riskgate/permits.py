@@ -3,7 +3,7 @@
 The header of a key and a type is one fixed byte string: the RFC 8785 form of alg, kid and typ, in that order. A token
 whose header segment is any other string is refused before anything in it is read, so a wrong alg, kid or typ, an
 embedded key, b64 or crit, a duplicate name or a padded segment never reaches a parser. The module needs nothing of
-RiskGate: an executor may copy it.
+RiskGate, and of chassis the verifying of a signature alone: an executor may copy it.
 """
 
 from __future__ import annotations
@@ -18,22 +18,14 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from phylactery_chassis.signatures import verify_signature
 
 MAX_TOKEN_CHARACTERS = 8_192
 SKEW_SECONDS = 30
 """How far the issuer's clock may run ahead of the verifier's. There is no grace after the end."""
 
 _PARTS = 3
-_FIELD = 2**255 - 19
-_OF_ORDER_8 = int.from_bytes(
-    bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"), "little"
-)
-_SMALL_ORDER = frozenset(
-    y.to_bytes(32, "little") for y in (0, 1, _FIELD - 1, _FIELD, _FIELD + 1, _OF_ORDER_8, _FIELD - _OF_ORDER_8)
-)
-"""The y coordinates of the eight points whose order divides 8, in every spelling, without the sign of x."""
 
 
 class TokenType(StrEnum):
@@ -71,20 +63,6 @@ class Claims:
         if not isinstance(value, int) or isinstance(value, bool):
             raise TokenError("claims", f"the token has no claim {name}")
         return value
-
-
-def verify_signature(public_key: bytes, message: bytes, signature: bytes) -> bool:
-    """Says whether the Ed25519 signature (RFC 8032) of the message is by the raw public key.
-
-    A key of small order verifies nothing: one signature would fit every message under it, and OpenSSL takes it.
-    """
-    if public_key[:31] + bytes(last & 0x7F for last in public_key[31:]) in _SMALL_ORDER:
-        return False
-    try:
-        Ed25519PublicKey.from_public_bytes(public_key).verify(signature, message)
-    except (InvalidSignature, ValueError):
-        return False
-    return True
 
 
 def public_jwk(public_key: bytes) -> dict[str, str]:

@@ -1,0 +1,41 @@
+"""Ed25519 signatures (RFC 8032), verified as strictly everywhere: under no key that one signature fits all under.
+
+phylactery_client has the same list of keys and the same rule of its own: it stands without this package, and a test
+holds both against one set of vectors.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+_KEY_BYTES = 32
+_FIELD = 2**255 - 19
+_OF_ORDER_8 = int.from_bytes(
+    bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"), "little"
+)
+SMALL_ORDER: Final = frozenset(
+    y.to_bytes(_KEY_BYTES, "little") for y in (0, 1, _FIELD - 1, _FIELD, _FIELD + 1, _OF_ORDER_8, _FIELD - _OF_ORDER_8)
+)
+"""The y coordinates of the eight points whose order divides 8, in every spelling, without the sign of x."""
+
+
+def can_be_believed(public_key: bytes) -> bool:
+    """Says whether signatures under the raw public key mean anything.
+
+    Under a key of small order one signature would fit every message, and OpenSSL takes it.
+    """
+    return len(public_key) == _KEY_BYTES and public_key[:31] + bytes([public_key[31] & 0x7F]) not in SMALL_ORDER
+
+
+def verify_signature(public_key: bytes, message: bytes, signature: bytes) -> bool:
+    """Says whether the Ed25519 signature of the message is by the raw public key, which can be believed."""
+    if not can_be_believed(public_key):
+        return False
+    try:
+        Ed25519PublicKey.from_public_bytes(public_key).verify(signature, message)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
