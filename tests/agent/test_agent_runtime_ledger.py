@@ -24,7 +24,7 @@ async def test_an_effect_goes_from_proposed_to_finished_and_queues_its_report(st
     ledger = stores.ledger(claim.lease)
     await ledger.propose(call(), plan_step="s1")
     await ledger.start("c1", execution_id="ex_1", effect_key="k1", bound=BOUND)
-    await ledger.finish("c1", status="success", output="ñandú", error_code="")
+    await ledger.finish("c1", arguments_json="{}", status="success", output="ñandú", error_code="")
     row = await ledger.find("c1")
     assert row is not None
     assert (row.state, row.execution_id, row.effect_key, row.output) == ("finished", "ex_1", "k1", "ñandú")
@@ -45,7 +45,7 @@ async def test_the_same_step_again_changes_nothing(stores: Stores, claim: Claim)
     for _ in range(2):
         await ledger.start("c1", execution_id="ex_1", effect_key="k1", bound=BOUND)
     for output in ("first", "second"):
-        await ledger.finish("c1", status="success", output=output, error_code="")
+        await ledger.finish("c1", arguments_json="{}", status="success", output=output, error_code="")
     row = await ledger.find("c1")
     assert row is not None
     assert row.output == "first"
@@ -67,9 +67,9 @@ async def test_nothing_finishes_that_was_not_started(stores: Stores, claim: Clai
     ledger = stores.ledger(claim.lease)
     await ledger.propose(call(), plan_step="s1")
     for step in (
-        ledger.finish("c1", status="success", output="", error_code=""),
+        ledger.finish("c1", arguments_json="{}", status="success", output="", error_code=""),
         ledger.doubt("c1", error_code="X"),
-        ledger.finish("never-proposed", status="success", output="", error_code=""),
+        ledger.finish("never-proposed", arguments_json="{}", status="success", output="", error_code=""),
     ):
         with pytest.raises(IllegalTransitionError):
             await step
@@ -100,7 +100,7 @@ async def test_an_evicted_output_leaves_the_ledger(stores: Stores, claim: Claim)
     ledger = stores.ledger(claim.lease)
     await ledger.propose(call(), plan_step="s1")
     await ledger.start("c1", execution_id="ex_1", effect_key="k1", bound=BOUND)
-    await ledger.finish("c1", status="success", output="x" * 12_000, error_code="")
+    await ledger.finish("c1", arguments_json="{}", status="success", output="x" * 12_000, error_code="")
     await ledger.evicted("c1", pointer="out_1", size_chars=12_000)
     row = await ledger.find("c1")
     assert row is not None
@@ -118,7 +118,7 @@ async def test_every_write_of_a_stale_holder_is_refused(stores: Stores, claim: C
     for step in (
         ledger.propose(call("c2"), plan_step="s1"),
         ledger.deny("c1", error_code="X"),
-        ledger.finish("c1", status="success", output="zombie", error_code=""),
+        ledger.finish("c1", arguments_json="{}", status="success", output="zombie", error_code=""),
         ledger.doubt("c1", error_code="X"),
         ledger.check_fence(),
         stores.events(claim.lease).emit(Told("message", {"text": "zombie"}, key="k")),

@@ -19,7 +19,6 @@ from phylactery_agent.ports import (
 )
 from phylactery_agent.runtime.approvals import ApprovalWatcher
 from phylactery_agent.runtime.model import Lease
-from phylactery_agent.runtime.reporting import ReportingGate
 from phylactery_agent.runtime.runner import Runner
 from phylactery_agent.runtime.runs import Claim
 from phylactery_agent.runtime.seal import Sealer
@@ -27,7 +26,7 @@ from phylactery_agent.runtime.turns import MAX_ATTEMPTS
 from phylactery_chassis.errors import Unavailable
 
 from tests.support.agent_bench import STATE, Bench
-from tests.support.agent_stores import ANA, BOUND, T1, Stores, call
+from tests.support.agent_stores import BOUND, T1, Stores, call
 
 
 @pytest.fixture
@@ -242,8 +241,8 @@ async def test_reports_go_out_before_the_next_question_and_without_them_nothing_
     ledger = stores.ledger(lease)
     await ledger.propose(call(), plan_step="s1")
     await ledger.start("c1", execution_id="ex_1", effect_key="k", bound=BOUND)
-    await ledger.finish("c1", status="error", output="", error_code="TIMEOUT")
-    gate = ReportingGate(bench.services.gate(ANA), bench.delivery, T1)
+    await ledger.finish("c1", arguments_json="{}", status="error", output="", error_code="TIMEOUT")
+    gate = bench.gate(lease)
     bench.services.gate_down = True
     with pytest.raises(GateUnavailableError):
         await gate.evaluate(call("c2"), thread_id="t1", run_id=lease.run_id, plan_step="s1", pathway="tool_intent")

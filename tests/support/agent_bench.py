@@ -18,9 +18,11 @@ from phylactery_agent.ports import (
     Remembered,
 )
 from phylactery_agent.runtime.delivery import Delivery
-from phylactery_agent.runtime.model import Owner
+from phylactery_agent.runtime.model import Lease, Owner
+from phylactery_agent.runtime.reporting import ReportingGate, TurnTask
 from phylactery_agent.runtime.seal import Sealer
 from phylactery_agent.runtime.services import TranscriptPage
+from phylactery_agent.runtime.tasks import TaskStore
 from phylactery_agent.runtime.turns import TurnServer, TurnTools
 
 from tests.support.agent_stores import Stores
@@ -137,6 +139,12 @@ class Bench:
         if self.disk_full:
             raise sqlite3.OperationalError("database or disk is full")
         self.forgotten.append(thread_key)
+
+    def gate(self, lease: Lease, words: str = "", *, opens_run: bool = True) -> ReportingGate:
+        """Answers RiskGate as a turn with these words uses it."""
+        gate = self.services.gate(lease.owner)
+        task = TurnTask(gate, TaskStore(self.stores.database, self.stores.clock), lease, words, opens_run=opens_run)
+        return ReportingGate(gate, self.delivery, lease, task)
 
     def server(self, heartbeat_seconds: float = 10.0) -> TurnServer:
         tools: Any = {

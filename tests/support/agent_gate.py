@@ -63,8 +63,19 @@ class Redemption:
 
 
 @dataclass
+class Task:
+    """What was shown of one request; results by tool_call_id."""
+
+    thread_id: str
+    words: str
+    continues: str
+    shown: dict[str, dict[str, Any]] = field(default_factory=dict)
+    ended: bool = False
+
+
+@dataclass
 class FakeGate:
-    """ports.Gate for one user of one tenant."""
+    """ports.Gate and runtime.services.TaskGate for one user of one tenant."""
 
     policy: dict[str, Decision] = field(
         default_factory=lambda: {
@@ -94,16 +105,64 @@ class FakeGate:
     pathways: list[str] = field(default_factory=list)
     redemptions: dict[tuple[str, str], Redemption] = field(default_factory=dict)
     records: dict[tuple[str, str, str], GateDecision] = field(default_factory=dict)
+    tasks: dict[str, Task] = field(default_factory=dict)
+    requests: dict[str, str] = field(default_factory=dict)
+    asked_in: list[tuple[str, str]] = field(default_factory=list)
+    """Each Evaluate: which call, in which task."""
+    refusals: dict[str, str] = field(default_factory=dict)
+    """Methods that answer with this reason."""
 
     def _enter(self, method: str, what: str) -> None:
         self.calls.append((method, what))
         if not self.available or method in self.down:
             raise GateUnavailableError(f"{method}: RiskGate does not answer")
+        if method in self.refusals:
+            raise GateRefusedError(self.refusals[method], "refused")
+
+    async def begin_task(self, request_id: str, *, thread_id: str, words: str, continues: str) -> str:
+        self._enter("begin_task", request_id)
+        if continues:
+            self._task(continues)
+        task_id = self.requests.setdefault(request_id, f"task_{len(self.requests)}")
+        task = self.tasks.setdefault(task_id, Task(thread_id, words, continues))
+        if (task.thread_id, task.words) != (thread_id, words):
+            raise GateRefusedError("TASK_CONFLICT", "begun with other words", {"task_id": task_id})
+        return task_id
+
+    async def observe(self, shown: Mapping[str, Any]) -> None:
+        self._enter("observe", str(shown["tool_call_id"]))
+        result = {name: value for name, value in shown.items() if name not in ("task_id", "tool_call_id")}
+        if self._task(str(shown["task_id"])).shown.setdefault(str(shown["tool_call_id"]), result) != result:
+            raise GateRefusedError("TASK_CONFLICT", "another result", {"task_id": str(shown["task_id"])})
+
+    async def end_task(self, task_id: str) -> None:
+        self._enter("end_task", task_id)
+        if task_id in self.tasks:
+            self.tasks[task_id].ended = True
+
+    def _task(self, task_id: str) -> Task:
+        task = self.tasks.get(task_id)
+        if task is None:
+            raise GateRefusedError("TASK_NOT_FOUND", "no such task", {"task_id": task_id})
+        if task.ended:
+            raise GateRefusedError("TASK_ENDED", "it was ended", {"task_id": task_id})
+        return task
 
     async def evaluate(
-        self, call: ProposedCall, *, thread_id: str, run_id: str, plan_step: str, pathway: str, approval_id: str = ""
+        self,
+        call: ProposedCall,
+        *,
+        thread_id: str,
+        run_id: str,
+        plan_step: str,
+        pathway: str,
+        approval_id: str = "",
+        task_id: str = "",
     ) -> GateDecision:
         self._enter("evaluate", call.tool_call_id)
+        if task_id and self._task(task_id).thread_id != thread_id:
+            raise GateRefusedError("TASK_NOT_FOUND", "another thread's", {"task_id": task_id})
+        self.asked_in.append((call.tool_call_id, task_id))
         types_pb2.Pathway.Value(f"PATHWAY_{pathway.upper()}")
         self.pathways.append(pathway)
         key = (run_id, call.tool_call_id, approval_id)

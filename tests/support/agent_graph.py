@@ -69,6 +69,7 @@ class FakeLedger:
     rows: dict[str, LedgerRow] = field(default_factory=dict)
     lost: bool = False
     writes: list[tuple[str, str]] = field(default_factory=list)
+    ran_with: dict[str, str] = field(default_factory=dict)
 
     def _move(self, tool_call_id: str, to: LedgerState, allowed: set[str], **values: Any) -> None:
         if self.lost:
@@ -92,8 +93,15 @@ class FakeLedger:
         self._move(tool_call_id, "started", {"proposed"}, **values)
 
     async def finish(
-        self, tool_call_id: str, *, status: Literal["success", "error"], output: str, error_code: str
+        self,
+        tool_call_id: str,
+        *,
+        arguments_json: str,
+        status: Literal["success", "error"],
+        output: str,
+        error_code: str,
     ) -> None:
+        self.ran_with[tool_call_id] = arguments_json
         values = {"status": status, "output": output, "error_code": error_code}
         self._move(tool_call_id, "finished", {"started"}, **values)
 

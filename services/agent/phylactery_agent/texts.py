@@ -219,6 +219,26 @@ ERRORS: Final[Mapping[str, Mapping[Language, str]]] = {
         "es": "lo aprobado y lo que se iba a ejecutar no coinciden",
         "en": "what was approved is not what was about to run",
     },
+    "RESULT_NOT_SHOWN": {
+        "es": "RiskGate no aceptó el resultado de un paso anterior, y sin verlo no se puede decidir sobre este",
+        "en": "RiskGate did not take the result of an earlier step, and without it this one cannot be decided",
+    },
+    "TASK_NOT_FOUND": {
+        "es": "lo que pediste ya ha caducado en RiskGate; pídemelo otra vez",
+        "en": "what you asked for is over at RiskGate by now; ask me again",
+    },
+    "TASK_ENDED": {
+        "es": "lo que pediste ya ha terminado en RiskGate; pídemelo otra vez",
+        "en": "what you asked for has ended at RiskGate; ask me again",
+    },
+    "TASK_FULL": {
+        "es": "RiskGate ya no puede seguir esta tarea: ha visto demasiado de ella",
+        "en": "RiskGate cannot follow this task any further: it was shown too much of it",
+    },
+    "TASK_CONFLICT": {
+        "es": "RiskGate ya conoce esta petición con otras palabras u otro resultado",
+        "en": "RiskGate knows this request with other words or another result",
+    },
     "ALREADY_REDEEMED": {"es": "el permiso ya se usó", "en": "the permit was already used"},
     "POLICY_CHANGED": {"es": "las políticas han cambiado", "en": "the policies changed"},
     "BUDGET_EXCEEDED": {"es": "un presupuesto no alcanza para esto", "en": "a budget does not cover this"},

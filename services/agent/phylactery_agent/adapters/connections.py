@@ -6,9 +6,9 @@ from grpc import aio
 
 from phylactery_agent.adapters.memory import MemoriesAdapter, MemoryConnection, OutputsAdapter, TranscriptAdapter
 from phylactery_agent.adapters.riskgate import RiskGateAdapter, RiskGateConnection
-from phylactery_agent.ports import Gate, Outputs
+from phylactery_agent.ports import Outputs
 from phylactery_agent.runtime.model import Owner
-from phylactery_agent.runtime.services import Approvals, Transcript, UserMemory
+from phylactery_agent.runtime.services import Approvals, TaskGate, Transcript, UserMemory
 
 
 class GrpcServices:
@@ -18,7 +18,7 @@ class GrpcServices:
         self._channels = (riskgate, memory)
         self._riskgate, self._memory = RiskGateConnection(riskgate), MemoryConnection(memory)
 
-    def gate(self, owner: Owner) -> Gate:
+    def gate(self, owner: Owner) -> TaskGate:
         """Answers RiskGate on behalf of the user."""
         return RiskGateAdapter(self._riskgate, owner)
 

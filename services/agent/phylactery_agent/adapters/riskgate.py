@@ -15,6 +15,8 @@ from phylactery.riskgate.v1 import (
     key_pb2_grpc,
     riskgate_pb2,
     riskgate_pb2_grpc,
+    task_pb2,
+    task_pb2_grpc,
     types_pb2,
 )
 from phylactery_chassis.channel import call_metadata
@@ -53,6 +55,7 @@ class RiskGateConnection:
     def __init__(self, channel: aio.Channel) -> None:
         self.decisions = riskgate_pb2_grpc.RiskGateServiceStub(channel)
         self.approvals = approval_pb2_grpc.ApprovalServiceStub(channel)
+        self.tasks = task_pb2_grpc.TaskServiceStub(channel)
         self._keys = key_pb2_grpc.KeyServiceStub(channel)
         self._known: tuple[str, Mapping[str, Mapping[str, str]]] = ("", {})
         self._known_until = 0.0
@@ -87,7 +90,7 @@ async def answered(call: Awaitable[T]) -> T:
 
 
 class RiskGateAdapter:
-    """ports.Gate and runtime.services.Approvals for one end user.
+    """runtime.services.TaskGate and Approvals for one end user.
 
     Evaluate, too, may refuse: CALL_CONFLICT, TOO_MANY_PENDING, INVALID_REQUEST.
     """
@@ -96,10 +99,38 @@ class RiskGateAdapter:
         self._connection = connection
         self._metadata = aio.Metadata(*call_metadata(Principal(owner.user_id, owner.tenant, frozenset())))
 
+    async def begin_task(self, request_id: str, *, thread_id: str, words: str, continues: str) -> str:
+        """Opens a task with the user's own words and answers its id."""
+        request = task_pb2.BeginTaskRequest(
+            request_id=request_id, thread_id=thread_id, words=words, continues_task_id=continues
+        )
+        task_id: str = (await self._answer(self._connection.tasks.BeginTask, request)).task_id
+        return task_id
+
+    async def observe(self, shown: Mapping[str, Any]) -> None:
+        """Shows the result of a tool call, in the form of tasks.observation."""
+        await self._answer(self._connection.tasks.Observe, task_pb2.ObserveRequest(**shown))
+
+    async def end_task(self, task_id: str) -> None:
+        """Ends a task; one that is over already is no error."""
+        try:
+            await self._answer(self._connection.tasks.EndTask, task_pb2.EndTaskRequest(task_id=task_id))
+        except GateRefusedError as error:
+            if error.reason != "TASK_NOT_FOUND":
+                raise
+
     async def evaluate(
-        self, call: ProposedCall, *, thread_id: str, run_id: str, plan_step: str, pathway: str, approval_id: str = ""
+        self,
+        call: ProposedCall,
+        *,
+        thread_id: str,
+        run_id: str,
+        plan_step: str,
+        pathway: str,
+        approval_id: str = "",
+        task_id: str = "",
     ) -> GateDecision:
-        """Asks for a decision; idempotent by run, tool_call_id and arguments."""
+        """Asks for a decision about a call of a task; idempotent by run, tool_call_id and arguments."""
         request = riskgate_pb2.EvaluateRequest(
             call=_call(call),
             thread_id=thread_id,
@@ -107,6 +138,7 @@ class RiskGateAdapter:
             plan_step=plan_step,
             approval_id=approval_id,
             pathway=types_pb2.Pathway.Value(f"PATHWAY_{pathway.upper()}"),
+            task_id=task_id,
         )
         answer = await answered(self._connection.decisions.Evaluate(request, metadata=self._metadata))
         decision = _DECISIONS.get(answer.decision)

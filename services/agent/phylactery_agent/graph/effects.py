@@ -49,6 +49,8 @@ class Effect:
         self._row: LedgerRow | None = None
         self._key = ""
         self._started = False
+        self._arguments = self._call.canonical_args
+        """The bound arguments once RiskGate has bound them; until then those that were proposed."""
         self.decision_id = ""
 
     async def carry_out(self) -> ToolResult | NeedsApproval:
@@ -72,6 +74,7 @@ class Effect:
 
     async def _proceed(self, permit: str, bound: BoundCall) -> ToolResult:
         """Starts, redeems and runs what the gate allows."""
+        self._arguments = bound.arguments_json
         approved = self._state["approval_hash"]
         if approved is not None and bound.args_hash != approved:
             return await self._stop("APPROVAL_ARGS_MISMATCH")
@@ -240,7 +243,13 @@ class Effect:
 
     async def _finish(self, status: Literal["success", "error"], output: str, code: str) -> ToolResult:
         output = output.encode("utf-8", "replace").decode()  # half a surrogate pair has no form on the wire
-        await self._context.ledger.finish(self._call.tool_call_id, status=status, output=output, error_code=code)
+        await self._context.ledger.finish(
+            self._call.tool_call_id,
+            arguments_json=self._arguments,
+            status=status,
+            output=output,
+            error_code=code,
+        )
         reach("agent.10")
         return tool_result(self._tool, output=output, error_code=code, **self._approved())
 

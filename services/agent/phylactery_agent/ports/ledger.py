@@ -50,9 +50,18 @@ class Ledger(Protocol):
         ...
 
     async def finish(
-        self, tool_call_id: str, *, status: Literal["success", "error"], output: str, error_code: str
+        self,
+        tool_call_id: str,
+        *,
+        arguments_json: str,
+        status: Literal["success", "error"],
+        output: str,
+        error_code: str,
     ) -> None:
-        """Commits the result, and queues the report to RiskGate in the same transaction."""
+        """Commits the result of a call with these bound arguments.
+
+        In the same transaction it queues what RiskGate is told: the report, and the whole result for the task.
+        """
         ...
 
     async def doubt(self, tool_call_id: str, *, error_code: str) -> None:

@@ -45,6 +45,10 @@ class Delivery:
         """Answers the threads for which something waits to be told to one destination."""
         return frozenset(key for lane, key in await self._store.lanes() if lane == kind)
 
+    async def refused(self, kind: OutboxKind, thread_key: str, run_id: str) -> bool:
+        """Says whether one destination refused something of a run for good."""
+        return await self._store.refused(kind, thread_key, run_id)
+
     async def quiet(self, thread_key: str) -> None:
         """Waits until nothing of a thread is on its way; what was taken from the outbox before may still be."""
         for kind in get_args(OutboxKind):
@@ -96,8 +100,21 @@ class Delivery:
         if parcel.kind == "memory":
             await self._remember(parcel)
             return
+        await self._tell_riskgate(parcel)
+
+    async def _tell_riskgate(self, parcel: Parcel) -> None:
+        gate = self._services.gate(parcel.owner)
+        if parcel.kind == "observation":
+            await gate.observe(parcel.payload)
+            reach("agent.11.observe")
+            return
+        if parcel.kind == "task_end":
+            for first in ("outcome", "observation"):  # nothing of the task comes after its end
+                await self.flush(first, parcel.thread_key)
+            await gate.end_task(parcel.payload["task_id"])
+            return
         report: dict[str, Any] = dict(parcel.payload)
-        await self._services.gate(parcel.owner).report_outcome(report.pop("execution_id"), **report)
+        await gate.report_outcome(report.pop("execution_id"), **report)
         reach("agent.11")
 
     async def _remember(self, parcel: Parcel) -> None:

@@ -20,8 +20,8 @@ from phylactery_agent.runtime.schema import ERASURES, EVENTS, INBOX, OUTBOX, RUN
 
 _BEGUN = ("running", "suspended")
 """Statuses of a run that may have asked RiskGate for something that is still open there."""
-_SETTLED_BY_ERASURE = ("transcript", "memory")
-"""What memory still had to be told: it is erased instead."""
+_SETTLED_BY_ERASURE = ("transcript", "memory", "observation", "task_end")
+"""What memory, and RiskGate of the user's tasks, still had to be told: they erase it instead, and tasks have an end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class ErasureStore:
         return await self._database.read(work)
 
     async def give_up(self, owner: Owner) -> None:
-        """Marks in doubt what had begun and was not finished, reports included, and drops what memory would be told.
+        """Marks in doubt what had begun and was not finished, reports included, and drops what others would be told.
 
         The owner's threads must be held: nobody else may be serving them.
         """

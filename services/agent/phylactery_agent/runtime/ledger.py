@@ -14,8 +14,9 @@ from sqlalchemy.engine import Connection, Row
 from phylactery_agent.ports import BoundCall, LedgerRow, ProposedCall
 from phylactery_agent.runtime.lease import require_lease
 from phylactery_agent.runtime.model import Lease
-from phylactery_agent.runtime.outbox import queue_outcome
+from phylactery_agent.runtime.outbox import queue_observation, queue_outcome
 from phylactery_agent.runtime.schema import TOOL_CALLS, to_bytes, to_text
+from phylactery_agent.runtime.tasks import Result, observation, task_of
 
 T = TypeVar("T")
 _MAX_WORD = 64
@@ -94,15 +95,23 @@ class SqlLedger:
         )
 
     async def finish(
-        self, tool_call_id: str, *, status: Literal["success", "error"], output: str, error_code: str
+        self,
+        tool_call_id: str,
+        *,
+        arguments_json: str,
+        status: Literal["success", "error"],
+        output: str,
+        error_code: str,
     ) -> None:
-        """Commits the result, and queues the report to RiskGate in the same transaction."""
+        """Commits the result, and queues the report to RiskGate and the result itself in the same transaction."""
+        result = Result(arguments_json, output, failed=status == "error")
         await self._move(
             tool_call_id,
             "finished",
             ("started",),
             again=lambda row: row.state == "finished",
             outcome="SUCCEEDED" if status == "success" else "FAILED",
+            result=result,
             status=status,
             output=to_bytes(output),
             size_chars=len(output),
@@ -148,6 +157,7 @@ class SqlLedger:
         *,
         again: Callable[[Row[Any]], bool] = lambda _row: False,
         outcome: str = "",
+        result: Result | None = None,
         **values: Any,
     ) -> None:
         lease = self._lease
@@ -166,6 +176,9 @@ class SqlLedger:
             )
             if outcome:
                 queue_outcome(connection, lease, _report(row.execution_id, outcome, values), now_us=now)
+            if result is not None and (task_id := task_of(connection, lease.run_id)):
+                shown = observation(task_id, row.tool, tool_call_id, result)
+                queue_observation(connection, lease, shown, now_us=now)
 
         await self._write(work)
 

@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 from phylactery_agent.runtime.model import Lease, Owner
 from phylactery_agent.runtime.schema import OUTBOX
 
-OutboxKind = Literal["transcript", "memory", "outcome"]
+OutboxKind = Literal["transcript", "memory", "outcome", "observation", "task_end"]
 
 _PAGE = 100
 
@@ -49,6 +49,16 @@ def queue_transcript(
 def queue_memory(connection: Connection, lease: Lease, said: Mapping[str, Any], *, now_us: int) -> None:
     """Queues what the person said in a turn for memory's write policy: id, text and create_us, as the transcript's."""
     _queue(connection, lease, "memory", lease.turn_id, said, now_us=now_us)
+
+
+def queue_observation(connection: Connection, lease: Lease, shown: Mapping[str, Any], *, now_us: int) -> None:
+    """Queues a tool's result for the task at RiskGate, once per call."""
+    _queue(connection, lease, "observation", f"{shown['task_id']}:{shown['tool_call_id']}", shown, now_us=now_us)
+
+
+def queue_task_end(connection: Connection, lease: Lease, task_id: str, *, now_us: int) -> None:
+    """Queues the end of a task at RiskGate."""
+    _queue(connection, lease, "task_end", task_id, {"task_id": task_id}, now_us=now_us)
 
 
 def _queue(
@@ -102,6 +112,20 @@ class OutboxStore:
                 )
                 for row in rows
             ]
+
+        return await self._database.read(work)
+
+    async def refused(self, kind: OutboxKind, thread_key: str, run_id: str) -> bool:
+        """Says whether something of a run was refused for good."""
+
+        def work(connection: Connection) -> bool:
+            rows = sa.select(OUTBOX.c.outbox_id).where(
+                OUTBOX.c.state == "refused",
+                OUTBOX.c.kind == kind,
+                OUTBOX.c.thread_key == thread_key,
+                OUTBOX.c.run_id == run_id,
+            )
+            return connection.execute(rows.limit(1)).first() is not None
 
         return await self._database.read(work)
 

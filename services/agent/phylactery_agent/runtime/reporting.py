@@ -1,27 +1,99 @@
-"""RiskGate as one run uses it: what was run before is reported before anything new is asked."""
+"""RiskGate as one turn uses it: what was run before is reported and shown before anything new is asked."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Final, Literal
 
-from phylactery_agent.ports import ApprovalInfo, Gate, GateDecision, ProposedCall, Redeemed
+from phylactery_chassis.crashpoints import reach
+
+from phylactery_agent.ports import ApprovalInfo, GateDecision, GateRefusedError, ProposedCall, Redeemed
 from phylactery_agent.runtime.delivery import Delivery
+from phylactery_agent.runtime.model import Lease
+from phylactery_agent.runtime.services import TaskGate
+from phylactery_agent.runtime.tasks import TaskStore
+
+MAX_CONTINUED: Final = 8
+"""How many messages of a run, one after the other, count as one conversation about one thing."""
+_NOT_SHOWN: Final = "RESULT_NOT_SHOWN"
+_OVER: Final = frozenset({"TASK_NOT_FOUND", "TASK_ENDED"})
+
+
+class TurnTask:
+    """The task of one turn: the one its words open, or, where it brings none, the one its run is at.
+
+    It is opened by the first call that is asked about, so that small talk opens none. A run is suspended to ask the
+    person something: what they answer continues the task of what was asked, a bounded number of times, for "yes, do it"
+    means what stands there.
+    """
+
+    def __init__(self, gate: TaskGate, store: TaskStore, lease: Lease, words: str, *, opens_run: bool) -> None:
+        """Takes what the person said in this turn, nothing where it is an answer to an approval."""
+        self._gate, self._store, self._lease = gate, store, lease
+        self._words, self._opens_run = words, opens_run
+        self._known: str | None = None
+
+    async def current(self) -> str:
+        """Answers the task's id, empty where there is none. Raises GateUnavailableError, GateRefusedError."""
+        if self._known is None:
+            self._known = await self._find()
+        return self._known
+
+    async def _find(self) -> str:
+        opened = await self._store.of_run(self._lease.run_id)
+        newest = opened[-1] if opened else None
+        if newest is not None and (not self._words or newest.turn_id == self._lease.turn_id):
+            return newest.task_id
+        if not self._words:
+            return ""
+        continues = newest.task_id if newest is not None and len(opened) % MAX_CONTINUED else ""
+        task_id = await self._begin(continues)
+        reach("agent.0")
+        await self._store.note(self._lease, task_id)
+        return task_id
+
+    async def _begin(self, continues: str) -> str:
+        """Opens the task under a name that depends on run and turn alone: opened again, it is the same."""
+        lease = self._lease
+        request_id = lease.run_id if self._opens_run else f"{lease.run_id}:{lease.turn_id}"
+        try:
+            return await self._gate.begin_task(
+                request_id, thread_id=lease.thread_id, words=self._words, continues=continues
+            )
+        except GateRefusedError as error:
+            if not continues or error.reason not in _OVER:
+                raise
+        # The person took longer to answer than RiskGate keeps a task: then their words stand alone.
+        return await self._gate.begin_task(request_id, thread_id=lease.thread_id, words=self._words, continues="")
 
 
 class ReportingGate:
-    """ports.Gate that delivers the thread's outcome reports before each Evaluate (effects.md, step 11)."""
+    """ports.Gate of one turn: before each Evaluate the thread's reports and results are delivered (effects.md, 11)."""
 
-    def __init__(self, gate: Gate, delivery: Delivery, thread_key: str) -> None:
-        self._gate, self._delivery, self._thread_key = gate, delivery, thread_key
+    def __init__(self, gate: TaskGate, delivery: Delivery, lease: Lease, task: TurnTask) -> None:
+        self._gate, self._delivery, self._lease, self._task = gate, delivery, lease, task
 
     async def evaluate(
         self, call: ProposedCall, *, thread_id: str, run_id: str, plan_step: str, pathway: str, approval_id: str = ""
     ) -> GateDecision:
-        """Reports, then asks. Raises GateUnavailableError when either does not work."""
-        await self._delivery.flush("outcome", self._thread_key)
+        """Reports and shows, then asks about a call of the turn's task.
+
+        Raises GateUnavailableError when one of them does not work, GateRefusedError RESULT_NOT_SHOWN when RiskGate did
+        not take a result of this run: it cannot judge by what it was not shown.
+        """
+        key = self._lease.thread_key
+        await self._delivery.flush("outcome", key)
+        await self._delivery.flush("observation", key)
+        if await self._delivery.refused("observation", key, self._lease.run_id):
+            raise GateRefusedError(_NOT_SHOWN, "RiskGate did not take the result of an earlier call of this run")
         return await self._gate.evaluate(
-            call, thread_id=thread_id, run_id=run_id, plan_step=plan_step, pathway=pathway, approval_id=approval_id
+            call,
+            thread_id=thread_id,
+            run_id=run_id,
+            plan_step=plan_step,
+            pathway=pathway,
+            approval_id=approval_id,
+            task_id=await self._task.current(),
         )
 
     async def redeem(

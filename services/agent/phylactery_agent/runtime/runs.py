@@ -19,8 +19,9 @@ from phylactery_agent.runtime.inbox import insert_run, turn_of
 from phylactery_agent.runtime.lease import lease_until, require_lease
 from phylactery_agent.runtime.ledger import close_open_effects
 from phylactery_agent.runtime.model import Ending, Lease, Owner, StoredRun, StoredToolCall, StoredTurn
-from phylactery_agent.runtime.outbox import queue_memory, queue_transcript
+from phylactery_agent.runtime.outbox import queue_memory, queue_task_end, queue_transcript
 from phylactery_agent.runtime.schema import ACTIVE, INBOX, RUNS, TOOL_CALLS, to_bytes
+from phylactery_agent.runtime.tasks import tasks_of
 
 _MAX_TRANSCRIPT = 100_000
 """Characters memory takes in one message."""
@@ -211,6 +212,8 @@ def _end(connection: Connection, lease: Lease, turn: StoredTurn, ending: Ending,
     require_lease(connection, lease, now)
     if ending.status not in ACTIVE:
         close_open_effects(connection, lease, now)
+        for opened in tasks_of(connection, lease.run_id):
+            queue_task_end(connection, lease, opened.task_id, now_us=now)
     if ending.reply_text:
         message = {"message_id": ending.reply_id, "text": ending.reply_text}
         append_event(connection, lease, "message", message, once="message", now_us=now)

@@ -89,10 +89,13 @@ INBOX = sa.Table(
     sa.Column("reply_id", _NAME, nullable=False),
     sa.Column("reply_text", sa.LargeBinary, nullable=False),
     sa.Column("last_sequence", sa.BigInteger, nullable=False),
+    sa.Column("task_id", _NAME, nullable=False, server_default=""),
     sa.UniqueConstraint("tenant", "source", "message_id", name="agent_inbox_once"),
     sa.UniqueConstraint("thread_key", "position", name="agent_inbox_order"),
 )
 sa.Index("agent_inbox_waiting", INBOX.c.state, INBOX.c.thread_key)
+_opened = INBOX.c.task_id != ""
+sa.Index("agent_inbox_tasks", INBOX.c.run_id, INBOX.c.position, sqlite_where=_opened, postgresql_where=_opened)
 
 EVENTS = sa.Table(
     "agent_events",

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from phylactery_agent.ports import Gate, Hydration, Outputs, Recalled, Remembered
+from phylactery_agent.ports import Gate, GateDecision, Hydration, Outputs, ProposedCall, Recalled, Remembered
 from phylactery_agent.runtime.model import Owner
 
 
@@ -62,6 +62,46 @@ class UserMemory(Protocol):
         ...
 
 
+class TaskGate(Gate, Protocol):
+    """RiskGate as the runtime reaches it: the graph's Gate, and what it is shown of a task.
+
+    The graph never sees this side of it, so that nothing a model proposes can name a task or say where a value is from.
+    """
+
+    async def begin_task(self, request_id: str, *, thread_id: str, words: str, continues: str) -> str:
+        """Opens a task with the user's own words and answers its id; the same request_id and words are the same task.
+
+        continues names the task whose words still count, empty where these stand alone. Raises GateUnavailableError,
+        GateRefusedError with TASK_NOT_FOUND where that one is over.
+        """
+        ...
+
+    async def observe(self, shown: Mapping[str, Any]) -> None:
+        """Shows the result of a tool call, in the form of tasks.observation; the same again changes nothing.
+
+        Raises GateUnavailableError, GateRefusedError.
+        """
+        ...
+
+    async def end_task(self, task_id: str) -> None:
+        """Ends a task; one that is over already is no error. Raises GateUnavailableError, GateRefusedError."""
+        ...
+
+    async def evaluate(
+        self,
+        call: ProposedCall,
+        *,
+        thread_id: str,
+        run_id: str,
+        plan_step: str,
+        pathway: str,
+        approval_id: str = "",
+        task_id: str = "",
+    ) -> GateDecision:
+        """Asks for a decision about a call of a task."""
+        ...
+
+
 class Approvals(Protocol):
     """One user's approvals at RiskGate. Raises GateUnavailableError and GateRefusedError."""
 
@@ -73,7 +113,7 @@ class Approvals(Protocol):
 class Services(Protocol):
     """Makes the handles."""
 
-    def gate(self, owner: Owner) -> Gate:
+    def gate(self, owner: Owner) -> TaskGate:
         """Answers RiskGate on behalf of the user."""
         ...
 

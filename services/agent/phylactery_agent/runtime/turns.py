@@ -39,11 +39,12 @@ from phylactery_agent.runtime.lease import HEARTBEAT_SECONDS, Leases
 from phylactery_agent.runtime.ledger import SqlLedger
 from phylactery_agent.runtime.model import Ending, Lease
 from phylactery_agent.runtime.remembering import TurnMemories
-from phylactery_agent.runtime.reporting import ReportingGate
+from phylactery_agent.runtime.reporting import ReportingGate, TurnTask
 from phylactery_agent.runtime.runs import Claim, RunStore
 from phylactery_agent.runtime.seal import Sealer, SealError
 from phylactery_agent.runtime.services import Services
 from phylactery_agent.runtime.signals import ThreadNews
+from phylactery_agent.runtime.tasks import TaskStore
 from phylactery_agent.static.grammar import parse_reply
 from phylactery_agent.static.intents import APPROVAL_DECIDED, APPROVAL_REPLY, classify
 from phylactery_agent.tools.specs import REMEMBER
@@ -92,6 +93,7 @@ class TurnServer:
 
     def __init__(self, tools: TurnTools, *, heartbeat_seconds: float = HEARTBEAT_SECONDS) -> None:
         self._t = tools
+        self._tasks = TaskStore(tools.database, tools.clock)
         self._heartbeat_seconds = heartbeat_seconds
 
     async def serve(self, claim: Claim) -> None:
@@ -228,7 +230,7 @@ class TurnServer:
         lease = claim.lease
         before = request_turn if claim.turn.resumed else ""
         return TurnContext(
-            gate=ReportingGate(self._t.services.gate(lease.owner), self._t.delivery, lease.thread_key),
+            gate=self._gate(claim),
             outputs=self._t.services.outputs(lease.owner),
             memories=TurnMemories(self._t.services, self._t.delivery, lease, claim.turn, before),
             ledger=SqlLedger(self._t.database, self._t.clock, lease),
@@ -238,6 +240,14 @@ class TurnServer:
             reply_code=self._code(claim),
             evict_over_chars=self._t.evict_over_chars,
         )
+
+    def _gate(self, claim: Claim) -> ReportingGate:
+        """Answers RiskGate for this turn. Only what a person says opens a task; an answer to an approval opens none."""
+        turn, lease = claim.turn, claim.lease
+        words = ""  # turn.text if turn.kind == "message" and parse_reply(turn.text) is None else "", once it is served
+        gate = self._t.services.gate(lease.owner)
+        task = TurnTask(gate, self._tasks, lease, words, opens_run=not turn.resumed)
+        return ReportingGate(gate, self._t.delivery, lease, task)
 
     def _code(self, claim: Claim) -> str:
         """Answers the code of an approval reply; without it, if the key was replaced, the graph asks for it again."""

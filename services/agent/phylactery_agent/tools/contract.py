@@ -36,6 +36,9 @@ class Contract:
     """JSON Pointers of the arguments that decide where the effect goes."""
     evictable: bool = True
     """False for a tool whose result must never be evicted again, as read_output."""
+    answers: Literal["text", "json"] = "text"
+    """What the result is. JSON is the tool's own form: RiskGate tells its fields apart by what the catalog says of
+    them. A text that only happens to be JSON, as a file's, is text: whoever wrote it would choose the fields."""
 
 
 @dataclass(frozen=True, slots=True)

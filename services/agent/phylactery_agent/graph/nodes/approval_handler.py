@@ -119,7 +119,13 @@ async def _close(state: AgentState, context: TurnContext, directive: str) -> Out
         await context.ledger.deny(tool["tool_call_id"], error_code=directive.upper())
     elif row.state == "started":
         # Started, but the gate was away before it could redeem: a closed approval was never redeemed, nothing ran.
-        await context.ledger.finish(tool["tool_call_id"], status="error", output="", error_code=directive.upper())
+        await context.ledger.finish(
+            tool["tool_call_id"],
+            arguments_json=tool["canonical_args"],
+            status="error",
+            output="",
+            error_code=directive.upper(),
+        )
     note = say(directive, state["language"], tool=tool["name"], approval_id=state["approval_id"])
     return Command(
         goto="Supervisor",

@@ -1,0 +1,383 @@
+"""A turn's task at RiskGate: opened once, shown every result before the next question, ended with its run."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+from typing import Any
+
+import pytest
+from phylactery_agent.graph.state import AgentState, PlannedStep, ProposedTool
+from phylactery_agent.ports import BoundCall, Gate, GateRefusedError, GateUnavailableError, Turn
+from phylactery_agent.ports import ProposedCall as Proposed
+from phylactery_agent.runtime.erasures import ErasureStore
+from phylactery_agent.runtime.reporting import MAX_CONTINUED
+from phylactery_agent.runtime.runs import Claim
+from phylactery_agent.runtime.tasks import MAX_RESULT_BYTES, Result, observation
+from phylactery_agent.tools.registry import TOOL_REGISTRY, ensure_tools_registered
+
+from tests.support.agent_bench import Bench
+from tests.support.agent_gate import FakeGate
+from tests.support.agent_graph import Died, dies_at
+from tests.support.agent_stores import ANA, T1, Stores, sha
+
+TEXT = json.dumps({"path": "a.txt", "content": "hola"}, separators=(",", ":"))
+WHERE = {"thread_id": "t1", "plan_step": "s1", "pathway": "tool_intent"}
+
+
+@pytest.fixture
+def gate() -> FakeGate:
+    ensure_tools_registered()
+    return FakeGate()
+
+
+@pytest.fixture
+def bench(stores: Stores, gate: FakeGate) -> Bench:
+    made = Bench(stores)
+    made.services.gate = lambda _owner: gate  # type: ignore[method-assign]
+    return made
+
+
+def proposed(tool_call_id: str = "c1", tool: str = "echo", args: dict[str, Any] | None = None) -> Proposed:
+    args = args or {"text": "hola"}
+    text = json.dumps(args, separators=(",", ":"), sort_keys=True)
+    return Proposed(tool, tool_call_id, args, text, sha(text), TOOL_REGISTRY[tool].schema_hash)
+
+
+async def ran(stores: Stores, claim: Claim, tool_call_id: str = "c1", output: str = "hola", status: str = "success"):
+    """Takes one call through the ledger, to its result."""
+    ledger, call = stores.ledger(claim.lease), proposed(tool_call_id)
+    await ledger.propose(call, plan_step="s1")
+    bound = BoundCall("echo", "v1", call.canonical_args, call.args_hash)
+    await ledger.start(tool_call_id, execution_id=f"ex_{tool_call_id}", effect_key="k", bound=bound)
+    await ledger.finish(tool_call_id, arguments_json=bound.arguments_json, status=status, output=output, error_code="")
+
+
+def asked(gate: FakeGate) -> list[tuple[str, str]]:
+    return [
+        call for call in gate.calls if call[0] in {"begin_task", "observe", "evaluate", "report_outcome", "end_task"}
+    ]
+
+
+async def test_the_words_open_one_task_named_by_the_run_and_every_call_of_the_turn_names_it(
+    stores: Stores, bench: Bench, gate: FakeGate
+) -> None:
+    await stores.accepted(text="repite hola")
+    lease = (await stores.claimed()).lease
+    turn = bench.gate(lease, "repite hola")
+    for number in (1, 2):
+        await turn.evaluate(proposed(f"c{number}"), run_id=lease.run_id, **WHERE)
+    assert [what for method, what in gate.calls if method == "begin_task"] == [lease.run_id]
+    [(task_id, task)] = gate.tasks.items()
+    assert (task.words, task.thread_id, task.continues) == ("repite hola", "t1", "")
+    assert gate.asked_in == [("c1", task_id), ("c2", task_id)]
+
+
+async def test_killed_once_the_task_is_open_the_next_attempt_opens_the_same_one(
+    stores: Stores, bench: Bench, gate: FakeGate
+) -> None:
+    await stores.accepted(text="repite hola")
+    lease = (await stores.claimed()).lease
+    with dies_at("agent.0"), pytest.raises(Died):
+        await bench.gate(lease, "repite hola").evaluate(proposed(), run_id=lease.run_id, **WHERE)
+    assert gate.asked_in == []
+    again = (await stores.claimed()).lease
+    await bench.gate(again, "repite hola").evaluate(proposed(), run_id=lease.run_id, **WHERE)
+    assert gate.asked_in == [("c1", "task_0")]
+    assert list(gate.tasks) == ["task_0"]
+
+
+async def test_a_turn_on_another_replica_finds_the_task_and_asks_for_none(
+    stores: Stores, bench: Bench, gate: FakeGate
+) -> None:
+    await stores.accepted(text="repite hola")
+    lease = (await stores.claimed()).lease
+    await bench.gate(lease, "repite hola").evaluate(proposed(), run_id=lease.run_id, **WHERE)
+    other = (await stores.claimed(holder="me")).lease
+    await bench.gate(other, "repite hola").evaluate(proposed("c2"), run_id=lease.run_id, **WHERE)
+    assert len([call for call in gate.calls if call[0] == "begin_task"]) == 1
+    assert gate.asked_in == [("c1", "task_0"), ("c2", "task_0")]
+
+
+async def test_every_result_is_shown_once_and_before_the_next_question(
+    stores: Stores, bench: Bench, gate: FakeGate
+) -> None:
+    await stores.accepted(text="repite hola")
+    claim = await stores.claimed()
+    run_id, turn = claim.lease.run_id, bench.gate(claim.lease, "repite hola")
+    await turn.evaluate(proposed("c1"), run_id=run_id, **WHERE)
+    await ran(stores, claim, "c1", "hola")
+    await turn.evaluate(proposed("c2"), run_id=run_id, **WHERE)
+    await ran(stores, claim, "c2", "no se puede", "error")
+    await turn.evaluate(proposed("c3"), run_id=run_id, **WHERE)
+    assert asked(gate) == [
+        ("begin_task", run_id),
+        ("evaluate", "c1"),
+        ("report_outcome", "ex_c1"),
+        ("observe", "c1"),
+        ("evaluate", "c2"),
+        ("report_outcome", "ex_c2"),
+        ("observe", "c2"),
+        ("evaluate", "c3"),
+    ]
+    about = {"tool": "echo", "arguments_json": '{"text":"hola"}'}
+    assert gate.tasks["task_0"].shown == {
+        "c1": {**about, "result_text": "hola", "failed": False},
+        "c2": {**about, "result_text": "no se puede", "failed": True},
+    }
+    assert "hola" not in str(stores.rows("agent_outbox", "payload")), "what was delivered is not kept"
+
+
+async def test_a_result_riskgate_cannot_be_told_of_stops_the_next_question_until_it_is(
+    stores: Stores, bench: Bench, gate: FakeGate
+) -> None:
+    await stores.accepted(text="repite hola")
+    claim = await stores.claimed()
+    turn = bench.gate(claim.lease, "repite hola")
+    await turn.evaluate(proposed("c1"), run_id=claim.lease.run_id, **WHERE)
+    await ran(stores, claim)
+    gate.down = {"observe"}
+    with pytest.raises(GateUnavailableError):
+        await turn.evaluate(proposed("c2"), run_id=claim.lease.run_id, **WHERE)
+    assert [call for call, _ in gate.asked_in] == ["c1"]
+    gate.down = set()
+    await turn.evaluate(proposed("c2"), run_id=claim.lease.run_id, **WHERE)
+    assert [call for call, _ in gate.asked_in] == ["c1", "c2"]
+    assert list(gate.tasks["task_0"].shown) == ["c1"]
+
+
+async def test_a_result_riskgate_refuses_for_good_stops_its_run_and_no_other(
+    stores: Stores, bench: Bench, gate: FakeGate
+) -> None:
+    await stores.accepted("request-1", text="repite hola")
+    claim = await stores.claimed()
+    turn = bench.gate(claim.lease, "repite hola")
+    await turn.evaluate(proposed("c1"), run_id=claim.lease.run_id, **WHERE)
+    await ran(stores, claim)
+    gate.refusals = {"observe": "TASK_FULL"}
+    for _ in range(2):
+        with pytest.raises(GateRefusedError) as caught:
+            await turn.evaluate(proposed("c2"), run_id=claim.lease.run_id, **WHERE)
+        assert caught.value.reason == "RESULT_NOT_SHOWN"
+    assert [call for call, _ in gate.asked_in] == ["c1"]
+    gate.refusals = {}
+    await stores.end(claim)
+    await stores.accepted("request-2", text="repite adiós")
+    later = await stores.claimed()
+    await bench.gate(later.lease, "repite adiós").evaluate(proposed("c9"), run_id=later.lease.run_id, **WHERE)
+    assert gate.asked_in[-1] == ("c9", "task_1")
+
+
+async def test_without_a_task_nothing_is_asked(stores: Stores, bench: Bench, gate: FakeGate) -> None:
+    await stores.accepted(text="repite hola")
+    lease = (await stores.claimed()).lease
+    gate.down = {"begin_task"}
+    with pytest.raises(GateUnavailableError):
+        await bench.gate(lease, "repite hola").evaluate(proposed(), run_id=lease.run_id, **WHERE)
+    assert gate.asked_in == []
+
+
+async def test_killed_between_the_result_and_telling_it_the_result_is_shown_at_recovery_once(
+    stores: Stores, bench: Bench, gate: FakeGate
+) -> None:
+    await stores.accepted(text="repite hola")
+    claim = await stores.claimed()
+    await bench.gate(claim.lease, "repite hola").evaluate(proposed("c1"), run_id=claim.lease.run_id, **WHERE)
+    await ran(stores, claim)
+    with dies_at("agent.11.observe"), pytest.raises(Died):  # RiskGate has it, and the agent does not know that
+        await bench.delivery.flush("observation", T1)
+    again = await stores.claimed()
+    await bench.gate(again.lease, "repite hola").evaluate(proposed("c2"), run_id=claim.lease.run_id, **WHERE)
+    assert [what for method, what in gate.calls if method == "observe"] == ["c1", "c1"]
+    assert list(gate.tasks["task_0"].shown) == ["c1"]
+    assert gate.asked_in == [("c1", "task_0"), ("c2", "task_0")]
+
+
+async def test_the_end_of_the_run_ends_its_task_after_everything_it_had_to_tell(
+    stores: Stores, bench: Bench, gate: FakeGate
+) -> None:
+    await stores.accepted(text="repite hola")
+    claim = await stores.claimed()
+    await bench.gate(claim.lease, "repite hola").evaluate(proposed("c1"), run_id=claim.lease.run_id, **WHERE)
+    await ran(stores, claim)
+    await stores.end(claim)
+    gate.down = {"report_outcome"}
+    with pytest.raises(GateUnavailableError):
+        await bench.delivery.flush("task_end", T1)
+    assert not gate.tasks["task_0"].ended
+    gate.down = set()
+    gate.calls.clear()
+    await bench.delivery.flush("task_end", T1)
+    assert asked(gate) == [("report_outcome", "ex_c1"), ("observe", "c1"), ("end_task", "task_0")]
+    assert await bench.delivery.flush_all()
+    assert gate.tasks["task_0"].ended
+
+
+async def test_a_suspended_run_keeps_its_task_and_what_the_person_answers_continues_it(
+    stores: Stores, bench: Bench, gate: FakeGate
+) -> None:
+    await stores.accepted("request-1", text="lee a.txt")
+    claim = await stores.claimed()
+    await bench.gate(claim.lease, "lee a.txt").evaluate(proposed("c1"), run_id=claim.lease.run_id, **WHERE)
+    await stores.end(claim, "suspended", reason="AWAITING_USER_INPUT")
+    assert await bench.delivery.flush_all()
+    assert not gate.tasks["task_0"].ended
+    await stores.accepted("request-2", text="sí, hazlo")
+    later = await stores.claimed()
+    assert later.turn.resumed
+    turn = bench.gate(later.lease, "sí, hazlo", opens_run=False)
+    await turn.evaluate(proposed("c2"), run_id=later.lease.run_id, **WHERE)
+    assert (gate.tasks["task_1"].words, gate.tasks["task_1"].continues) == ("sí, hazlo", "task_0")
+    assert gate.asked_in == [("c1", "task_0"), ("c2", "task_1")]
+    await ran(stores, later, "c2")
+    await stores.end(later)
+    assert await bench.delivery.flush_all()
+    assert list(gate.tasks["task_1"].shown) == ["c2"]
+    assert [task.ended for task in gate.tasks.values()] == [True, True]
+
+
+async def test_so_many_answers_continue_one_task_and_the_next_stands_alone(
+    stores: Stores, bench: Bench, gate: FakeGate
+) -> None:
+    for number in range(MAX_CONTINUED + 2):
+        await stores.accepted(f"request-{number}", text=f"palabra {number}")
+        claim = await stores.claimed()
+        turn = bench.gate(claim.lease, claim.turn.text, opens_run=not claim.turn.resumed)
+        await turn.evaluate(proposed(f"c{number}"), run_id=claim.lease.run_id, **WHERE)
+        await stores.end(claim, "suspended", reason="AWAITING_USER_INPUT")
+    continued = [task.continues for task in gate.tasks.values()]
+    assert continued == ["", *(f"task_{n}" for n in range(MAX_CONTINUED - 1)), "", f"task_{MAX_CONTINUED}"]
+
+
+async def test_an_answer_that_comes_after_the_time_of_the_task_stands_alone(
+    stores: Stores, bench: Bench, gate: FakeGate
+) -> None:
+    await stores.accepted("request-1", text="lee a.txt")
+    claim = await stores.claimed()
+    await bench.gate(claim.lease, "lee a.txt").evaluate(proposed("c1"), run_id=claim.lease.run_id, **WHERE)
+    await stores.end(claim, "suspended", reason="AWAITING_USER_INPUT")
+    gate.tasks["task_0"].ended = True
+    await stores.accepted("request-2", text="lee b.txt")
+    later = await stores.claimed()
+    turn = bench.gate(later.lease, "lee b.txt", opens_run=False)
+    await turn.evaluate(proposed("c2"), run_id=later.lease.run_id, **WHERE)
+    assert (gate.tasks["task_1"].words, gate.tasks["task_1"].continues) == ("lee b.txt", "")
+
+
+async def test_an_effect_in_doubt_and_a_call_that_was_denied_show_nothing(
+    stores: Stores, bench: Bench, gate: FakeGate
+) -> None:
+    await stores.accepted(text="repite hola")
+    claim = await stores.claimed()
+    await bench.gate(claim.lease, "repite hola").evaluate(proposed("c1"), run_id=claim.lease.run_id, **WHERE)
+    ledger, call = stores.ledger(claim.lease), proposed("c1")
+    await ledger.propose(call, plan_step="s1")
+    bound = BoundCall("echo", "v1", call.canonical_args, call.args_hash)
+    await ledger.start("c1", execution_id="ex_c1", effect_key="k", bound=bound)
+    await ledger.doubt("c1", error_code="CRASHED")
+    await ledger.propose(proposed("c2"), plan_step="s2")
+    await ledger.deny("c2", error_code="POLICY")
+    assert await stores.outbox.waiting("observation", T1) == []
+
+
+async def test_a_run_from_before_there_were_tasks_goes_on_without_one(
+    stores: Stores, bench: Bench, gate: FakeGate
+) -> None:
+    await stores.accepted(text="repite hola")
+    claim = await stores.claimed()
+    await bench.gate(claim.lease).evaluate(proposed("c1"), run_id=claim.lease.run_id, **WHERE)
+    await ran(stores, claim)
+    await stores.end(claim)
+    assert await bench.delivery.flush_all()
+    assert gate.asked_in == [("c1", "")]
+    assert {method for method, _ in gate.calls} == {"evaluate", "report_outcome"}
+
+
+async def test_an_erased_user_leaves_nothing_that_waits_to_be_shown(stores: Stores, bench: Bench) -> None:
+    await stores.accepted(text="repite hola")
+    claim = await stores.claimed()
+    await bench.gate(claim.lease, "repite hola").evaluate(proposed("c1"), run_id=claim.lease.run_id, **WHERE)
+    await ran(stores, claim)
+    await stores.end(claim)
+    await ErasureStore(stores.database, stores.clock).give_up(ANA)
+    assert [tuple(row) for row in stores.rows("agent_outbox", "kind")] == [("outcome",)]
+
+
+JSON_TOOL = "json_tool"
+
+
+@pytest.fixture
+def json_tool(monkeypatch: pytest.MonkeyPatch) -> str:
+    """A tool whose contract says that it answers JSON."""
+    ensure_tools_registered()
+    echo = TOOL_REGISTRY["echo"]
+    contract = dataclasses.replace(echo.contract, answers="json")
+    monkeypatch.setitem(TOOL_REGISTRY, JSON_TOOL, dataclasses.replace(echo, name=JSON_TOOL, contract=contract))
+    return JSON_TOOL
+
+
+@pytest.mark.parametrize(
+    ("output", "failed", "form"),
+    [
+        ('[{"id": 1}]', False, "result_json"),
+        ("not JSON", False, "result_text"),
+        ('{"error": 1}', True, "result_text"),
+        ('"' + "x" * MAX_RESULT_BYTES + '"', False, "result_text"),
+        ("[" * 100_000, False, "result_text"),
+    ],
+    ids=["json", "text", "failed", "too long", "too deep"],
+)
+def test_only_json_of_a_tool_that_answers_json_is_shown_as_json(
+    json_tool: str, output: str, failed: bool, form: str
+) -> None:
+    shown = observation("task_1", json_tool, "c1", Result("{}", output, failed))
+    assert {"result_json", "result_text"} & shown.keys() == {form}
+
+
+def test_a_text_that_looks_like_json_stays_text_for_whoever_wrote_it_would_choose_the_fields() -> None:
+    ensure_tools_registered()
+    shown = observation("task_1", "read_file", "c1", Result("{}", '{"id": "chosen"}', failed=False))
+    assert shown["result_text"] == '{"id": "chosen"}'
+    assert "result_json" not in shown
+
+
+@pytest.mark.parametrize("letter", ["x", "ñ", "𐍈"])
+def test_a_result_over_the_limit_is_cut_and_says_how_much_is_missing(letter: str) -> None:
+    whole = letter * (2 * MAX_RESULT_BYTES // len(letter.encode()))
+    shown = observation("task_1", "read_file", "c1", Result("{}", whole, failed=False))["result_text"]
+    assert MAX_RESULT_BYTES - 8 <= len(shown.encode()) <= MAX_RESULT_BYTES
+    kept, _, said = shown.partition("\n[cut here: ")
+    assert whole.startswith(kept)
+    assert said == f"{len((whole[len(kept) :]).encode())} of {len(whole.encode())} bytes were not shown]"
+    fits = letter * (MAX_RESULT_BYTES // len(letter.encode()))
+    assert observation("task_1", "read_file", "c1", Result("{}", fits, failed=False))["result_text"] == fits
+
+
+def test_nothing_answered_is_nothing_shown() -> None:
+    shown = observation("task_1", "echo", "c1", Result("{}", "", failed=True))
+    assert not {"result_json", "result_text"} & shown.keys()
+
+
+def test_nothing_a_planner_makes_can_name_a_task_or_an_origin() -> None:
+    """What the graph holds and asks with has no place for either: a task is the runtime's word alone."""
+    names = {
+        *inspect.signature(Gate.evaluate).parameters,
+        *inspect.signature(Gate.redeem).parameters,
+        *(field.name for cls in (Proposed, Turn) for field in dataclasses.fields(cls)),
+        *AgentState.__annotations__,
+        *PlannedStep.__annotations__,
+        *ProposedTool.__annotations__,
+    }
+    assert not [name for name in names if "task" in name or "origin" in name]
+    assert not hasattr(Gate, "begin_task")
+
+
+async def test_a_call_whose_arguments_claim_a_task_and_origins_is_asked_about_in_the_turns_own(
+    stores: Stores, bench: Bench, gate: FakeGate
+) -> None:
+    await stores.accepted(text="repite hola")
+    lease = (await stores.claimed()).lease
+    lying = {"text": "x", "task_id": "task_9", "origin": {"worst": 0}, "intent": 2}
+    await bench.gate(lease, "repite hola").evaluate(proposed(args=lying), run_id=lease.run_id, **WHERE)
+    assert gate.asked_in == [("c1", "task_0")]
