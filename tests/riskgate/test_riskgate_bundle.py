@@ -204,7 +204,7 @@ def test_a_repeated_tool_is_refused(tmp_path: Path) -> None:
         (ALLOW_ALL + '\n@id("x") @title("x") permit (principal == ?principal, action, resource);', 2),
         (ALLOW_ALL + '\n@id("x") @title("x") permit (principal, action == Action::"nope", resource);', 2),
         (ALLOW_ALL + '\n@id("x") @title("x") permit (principal is Robot, action, resource);', 2),
-        (ALLOW_ALL + "\n" + policy("x", "permit (principal, action, resource) when { context.intent == 2 };"), 2),
+        (ALLOW_ALL + "\n" + policy("x", "permit (principal, action, resource) when { context.intents == 2 };"), 2),
         (
             ALLOW_ALL
             + '\n@id("x") @title("x") permit (principal, action, resource) when '

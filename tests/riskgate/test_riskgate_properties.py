@@ -23,6 +23,7 @@ from phylactery_riskgate.domain.guard import MAX_SAFE_INTEGER, GuardError, read_
 from phylactery_riskgate.domain.lint import lint
 from phylactery_riskgate.domain.model import Caller, CallSite, Decision, RawCall
 from phylactery_riskgate.domain.policies import parse_policies, policy_handle
+from phylactery_riskgate.domain.tasks.model import UNSHOWN
 
 from tests.support.bundles import ALLOW_ALL, bundle_of, policy, tool
 
@@ -221,7 +222,7 @@ def test_leaving_out_what_no_policy_looks_at_changes_no_decision(
     assert verdict.bound is not None
     prepared = engine._prepared["rich"]
     whole = ContextBuilder(rich.tools["rich"], Mentions(whole=True)).build(
-        verdict.bound, {"usage": {}, "pathway": "unspecified"}
+        verdict.bound, UNSHOWN, {"usage": {}, "pathway": "unspecified"}
     )
     satisfied = engine._highest(approved)
     whole["approved"] = [{"type": "Class", "id": name} for name in satisfied]

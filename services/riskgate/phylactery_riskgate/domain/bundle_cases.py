@@ -10,8 +10,14 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from phylactery_riskgate.domain.catalog import read_catalog
 from phylactery_riskgate.domain.documents import Document
-from phylactery_riskgate.domain.model import CatalogTool, Counters, Pathway
+from phylactery_riskgate.domain.evidence import MAX_INTENT, MAX_ORIGIN, MAX_SIGNALS, TaskReader
+from phylactery_riskgate.domain.model import BoundCall, CatalogTool, Counters, Pathway
+from phylactery_riskgate.domain.pointers import pointer
+from phylactery_riskgate.domain.tasks.model import UNSHOWN, Evidence, TaskFacts
 from phylactery_riskgate.domain.usage import Charge, units_of
+
+_CASE = "the case"
+"""Where everything of a case was found."""
 
 
 class _Strict(BaseModel):
@@ -57,8 +63,41 @@ class CaseUsage(_Strict):
         return Counters(self.calls, units_of(self.amount) or 0, self.recipients, new)
 
 
+class CaseFacts(_Strict):
+    """What the task of a call told: by default that nobody asked for it, and that its arguments come from nowhere.
+
+    ``origin`` is the worst one; ``by`` names arguments whose own origin is another, each a top-level name.
+    """
+
+    shown: bool = True
+    intent: Annotated[int, Field(ge=0, le=MAX_INTENT)] = 0
+    delegated: bool = False
+    origin: Annotated[int, Field(ge=0, le=MAX_ORIGIN)] = MAX_ORIGIN
+    by: dict[str, Annotated[int, Field(ge=0, le=MAX_ORIGIN)]] = {}
+    signals: Annotated[int, Field(ge=0, le=MAX_SIGNALS)] = 0
+
+    def read(self, _tool: CatalogTool, bound: BoundCall) -> TaskFacts:
+        """Tells it as a task would."""
+        if not self.shown:
+            return UNSHOWN
+        found = [Evidence(pointer((name,)), self.by.get(name, self.origin), _CASE) for name in bound.arguments]
+        return TaskFacts(
+            shown=True,
+            intent=self.intent,
+            intent_words=(),
+            delegated=self.delegated,
+            arguments=tuple(sorted(found, key=lambda one: (-one.origin, one.path))),
+            worst=self.origin,
+            signals=self.signals,
+            signal_reasons=(),
+        )
+
+
 class BundleCase(_Strict):
-    """One case. ``usage`` says what budgets have counted, nothing where it does not name them."""
+    """One case. ``usage`` says what budgets have counted, nothing where it does not name them.
+
+    Without ``facts`` the call names no task.
+    """
 
     name: Annotated[str, Field(min_length=1)]
     tool: str
@@ -68,12 +107,18 @@ class BundleCase(_Strict):
     pathway: Pathway = "unspecified"
     approved: list[str] = []
     usage: dict[str, CaseUsage] = {}
+    facts: CaseFacts | None = None
     expect: Expectation
 
     def read_usage(self, tool: CatalogTool, charge: Charge) -> dict[str, Counters]:
         """Tells what the case says, as the records would."""
         told = {budget.name: self.usage.get(budget.name, CaseUsage()) for budget in tool.budgets}
         return {name: one.counters(len(charge.recipients)) for name, one in told.items()}
+
+    @property
+    def task(self) -> TaskReader | None:
+        """What tells the facts of its task, None where it names none."""
+        return None if self.facts is None else self.facts.read
 
 
 class CasesFile(_Strict):

@@ -50,6 +50,7 @@ def ask_case(case: BundleCase, engine: DecisionEngine) -> Verdict:
         CallSite("case", "case", thread_tenant=case.thread_tenant, pathway=case.pathway),
         approved=frozenset(case.approved),
         usage=case.read_usage,
+        task=case.task,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import cedarpy
@@ -13,6 +13,7 @@ from phylactery_riskgate.domain.binding import Binder, BindingError
 from phylactery_riskgate.domain.bundle import Bundle
 from phylactery_riskgate.domain.canonical import canonical_bytes, sha256
 from phylactery_riskgate.domain.cedar_schema import action_groups, build_entity_schema
+from phylactery_riskgate.domain.evidence import TaskReader, known
 from phylactery_riskgate.domain.fact_types import NotRepresentableError
 from phylactery_riskgate.domain.facts import ContextBuilder, approved_value, without_values
 from phylactery_riskgate.domain.guard import MAX_BYTES, MAX_DEPTH, GuardError, read_arguments
@@ -28,8 +29,9 @@ from phylactery_riskgate.domain.model import (
     Verdict,
 )
 from phylactery_riskgate.domain.pointers import MAX_POINTER, pointer
-from phylactery_riskgate.domain.policy_slices import PolicySlice, slices_for
+from phylactery_riskgate.domain.policy_slices import PolicySlice, slices_for, without_task_policies
 from phylactery_riskgate.domain.reasons import MAX_REASONS, budget_reason, policy_reason, reason
+from phylactery_riskgate.domain.tasks.model import UNSHOWN, TaskFacts
 from phylactery_riskgate.domain.usage import MAX_RECIPIENTS, NO_USAGE, NotCountableError, Usage, UsageReader, read_usage
 from phylactery_riskgate.domain.visible import make_visible
 
@@ -38,13 +40,17 @@ _GUARD_LIMITS = {"TOO_DEEP": MAX_DEPTH, "TOO_LARGE": MAX_BYTES}
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Everything about one tool that is worked out once."""
+    """Everything about one tool that is worked out once.
+
+    ``without_task`` is the same with fewer policies, where some of them say nothing of a call without a task.
+    """
 
     tool: CatalogTool
     binder: Binder
     policies: PolicySlice
     context: ContextBuilder
     schema: cedarpy.Schema
+    without_task: Prepared | None = None
 
 
 class Ruling(NamedTuple):
@@ -65,9 +71,11 @@ class DecisionEngine:
     def __init__(self, bundle: Bundle) -> None:
         self._bundle = bundle
         groups = {name: action_groups(tool) for name, tool in bundle.tools.items()}
-        slices = slices_for(bundle.policies, groups)
+        slices, of_any_call = slices_for(bundle.policies, groups), without_task_policies(bundle.policies)
+        fewer = slices if len(of_any_call) == len(bundle.policies) else slices_for(of_any_call, groups)
         self._prepared = {
-            name: _prepare(tool, groups[name], bundle.levels, slices[name]) for name, tool in bundle.tools.items()
+            name: _prepare(tool, groups[name], bundle.levels, slices[name], fewer[name])
+            for name, tool in bundle.tools.items()
         }
         self._satisfied = {
             one.name: tuple(lower.name for lower in bundle.classes if lower.rank <= one.rank) for one in bundle.classes
@@ -91,12 +99,14 @@ class DecisionEngine:
         *,
         approved: frozenset[str] = frozenset(),
         usage: UsageReader | None = None,
+        task: TaskReader | None = None,
     ) -> Verdict:
         """Decides about one call; a bad call is BLOCKED, never an exception.
 
         ``approved`` names the approval classes that people have really satisfied; each brings every class below it, and
         a name the bundle does not know brings nothing. ``usage`` tells what budgets have counted, and is asked only
         about a tool that one counts; without it such a call is bound and BLOCKED, and decide_again decides about it.
+        ``task`` tells what its task knows of the bound call; without it the call has no task.
         """
         prepared = self._prepared.get(call.tool)
         try:
@@ -117,20 +127,20 @@ class DecisionEngine:
             bound = prepared.binder.bind(arguments, raw)
         except BindingError as error:
             return self._blocked(prepared, raw_hash, error.reasons)
-        return self._rule(prepared, bound, raw_hash, self._subject(caller, site), approved, usage)
+        return self._rule(prepared, bound, raw_hash, self._subject(caller, site), approved, usage, task)
 
     def decide_again(
         self, verdict: Verdict, caller: Caller, site: CallSite, *, approved: frozenset[str], usage: UsageReader
     ) -> Verdict:
         """Decides again about the call a verdict is about, with what is approved, and what budgets counted, by now.
 
-        A verdict over a call that could not be bound stays as it is.
+        What its task told stays what it was. A verdict over a call that could not be bound stays as it is.
         """
         if verdict.bound is None:
             return verdict
         prepared = self._prepared[verdict.bound.tool]
         subject = self._subject(caller, site)
-        return self._rule(prepared, verdict.bound, verdict.raw_args_hash, subject, approved, usage)
+        return self._rule(prepared, verdict.bound, verdict.raw_args_hash, subject, approved, usage, known(verdict.task))
 
     def _rule(  # noqa: PLR0917 - both callers hand on all they have
         self,
@@ -140,13 +150,15 @@ class DecisionEngine:
         subject: Subject,
         approved: frozenset[str],
         reader: UsageReader | None,
+        task: TaskReader | None,
     ) -> Verdict:
         satisfied = self._highest(approved)
         facts = _subject_facts(subject, satisfied)
-        usage = NO_USAGE
+        usage, told = NO_USAGE, self._told(prepared, bound, task)
+        prepared = prepared if told.shown else prepared.without_task or prepared
         try:
             usage = read_usage(prepared.tool, bound, reader)
-            context = prepared.context.build(bound, {"usage": usage.value, "pathway": subject.pathway})
+            context = prepared.context.build(bound, told, {"usage": usage.value, "pathway": subject.pathway})
             facts["context"] = without_values(context)
             ruling = _over_budget(usage)
             if ruling is None:
@@ -175,7 +187,11 @@ class DecisionEngine:
             facts=facts,
             usage=usage.before,
             exceeded=tuple(usage.exceeded),
+            task=told,
         )
+
+    def _told(self, prepared: Prepared, bound: BoundCall, task: TaskReader | None) -> TaskFacts:
+        return UNSHOWN if task is None else task(prepared.tool, bound)
 
     def _ask(self, prepared: Prepared, question: Question, context: Json, satisfied: tuple[str, ...]) -> Ruling:
         """Asks with what is really approved, then with each class above it that the policies name, ascending.
@@ -253,9 +269,15 @@ def _over_budget(usage: Usage) -> Ruling | None:
     return Ruling(Decision.BLOCKED, reasons) if reasons else None
 
 
-def _prepare(tool: CatalogTool, groups: frozenset[str], levels: tuple[str, ...], policies: PolicySlice) -> Prepared:
+def _prepare(
+    tool: CatalogTool, groups: frozenset[str], levels: tuple[str, ...], policies: PolicySlice, fewer: PolicySlice
+) -> Prepared:
     schema = build_entity_schema(tool.name, sorted(groups), levels)
-    return Prepared(tool, Binder(tool), policies, ContextBuilder(tool, policies.mentions), schema)
+    whole = Prepared(tool, Binder(tool), policies, ContextBuilder(tool, policies.mentions), schema)
+    if len(fewer.policies) == len(policies.policies):
+        return whole
+    context = ContextBuilder(tool, fewer.mentions)
+    return replace(whole, without_task=replace(whole, policies=fewer, context=context))
 
 
 def _subject_facts(subject: Subject, satisfied: tuple[str, ...]) -> Json:

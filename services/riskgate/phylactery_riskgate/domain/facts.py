@@ -13,6 +13,7 @@ from typing import Any
 from phylactery_riskgate.domain import derived
 from phylactery_riskgate.domain.approval_syntax import APPROVED, CLASS
 from phylactery_riskgate.domain.argument_types import record_type
+from phylactery_riskgate.domain.evidence import TASK_FAMILIES, origins_by_name, task_types, task_values
 from phylactery_riskgate.domain.fact_types import (
     EntityOf,
     FactType,
@@ -29,6 +30,7 @@ from phylactery_riskgate.domain.inspected import inspection_type, inspection_val
 from phylactery_riskgate.domain.model import BoundCall, CatalogTool, Json
 from phylactery_riskgate.domain.pointers import pointer
 from phylactery_riskgate.domain.targets import TARGETS_TYPE, targets_value
+from phylactery_riskgate.domain.tasks.model import TaskFacts
 from phylactery_riskgate.domain.usage import usage_type
 
 
@@ -80,6 +82,11 @@ def _inspection(tool: CatalogTool) -> Fact:
     return Fact(inspection_type(tool), lambda bound, mentions: inspection_value(tool, bound, mentions))
 
 
+def _of_task(name: str) -> Callable[[CatalogTool], Fact]:
+    """What its task tells of the call (domain/evidence.py); handed in."""
+    return lambda tool: Fact(task_types(tool)[name], None)
+
+
 PATHWAY = "Pathway"
 
 FAMILIES: dict[str, Callable[[CatalogTool], Fact]] = {
@@ -90,6 +97,7 @@ FAMILIES: dict[str, Callable[[CatalogTool], Fact]] = {
     "targets": _targets,
     "pathway": _pathway,
     "inspection": _inspection,
+    **{name: _of_task(name) for name in TASK_FAMILIES},
 }
 
 NO_TOOL = CatalogTool(
@@ -130,13 +138,22 @@ class ContextBuilder:
             if part is not None
         ]
         self.asks_approved = mentions.part(APPROVED) is not None
+        self._tool = tool
+        self._asks_task = any(mentions.part(name) is not None for name in TASK_FAMILIES)
+        origin = mentions.part("origin")
+        self._asks_origins = origin is not None and origin.part("by") is not None
 
-    def build(self, bound: BoundCall, handed_in: Mapping[str, Any]) -> Json:
-        """Writes the context without ``approved``; ``handed_in`` has the value of each family that has none itself.
+    def build(self, bound: BoundCall, task: TaskFacts, handed_in: Mapping[str, Any]) -> Json:
+        """Writes the context without ``approved``.
+
+        ``handed_in`` has the value of each family that has none itself, and that ``task`` does not tell.
 
         Raises:
             NotRepresentableError: a value some policy looks at cannot be held exactly.
         """
+        if self._asks_task:
+            origins = origins_by_name(self._tool, bound, task) if self._asks_origins else {}
+            handed_in = {**handed_in, **task_values(task, origins)}
         return {
             name: write(handed_in[name] if value is None else value(bound, part))
             for name, value, part, write in self._facts

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
+from phylactery_riskgate.domain.tasks.model import UNSHOWN, TaskFacts
+
 Json = dict[str, Any]
 """A JSON object as Python's own types."""
 
@@ -97,7 +99,8 @@ class Verdict:
 
     ``bound`` is None where the call could not be bound. ``approval_class`` is set with AUTH_REQUIRED alone and names
     the least class that would do. ``facts`` is what Cedar was given, with types and paths in the place of values;
-    ``usage`` is what each budget of the tool had counted, by its name, ``exceeded`` the budgets the call would pass.
+    ``usage`` is what each budget of the tool had counted, by its name, ``exceeded`` the budgets the call would pass,
+    ``task`` what its task knew of the call.
     ``risk`` is None where the tool is unknown; ``raw_args_hash`` is empty where the arguments are no JSON object.
     """
 
@@ -113,6 +116,7 @@ class Verdict:
     facts: Json = field(default_factory=dict)
     usage: Mapping[str, Counters] = field(default_factory=dict)
     exceeded: tuple[str, ...] = ()
+    task: TaskFacts = UNSHOWN
 
 
 class Mark(StrEnum):

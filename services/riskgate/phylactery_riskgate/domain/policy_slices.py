@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from cedarpy import pst
 
-from phylactery_riskgate.domain.approval_syntax import APPROVED_PATH, CLASS, permit_needs
+from phylactery_riskgate.domain.approval_syntax import APPROVED_PATH, CLASS, context_path, permit_needs
 from phylactery_riskgate.domain.fact_types import Mentions
 from phylactery_riskgate.domain.policies import Policy, mentioned
 from phylactery_riskgate.domain.policy_sets import PolicySets, policy_sets
@@ -57,6 +57,25 @@ def slices_for(policies: Iterable[Policy], actions: Mapping[str, frozenset[str]]
             built[ids] = _slice(picked)
         found[action] = built[ids]
     return found
+
+
+def without_task_policies(policies: Iterable[Policy]) -> tuple[Policy, ...]:
+    """Leaves out the policies that say nothing of a call without a task: the first they ask is ``context.task.shown``.
+
+    Such a policy neither decides nor fails about it, because a condition ends at the first part of an && that is false.
+    Without them what they look at needs not be told, and a call without a task is decided as if there were no tasks.
+    """
+    return tuple(policy for policy in policies if not _of_task_alone(policy))
+
+
+def _of_task_alone(policy: Policy) -> bool:
+    clauses = policy.tree.clauses
+    if not clauses or not isinstance(clauses[0], pst.When):
+        return False
+    node = clauses[0].expr
+    while isinstance(node, pst.BinaryOp) and node.op == "and":
+        node = node.left
+    return context_path(node) == ("task", "shown")
 
 
 def _slice(picked: Mapping[str, Policy]) -> PolicySlice:

@@ -1,0 +1,96 @@
+"""What policies are told of a task: what the user asked for, where arguments come from, what content looks like.
+
+    @id("big.ask-peer")
+    @title("An amount the user did not write needs somebody else")
+    forbid (principal, action == Action::"transfer", resource)
+    when { context.task.shown && context.origin.by has amount && context.origin.by.amount > 0 }
+    unless { context.approved.contains(Class::"peer") };
+
+A call without a task is told as one that nobody asked for and whose arguments come from nowhere, and ``task.shown`` is
+false. What the numbers mean is in ADR 20.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+from phylactery_riskgate.domain import pointers
+from phylactery_riskgate.domain.fact_types import FactType, Field, Kind, RecordOf, Scalar
+from phylactery_riskgate.domain.model import BoundCall, CatalogTool
+from phylactery_riskgate.domain.tasks.model import UNSHOWN, TaskFacts
+
+TaskReader = Callable[[CatalogTool, BoundCall], TaskFacts]
+"""Answers the facts of a bound call: computed from what a task was shown, or as they were recorded."""
+
+TASK_FAMILIES = ("task", "intent", "delegated", "origin", "signals")
+"""What the context holds of a task, in the order in which it is shown."""
+
+MAX_INTENT, MAX_ORIGIN, MAX_SIGNALS = 2, 3, 2
+
+LOST = replace(UNSHOWN, shown=True, delegated=False, intent=0, worst=MAX_ORIGIN, signals=MAX_SIGNALS)
+"""What counts where a call named a task and its facts are not kept any more: the worst there is."""
+
+_BOOL = Scalar(Kind.BOOL)
+_TASK_TYPE = RecordOf({"shown": Field(_BOOL, required=True)})
+
+
+def _up_to(high: int) -> Scalar:
+    return Scalar(Kind.LONG, low=Decimal(0), high=Decimal(high))
+
+
+_ORIGIN = _up_to(MAX_ORIGIN)
+
+
+def task_types(tool: CatalogTool) -> dict[str, FactType]:
+    """Types every family of the context that a task tells something for."""
+    return {
+        "task": _TASK_TYPE,
+        "intent": _up_to(MAX_INTENT),
+        "delegated": _BOOL,
+        "origin": _origin_type(tool),
+        "signals": _up_to(MAX_SIGNALS),
+    }
+
+
+def _origin_type(tool: CatalogTool) -> RecordOf:
+    """Types the worst origin, and ``by`` that of each top-level argument with a control argument in it, if present."""
+    properties = tool.schema.get("properties", {})
+    needed = tool.schema.get("required", ())
+    by = {
+        name: Field(_ORIGIN, required=name in needed or "default" in properties.get(name, {}))
+        for name in control_names(tool)
+    }
+    return RecordOf({"worst": Field(_ORIGIN, required=True), "by": Field(RecordOf(by), required=True)})
+
+
+def control_names(tool: CatalogTool) -> tuple[str, ...]:
+    """Names the top-level arguments that are control arguments or hold one, each once."""
+    return tuple(dict.fromkeys(pointers.parse(text)[0] for text in tool.controls))
+
+
+def task_values(facts: TaskFacts, origins: Mapping[str, int]) -> dict[str, Any]:
+    """Answers the value of every family that a task tells something for; ``origins`` are those by argument."""
+    return {
+        "task": {"shown": facts.shown},
+        "intent": facts.intent,
+        "delegated": facts.delegated,
+        "origin": {"worst": facts.worst, "by": origins},
+        "signals": facts.signals,
+    }
+
+
+def origins_by_name(tool: CatalogTool, bound: BoundCall, facts: TaskFacts) -> dict[str, int]:
+    """Answers the worst origin in each argument that holds a control argument; what has no evidence is from nowhere."""
+    found: dict[str, int] = {}
+    for one in facts.arguments:
+        name = pointers.parse(one.path)[0]
+        found[name] = max(found.get(name, 0), one.origin)
+    return {name: found.get(name, MAX_ORIGIN) for name in control_names(tool) if name in bound.arguments}
+
+
+def known(facts: TaskFacts) -> TaskReader:
+    """Answers what reads these facts, whatever the call."""
+    return lambda _tool, _bound: facts
