@@ -211,17 +211,16 @@ async def test_a_second_agent_on_the_same_folder_refuses_to_start(system: System
 
 async def test_the_state_of_ended_runs_does_not_pile_up(system: System, ana: Person) -> None:
     def kept() -> list[int]:
-        with closing(sqlite3.connect(system.folder / "agent" / "checkpoints.db")) as connection:
-            return [
-                connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in ("checkpoints", "writes")
-            ]
+        with closing(sqlite3.connect(system.folder / "agent" / "agent.db")) as connection:
+            tables = ("agent_checkpoints", "agent_checkpoint_blobs", "agent_checkpoint_writes")
+            return [connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables]
 
     approval_id, code = approval_of(await ana.say(WRITE))
     assert kept()[0] > 0
     await ana.say(f"APROBAR {approval_id} {code}")
     await ana.say("repite hola", "t2")
     await system.agent.runner.idle()
-    assert kept() == [0, 0]
+    assert kept() == [0, 0, 0]
 
 
 async def test_a_tracing_variable_of_the_graphs_library_sends_nothing_anywhere(

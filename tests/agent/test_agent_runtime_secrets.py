@@ -9,10 +9,10 @@ from typing import Any
 import ormsgpack
 import pytest
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
-from phylactery_agent.runtime.checkpoints import NotPlainError, PlainSerializer
 from phylactery_agent.runtime.folder_lock import FolderLock, FolderTakenError
 from phylactery_agent.runtime.masking import MASK, mask
 from phylactery_agent.runtime.seal import KEY_FILE, Sealer, SealError
+from phylactery_agent.saver.serializer import NotPlainError, PlainSerializer
 from phylactery_agent.static.grammar import parse_reply
 
 

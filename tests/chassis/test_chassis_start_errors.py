@@ -279,7 +279,7 @@ def test_a_damaged_key_of_riskgate_is_named(launch_of: Callable[[str], Launch], 
     assert str(path) in launch.refused()
 
 
-@pytest.mark.parametrize("file", ["seal.key", "checkpoints.db"])
+@pytest.mark.parametrize("file", ["seal.key", "agent.db"])
 @pytest.mark.parametrize("as_folder", [True, False])
 def test_a_damaged_file_of_the_agent_is_named(launch_of: Callable[[str], Launch], file: str, *, as_folder: bool):
     launch = launch_of("agent")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -24,6 +23,7 @@ from phylactery_agent.runtime.seal import Sealer
 from phylactery_agent.runtime.services import TranscriptPage
 from phylactery_agent.runtime.tasks import TaskStore
 from phylactery_agent.runtime.turns import TurnServer, TurnTools
+from phylactery_chassis.errors import StoreFull
 
 from tests.support.agent_stores import Stores
 
@@ -135,10 +135,11 @@ class Bench:
         self.forgotten: list[str] = []
         self.disk_full = False
 
-    async def forget_state(self, thread_key: str) -> None:
+    async def forget_state(self, thread_key: str) -> int:
         if self.disk_full:
-            raise sqlite3.OperationalError("database or disk is full")
+            raise StoreFull
         self.forgotten.append(thread_key)
+        return 1
 
     def gate(self, lease: Lease, words: str = "", *, opens_run: bool = True) -> ReportingGate:
         """Answers RiskGate as a turn with these words uses it."""

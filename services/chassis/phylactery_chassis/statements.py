@@ -62,9 +62,9 @@ class Query(_Compiled):
 
 
 class Update(_Compiled):
-    """An UPDATE or DELETE."""
+    """An UPDATE or DELETE, or a text with named parameters that changes something on both stores."""
 
-    def __init__(self, statement: sa.Update | sa.Delete) -> None:
+    def __init__(self, statement: sa.Update | sa.Delete | sa.TextClause) -> None:
         super().__init__(statement)
 
     def run(self, connection: Connection, values: Mapping[str, Any]) -> int:
@@ -77,10 +77,13 @@ class Update(_Compiled):
 
 
 class RowInsert:
-    """An INSERT of many rows of one table, given as tuples in the order of the columns named here."""
+    """An INSERT of many rows of one table, given as tuples in the order of the columns named here.
 
-    def __init__(self, table: sa.Table, *columns: str) -> None:
-        self._table = table
+    ``otherwise`` is what both stores take after the rows, such as ON CONFLICT DO NOTHING.
+    """
+
+    def __init__(self, table: sa.Table, *columns: str, otherwise: str = "") -> None:
+        self._table, self._otherwise = table, otherwise
         self._columns = [table.columns[name].name for name in columns]
         self._texts: dict[tuple[str, int], str] = {}
 
@@ -104,7 +107,7 @@ class RowInsert:
             mark = "?" if connection.dialect.paramstyle == "qmark" else "%s"
             row = f"({', '.join([mark] * len(self._columns))})"
             text = f"INSERT INTO {quote(self._table.name)} ({columns}) VALUES {', '.join([row] * size)}"  # noqa: S608 - names of our own tables
-            self._texts[key] = text
+            self._texts[key] = text = f"{text} {self._otherwise}".rstrip()
         return text
 
 

@@ -17,6 +17,7 @@ from sqlalchemy.engine import Connection
 from phylactery_agent.runtime.ledger import close_open_effects
 from phylactery_agent.runtime.model import Lease, Owner
 from phylactery_agent.runtime.schema import ERASURES, EVENTS, INBOX, OUTBOX, RUNS, THREADS, TOOL_CALLS
+from phylactery_agent.saver.tables import BLOBS, CHECKPOINTS, WRITES
 
 _BEGUN = ("running", "suspended")
 """Statuses of a run that may have asked RiskGate for something that is still open there."""
@@ -172,11 +173,16 @@ class ErasureStore:
 def of_user(owner: Owner) -> Iterator[tuple[str, sa.Table, sa.ColumnElement[bool]]]:
     """Answers every table that holds something about a user: its name among the counts, and which rows are theirs.
 
+    What belongs to rows that are counted already has no name.
+
     Those that others are found by come last.
     """
     keys = _keys(owner)
     runs = sa.select(RUNS.c.run_id).where(RUNS.c.thread_key.in_(keys))
     yield "tool_calls", TOOL_CALLS, TOOL_CALLS.c.run_id.in_(runs)
+    yield "", BLOBS, BLOBS.c.thread_id.in_(keys)
+    yield "", WRITES, WRITES.c.thread_id.in_(keys)
+    yield "checkpoints", CHECKPOINTS, CHECKPOINTS.c.thread_id.in_(keys)
     yield "parcels", OUTBOX, OUTBOX.c.thread_key.in_(keys)
     yield "events", EVENTS, EVENTS.c.thread_key.in_(keys)
     yield "turns", INBOX, INBOX.c.thread_key.in_(keys)
@@ -187,7 +193,8 @@ def of_user(owner: Owner) -> Iterator[tuple[str, sa.Table, sa.ColumnElement[bool
 def _remove_all(connection: Connection, owner: Owner) -> ErasureCounts:
     counts = ErasureCounts()
     for name, table, theirs in of_user(owner):
-        counts = replace(counts, **{name: connection.execute(sa.delete(table).where(theirs)).rowcount})
+        removed = connection.execute(sa.delete(table).where(theirs)).rowcount
+        counts = replace(counts, **{name: removed}) if name else counts
     return counts
 
 

@@ -8,7 +8,7 @@ record of it. Until that transaction nothing of the database is gone, and whatev
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -49,12 +49,8 @@ class PrivacyTools:
     delivery: Delivery
     services: Services
     news: ThreadNews
-    forget_state: Callable[[str], Awaitable[int]]
-    """Drops every checkpoint of a thread, and answers how many there were."""
     forget_effects: Callable[[Iterable[str]], None]
     """Drops what tools noted of effects, by their keys. May raise OSError."""
-    forget_states_log: Callable[[], Awaitable[None]]
-    """Empties the write-ahead log of the checkpoints."""
     retry_seconds: float
 
 
@@ -84,7 +80,7 @@ class Privacy:
                 except DomainError:
                     self._news.set()
                     raise
-        await self._forget_logs()
+        await self._t.store.forget_log()
         return erasure
 
     async def get(self, caller: Principal, erasure_id: str) -> Erasure:
@@ -106,7 +102,7 @@ class Privacy:
         """
         await self.finish(keep_held=True)
         try:
-            await self._forget_logs()
+            await self._t.store.forget_log()
         except STORE_FAILED as error:  # a backup may be reading; whoever asks for an erasure again empties them
             _log.warning("old pages are still held", reason=error.reason)
 
@@ -144,7 +140,7 @@ class Privacy:
                     continue
                 _log.warning("an erasure was carried out again", erasure_id=intent.erasure_id)
         if missing and not failures:
-            await self._forget_logs()
+            await self._t.store.forget_log()
         return not failures
 
     async def _missing(self) -> Sequence[Erasure]:
@@ -203,11 +199,10 @@ class Privacy:
         """Closes what is open and removes the user's threads; None where a new thread came meanwhile."""
         await self._close(owner, held)
         await self._forget_effects(owner)
-        checkpoints = sum([await self._t.forget_state(key) for key in held])
         crashpoints.reach("agent.erase.forgotten")
 
         def done(counts: ErasureCounts) -> Erasure:
-            return replace(intent, counts=replace(counts, checkpoints=checkpoints), erase_us=self._t.clock.now_us())
+            return replace(intent, counts=counts, erase_us=self._t.clock.now_us())
 
         return await self._t.store.erase(owner, held, done)
 
@@ -247,7 +242,3 @@ class Privacy:
         for key in await self._t.inbox.threads_with_work():
             if key in held:
                 self._t.runner.wake(key)
-
-    async def _forget_logs(self) -> None:
-        await self._t.store.forget_log()
-        await self._t.forget_states_log()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sqlite3
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast, get_args
@@ -35,7 +34,7 @@ from phylactery_agent.ports import (
 from phylactery_agent.runtime import replies
 from phylactery_agent.runtime.delivery import Delivery
 from phylactery_agent.runtime.events import ThreadEvents
-from phylactery_agent.runtime.lease import HEARTBEAT_SECONDS, Leases
+from phylactery_agent.runtime.lease import HEARTBEAT_SECONDS, Leases, require_lease
 from phylactery_agent.runtime.ledger import SqlLedger
 from phylactery_agent.runtime.model import Ending, Lease
 from phylactery_agent.runtime.remembering import TurnMemories
@@ -45,6 +44,7 @@ from phylactery_agent.runtime.seal import Sealer, SealError
 from phylactery_agent.runtime.services import Services
 from phylactery_agent.runtime.signals import ThreadNews
 from phylactery_agent.runtime.tasks import TaskStore
+from phylactery_agent.saver.saver import Fence, fenced
 from phylactery_agent.static.grammar import parse_reply
 from phylactery_agent.static.intents import APPROVAL_DECIDED, APPROVAL_REPLY, classify
 from phylactery_agent.tools.specs import REMEMBER
@@ -73,8 +73,8 @@ class TurnTools:
     news: ThreadNews
     sealer: Sealer
     graph: SecuredGraph
-    forget_state: Callable[[str], Awaitable[None]]
-    """Drops every checkpoint of a thread."""
+    forget_state: Callable[[str], Awaitable[int]]
+    """Drops every checkpoint of a thread, and answers how many there were."""
     executor: Executor
     evict_over_chars: int
 
@@ -126,7 +126,7 @@ class TurnServer:
         """Drops the state of a run that ended: the next one begins with every field reset, and these only pile up."""
         try:
             await self._t.forget_state(lease.thread_key)
-        except sqlite3.Error as error:
+        except STORE_FAILED as error:
             _log.warning("a run's state was not dropped", run_id=lease.run_id, error=type(error).__name__)
 
     async def _under_lease(self, lease: Lease, work: Coroutine[Any, Any, T]) -> T:
@@ -158,7 +158,7 @@ class TurnServer:
             return _sorry(claim, replies.TOO_MANY_ATTEMPTS, heard.language)
         try:
             return _ending(claim, await self._invoke(claim, heard, events))
-        except (LeaseLostError, *STORE_FAILED, sqlite3.Error) as error:
+        except (LeaseLostError, *STORE_FAILED) as error:
             _log.warning("turn interrupted", run_id=claim.lease.run_id, error=type(error).__name__)
             raise
         except MemoryUnavailableError:
@@ -186,8 +186,13 @@ class TurnServer:
             given = reentry_input(turn) if claim.turn.resumed else new_run_input(turn)
         entered = cast("AgentState | None", given)  # LangGraph takes any part of the state
         context = self._context(claim, heard, events, request_turn=snapshot.values.get("request_turn", ""))
-        with tracing_context(enabled=False):  # LANGSMITH_TRACING in the environment would send every argument away
+        # LANGSMITH_TRACING in the environment would send every argument away
+        with tracing_context(enabled=False), fenced(self._fence(lease)):
             return dict(await graph.ainvoke(entered, config, context=context, durability="sync"))
+
+    def _fence(self, lease: Lease) -> Fence:
+        """Answers what every checkpoint of the turn proves in its own transaction."""
+        return lambda connection: require_lease(connection, lease, self._t.clock.now_us())
 
     async def _hydrate(self, claim: Claim, heard: _Heard) -> Hydration | None:
         """Answers what the pathway reads, from one call, after memory was told every earlier turn of the thread.

@@ -19,7 +19,6 @@ from phylactery_agent.adapters.connections import GrpcServices
 from phylactery_agent.executor import Executor, ToolSettings
 from phylactery_agent.graph.builder import build_secured
 from phylactery_agent.runtime.approvals import ApprovalWatcher
-from phylactery_agent.runtime.checkpoints import open_checkpoints
 from phylactery_agent.runtime.delivery import Delivery
 from phylactery_agent.runtime.erasures import Erasure, ErasureStore
 from phylactery_agent.runtime.events import EventLog
@@ -35,6 +34,7 @@ from phylactery_agent.runtime.services import Services
 from phylactery_agent.runtime.signals import ThreadNews
 from phylactery_agent.runtime.threads import ThreadStore
 from phylactery_agent.runtime.turns import TurnServer, TurnTools
+from phylactery_agent.saver.saver import Checkpoints
 from phylactery_agent.service.chat import ChatEdge, EdgeTools
 from phylactery_agent.service.servicers import ChatServicer, PrivacyServicer, RunServicer
 from phylactery_agent.settings import AgentSettings
@@ -107,7 +107,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
     database = Database(settings.url)
     stack.callback(database.close)
     await asyncio.to_thread(database.migrate, PACKAGE, apply=database.dialect == "sqlite")
-    saver = await stack.enter_async_context(open_checkpoints(settings.data_dir))
+    saver = Checkpoints(database, keep_writes=False)  # no node of the graph runs beside another
     inbox, runs, news = InboxStore(database, clock), RunStore(database, clock), ThreadNews()
     delivery = Delivery(OutboxStore(database, clock), services, retry_seconds=settings.retry_seconds)
     turns = TurnServer(
@@ -121,7 +121,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
             news=news,
             sealer=sealer,
             graph=build_secured(saver),
-            forget_state=saver.adelete_thread,
+            forget_state=saver.forget,
             executor=executor,
             evict_over_chars=settings.evict_over_chars,
         )
@@ -157,9 +157,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
             delivery=delivery,
             services=services,
             news=news,
-            forget_state=saver.forget,
             forget_effects=executor.forget,
-            forget_states_log=saver.forget_log,
             retry_seconds=settings.retry_seconds,
         )
     )

@@ -1,0 +1,227 @@
+"""The saver beyond LangGraph's suite: order without a clock, the fence, plain data, and little written."""
+
+from __future__ import annotations
+
+import asyncio
+import operator
+from pathlib import Path
+from typing import Annotated, Any, TypedDict
+
+import ormsgpack
+import pytest
+import sqlalchemy as sa
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import Checkpoint, CheckpointTuple
+from langgraph.graph import END, START, StateGraph
+from phylactery_agent.ports import LeaseLostError
+from phylactery_agent.saver.saver import Checkpoints, fenced
+from phylactery_agent.saver.serializer import NotPlainError
+from phylactery_chassis.database import Database
+from phylactery_chassis.errors import DataLoss
+from sqlalchemy.engine import Connection
+
+from tests.support.agent_stores import Stores
+
+LONG = "a value too long to lie in the checkpoint itself " * 10
+
+
+def config_of(thread: str = "t", checkpoint_id: str = "", namespace: str = "") -> RunnableConfig:
+    named = {"thread_id": thread, "checkpoint_ns": namespace}
+    return {"configurable": named | ({"checkpoint_id": checkpoint_id} if checkpoint_id else {})}
+
+
+def checkpoint_of(checkpoint_id: str, values: dict[str, Any] | None = None, version: int = 1) -> Checkpoint:
+    values = values or {}
+    return Checkpoint(
+        v=1,
+        id=checkpoint_id,
+        ts="2026-11-22T00:00:00+00:00",
+        channel_values=values,
+        channel_versions=dict.fromkeys(values, version),
+        versions_seen={},
+        updated_channels=None,
+    )
+
+
+async def put(
+    saver: Checkpoints, checkpoint: Checkpoint, *, parent: str = "", thread: str = "t", **metadata: Any
+) -> None:
+    versions = checkpoint["channel_versions"]
+    await saver.aput(config_of(thread, parent), checkpoint, {"source": "loop", "step": 0, **metadata}, versions)
+
+
+async def head(saver: Checkpoints, thread: str = "t") -> CheckpointTuple:
+    found = await saver.aget_tuple(config_of(thread))
+    assert found is not None
+    return found
+
+
+async def listed(saver: Checkpoints, config: RunnableConfig | None = None, **asked: Any) -> list[str]:
+    return [one.checkpoint["id"] async for one in saver.alist(config or config_of(), **asked)]
+
+
+async def test_the_newest_is_the_one_stored_last_whatever_its_id_says(stores: Stores) -> None:
+    saver = Checkpoints(stores.database)
+    for checkpoint_id in ("c9", "c5", "c1"):  # a clock that was set back makes ids that go down
+        await put(saver, checkpoint_of(checkpoint_id))
+    assert (await head(saver)).checkpoint["id"] == "c1"
+    assert await listed(saver) == ["c1", "c5", "c9"]
+    await put(saver, checkpoint_of("c9", {"a": "again"}))
+    assert (await head(saver)).checkpoint["id"] == "c1", "the same id again keeps its place"
+    again = await saver.aget_tuple(config_of(checkpoint_id="c9"))
+    assert again is not None
+    assert again.checkpoint["channel_values"] == {"a": "again"}
+
+
+async def test_a_lost_fence_stops_its_own_write_and_not_its_neighbours(stores: Stores) -> None:
+    saver = Checkpoints(stores.database)
+
+    def lost(_connection: Connection) -> None:
+        raise LeaseLostError("another process holds the run")
+
+    async def stale() -> None:
+        with fenced(lost):
+            await put(saver, checkpoint_of("stale"), thread="stale")
+
+    others = [put(saver, checkpoint_of("c1"), thread=f"t{number}") for number in range(5)]
+    ended = await asyncio.gather(stale(), *others, return_exceptions=True)
+    assert isinstance(ended[0], LeaseLostError)
+    assert ended[1:] == [None] * 5
+    assert await saver.aget_tuple(config_of("stale")) is None
+    assert [(await head(saver, f"t{number}")).checkpoint["id"] for number in range(5)] == ["c1"] * 5
+
+
+async def test_what_a_task_wrote_and_the_checkpoint_it_led_to_share_a_transaction(stores: Stores) -> None:
+    saver = Checkpoints(stores.database)
+    await put(saver, checkpoint_of("c1"))
+    commits: list[int] = []
+    sa.event.listen(stores.database.engine, "commit", lambda _connection: commits.append(1))
+    await asyncio.gather(
+        saver.aput_writes(config_of(checkpoint_id="c1"), [("a", 1)], "task"),
+        put(saver, checkpoint_of("c2"), parent="c1"),
+    )
+    assert len(commits) == 1
+
+
+async def test_a_value_that_did_not_change_is_written_once(stores: Stores) -> None:
+    saver = Checkpoints(stores.database)
+    first = checkpoint_of("c1", {"long": LONG, "short": "s"})
+    await put(saver, first)
+    second = checkpoint_of("c2", {"long": LONG, "short": "s"})
+    await saver.aput(config_of(checkpoint_id="c1"), second, {"source": "loop", "step": 1}, {})
+    assert (await head(saver)).checkpoint["channel_values"] == {"long": LONG, "short": "s"}
+    assert stores.rows("agent_checkpoint_blobs", "channel") == [("long",)]
+
+
+async def test_two_branches_from_one_checkpoint_keep_their_own_values(stores: Stores) -> None:
+    saver = Checkpoints(stores.database)
+    await put(saver, checkpoint_of("c1"))
+    versions = [saver.get_next_version(1, None) for _ in range(2)]
+    assert len(set(versions)) == 2
+    assert all(saver.get_next_version(version, None) > max(versions) for version in versions)
+    for number, version in enumerate(versions):
+        await put(saver, checkpoint_of(f"b{number}", {"long": LONG + str(number)}, version), parent="c1")
+    for number in range(2):
+        found = await saver.aget_tuple(config_of(checkpoint_id=f"b{number}"))
+        assert found is not None
+        assert found.checkpoint["channel_values"] == {"long": LONG + str(number)}
+
+
+async def test_a_value_that_is_gone_is_said_and_not_left_out(stores: Stores) -> None:
+    saver = Checkpoints(stores.database)
+    await put(saver, checkpoint_of("c1", {"long": LONG}))
+    await stores.database.write(lambda c: c.execute(sa.text("DELETE FROM agent_checkpoint_blobs")))
+    with pytest.raises(DataLoss, match="missing"):
+        await head(saver)
+
+
+@pytest.mark.parametrize(
+    "blob", [b"\xc1", ormsgpack.packb(ormsgpack.Ext(0, b"os.system")), ormsgpack.packb(["no", "checkpoint"])]
+)
+async def test_a_stored_blob_that_is_no_plain_data_is_refused(stores: Stores, blob: bytes) -> None:
+    saver = Checkpoints(stores.database)
+    await put(saver, checkpoint_of("c1"))
+    change = sa.text("UPDATE agent_checkpoints SET body = :body")
+    await stores.database.write(lambda c: c.execute(change, {"body": blob}))
+    with pytest.raises(NotPlainError):
+        await head(saver)
+
+
+async def test_a_state_that_is_no_plain_data_is_not_stored(stores: Stores) -> None:
+    saver = Checkpoints(stores.database)
+    with pytest.raises(NotPlainError):
+        await put(saver, checkpoint_of("c1", {"path": Path("/etc")}))
+    assert await saver.aget_tuple(config_of()) is None
+
+
+async def test_two_processes_that_write_one_thread_at_once_leave_no_gap(stores: Stores) -> None:
+    other = Database(stores.database.engine.url.render_as_string(hide_password=False))
+    try:
+        savers = [Checkpoints(stores.database), Checkpoints(other)]
+        await asyncio.gather(*(put(savers[number % 2], checkpoint_of(f"c{number}")) for number in range(40)))
+    finally:
+        other.close()
+    sequences = sorted(row[0] for row in stores.rows("agent_checkpoints", "sequence"))
+    assert sequences == list(range(1, 41))
+
+
+async def test_a_list_goes_on_beyond_a_page_and_stops_where_it_is_told(stores: Stores) -> None:
+    saver = Checkpoints(stores.database)
+    for number in range(120):
+        await put(saver, checkpoint_of(f"c{number:03}"), kind="even" if number % 2 == 0 else "odd")
+    newest_first = [f"c{number:03}" for number in reversed(range(120))]
+    assert await listed(saver) == newest_first
+    assert await listed(saver, limit=3) == newest_first[:3]
+    assert await listed(saver, before=config_of(checkpoint_id="c010")) == newest_first[-10:]
+    assert await listed(saver, filter={"kind": "odd"}, limit=55) == newest_first[::2][:55]
+    assert await listed(saver, config_of(checkpoint_id="c007")) == ["c007"]
+    assert await listed(saver, limit=0) == []
+
+
+class _Sum(TypedDict, total=False):
+    total: Annotated[int, operator.add]
+    text: str
+
+
+async def test_a_task_that_was_done_beside_one_that_failed_is_not_run_again(stores: Stores) -> None:
+    ran: list[str] = []
+
+    async def good(_state: _Sum) -> dict[str, Any]:
+        ran.append("good")
+        return {"total": 1, "text": LONG}
+
+    async def bad(_state: _Sum) -> dict[str, Any]:
+        ran.append("bad")
+        if ran.count("bad") == 1:
+            await asyncio.sleep(0)
+            raise RuntimeError("the first time")
+        return {"total": 10}
+
+    def graph() -> Any:
+        made = StateGraph(_Sum)
+        made.add_node("good", good)
+        made.add_node("bad", bad)
+        for name in ("good", "bad"):
+            made.add_edge(START, name)
+            made.add_edge(name, END)
+        return made.compile(checkpointer=Checkpoints(stores.database))
+
+    with pytest.raises(RuntimeError, match="first time"):
+        await graph().ainvoke({"total": 100}, config_of(), durability="sync")
+    state = await graph().ainvoke(None, config_of(), durability="sync")
+    assert state == {"total": 111, "text": LONG}
+    assert sorted(ran) == ["bad", "bad", "good"]
+
+
+async def test_what_is_kept_of_a_line_is_its_newest_and_the_values_that_needs(stores: Stores) -> None:
+    saver = Checkpoints(stores.database)
+    for number in range(3):
+        await put(saver, checkpoint_of(f"c{number}", {"long": f"{LONG}{number}"}, version=number + 1))
+    await saver.aprune(["t"])
+    assert await listed(saver) == ["c2"]
+    assert (await head(saver)).checkpoint["channel_values"] == {"long": f"{LONG}2"}
+    assert len(stores.rows("agent_checkpoint_blobs", "channel")) == 1
+    with pytest.raises(ValueError, match="strategy"):
+        await saver.aprune(["t"], strategy="some")
+    assert await saver.forget("t") == 1
+    assert [stores.rows(name, "thread_id") for name in ("agent_checkpoints", "agent_checkpoint_blobs")] == [[], []]
