@@ -3,68 +3,119 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
-from phylactery_riskgate.domain.model import BoundCall, CatalogTool, Role
+from phylactery_riskgate.domain.argument_types import one_form
+from phylactery_riskgate.domain.model import BoundCall, CatalogTool, Json, Role
 from phylactery_riskgate.domain.pointers import pointer
+from phylactery_riskgate.domain.tasks import folding
 from phylactery_riskgate.domain.tasks.asking import asked, delegated
 from phylactery_riskgate.domain.tasks.index import TaskIndex
-from phylactery_riskgate.domain.tasks.model import LISTED, NAMED, UNSHOWN, Evidence, TaskFacts
-from phylactery_riskgate.domain.tasks.origins import Found, origin
+from phylactery_riskgate.domain.tasks.literals import number
+from phylactery_riskgate.domain.tasks.model import FOREIGN, LISTED, UNSHOWN, Evidence, TaskFacts
+from phylactery_riskgate.domain.tasks.origins import Argument, origin
+from phylactery_riskgate.domain.tasks.signals import content_signals
 
-_MAX_LEAVES = 500
+MAX_LEAVES: Final = 500
+"""Values of one argument that are looked at; one of more is foreign."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    path: str
+    value: Any
+    limited: bool
 
 
 def task_facts(index: TaskIndex | None, tool: CatalogTool, bound: BoundCall) -> TaskFacts:
     """Works out the facts of a call; nothing of the call but its arguments is looked at."""
     if index is None:
         return UNSHOWN
-    ask = asked(index.words, tool)
-    evidence = tuple(sorted(_evidence(index, tool, bound), key=lambda one: (-one.origin, one.path)))
-    control = [one for one in evidence if _covered(one.path, tool.controls)]
-    weighed = control or evidence
+    leaves = {
+        name: list(_leaves(value, pointer((name,)), _property(tool.schema, name)))
+        for name, value in bound.arguments.items()
+    }
+    evidence = tuple(sorted(_evidence(index, tool, leaves), key=lambda one: (-one.origin, one.path)))
+    control = [one for one in evidence if is_covered(one.path, tool.controls)]
+    ask = asked(index.words, tool, [_atoms(leaf.value) for one in control for leaf in leaves[_name(one.path)]])
+    told = list(dict.fromkeys(content_signals(index, _contents(tool, leaves))))
     return TaskFacts(
         shown=True,
         intent=ask.level,
         intent_words=ask.words,
         delegated=delegated(index.words),
         arguments=evidence,
-        worst=max((one.origin for one in weighed), default=LISTED),
-        signals=0,
-        signal_reasons=(),
+        worst=max((one.origin for one in control or evidence), default=LISTED),
+        signals=max((level for level, _ in told), default=0),
+        signal_reasons=tuple(reason for _, reason in told),
     )
 
 
-def _evidence(index: TaskIndex, tool: CatalogTool, bound: BoundCall) -> Iterator[Evidence]:
-    for name, value in bound.arguments.items():
-        path = pointer((name,))
-        leaves = list(_leaves(value, path))
-        if not leaves:
+def _name(path: str) -> str:
+    return path[1:].replace("~1", "/").replace("~0", "~")
+
+
+def _atoms(value: Any) -> list[str]:
+    return folding.atoms_of(folding.fold(value)) if isinstance(value, str) else []
+
+
+def _evidence(index: TaskIndex, tool: CatalogTool, leaves: dict[str, list[_Leaf]]) -> Iterator[Evidence]:
+    written = {name: frozenset(_norm(leaf.value) for leaf in of_one) for name, of_one in leaves.items()}
+    for name, of_one in leaves.items():
+        if not of_one:
             continue
-        found = max((origin(index, role_of(tool, place), leaf) for place, leaf in leaves), default=_NOTHING)
-        yield Evidence(path, found[0], found[1])
+        beside = frozenset().union(*(norms for other, norms in written.items() if other != name))
+        found = max(
+            origin(index, Argument(role_of(tool, leaf.path), name, leaf.value, beside | written[name], leaf.limited))
+            for leaf in of_one
+        )
+        if len(of_one) >= MAX_LEAVES:
+            found = FOREIGN, "more values than are looked at"
+        yield Evidence(pointer((name,)), found[0], found[1])
 
 
-_NOTHING: Found = (NAMED, "nothing")
+def _norm(value: Any) -> str:
+    return " ".join(folding.tokens(folding.fold(value))) if isinstance(value, str) else number(value)
 
 
-def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    waiting: list[tuple[str, Any]] = [(path, value)]
+def _contents(tool: CatalogTool, leaves: dict[str, list[_Leaf]]) -> Iterator[str]:
+    for of_one in leaves.values():
+        for leaf in of_one:
+            if isinstance(leaf.value, str) and role_of(tool, leaf.path) == "content":
+                yield leaf.value
+
+
+def _leaves(value: Any, path: str, schema: Json) -> Iterator[_Leaf]:
+    """Answers the plain values of an argument; those of a list stand at the list's own path."""
+    waiting: list[tuple[str, Any, Json]] = [(path, value, schema)]
     count = 0
-    while waiting:
-        place, one = waiting.pop()
+    while waiting and count < MAX_LEAVES:
+        place, one, form = waiting.pop()
         if isinstance(one, dict):
-            waiting.extend((place + pointer((str(key),)), inside) for key, inside in one.items())
+            waiting.extend(
+                (place + pointer((key,)), inside, _property(form, key)) for key, inside in reversed(one.items())
+            )
         elif isinstance(one, list):
-            waiting.extend((place, inside) for inside in one)
+            waiting.extend((place, inside, _items(form)) for inside in reversed(one))
         elif one is not None:
             count += 1
-            yield place, one
-            if count >= _MAX_LEAVES:
-                return
+            yield _Leaf(place, one, "enum" in form or "const" in form)
 
 
-def _covered(path: str, by: tuple[str, ...]) -> bool:
+def _property(schema: Any, name: str) -> Json:
+    form, _, _ = one_form(schema)
+    found = form.get("properties", {}).get(name)
+    return dict(one_form(found)[0]) if isinstance(found, dict) else {}
+
+
+def _items(schema: Json) -> Json:
+    found = schema.get("items")
+    return dict(one_form(found)[0]) if isinstance(found, dict) else {}
+
+
+def is_covered(path: str, by: tuple[str, ...]) -> bool:
+    """Says whether a pointer leads to, below or above one of some."""
     return any(path == one or path.startswith(f"{one}/") or one.startswith(f"{path}/") for one in by)
 
 
@@ -73,4 +124,4 @@ def role_of(tool: CatalogTool, path: str) -> Role:
     covering = [one for one in tool.roles if path == one or path.startswith(f"{one}/")]
     if covering:
         return tool.roles[max(covering, key=len)]
-    return "object" if _covered(path, tool.controls) else "content"
+    return "object" if is_covered(path, tool.controls) else "content"

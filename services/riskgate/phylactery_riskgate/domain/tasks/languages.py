@@ -19,6 +19,19 @@ SMALL: Final = _words(
 )
 """Words that name nothing by themselves and may stand between the words of a phrase."""
 
+ARTICLES: Final = _words(
+    "a an the my your his her our their this that these those el los las un una unos unas mi mis tu tus su sus nuestro"
+    " nuestra nuestros nuestras este esta estos estas ese esa esos esas"
+)
+"""Of those, what a phrase of the catalog need not have in common with the words."""
+
+EXTENSIONS: Final = _words("txt doc docx xls xlsx ppt pptx pdf csv md odt ods json yaml yml html png jpg jpeg zip")
+"""What a file's name ends with and people leave out."""
+
+CURRENCIES: Final = _words(
+    "eur euro euros usd dollar dollars gbp pound pounds dolar dolares libra libras pesos chf yen"
+)
+
 NEGATIONS: Final = _words("not don't dont never without no nunca jamas sin tampoco")
 FORGETTING: Final = _words("forget olvides olvide olvidar olvidad fail dejes deje dejar hesitate dudes dude only solo")
 """After a negation these ask for what follows: do not forget to."""
@@ -41,6 +54,21 @@ MONTHS: Final = {
             "december dec diciembre dic",
         ),
         1,
+    )
+    for name in names.split()
+}
+WEEKDAYS: Final = {
+    name: day
+    for day, names in enumerate(
+        (
+            "monday lunes",
+            "tuesday martes",
+            "wednesday miercoles",
+            "thursday jueves",
+            "friday viernes",
+            "saturday sabado",
+            "sunday domingo",
+        )
     )
     for name in names.split()
 }
@@ -68,6 +96,11 @@ CALCULATING: Final = _words(
     " adicional restante resto reparte divide dividido media promedio iva impuesto comision doble aumento aumentado"
     " descuento propina much excess sobra demasiado"
 )
+
+DETAILS: Final = _words(
+    "details detail information info data profile everything datos dato informacion detalles detalle perfil ficha todo"
+)
+"""Who asks for these to be sent may mean what is private."""
 
 DELEGATING: Final = (
     "do|follow|execute|perform|complete|carry|handle|finish|process * action|task|instruction|step|todo|request",

@@ -12,32 +12,35 @@ from typing import Any, Final
 
 from phylactery_riskgate.domain.tasks.languages import MONTHS
 
-_NUMBER = re.compile(r"\d++(?:[.,'\u00a0 ]\d++)*+")
 _MAX_DIGITS: Final = 40
 _ISO = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
-_DAY_FIRST = re.compile(r"(?<![\d.-])(\d{1,2})[-/.](\d{1,2})[-/.](\d{4}|\d{2})(?!\d)")
+_DAY_FIRST = re.compile(r"(\d{1,2})[-/.](\d{1,2})[-/.](\d{4}|\d{2})(?!\d)")
 _DAY = re.compile(r"(\d{1,2})(?:st|nd|rd|th|º|o|ª)?")
 _YEAR = re.compile(r"\d{4}")
 _BETWEEN: Final = frozenset({"of", "de", "del", "the"})
 _MONTHS_OF_YEAR, _DAYS_OF_MONTH, _CENTURY = 12, 31, 2000
 _THOUSAND: Final = 3
 _SHORTEST_DATE: Final = len("1-1-24")
+_FARTHEST: Final = 4
+"""Tokens between the parts of a written date."""
 
 
 def number(value: Any) -> str:
-    """Writes a JSON number in the form numbers are compared in."""
+    """Writes a number in the form numbers are compared in, nothing for one too long to mean anything."""
     try:
         exact = Decimal(repr(value) if isinstance(value, float) else value)
-        return format(exact.normalize(), "f") if exact.is_finite() and abs(exact.adjusted()) < _MAX_DIGITS else ""
-    except (InvalidOperation, ValueError):
+    except (InvalidOperation, ValueError, TypeError):
         return ""
+    if not exact.is_finite() or abs(exact.adjusted()) >= _MAX_DIGITS:
+        return ""
+    return format(exact.normalize() if exact else Decimal(0), "f")
 
 
 def numbers_in(written: str) -> tuple[str, ...]:
     """Answers what a text that is one written number can mean, nothing where it is none."""
     if len(written) > _MAX_DIGITS or not written[:1].isdigit() or not written[-1:].isdigit():
         return ()
-    plain = written.replace(" ", "").replace("\u00a0", "").replace("'", "")
+    plain = written.replace("'", "")
     if plain.isdigit():
         return tuple(filter(None, (number(plain),)))
     if not plain.replace(".", "").replace(",", "").isdigit():
@@ -54,8 +57,21 @@ def numbers_in(written: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, map(number, readings))))
 
 
+def written_forms(norm: str) -> list[str]:
+    """Answers how people write a number."""
+    whole, _, part = norm.partition(".")
+    sign, whole = ("-", whole[1:]) if whole.startswith("-") else ("", whole)
+    grouped, filled = f"{int(whole):,}", part.ljust(2, "0")
+    dotted = grouped.replace(",", ".")
+    forms = [norm, *(f"{sign}{start}{mark}{filled}" for start in (whole, grouped) for mark in ".,")]
+    forms += [f"{sign}{dotted},{filled}", *(() if part else (sign + grouped, sign + dotted))]
+    return list(dict.fromkeys(forms))
+
+
 def dates_in_token(token: str) -> Iterator[str]:
-    """Answers the days a token with digits and marks names, as year-month-day."""
+    """Answers the days a token in figures names, as year-month-day."""
+    if len(token) < _SHORTEST_DATE or not token[0].isdigit():
+        return
     found = _ISO.match(token)
     if found:
         yield from _day(found[1], found[2], found[3])
@@ -63,40 +79,43 @@ def dates_in_token(token: str) -> Iterator[str]:
     found = _DAY_FIRST.match(token)
     if found:
         year = found[3] if len(found[3]) > len("24") else str(_CENTURY + int(found[3]))
-        yield from _day(year, found[2], found[1])
-        yield from _day(year, found[1], found[2])
+        yield from dict.fromkeys([*_day(year, found[2], found[1]), *_day(year, found[1], found[2])])
 
 
 def dates_of(tokens: Sequence[str]) -> Iterator[str]:
     """Answers every day the tokens of a text name, in figures or with the name of a month."""
     for token in tokens:
-        if len(token) >= _SHORTEST_DATE and token[0].isdigit():
-            yield from dates_in_token(token)
-    yield from spoken_dates(tokens)
+        yield from dates_in_token(token)
+    for date, _ in spoken_dates(tokens):
+        yield date
 
 
-def spoken_dates(tokens: Sequence[str]) -> Iterator[str]:
-    """Answers the days written with the name of a month; without a year as --month-day."""
+def spoken_dates(tokens: Sequence[str]) -> Iterator[tuple[str, set[int]]]:
+    """Answers the days written with the name of a month, without a year as --month-day, and the tokens they take."""
     for place, token in enumerate(tokens):
         month = MONTHS.get(token)
         if month is None:
             continue
-        after = _next(tokens, place, 1)
-        before = _next(tokens, place, -1)
-        for day_place in (after, before):
-            found = _DAY.fullmatch(tokens[day_place]) if 0 <= day_place < len(tokens) else None
+        for step in (1, -1):
+            day_place = _next(tokens, place, step)
+            found = _DAY.fullmatch(tokens[day_place]) if day_place >= 0 else None
             if found is None:
                 continue
             year_place = _next(tokens, max(place, day_place), 1)
-            year = tokens[year_place] if year_place < len(tokens) and _YEAR.fullmatch(tokens[year_place]) else "-"
-            yield from _day(year, str(month), found[1])
+            dated = year_place >= 0 and _YEAR.fullmatch(tokens[year_place]) is not None
+            taken = {place, day_place, year_place} if dated else {place, day_place}
+            for date in _day(tokens[year_place] if dated else "-", str(month), found[1]):
+                yield date, taken
 
 
 def _next(tokens: Sequence[str], place: int, step: int) -> int:
-    place += step
-    while 0 <= place < len(tokens) and tokens[place] in _BETWEEN:
-        place += step
-    return place
+    for distance in range(1, _FARTHEST):
+        at = place + step * distance
+        if not 0 <= at < len(tokens):
+            return -1
+        if tokens[at] not in _BETWEEN:
+            return at
+    return -1
 
 
 def _day(year: str, month: str, day: str) -> Iterator[str]:
@@ -106,4 +125,4 @@ def _day(year: str, month: str, day: str) -> Iterator[str]:
 
 def yearless(date: str) -> str:
     """Answers a day without its year."""
-    return f"--{date[-5:]}" if not date.startswith("-") else date
+    return f"--{date[-5:]}"

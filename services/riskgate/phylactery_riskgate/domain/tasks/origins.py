@@ -2,108 +2,205 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import unquote
 
 from phylactery_riskgate.domain.model import Mark, Role
 from phylactery_riskgate.domain.tasks import folding
-from phylactery_riskgate.domain.tasks.index import TaskIndex, day_print, looks_literal, text_prints
-from phylactery_riskgate.domain.tasks.literals import dates_in_token, number
+from phylactery_riskgate.domain.tasks.computing import (
+    asks_to_calculate,
+    is_calculated,
+    is_relative_day,
+    known_numbers,
+)
+from phylactery_riskgate.domain.tasks.index import TaskIndex
+from phylactery_riskgate.domain.tasks.literals import dates_in_token, number, numbers_in, written_forms
 from phylactery_riskgate.domain.tasks.model import FOREIGN, LISTED, NAMED, POINTED
+from phylactery_riskgate.domain.tasks.naming import Value
+from phylactery_riskgate.domain.tasks.reading import day_print, prints
+from phylactery_riskgate.domain.tasks.words import looks_literal
 from phylactery_riskgate.domain.visible import make_visible
-
-_STRICT: Final = frozenset({"principal", "object", "amount", "secret", "url"})
-_DISGUISES: Final = frozenset({Mark.BIDI, Mark.INVISIBLE, Mark.LOOK_ALIKE, Mark.MIXED_SCRIPT})
-_SHOWN: Final = 4_096
 
 Found = tuple[int, str]
 """An origin and, in a few words, the place."""
 
+_STRICT: Final = frozenset({"principal", "object", "amount", "secret", "url"})
+"""Roles whose value decides what happens; what is only said, and when, weighs less."""
+_DISGUISES: Final = frozenset({Mark.BIDI, Mark.INVISIBLE, Mark.LOOK_ALIKE, Mark.MIXED_SCRIPT})
+_LOOKED_AT: Final = 4_096
+_WORDS: Final = "the user's words"
 
-def origin(index: TaskIndex, role: Role, value: Any) -> Found:
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One value of a call: its role, the name of the argument, and what else the call is made with."""
+
+    role: Role
+    name: str
+    value: Any
+    beside: frozenset[str]
+    limited: bool = False
+    """The schema leaves the choice between a few values."""
+
+
+def origin(index: TaskIndex, argument: Argument) -> Found:
     """Answers where a value comes from: the best evidence there is, or that there is none."""
+    value = argument.value
     if isinstance(value, bool) or value is None:
-        return LISTED, "the tool's own words"
+        return LISTED, "a choice the tool offers"
     if not isinstance(value, str):
-        return min(_number(index, number(value)), default=_nowhere(role))
-    if role in _STRICT and not _DISGUISES.isdisjoint(make_visible(value, _SHOWN).marks):
+        return _settled(index, argument, [number(value)], _of_number(index, argument, number(value)))
+    if argument.role in _STRICT and not _DISGUISES.isdisjoint(make_visible(value, _LOOKED_AT).marks):
         return FOREIGN, "a value in disguise"
-    folded = folding.fold(value)
-    tokens = folding.tokens(folded)
+    tokens = folding.tokens(folding.fold(unquote(value) if "%" in value else value))
     if not tokens:
         return NAMED, "nothing"
-    found = min(_text(index, role, tokens), default=_nowhere(role))
-    if found[0] == POINTED and role in _STRICT and _contradicts(index, tokens):
+    return _settled(index, argument, tokens, _of_text(index, argument, tokens))
+
+
+def _settled(index: TaskIndex, argument: Argument, tokens: Sequence[str], found: Iterator[Found]) -> Found:
+    best = min(found, default=None)
+    if best is None:
+        best = _from_nowhere(argument)
+    if best[0] == POINTED and argument.role in _STRICT and _contradicts(index, argument, tokens):
         return FOREIGN, "not the value the user gave"
-    return found
+    return best
 
 
-def _nowhere(role: Role) -> Found:
-    return (LISTED, "written for the call") if role in {"content", "date"} else (FOREIGN, "nowhere")
+def _from_nowhere(argument: Argument) -> Found:
+    if argument.limited:
+        return LISTED, "a choice the tool offers"
+    if argument.role in _STRICT:
+        return FOREIGN, "nowhere"
+    return LISTED, "written for the call"
 
 
-def _text(index: TaskIndex, role: Role, tokens: list[str]) -> Iterator[Found]:
-    words = index.words
-    if words.hold_tokens(tokens) or (not looks_literal(tokens[0]) and words.hold_atoms(_atoms(tokens))):
-        yield NAMED, "the user's words"
+def _of_text(index: TaskIndex, argument: Argument, tokens: Sequence[str]) -> Iterator[Found]:
+    numbers = numbers_in(tokens[0]) if len(tokens) == 1 else ()
+    if numbers:
+        for one in numbers:
+            yield from _of_number(index, argument, one)
+    elif _said(index, tokens):
+        yield NAMED, _WORDS
     days = list(dates_in_token(tokens[0]))
-    if any(words.hold_date(day) for day in days):
-        yield NAMED, "the user's words"
-    yield from _values(index, " ".join(tokens))
-    wanted = [[day_print(day)] for day in days] if role == "date" and days else [text_prints(tokens)]
-    yield from _prints(index, wanted)
+    if argument.role in {"date", "content"} and days:
+        yield from _of_day(index, days)
+    yield from _of_values(index, " ".join(tokens), argument)
+    squeezed = "".join(tokens)
+    if len(tokens) > 1 and looks_literal(squeezed):
+        yield from _of_values(index, squeezed, argument)
+    if not numbers:
+        yield from _of_prints(index, list(prints(tokens)), argument)
 
 
-def _atoms(tokens: list[str]) -> list[str]:
-    return [atom for token in tokens for atom in folding.atoms(token)]
+def _said(index: TaskIndex, tokens: Sequence[str]) -> bool:
+    words = index.words
+    if words.hold_tokens(tokens) or "".join(tokens) in words.joined:
+        return True
+    if len(tokens) == 1 and (tokens[0] in words.joined or _loose(words.joined, tokens[0])):
+        return True
+    # Of an address every part counts: ann@corp.example is no part of mary.ann@corp.example.
+    return not any("@" in token for token in tokens) and words.hold_atoms(
+        [atom for token in tokens for atom in folding.atoms(token)]
+    )
 
 
-def _values(index: TaskIndex, norm: str) -> Iterator[Found]:
+def _loose(joined: frozenset[str], token: str) -> bool:
+    return "-" in token and token.replace("-", "") in joined
+
+
+def _of_day(index: TaskIndex, days: Sequence[str]) -> Iterator[Found]:
+    if any(index.words.hold_date(day) for day in days):
+        yield NAMED, _WORDS
+    elif index.words.relative_days:
+        right = any(is_relative_day(index, day) for day in days)
+        yield (NAMED if right else LISTED), "worked out from the user's words"
+    for place, result in enumerate(index.results):
+        for day in days:
+            for item in result.items_with([day_print(day)]):
+                yield POINTED, _text_of(index, place, item)
+
+
+def _of_values(index: TaskIndex, norm: str, argument: Argument) -> Iterator[Found]:
     for place, result in enumerate(index.results):
         for value in result.by_norm.get(norm, ()):
-            kind, registry = value.kind[0], value.kind.endswith("r")
-            where = f"{result.tool} {value.field}".strip()
-            if kind == "f" and not registry:
-                yield (POINTED if index.is_pointed(place, value.item) else FOREIGN), where
-            elif index.is_bound(place, value.item):
-                yield NAMED, where
-            elif registry or kind == "s":
-                yield LISTED, where
-            else:
-                yield POINTED, where
+            if _fits(value, argument):
+                yield _of_value(index, place, value, argument), f"{result.tool} {value.field}".strip()
 
 
-def _prints(index: TaskIndex, wanted: list[list[int]]) -> Iterator[Found]:
+def _fits(value: Value, argument: Argument) -> bool:
+    """A number names an amount by an amount, and an object by an id: 7 euros are not the payment with the id 7."""
+    if argument.role == "amount":
+        return value.kind[0] == "o" or value.field == argument.name
+    return value.kind[0] != "o" or argument.role in {"date", "content"}
+
+
+def _of_value(index: TaskIndex, place: int, value: Value, argument: Argument) -> int:
+    result, kind = index.results[place], value.kind[0]
+    if kind == "f" and not value.registry:
+        return _free(index, place, value.item, argument)
+    if kind == "s" and result.made:
+        return NAMED
+    if index.is_bound(place, value.item):
+        return NAMED
+    return LISTED if value.registry or kind in {"s", "p", "o"} else POINTED
+
+
+def _free(index: TaskIndex, place: int, item: int, argument: Argument) -> int:
+    pointed = index.is_pointed(place, item)
+    if argument.role in _STRICT:
+        return POINTED if pointed else FOREIGN
+    return LISTED if pointed else POINTED
+
+
+def _of_prints(index: TaskIndex, wanted: Sequence[int], argument: Argument) -> Iterator[Found]:
     for place, result in enumerate(index.results):
-        for one in wanted:
-            for item in result.items_with(one):
-                pointed = index.is_pointed(place, item)
-                yield (POINTED if pointed else FOREIGN), f"text of {result.tool}"
+        for item in result.items_with(wanted):
+            yield _free(index, place, item, argument), _text_of(index, place, item)
 
 
-def _number(index: TaskIndex, norm: str) -> Iterator[Found]:
+def _text_of(index: TaskIndex, place: int, item: int) -> str:
+    told = "" if index.is_pointed(place, item) else "other "
+    return f"{told}text of {index.results[place].tool}"
+
+
+def _of_number(index: TaskIndex, argument: Argument, norm: str) -> Iterator[Found]:
     if not norm:
         return
     if norm in index.words.numbers:
-        yield NAMED, "the user's words"
-    yield from _values(index, norm)
-    yield from _prints(index, [text_prints([form]) for form in _written(norm)])
+        yield NAMED, _WORDS
+        return
+    yield from _of_values(index, norm, argument)
+    for form in written_forms(norm):
+        yield from _of_prints(index, list(prints([form])), argument)
+    if argument.role == "amount":
+        yield from _of_calculation(index, argument, float(norm))
 
 
-def _written(norm: str) -> list[str]:
-    """Answers how people write a number."""
-    whole, _, part = norm.partition(".")
-    part = part.ljust(2, "0")
-    grouped = f"{int(whole):,}"
-    forms = [norm, f"{whole}.{part}", f"{whole},{part}", grouped, f"{grouped}.{part}"]
-    dotted = grouped.replace(",", ".")
-    forms += [f"{dotted},{part}"] if norm.partition(".")[2] else [dotted, f"{dotted},{part}"]
-    return list(dict.fromkeys(forms))
+def _of_calculation(index: TaskIndex, argument: Argument, wanted: float) -> Iterator[Found]:
+    numbers = known_numbers(index, argument.name)
+    if is_calculated(wanted, numbers):
+        yield (NAMED if asks_to_calculate(index) else LISTED), "worked out from what the user named"
+        return
+    for known in numbers:
+        for rest in (wanted - known, known - wanted):
+            form = number(round(rest, 2)) if rest > 0 else ""
+            for written in written_forms(form) if form else ():
+                for origin_of, place in _of_prints(index, list(prints([written])), argument):
+                    yield origin_of, f"worked out with {place}"
 
 
-def _contradicts(index: TaskIndex, tokens: list[str]) -> bool:
-    """Says whether the user gave another value of this kind, which no call was made with."""
+def _contradicts(index: TaskIndex, argument: Argument, tokens: Sequence[str]) -> bool:
+    """Says whether the user gave another value of this kind, with which neither this nor another call was made."""
+    words = index.words
+    if argument.role == "amount":
+        unused = words.money - index.used - argument.beside
+        return bool(unused) and not asks_to_calculate(index)
     if len(tokens) != 1 or not looks_literal(tokens[0]):
         return False
     address = "@" in tokens[0]
-    return any(("@" in one) == address and one not in index.used for one in index.words.literals)
+    return any(
+        ("@" in one) == address and one not in index.used and one not in argument.beside for one in words.literals
+    )

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
 from phylactery_riskgate.domain.tasks.languages import HIGHEST, LOWEST, NEWEST, OLDEST
 
 if TYPE_CHECKING:
-    from phylactery_riskgate.domain.tasks.index import Value
+    from phylactery_riskgate.domain.tasks.naming import Value
 
 
-def picked(values: Sequence[Value], parents: Sequence[int], said: Mapping[str, object]) -> Iterator[int]:
+def picked(values: Sequence[Value], parents: Sequence[int], said: Collection[str]) -> Iterator[int]:
     """Answers the items that stand first or last by an orderable field, where the words ask for such a one."""
-    high = not HIGHEST.isdisjoint(said)
-    low = not LOWEST.isdisjoint(said)
-    new = not NEWEST.isdisjoint(said)
-    old = not OLDEST.isdisjoint(said)
+    high, low, new, old = (not words.isdisjoint(said) for words in (HIGHEST, LOWEST, NEWEST, OLDEST))
     if not (high or low or new or old):
         return
     columns: dict[tuple[int, str], list[Value]] = defaultdict(list)
@@ -26,21 +23,16 @@ def picked(values: Sequence[Value], parents: Sequence[int], said: Mapping[str, o
         if value.kind[0] == "o":
             columns[parents[value.item], value.field].append(value)
     for column in columns.values():
-        numbers = {value.item: _number(value.norm) for value in column}
-        if all(one is not None for one in numbers.values()):
-            keys: dict[int, Decimal | str] = {item: one for item, one in numbers.items() if one is not None}
-            top, bottom = high, low
+        numbers = {value.item: number for value in column if (number := _number(value.norm)) is not None}
+        if len(numbers) == len({value.item for value in column}):
+            yield from _ends(numbers, top=high, bottom=low)
         else:
-            keys = {value.item: value.norm for value in column}
-            top, bottom = new, old
-        if top:
-            yield from _at(keys, max(keys.values()))
-        if bottom:
-            yield from _at(keys, min(keys.values()))
+            yield from _ends({value.item: value.norm for value in column}, top=new, bottom=old)
 
 
-def _at(keys: Mapping[int, Decimal | str], best: Decimal | str) -> Iterator[int]:
-    return (item for item, key in keys.items() if key == best)
+def _ends(keys: Mapping[int, Decimal] | Mapping[int, str], *, top: bool, bottom: bool) -> Iterator[int]:
+    ends = [choose(keys.values()) for choose, wanted in ((max, top), (min, bottom)) if wanted]
+    return (item for item, key in keys.items() if key in ends)
 
 
 def _number(norm: str) -> Decimal | None:

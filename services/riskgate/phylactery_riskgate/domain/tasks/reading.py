@@ -15,11 +15,10 @@ from phylactery_riskgate.domain.model import CatalogTool, Json
 from phylactery_riskgate.domain.tasks import folding
 from phylactery_riskgate.domain.tasks.literals import dates_of, number
 from phylactery_riskgate.domain.tasks.outputs import KINDS, Outputs
+from phylactery_riskgate.domain.tasks.words import Piece, read_words
 
-Piece = dict[str, Any]
+__all__ = ["Piece", "Reading", "prints", "read_result", "read_words"]
 
-MAX_WORDS: Final = 20_000
-"""Tokens of the user's words."""
 MAX_VALUES: Final = 4_000
 MAX_ITEMS: Final = 2_000
 MAX_PRINTS: Final = 24_000
@@ -28,7 +27,6 @@ MAX_VALUE: Final = 240
 MAX_DEPTH: Final = 40
 _MAX_NAME: Final = 12
 """Atoms of a name; what is longer is text, whatever the catalog says."""
-_BREAKS: Final = frozenset(".?!;\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +47,6 @@ def prints(tokens: Sequence[str]) -> Iterator[int]:
         if before:
             yield crc32(token.encode(), before)
         before = one
-
-
-def read_words(words: str) -> Piece:
-    """Reads the user's own words: their tokens, where a sentence ends and what stands in quotes."""
-    folded = folding.fold(words)
-    tokens: list[str] = []
-    breaks: list[int] = []
-    end = 0
-    for start, stop in folding.spans(folded):
-        if len(tokens) >= MAX_WORDS:
-            break
-        between = folded[end:start]
-        if tokens and not _BREAKS.isdisjoint(between):
-            breaks.append(len(tokens))
-        tokens.append(folded[start:stop])
-        end = stop
-    return {"k": "words", "t": tokens, "b": breaks}
 
 
 def read_result(
@@ -109,8 +90,10 @@ def _argument_values(arguments: Json) -> list[str]:
         elif isinstance(value, list):
             waiting.extend(value)
         elif isinstance(value, str) and len(value) <= MAX_VALUE:
-            found.append(folding.fold(value))
-    return sorted(found)
+            found.append(" ".join(folding.tokens(folding.fold(value))))
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            found.append(number(value))
+    return sorted(filter(None, found))
 
 
 @dataclass(slots=True)
@@ -191,5 +174,10 @@ class _Reader:
         found = self.prints.setdefault(item, set())
         before = len(found)
         found.update(prints(tokens))
-        found.update(crc32(f"d:{day}".encode()) for day in dates_of(tokens))
+        found.update(day_print(day) for day in dates_of(tokens))
         self.printed += len(found) - before
+
+
+def day_print(date: str) -> int:
+    """Answers the print of a day."""
+    return crc32(f"d:{date}".encode())

@@ -1,0 +1,111 @@
+"""Values a call's author worked out: an amount from amounts, a day from "tomorrow"."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from datetime import date
+from typing import Final
+
+from phylactery_riskgate.domain.tasks.index import TaskIndex
+from phylactery_riskgate.domain.tasks.languages import CALCULATING, WEEKDAYS
+from phylactery_riskgate.domain.tasks.literals import dates_in_token
+
+_MAX_NUMBERS: Final = 24
+_ROUNDING: Final = 0.006
+"""Half a cent and a bit: amounts are rounded once."""
+_PARTS: Final = (2.0, 3.0, 4.0)
+_PERCENT: Final = 100.0
+_DAYS: Final = {"today": 0, "tonight": 0, "hoy": 0, "tomorrow": 1, "manana": 1, "yesterday": -1, "ayer": -1}
+_WEEK: Final = 7
+
+
+def asks_to_calculate(index: TaskIndex) -> bool:
+    """Says whether the user's words speak of a calculation."""
+    return not CALCULATING.isdisjoint(index.words.atom_places)
+
+
+def known_numbers(index: TaskIndex, field: str) -> list[float]:
+    """Answers the user's numbers, and those of a field of what they named."""
+    found = {float(one): None for one in sorted(index.words.numbers)}
+    for place, result in enumerate(index.results):
+        for value in result.values:
+            if len(found) >= _MAX_NUMBERS:
+                return list(found)
+            fits = value.kind[0] == "o" or value.field == field
+            if fits and value.kind[0] != "f" and index.is_bound(place, value.item):
+                read = _float(value.norm)
+                if read is not None:
+                    found[read] = None
+    return list(found)
+
+
+def _float(norm: str) -> float | None:
+    try:
+        return float(norm)
+    except ValueError:
+        return None
+
+
+def is_calculated(wanted: float, numbers: list[float]) -> bool:
+    """Says whether an amount is a sum, a difference, a share or a percentage of known ones, or two of these in turn."""
+    if any(_near(wanted, one) for one in numbers):
+        return True
+    terms = {*numbers, *_steps(numbers)}
+    if any(_near(wanted, one) for one in terms):
+        return True
+    ordered = sorted(terms)
+    return any(_holds(ordered, rest) for one in numbers for rest in (wanted - one, one - wanted, wanted + one))
+
+
+def _steps(numbers: list[float]) -> Iterator[float]:
+    for one in numbers:
+        yield from (one / parts for parts in _PARTS)
+        yield one * _PARTS[0]
+        for other in numbers:
+            yield one + other
+            yield abs(one - other)
+            yield one * other / _PERCENT
+            yield one * (1 + other / _PERCENT)
+            yield one * (1 - other / _PERCENT)
+            yield one * other
+
+
+def _near(one: float, other: float) -> bool:
+    return abs(one - other) < _ROUNDING
+
+
+def _holds(ordered: list[float], wanted: float) -> bool:
+    place = bisect_left(ordered, wanted - _ROUNDING)
+    return place < len(ordered) and _near(ordered[place], wanted)
+
+
+def is_relative_day(index: TaskIndex, day: str) -> bool | None:
+    """Says whether a day is the one the user's word for it means, None where nobody told what day it is."""
+    today = _today(index)
+    wanted = _date(day)
+    if today is None or wanted is None:
+        return None
+    distance = (wanted - today).days
+    said = index.words.relative_days
+    return any(
+        _DAYS.get(word) == distance
+        or (word in WEEKDAYS and wanted.weekday() == WEEKDAYS[word] and abs(distance) <= 2 * _WEEK)
+        for word in said
+    )
+
+
+def _today(index: TaskIndex) -> date | None:
+    """The one day a tool without arguments answered as its whole answer, if the system alone writes it."""
+    for result in index.results:
+        if not result.arguments and len(result.values) == 1 and result.values[0].kind[0] == "s":
+            for day in dates_in_token(result.values[0].norm.partition(" ")[0]):
+                return _date(day)
+    return None
+
+
+def _date(day: str) -> date | None:
+    try:
+        return date.fromisoformat(day)
+    except ValueError:
+        return None

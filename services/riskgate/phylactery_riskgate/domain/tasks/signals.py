@@ -1,0 +1,107 @@
+"""What the contents of a call give away: an address nobody wrote, something private, another's dictation."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from binascii import Error as NoBase64
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from phylactery_riskgate.domain.tasks import folding
+from phylactery_riskgate.domain.tasks.index import TaskIndex
+from phylactery_riskgate.domain.tasks.languages import DETAILS
+from phylactery_riskgate.domain.tasks.naming import telling
+from phylactery_riskgate.domain.tasks.reading import prints
+from phylactery_riskgate.domain.tasks.words import follow
+
+Signal = tuple[int, str]
+"""1 is worth a question, 2 worth a stop; and why."""
+
+MAX_CONTENT: Final = 200_000
+_LINK = re.compile(r"(?:https?://|www\.)[^\s<>\"'()]{3,2000}+", re.IGNORECASE)
+_ENCODED = re.compile(r"[A-Za-z0-9+/_-]{24,}+={0,2}")
+_MAX_LINKS: Final = 50
+_MAX_ENCODED: Final = 8
+_DICTATED: Final = 6
+"""Tokens that follow one another just so by no chance."""
+_SHORTEST_PRIVATE: Final = 4
+_READABLE: Final = 0.9
+
+
+def content_signals(index: TaskIndex, contents: Iterable[str]) -> Iterator[Signal]:
+    """Answers what is strange about the contents of a call."""
+    for content in contents:
+        text = content[:MAX_CONTENT]
+        folded = folding.fold(text)
+        tokens = folding.tokens(folded)
+        if any(not index.words.hold_tokens(folding.tokens(link)) for link in _links(folded)):
+            yield 1, "a link the user did not write"
+        decoded = [folding.tokens(folding.fold(one)) for one in _decoded(text)]
+        if decoded and not index.words.hold_tokens(tokens):
+            yield 1, "text in an encoding"
+        for said in (tokens, *decoded):
+            yield from _private(index, said)
+        if len(tokens) >= _DICTATED and _is_dictated(index, tokens):
+            yield 1, "text somebody else wrote, word by word"
+
+
+def _links(folded: str) -> Iterator[str]:
+    for count, match in enumerate(_LINK.finditer(folded)):
+        if count >= _MAX_LINKS:
+            return
+        yield match.group().removeprefix("https://").removeprefix("http://").rstrip(".,;:!?")
+
+
+def _decoded(text: str) -> Iterator[str]:
+    for count, match in enumerate(_ENCODED.finditer(text)):
+        if count >= _MAX_ENCODED:
+            return
+        written = match.group().rstrip("=").replace("-", "+").replace("_", "/")
+        try:
+            plain = b64decode(written + "=" * (-len(written) % 4), validate=True).decode()
+        except (NoBase64, ValueError):
+            continue
+        if sum(char.isprintable() for char in plain) >= _READABLE * len(plain):
+            yield plain
+
+
+def _private(index: TaskIndex, tokens: list[str]) -> Iterator[Signal]:
+    """Looks for private values in a content, and whether the user asked for them by the name of their field."""
+    places: dict[str, list[int]] | None = None
+    for result in index.results:
+        for value in result.values:
+            if value.kind[0] != "p" or len(value.norm) < _SHORTEST_PRIVATE:
+                continue
+            if places is None:
+                places = _positions(tokens)
+            wanted = value.norm.split(" ")
+            if wanted[0] in places and follow(wanted, tokens, places) and not _asked_for(index, wanted, value.field):
+                yield (1 if DETAILS & index.words.atom_places.keys() else 2), f"something private: {value.field}"
+
+
+def _positions(tokens: list[str]) -> dict[str, list[int]]:
+    places: dict[str, list[int]] = {}
+    for place, token in enumerate(tokens):
+        places.setdefault(token, []).append(place)
+    return places
+
+
+def _asked_for(index: TaskIndex, wanted: list[str], field: str) -> bool:
+    if index.words.hold_tokens(wanted):
+        return True
+    names = telling(folding.atoms_of(folding.fold(field)))
+    return bool(names) and all(name in index.words.atom_places for name in names)
+
+
+def _is_dictated(index: TaskIndex, tokens: list[str]) -> bool:
+    """Says whether a whole content stands in free text nobody pointed to."""
+    if index.words.hold_tokens(tokens):
+        return False
+    wanted = list(prints(tokens))
+    found = [
+        index.is_pointed(place, item)
+        for place, result in enumerate(index.results)
+        for item in result.items_with(wanted)
+    ]
+    return bool(found) and not any(found)

@@ -1,0 +1,257 @@
+"""The user's own words: what they say, what they quote, and what they only pasted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from phylactery_riskgate.domain.tasks import folding
+from phylactery_riskgate.domain.tasks.languages import CURRENCIES, RELATIVE_DAYS
+from phylactery_riskgate.domain.tasks.literals import dates_of, numbers_in, spoken_dates, yearless
+
+Piece = dict[str, Any]
+
+MAX_WORDS: Final = 20_000
+"""Tokens of the user's words."""
+_LONGEST_QUOTE: Final = 25
+"""Tokens; who quotes more pastes a text, and what a text says is not what the user says."""
+_MAX_PLACES: Final = 64
+_BREAKS: Final = frozenset(".?!;\n")
+_MONEY: Final = "€$£¥"
+_QUOTES: Final = {"'": "'", '"': '"', "“": "”", "«": "»", "„": "”"}
+_CLOSING: Final = frozenset(_QUOTES.values())
+_FENCE: Final = "```"
+_TAG = re.compile(r"<([a-z][a-z0-9_-]{0,39})(?:\s[^<>]{0,200})?>")
+_FORWARDED = re.compile(
+    r"^[ \t]{0,8}(?:-{2,}[ \t]{0,8}(?:original message|forwarded message|mensaje original|mensaje reenviado)"
+    r"|(?:on|el)\b[^\n]{1,200}\b(?:wrote|escribio):[ \t]{0,8}$)",
+    re.MULTILINE,
+)
+_CITED = re.compile(r"^[ \t]{0,8}>[^\n]*+", re.MULTILINE)
+_STRONG: Final = 8
+_JOINED, _SHORT_PART, _PARTS = 10, 6, 10
+"""An account number written in groups: its length, that of a group, and how many there are."""
+
+Span = tuple[int, int]
+
+
+def read_words(words: str) -> Piece:
+    """Reads the user's own words.
+
+    A piece holds the tokens, where a sentence begins ("b"), the tokens in quotes ("q"), those beside a currency's sign
+    ("m"), and apart from them the tokens of what was pasted ("p").
+    """
+    folded = folding.fold(words)
+    pasted = _merged(_pasted(folded))
+    tokens: list[str] = []
+    foreign: list[str] = []
+    places: list[Span] = []
+    breaks: list[int] = []
+    money: list[int] = []
+    end = at = 0
+    for start, stop in folding.spans(folded)[:MAX_WORDS]:
+        while at < len(pasted) and pasted[at][1] <= start:
+            at += 1
+        if at < len(pasted) and pasted[at][0] <= start:
+            foreign.append(folded[start:stop])
+            end = stop
+            continue
+        if tokens and not _BREAKS.isdisjoint(folded[end:start]):
+            breaks.append(len(tokens))
+        if folded[start - 1 : start] in _CURRENCY_SIGNS or folded[stop : stop + 2].strip()[:1] in _CURRENCY_SIGNS:
+            money.append(len(tokens))
+        tokens.append(folded[start:stop])
+        places.append((start, stop))
+        end = stop
+    return {"k": "words", "t": tokens, "b": breaks, "m": money, "q": _quoted(folded, places), "p": foreign}
+
+
+_CURRENCY_SIGNS: Final = frozenset(_MONEY)
+
+
+def _pasted(folded: str) -> Iterator[Span]:
+    """Answers what stands in the words without being said: fences, tags, citations, forwarded mail, long quotes."""
+    yield from _fenced(folded)
+    closings: dict[str, int] = {}
+    for tag in _TAG.finditer(folded):
+        closing = closings.setdefault(tag[1], folded.rfind(f"</{tag[1]}>"))
+        if closing >= tag.end():
+            yield tag.start(), closing
+    yield from (cited.span() for cited in _CITED.finditer(folded))
+    forwarded = _FORWARDED.search(folded)
+    if forwarded is not None:
+        yield forwarded.start(), len(folded)
+    for start, stop in _quotes(folded):
+        if stop - start > _LONGEST_QUOTE and len(folding.tokens(folded[start:stop])) > _LONGEST_QUOTE:
+            yield start, stop
+
+
+def _fenced(folded: str) -> Iterator[Span]:
+    start = folded.find(_FENCE)
+    while start >= 0:
+        stop = folded.find(_FENCE, start + len(_FENCE))
+        yield start, stop if stop >= 0 else len(folded)
+        start = folded.find(_FENCE, stop + len(_FENCE)) if stop >= 0 else -1
+
+
+def _merged(spans: Iterable[Span]) -> list[Span]:
+    merged: list[Span] = []
+    for start, stop in sorted(spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(stop, merged[-1][1])
+        else:
+            merged.append((start, stop))
+    return merged
+
+
+def _quotes(folded: str) -> Iterator[Span]:
+    """Answers what stands in quotes; an apostrophe within a word is none."""
+    opened, closing = -1, ""
+    for place, char in enumerate(folded):
+        if opened >= 0:
+            if char == closing and not folded[place + 1 : place + 2].isalnum():
+                yield opened + 1, place
+                opened = -1
+        elif char in _QUOTES and not folded[place - 1 : place].isalnum() and folded[place + 1 : place + 2].strip():
+            opened, closing = place, _QUOTES[char]
+
+
+def _quoted(folded: str, places: Sequence[Span]) -> list[list[int]]:
+    found: list[list[int]] = []
+    at = 0
+    for start, stop in _quotes(folded):
+        while at < len(places) and places[at][0] < start:
+            at += 1
+        first = at
+        while at < len(places) and places[at][1] <= stop:
+            at += 1
+        if at > first:
+            found.append([first, at])
+    return found
+
+
+def looks_literal(token: str) -> bool:
+    """Says whether a token is an address or an account number by its looks."""
+    if "@" in token:
+        return True
+    return len(token) >= _STRONG and token[-1].isdigit() and token.isalnum() and not token.isdigit()
+
+
+@dataclass(frozen=True)
+class Words:
+    """The user's own words, ready to be asked."""
+
+    tokens: tuple[str, ...]
+    breaks: frozenset[int]
+    quotes: tuple[Span, ...]
+    money_places: frozenset[int]
+
+    @cached_property
+    def token_places(self) -> dict[str, list[int]]:
+        """Where each token stands."""
+        return _places(self.tokens)
+
+    @cached_property
+    def atoms(self) -> tuple[str, ...]:
+        """The runs of letters and digits, in order."""
+        return tuple(atom for token in self.tokens for atom in folding.atoms(token))
+
+    @cached_property
+    def atom_places(self) -> dict[str, list[int]]:
+        """Where each run stands."""
+        return _places(self.atoms)
+
+    @cached_property
+    def numbers(self) -> frozenset[str]:
+        """What the numbers can mean that are no part of a date."""
+        dated = {place for _, taken in spoken_dates(self.tokens) for place in taken}
+        return frozenset(
+            one for place, token in enumerate(self.tokens) if place not in dated for one in numbers_in(token)
+        )
+
+    @cached_property
+    def money(self) -> frozenset[str]:
+        """The amounts: numbers beside a currency or with two decimals."""
+        found: set[str] = set()
+        for place, token in enumerate(self.tokens):
+            beside = {*self.tokens[max(place - 1, 0) : place], *self.tokens[place + 1 : place + 2]}
+            cents = token[-3:-2] in {".", ","}
+            if token[0].isdigit() and (cents or place in self.money_places or not CURRENCIES.isdisjoint(beside)):
+                found.update(numbers_in(token))
+        return frozenset(found)
+
+    @cached_property
+    def dates(self) -> frozenset[str]:
+        """The days that are named."""
+        return frozenset(dates_of(self.tokens))
+
+    @cached_property
+    def relative_days(self) -> frozenset[str]:
+        """The words for days that depend on when it is."""
+        return RELATIVE_DAYS & self.token_places.keys()
+
+    @cached_property
+    def literals(self) -> tuple[str, ...]:
+        """Addresses and account numbers: values that can be told from words by their looks."""
+        return tuple(dict.fromkeys([*(token for token in self.tokens if looks_literal(token)), *sorted(self.joined)]))
+
+    @cached_property
+    def joined(self) -> frozenset[str]:
+        """Account numbers that are written in groups."""
+        found: set[str] = set()
+        for place, token in enumerate(self.tokens):
+            whole = token
+            for part in self.tokens[place + 1 : place + _PARTS] if any(map(str.isdigit, token)) else ():
+                if len(part) > _SHORT_PART or not part.isalnum():
+                    break
+                whole += part
+                if len(whole) >= _JOINED and part[-1].isdigit() and not whole.isdigit():
+                    found.add(whole)
+        return frozenset(found)
+
+    def hold_tokens(self, wanted: Sequence[str]) -> bool:
+        """Says whether whole values follow one another in the words."""
+        return follow(wanted, self.tokens, self.token_places)
+
+    def hold_atoms(self, wanted: Sequence[str]) -> bool:
+        """Says whether runs of letters and digits follow one another in the words."""
+        return follow(wanted, self.atoms, self.atom_places)
+
+    def hold_date(self, date: str) -> bool:
+        """Says whether a day is named, with its year or without any."""
+        return date in self.dates or yearless(date) in self.dates
+
+
+def _places(tokens: Iterable[str]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for place, token in enumerate(tokens):
+        places = found.setdefault(token, [])
+        if len(places) < _MAX_PLACES:
+            places.append(place)
+    return found
+
+
+def follow(wanted: Sequence[str], tokens: Sequence[str], places: dict[str, list[int]]) -> bool:
+    """Says whether some tokens follow one another; ``places`` tells where each stands."""
+    if not wanted:
+        return False
+    target = tuple(wanted)
+    return any(tuple(tokens[place : place + len(target)]) == target for place in places.get(target[0], ()))
+
+
+def all_words(pieces: Sequence[Piece]) -> Words:
+    """Puts the words of a task and of those it continues behind one another."""
+    tokens: list[str] = []
+    breaks: set[int] = set()
+    quotes: list[Span] = []
+    money: set[int] = set()
+    for piece in pieces:
+        first = len(tokens)
+        breaks.update((first, *(first + place for place in piece["b"])))
+        quotes.extend((first + start, first + stop) for start, stop in piece["q"])
+        money.update(first + place for place in piece["m"])
+        tokens.extend(piece["t"])
+    return Words(tuple(tokens), frozenset(breaks), tuple(quotes), frozenset(money))
