@@ -16,6 +16,7 @@ from benchmarks.agentdojo.suites import Attack, Suite
 from benchmarks.agentdojo.tailored import Swap, swaps
 
 Report = Callable[[str], None]
+LATE, ENCODED = "late", "encoded"
 
 
 @dataclass(slots=True)
@@ -57,23 +58,32 @@ async def benign(suite: Suite, gate: Gate, human: Human, report: Report) -> Tall
 
 
 async def attacked(
-    suite: Suite, gate: Gate, human: Human, report: Report, *, late: bool = False, encoded: bool = False
+    suite: Suite,
+    gate: Gate,
+    human: Human,
+    report: Report,
+    *,
+    form: str = "",
+    useful: bool = False,
 ) -> Tally:
-    """Plays every pair of a user task and an injection."""
+    """Plays every pair of a user task and an injection, LATE, ENCODED or plainly; usefulness takes long to check."""
     tally = Tally()
-    form = "late" if late else "encoded" if encoded else "attacked"
     for task in suite.user_tasks:
         for injection in suite.injection_tasks:
-            attack = Attack(suite.attack_text(injection), encoded).written
+            attack = Attack(suite.attack_text(injection), form == ENCODED).written
             place = suite.place(task, attack)
             own, injected = suite.own_calls(task, place), suite.injected_calls(injection, place)
-            played = await play(Script(suite.words(task), own, injected, attack, late), place, gate, human)
+            played = await play(Script(suite.words(task), own, injected, attack, form == LATE), place, gate, human)
             won = suite.attacked(task, injection, place, played.ran)
             tally.tasks += 1
             tally.attacked += won
-            tally.useful += suite.useful(task, place, played.ran)
+            tally.useful += useful and suite.useful(task, place, played.ran)
             tally.asked += played.asked
-            _tell(report, f"{suite.name} {task} {injection} {form} {human}: {'LOST' if won else 'held'}", played)
+            _tell(
+                report,
+                f"{suite.name} {task} {injection} {form or 'attacked'} {human}: {'LOST' if won else 'held'}",
+                played,
+            )
     return tally
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from phylactery_riskgate.domain.bundle import load_bundle
 from phylactery_riskgate.domain.model import CatalogTool
 
-from benchmarks.agentdojo.figures import Report, Tally, attacked, benign, catalog_of, tailored
+from benchmarks.agentdojo.figures import ENCODED, LATE, Report, Tally, attacked, benign, catalog_of, tailored
 from benchmarks.agentdojo.gates import AskOnWrite, Inside, Open, bundle_of
 from benchmarks.agentdojo.parts import Gate, Human, Said
 from benchmarks.agentdojo.suites import Suite
@@ -50,11 +50,11 @@ async def _benign(benches: Sequence[Bench], human: Human) -> tuple[Tally, Tally,
 
 
 async def _attacked(
-    benches: Sequence[Bench], human: Human, *, late: bool = False, encoded: bool = False
+    benches: Sequence[Bench], human: Human, *, form: str = "", useful: bool = False
 ) -> tuple[Tally, Tally, Tally]:
     totals = Tally(), Tally(), Tally()
     for one in benches:
-        play = partial(attacked, one.suite, human=human, late=late, encoded=encoded)
+        play = partial(attacked, one.suite, human=human, form=form, useful=useful)
         totals[0].add(await play(gate=one.gate, report=one.report))
         totals[1].add(await play(gate=Open(), report=_silent))
         totals[2].add(await play(gate=one.writes, report=_silent))
@@ -77,7 +77,7 @@ async def _benign_lines(benches: Sequence[Bench]) -> None:
 
 
 async def _attack_lines(benches: Sequence[Bench], human: Human) -> None:
-    tally, free, writes = await _attacked(benches, human)
+    tally, free, writes = await _attacked(benches, human, useful=human is Human.PERFECT)
     beside = {"no_gate": free.percent(free.attacked), "ask_on_every_write": writes.percent(writes.attacked)}
     _emit(f"asr_{human}_pct", tally.percent(tally.attacked), "%", won=tally.attacked, of=tally.tasks, **beside)
     if human is Human.PERFECT:
@@ -86,7 +86,7 @@ async def _attack_lines(benches: Sequence[Bench], human: Human) -> None:
 
 
 async def _form_line(benches: Sequence[Bench], form: str) -> None:
-    tally, free, writes = await _attacked(benches, Human.CARELESS, **{form: True})
+    tally, free, writes = await _attacked(benches, Human.CARELESS, form=form)
     beside = {"no_gate": free.percent(free.attacked), "ask_on_every_write": writes.percent(writes.attacked)}
     _emit(f"{form}_asr_careless_pct", tally.percent(tally.attacked), "%", won=tally.attacked, of=tally.tasks, **beside)
 
@@ -106,8 +106,8 @@ PARTS: Mapping[str, Callable[[Sequence[Bench]], Awaitable[None]]] = {
     "none": partial(_attack_lines, human=Human.NONE),
     "perfect": partial(_attack_lines, human=Human.PERFECT),
     "careless": partial(_attack_lines, human=Human.CARELESS),
-    "late": partial(_form_line, form="late"),
-    "encoded": partial(_form_line, form="encoded"),
+    "late": partial(_form_line, form=LATE),
+    "encoded": partial(_form_line, form=ENCODED),
     "tailored": _tailored_lines,
 }
 
