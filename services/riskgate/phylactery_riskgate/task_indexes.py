@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 
 from phylactery_chassis.clock import MICROSECONDS
 from phylactery_chassis.errors import NotFound
@@ -129,20 +130,20 @@ class TaskIndexes:
         if few and (since is None or last.pieces - since > _FEW_PIECES):
             return None
         if kept is None or since is None:
-            index = TaskIndex([piece for task in chain for piece in self._open(connection, task)])
+            pieces = [piece for task in chain for piece in self._open(connection, task)]
+            index = _built(last, lambda: TaskIndex(pieces))
         else:
-            index = kept.index
-            for piece in self._open(connection, last, since):
-                index = index.with_piece(piece)
+            more = self._open(connection, last, since)
+            index = _built(last, lambda: reduce(TaskIndex.with_piece, more, kept.index))
         self._memory.put(task_id, _Kept(key, index, sum(task.size for task in chain), now_us))
         return index
 
     def _open(self, connection: Connection, task: Task, since: int = 0) -> list[dict[str, object]]:
         """Answers the pieces of a task from a number on. Raises DataLoss where one is missing or altered."""
         sealed = rows.sealed_pieces(connection, task, since)
-        if len(sealed) != task.pieces - since:
+        if [number for number, _ in sealed] != list(range(since, task.pieces)):
             raise unreadable(task)
-        return [self._vault.open(task, number, one) for number, one in enumerate(sealed, since)]
+        return [self._vault.open(task, number, bytes_) for number, bytes_ in sealed]
 
 
 def task_not_found(task_id: str) -> NotFound:
@@ -174,6 +175,14 @@ def _chain(connection: Connection, who: Principal, task_id: str, thread_id: str,
             break
         chain.insert(0, earlier)
     return chain
+
+
+def _built(task: Task, build: Callable[[], TaskIndex]) -> TaskIndex:
+    """Builds an index. Raises DataLoss where another version of RiskGate kept pieces that this one cannot read."""
+    try:
+        return build()
+    except (AttributeError, LookupError, TypeError, ValueError):
+        raise unreadable(task) from None
 
 
 def _since(kept: _Kept | None, key: _Key) -> int | None:

@@ -66,8 +66,8 @@ def unreadable(task: Task) -> DataLoss:
     """Answers the error of a task that is not as it was kept: nothing is decided by what is left of it."""
     return DataLoss(
         "INTERNAL",
-        f"what was shown of task '{task.id}' cannot be opened: it was altered, or the data key is another one; "
-        "begin another task",
+        f"what was shown of task '{task.id}' cannot be opened: it was altered, or kept under another data key or "
+        "by another version; begin another task",
     )
 
 

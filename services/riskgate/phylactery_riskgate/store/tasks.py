@@ -81,13 +81,15 @@ _OPEN = Query(
         _T.end_us == 0,
     )
 )
+# cast, because SQLite hands out text, or fails, where somebody altered a row by hand
+_BYTES = sa.cast(_P.sealed, sa.LargeBinary)
 _PIECE = Query(
-    sa.select(*(_P[name] for name in _PIECE_COLUMNS)).where(
+    sa.select(*(_BYTES if name == "sealed" else _P[name] for name in _PIECE_COLUMNS)).where(
         _P.task_id == sa.bindparam("task_id"), _P.tool_call_id == sa.bindparam("tool_call_id")
     )
 )
 _SEALED = Query(
-    sa.select(_P.number, _P.sealed)
+    sa.select(_P.number, _BYTES)
     .where(_P.task_id == sa.bindparam("task_id"), _P.number >= sa.bindparam("since"))
     .order_by(_P.number)
 )
@@ -151,10 +153,9 @@ def find_piece(connection: Connection, task: Task, tool_call_id: str) -> PieceRo
     return None if row is None else PieceRow(*row)
 
 
-def sealed_pieces(connection: Connection, task: Task, since: int = 0) -> list[bytes]:
-    """Answers the sealed pieces of a task from a number on, in their order; fewer where somebody removed some."""
-    rows = _SEALED.all(connection, {"task_id": task.id, "since": since})
-    return [bytes(sealed) for _, sealed in rows]
+def sealed_pieces(connection: Connection, task: Task, since: int = 0) -> list[tuple[int, bytes]]:
+    """Answers number and sealed bytes of the pieces of a task from a number on, in their order."""
+    return [(number, bytes(sealed)) for number, sealed in _SEALED.all(connection, {"task_id": task.id, "since": since})]
 
 
 def end_task(connection: Connection, task: Task, now_us: int) -> None:
