@@ -22,6 +22,7 @@ from phylactery_riskgate.approvals import Approval, ApprovalEvent, ApprovalState
 from phylactery_riskgate.audit import AuditLog, Entry, Kind, pointer_of
 from phylactery_riskgate.codes import approval_code
 from phylactery_riskgate.domain.engine import DecisionEngine
+from phylactery_riskgate.domain.evidence import TaskReader
 from phylactery_riskgate.domain.model import BoundCall, Caller, CallSite, RawCall, Verdict
 from phylactery_riskgate.domain.usage import UsageReader
 from phylactery_riskgate.domain.view import ROOM, CallView, call_view
@@ -33,6 +34,7 @@ from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.store.decisions import CallKey, DecisionRecord, find_decision
 from phylactery_riskgate.store.locks import BusyError
+from phylactery_riskgate.task_records import NOT_TOLD, Told, recorded_told, told_of
 from phylactery_riskgate.usage import Counting
 
 T = TypeVar("T")
@@ -139,16 +141,19 @@ class Core:
         site: CallSite,
         approved: frozenset[str],
         *,
+        task: TaskReader | None = None,
         counted_later: bool = False,
     ) -> Verdict:
-        """Asks the engine. A large call goes to a thread: reading a megabyte takes a while, and others wait.
+        """Asks the engine, with what its task tells of the call.
+
+        A large call goes to a thread: reading a megabyte takes a while, and others wait.
 
         A tool that budgets count is decided with what they have counted by now; with counted_later it is only bound,
         for decide_counted.
         """
 
         def ask(usage: UsageReader | None = None) -> Verdict:
-            return engine.decide(call, caller_of(who), site, approved=approved, usage=usage)
+            return engine.decide(call, caller_of(who), site, approved=approved, usage=usage, task=task)
 
         if engine.counts(call.tool) and not counted_later:
             now_us = self.clock.now_us()
@@ -178,20 +183,22 @@ class Core:
 
     def bound_of(self, connection: Connection, record: DecisionRecord) -> BoundCall | None:
         """Answers the bound call of a decision, None where binding failed or the values were erased."""
-        values = self.audit.values(connection, record.tenant, Place(record.audit_log, record.audit_index))
-        if not record.args_hash or values is None:
-            return None
-        names = (pointer for pointer in values if pointer.startswith(ARGUMENTS + "/"))
-        arguments = {name_of(pointer): values[pointer] for pointer in names}
-        text = rfc8785.dumps(arguments)
-        if hash_of(text) != record.args_hash:
-            return None
-        return BoundCall(record.tool, record.tool_version, arguments, text.decode(), record.args_hash)
+        return _bound_by(record, self._values_of(connection, record))
 
-    def plan_step_of(self, connection: Connection, record: DecisionRecord) -> str:
-        """Answers the plan step a decision was asked for."""
-        values = self.audit.values(connection, record.tenant, Place(record.audit_log, record.audit_index)) or {}
-        return str(values.get(PLAN_STEP, ""))
+    def told_of(self, connection: Connection, record: DecisionRecord) -> Told:
+        """Answers what a decision was told of its task: see task_records."""
+        return self._told_by(connection, record, self._values_of(connection, record))
+
+    def rest_of(self, connection: Connection, record: DecisionRecord) -> tuple[str, Told]:
+        """Answers the plan step a decision was asked for, and what it was told of its task."""
+        values = self._values_of(connection, record)
+        return str((values or {}).get(PLAN_STEP, "")), self._told_by(connection, record, values)
+
+    def _values_of(self, connection: Connection, record: DecisionRecord) -> dict[str, Any] | None:
+        return self.audit.values(connection, record.tenant, Place(record.audit_log, record.audit_index))
+
+    def _told_by(self, connection: Connection, record: DecisionRecord, values: Mapping[str, Any] | None) -> Told:
+        return told_of(connection, record.tenant, Place(record.audit_log, record.audit_index), values)
 
     def seen(
         self, connection: Connection, approval: Approval, viewer: Principal, *, listed: bool = False
@@ -210,11 +217,11 @@ class Core:
             self._code_for(approval, viewer, listed=listed),
             answerable=may_answer(bundle, approval, viewer),
         )
-        bound, tool = self._bound_for(connection, approval), bundle.tools.get(approval.tool)
+        (bound, told), tool = self._asked_for(connection, approval), bundle.tools.get(approval.tool)
         if bound is None or tool is None:
             return seen
         if listed:
-            return replace(seen, view=call_view(bound, tool, room=_LISTED_ROOM))
+            return replace(seen, view=call_view(bound, tool, task=told.facts, room=_LISTED_ROOM))
         last = approval_rows.find_last_approved(
             connection,
             approval.tenant,
@@ -223,14 +230,19 @@ class Core:
             before_us=approval.decide_us or self.clock.now_us(),
             but_id=approval.id,
         )
-        previous = None if last is None else self._bound_for(connection, last)
+        previous = None if last is None else self._asked_for(connection, last)[0]
         if last is None or previous is None:
-            return replace(seen, view=call_view(bound, tool, room=ROOM))
-        return replace(seen, view=call_view(bound, tool, previous.arguments, room=ROOM), compared_id=last.id)
+            return replace(seen, view=call_view(bound, tool, task=told.facts, room=ROOM))
+        view = call_view(bound, tool, previous.arguments, task=told.facts, room=ROOM)
+        return replace(seen, view=view, compared_id=last.id)
 
-    def _bound_for(self, connection: Connection, approval: Approval) -> BoundCall | None:
+    def _asked_for(self, connection: Connection, approval: Approval) -> tuple[BoundCall | None, Told]:
+        """Answers the call an approval is for, None once it was erased, and what its task told of it."""
         record = find_decision(connection, approval.tenant, approval.decision_id)
-        return None if record is None else self.bound_of(connection, record)
+        values = None if record is None else self._values_of(connection, record)
+        if record is None or values is None:
+            return None, NOT_TOLD
+        return _bound_by(record, values), recorded_told(values)
 
     def _code_for(self, approval: Approval, viewer: Principal, *, listed: bool) -> str:
         mine = viewer.subject == approval.requester and approval.by_requester
@@ -343,6 +355,17 @@ def verdict_body(verdict: Verdict) -> dict[str, Any]:
         "args_hash": bound.args_hash if bound else "",
         "approval_class": verdict.approval_class or "",
     }
+
+
+def _bound_by(record: DecisionRecord, values: Mapping[str, Any] | None) -> BoundCall | None:
+    if not record.args_hash or values is None:
+        return None
+    names = (pointer for pointer in values if pointer.startswith(ARGUMENTS + "/"))
+    arguments = {name_of(pointer): values[pointer] for pointer in names}
+    text = rfc8785.dumps(arguments)
+    if hash_of(text) != record.args_hash:
+        return None
+    return BoundCall(record.tool, record.tool_version, arguments, text.decode(), record.args_hash)
 
 
 def argument_values(bound: BoundCall | None) -> dict[str, Any]:

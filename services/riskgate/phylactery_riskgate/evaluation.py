@@ -42,6 +42,7 @@ from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.model import BoundCall, CallSite, Decision, Verdict
 from phylactery_riskgate.entry_values import sensitive_values
 from phylactery_riskgate.live import demand
+from phylactery_riskgate.naming import Naming, Namings, TaskSource
 from phylactery_riskgate.permits import TokenType
 from phylactery_riskgate.requests.decisions import EvaluateInput
 from phylactery_riskgate.shadow import Shown
@@ -49,6 +50,7 @@ from phylactery_riskgate.standing import lost_approvers, satisfied_by
 from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store import decisions as decision_rows
 from phylactery_riskgate.store.decisions import DecisionRecord
+from phylactery_riskgate.task_records import Told, told_body, told_values
 from phylactery_riskgate.usage import usage_values
 
 
@@ -82,6 +84,7 @@ class _Question:
     asked: EvaluateInput
     engine: DecisionEngine
     basis: Basis
+    naming: Naming
     verdict: Verdict
     fingerprint: str
     now_us: int
@@ -89,7 +92,7 @@ class _Question:
     @property
     def place(self) -> dict[str, Any]:
         """Answers what every record about it says."""
-        return {
+        return told_body(self.naming.task_id) | {
             "thread_id": self.asked.thread_id,
             "run_id": self.asked.run_id,
             "tool_call_id": self.asked.call.tool_call_id,
@@ -100,25 +103,26 @@ class _Question:
 class Evaluation:
     """The use case; see the module."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, core: Core, tasks: TaskSource) -> None:
+        self._core, self._namings = core, Namings(core, tasks)
 
     async def evaluate(self, who: Principal, asked: EvaluateInput) -> Evaluated:
         """Answers the decision about one call.
 
-        Raises AlreadyExists CALL_CONFLICT, NotFound APPROVAL_NOT_FOUND, what asking gives as reasons to ask nobody,
-        Unavailable STORE_UNAVAILABLE, and FailedPrecondition where the approval does not count for the call.
+        Raises AlreadyExists CALL_CONFLICT, NotFound APPROVAL_NOT_FOUND and TASK_NOT_FOUND, what asking gives as reasons
+        to ask nobody, Unavailable STORE_UNAVAILABLE, and FailedPrecondition where the approval does not count for the
+        call.
         """
         who.require(Role.CALLER)
         engine = await self._core.live.at_least(asked.min_bundle_revision)
         approved: frozenset[str] = frozenset()
         if asked.approval_id:
-            approval = await self._core.database.read(
-                lambda connection: approval_rows.find_approval(connection, who.tenant, asked.approval_id)
-            )
-            if approval is not None and approval.requester == who.subject:
+            naming, approval = await self._namings.of_approval(who, asked)
+            if approval is not None:
                 approved = satisfied_by(engine.bundle, approval)
-        question = await self._decide(engine, who, asked, approved)
+        else:
+            naming = await self._namings.of_task(who, asked)
+        question = await self._decide(engine, who, asked, approved, naming)
         work = self._with_approval if asked.approval_id else self._without_approval
         stored = await self._core.write(lambda connection: work(connection, question))
         reach("riskgate.2")
@@ -126,13 +130,13 @@ class Evaluation:
         return self._answer(stored)
 
     async def _decide(
-        self, engine: DecisionEngine, who: Principal, asked: EvaluateInput, approved: frozenset[str]
+        self, engine: DecisionEngine, who: Principal, asked: EvaluateInput, approved: frozenset[str], naming: Naming
     ) -> _Question:
         call = raw_call(asked.call)
         site = CallSite(asked.thread_id, asked.run_id, asked.plan_step, pathway=asked.pathway)
-        verdict = await self._core.decide(engine, who, call, site, approved, counted_later=True)
-        basis = Basis(engine, who, site, approved)
-        return _Question(who, asked, engine, basis, verdict, fingerprint(call, verdict), self._core.clock.now_us())
+        verdict = await self._core.decide(engine, who, call, site, approved, task=naming.reader, counted_later=True)
+        basis, now_us = Basis(engine, who, site, approved), self._core.clock.now_us()
+        return _Question(who, asked, engine, basis, naming, verdict, fingerprint(call, verdict), now_us)
 
     def _without_approval(self, connection: Connection, question: _Question) -> _Stored | Refused:
         key = key_of(question.who, question.asked.run_id, question.asked.call.tool_call_id)
@@ -159,6 +163,8 @@ class Evaluation:
         if failed:
             self._note_refused(connection, question, failed, about(approval))
             return Refused(refusal(approval, failed[0]))
+        if origin is not None and asked.task_id not in ("", question.naming.task_id):
+            return self._conflicting(connection, question, origin)
         if approval.state is ApprovalState.APPROVED and record is None:
             question = self._decided(connection, question, approval)
             lost = question.verdict.decision is Decision.AUTH_REQUIRED and lost_approvers(
@@ -186,12 +192,9 @@ class Evaluation:
     def _replay(self, connection: Connection, question: _Question, record: DecisionRecord) -> _Stored | Refused:
         """Answers what was recorded; a permit whose time is over is replaced. Another call is refused, on record."""
         who, now_us = question.who, question.now_us
-        if record.fingerprint != question.fingerprint or record.thread_id != question.asked.thread_id:
-            conflict = _conflict(record)
-            bound = question.verdict.bound
-            told = {"reason": conflict.reason, "decision_id": record.id, "args_hash": bound.args_hash if bound else ""}
-            self._core.note(connection, Kind.EVALUATE_REFUSED, who, now_us, question.place | told)
-            return Refused(conflict)
+        same_call = record.fingerprint == question.fingerprint and record.thread_id == question.asked.thread_id
+        if not same_call or self._core.told_of(connection, record).task_id != question.naming.task_id:
+            return self._conflicting(connection, question, record)
         demand(question.asked.min_bundle_revision, record.bundle_revision)
         if record.decision is Decision.ALLOW and now_us >= self._permit_end(record):
             record = replace(record, permit_id=new_id("pm"), permit_us=now_us)
@@ -206,6 +209,14 @@ class Evaluation:
             return _Stored(record, bound, None, replayed=True)
         approval = self._core.current(connection, approval, who, now_us)
         return _Stored(record, bound, self._core.seen(connection, approval, who), replayed=True)
+
+    def _conflicting(self, connection: Connection, question: _Question, record: DecisionRecord) -> Refused:
+        """Records that a place in a run was asked about with another call, or for another task, and refuses."""
+        conflict = _conflict(record)
+        bound = question.verdict.bound
+        told = {"reason": conflict.reason, "decision_id": record.id, "args_hash": bound.args_hash if bound else ""}
+        self._core.note(connection, Kind.EVALUATE_REFUSED, question.who, question.now_us, question.place | told)
+        return Refused(conflict)
 
     def _record(self, connection: Connection, question: _Question) -> _Stored | Refused:
         """Makes the decision durable, with its approval where it asks for one."""
@@ -223,6 +234,7 @@ class Evaluation:
         }
         values = argument_values(bound) | ({PLAN_STEP: asked.plan_step} if asked.plan_step else {})
         values |= usage_values(verdict.usage) | _unbound_values(question)
+        values |= told_values(Told(question.naming.task_id, verdict.task))
         body = question.place | verdict_body(verdict) | told | _basis_body(question)
         place = self._core.note(connection, Kind.DECISION, who, now_us, body, values=values)
         record = DecisionRecord(
@@ -278,13 +290,19 @@ class Evaluation:
         return Refused(made)
 
     def _show_shadow(self, question: _Question, stored: _Stored) -> None:
-        """Lets the shadow, where there is one, decide about the same call; what was answered before is not shown."""
-        if stored.replayed:
+        """Lets the shadow, where there is one, decide about the same call, with what its own catalog says of the task.
+
+        What was answered before is not shown, nor what is decided by recorded facts: they are of the live catalog, and
+        the shadow was shown the call when they were computed.
+        """
+        naming = question.naming
+        if stored.replayed or (naming.recorded and naming.task_id):
             return
         record, approval, basis = stored.record, stored.approval, question.basis
         outlook = (str(record.decision), approval.approval.approval_class if approval else "")
         call = raw_call(question.asked.call)
         shown = Shown(basis.who, call, basis.site, basis.approved, record.id, record.bundle_revision, outlook)
+        shown = replace(shown, task=naming.reader)
         self._core.live.shadow.offer(shown)
 
     def _note_refused(
@@ -339,7 +357,8 @@ def approval_not_found(approval_id: str) -> NotFound:
 def _conflict(record: DecisionRecord) -> AlreadyExists:
     return AlreadyExists(
         "CALL_CONFLICT",
-        f"tool_call_id '{record.tool_call_id}' of this run was asked with another call; give this one its own",
+        f"tool_call_id '{record.tool_call_id}' of this run was asked with another call, or for another task; give this "
+        "one its own",
         metadata={"tool_call_id": record.tool_call_id},
     )
 

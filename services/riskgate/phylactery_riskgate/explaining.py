@@ -13,8 +13,10 @@ from phylactery_riskgate.core import Core, caller_of, raw_call
 from phylactery_riskgate.domain.bundle import read_bundle
 from phylactery_riskgate.domain.bundle_files import read_parts
 from phylactery_riskgate.domain.engine import DecisionEngine
+from phylactery_riskgate.domain.evidence import TaskReader
 from phylactery_riskgate.domain.explanation import Explanation, explain
 from phylactery_riskgate.domain.model import CallSite
+from phylactery_riskgate.naming import TaskSource, shown
 from phylactery_riskgate.recalling import Recalled, recall
 from phylactery_riskgate.requests.decisions import CallInput
 from phylactery_riskgate.requests.explain import ExplainInput
@@ -37,15 +39,16 @@ class Explained:
 class Explaining:
     """The use case; see the module."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, core: Core, tasks: TaskSource) -> None:
+        self._core, self._tasks = core, tasks
         self._earlier: DecisionEngine | None = None
         """The last engine of an earlier bundle: explanations come in rows, and an engine takes a while to prepare."""
 
     async def explain(self, who: Principal, asked: ExplainInput) -> Explained:
         """Explains a call.
 
-        Raises PermissionDenied ROLE_REQUIRED, NotFound and FailedPrecondition NOT_EXPLAINABLE, and Unavailable.
+        Raises PermissionDenied ROLE_REQUIRED, NotFound and FailedPrecondition NOT_EXPLAINABLE, NotFound TASK_NOT_FOUND
+        where an imagined call names a task that is not the caller's own in this thread, and Unavailable.
         """
         everybodys = bool(who.roles & {Role.AUDITOR, Role.POLICY_ADMIN})
         if not everybodys:
@@ -53,13 +56,16 @@ class Explaining:
         if asked.decision_id is not None:
             return await self._recorded(who, asked.decision_id, everybodys=everybodys)
         assert asked.call is not None, "the edge makes sure of one of both"
+        task = await shown(self._tasks, who, asked.task_id, asked.thread_id) if asked.task_id else None
         if asked.subject not in ("", who.subject):
             if not everybodys:
                 who.require(Role.AUDITOR)
             who = Principal(asked.subject, who.tenant, frozenset({Role.CALLER}), actor=who.subject)
-        return Explained(await self._imagined(who, asked, asked.call), "")
+        return Explained(await self._imagined(who, asked, asked.call, task), "")
 
-    async def _imagined(self, who: Principal, asked: ExplainInput, call: CallInput) -> Explanation:
+    async def _imagined(
+        self, who: Principal, asked: ExplainInput, call: CallInput, task: TaskReader | None
+    ) -> Explanation:
         engine, approved = self._core.engine, frozenset(asked.approved)
         raw, caller = raw_call(call), caller_of(who)
         site = CallSite(asked.thread_id or _NO_THREAD, _NO_THREAD, asked.plan_step, pathway=asked.pathway)
@@ -67,7 +73,7 @@ class Explaining:
 
         def work(connection: Connection) -> Explanation:
             usage = self._core.usage.reader(connection, who, site, now_us)
-            return explain(engine, lambda one: one.decide(raw, caller, site, approved=approved, usage=usage))
+            return explain(engine, lambda one: one.decide(raw, caller, site, approved=approved, usage=usage, task=task))
 
         return await self._core.database.read(work)
 

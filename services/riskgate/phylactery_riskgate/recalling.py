@@ -16,6 +16,7 @@ from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.model import Caller, CallSite, CatalogTool, Counters, Decision, RawCall, Verdict
 from phylactery_riskgate.domain.usage import Charge
 from phylactery_riskgate.store.audit_search import Bounds, FoundEntry, Position, scan
+from phylactery_riskgate.task_records import Told, recorded_told
 from phylactery_riskgate.usage import recorded_usage
 
 Outlook = tuple[str, str]
@@ -24,7 +25,10 @@ Outlook = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """One recorded decision and what it rested on; a budget nobody had counted for then has counted nothing."""
+    """One recorded decision and what it rested on; a budget nobody had counted for then has counted nothing.
+
+    What its task told then counts: what the task was shown is not kept as long as its decisions are.
+    """
 
     decision_id: str
     time_us: int
@@ -36,10 +40,19 @@ class Recalled:
     site: CallSite
     approved: frozenset[str]
     usage: Mapping[str, Counters]
+    told: Told
 
     def ask(self, engine: DecisionEngine, **more: Any) -> Verdict:
         """Decides again, under an engine."""
-        return engine.decide(self.call, self.caller, self.site, approved=self.approved, usage=self._read_usage, **more)
+        return engine.decide(
+            self.call,
+            self.caller,
+            self.site,
+            approved=self.approved,
+            usage=self._read_usage,
+            task=self.told.reader,
+            **more,
+        )
 
     def _read_usage(self, tool: CatalogTool, charge: Charge) -> dict[str, Counters]:
         nothing = Counters(0, 0, 0, len(charge.recipients))
@@ -81,6 +94,7 @@ def recall(connection: Connection, audit: AuditLog, tenant: str, entry: FoundEnt
         site=site,
         approved=frozenset(record["approved"]),
         usage=recorded_usage(values),
+        told=recorded_told(values),
     )
 
 

@@ -33,6 +33,7 @@ from phylactery_riskgate.store import redemptions as rows
 from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.store.decisions import DecisionRecord, find_decision
 from phylactery_riskgate.store.redemptions import OutcomeReport, Redemption
+from phylactery_riskgate.task_records import Told
 from phylactery_riskgate.usage import usage_values
 
 RECEIPT_AUDIENCE = "executor"
@@ -148,28 +149,31 @@ class Redemptions:
         return claims
 
     async def _prepare(self, who: Principal, asked: RedeemInput, claims: Claims) -> _Attempt:
-        """Decides about the call again, with the real approval's class where the permit came from one."""
+        """Decides about the call again, with the real approval's class where the permit came from one.
+
+        Of its task counts what was known when the call was decided first.
+        """
         found = await self._core.database.read_quickly(lambda connection: self._origin(connection, who, claims))
         if found is None:
             raise _refuse("PERMIT_INVALID", "id", "the permit belongs to no decision that is known here")
-        decision, plan_step, approval = found
+        decision, plan_step, told, approval = found
         engine = await self._core.live.at_least(asked.min_bundle_revision)
         approved = satisfied_by(engine.bundle, approval)
         call = raw_call(asked.call)
         site = CallSite(asked.thread_id, asked.run_id, plan_step, pathway=decision.pathway)
-        verdict = await self._core.decide(engine, who, call, site, approved, counted_later=True)
+        verdict = await self._core.decide(engine, who, call, site, approved, task=told.reader, counted_later=True)
         basis, now_us = Basis(engine, who, site, approved), self._core.clock.now_us()
         return _Attempt(who, asked, claims, decision, basis, verdict, fingerprint(call, verdict), now_us)
 
     def _origin(
         self, connection: Connection, who: Principal, claims: Claims
-    ) -> tuple[DecisionRecord, str, Approval | None] | None:
+    ) -> tuple[DecisionRecord, str, Told, Approval | None] | None:
         decision = find_decision(connection, who.tenant, claims.text("decision_id"))
         if decision is None or decision.decision is not Decision.ALLOW:
             return None
         counted = decision.counted_approval_id
         approval = approval_rows.find_approval(connection, who.tenant, counted) if counted else None
-        return decision, self._core.plan_step_of(connection, decision), approval
+        return decision, *self._core.rest_of(connection, decision), approval
 
     def _consume(self, connection: Connection, attempt: _Attempt) -> _Stored | Refused:
         try:

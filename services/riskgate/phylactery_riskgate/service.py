@@ -63,7 +63,7 @@ class RiskGate:
         self.tasks = Tasks(self._core, keys.ring.data_key, settings)
         self._key_records = KeyRecords(self._audit, "service")
         self._keys_on_record: KeyRing | None = None
-        self._evaluation = Evaluation(self._core)
+        self._evaluation = Evaluation(self._core, self.tasks)
         self.batches = Batches(self._evaluation)
         self.access = AccessEvaluations(self._core)
         self._redemptions = Redemptions(self._core)
@@ -72,7 +72,7 @@ class RiskGate:
         self.auditing = Auditing(self._core, self.tasks)
         self.policies = Policies(self._core, settings)
         self.replays = Replays(self._core)
-        self.explaining = Explaining(self._core)
+        self.explaining = Explaining(self._core, self.tasks)
         self.inspecting = Inspecting()
 
     async def open(self, fault: BundleError | None = None) -> None:

@@ -18,6 +18,7 @@ from phylactery_chassis.telemetry import meter
 
 from phylactery_riskgate.audit import Kind
 from phylactery_riskgate.domain.engine import DecisionEngine
+from phylactery_riskgate.domain.evidence import TaskReader
 from phylactery_riskgate.domain.model import CallSite, RawCall
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ _differences = meter().create_counter("riskgate.shadow.differences", description
 class Shown:
     """One call the live bundle has decided: what it was asked and what it answered.
 
-    decision_id is what the record of it is found by, under the name ``named``.
+    decision_id is what the record of it is found by, under the name ``named``. ``task`` computes what its task tells of
+    it, for whatever catalog.
     """
 
     who: Principal
@@ -47,6 +49,7 @@ class Shown:
     revision: int
     outlook: tuple[str, str]
     named: str = "decision_id"
+    task: TaskReader | None = None
 
 
 class Shadow:
@@ -106,7 +109,7 @@ class Shadow:
                 await asyncio.sleep(0)
 
     async def _decide(self, core: Core, engine: DecisionEngine, shown: Shown) -> None:
-        verdict = await core.decide(engine, shown.who, shown.call, shown.site, shown.approved)
+        verdict = await core.decide(engine, shown.who, shown.call, shown.site, shown.approved, task=shown.task)
         self.decided += 1
         outlook = (str(verdict.decision), verdict.approval_class or "")
         if outlook == shown.outlook:

@@ -10,7 +10,9 @@ from typing import Any
 from phylactery_riskgate.domain import pointers
 from phylactery_riskgate.domain.authorizer import Answer, Question, Subject
 from phylactery_riskgate.domain.bundle import Bundle
+from phylactery_riskgate.domain.counterfactuals import FactChange, changes
 from phylactery_riskgate.domain.engine import DecisionEngine, Prepared, Ruling
+from phylactery_riskgate.domain.evidence import TASK_FAMILIES
 from phylactery_riskgate.domain.model import ArgumentView, Caller, CallSite, CatalogTool, Json, Verdict
 from phylactery_riskgate.domain.policies import Policy
 from phylactery_riskgate.domain.view import call_view
@@ -29,6 +31,7 @@ _SOURCES = {
     "targets": "the addresses the arguments lead to",
     "inspection": "found in the arguments by inspection",
     "pathway": "how the message is served",
+    **dict.fromkeys(TASK_FAMILIES, "what RiskGate was shown of the task"),
 }
 
 
@@ -54,12 +57,13 @@ class ShownFact:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A verdict and everything that led to it."""
+    """A verdict and everything that led to it; ``changes`` are the single facts that would have made it another."""
 
     verdict: Verdict
     steps: tuple[Step, ...]
     facts: tuple[ShownFact, ...]
     arguments: tuple[ArgumentView, ...]
+    changes: tuple[FactChange, ...] = ()
 
 
 class _Tracing(DecisionEngine):
@@ -90,15 +94,19 @@ class _Tracing(DecisionEngine):
 
 
 def explain(engine: DecisionEngine, ask: Callable[[DecisionEngine], Verdict]) -> Explanation:
-    """Decides through ask, under an engine that notes what it does, and answers the verdict with all of it."""
+    """Decides through ask, under an engine that notes what it does, and answers the verdict with all of it.
+
+    ask is asked once more for every fact of the task that could have been another: it must ask the same each time.
+    """
     tracing = _Tracing(engine)
     verdict = ask(tracing)
     tool = None if verdict.bound is None else engine.bundle.tools[verdict.bound.tool]
     if verdict.bound is None or tool is None:
         return Explanation(verdict, (), (), ())
     facts = [*_subject_facts(tracing, engine.bundle), *_context_facts(tracing.context, tool)]
+    arguments = call_view(verdict.bound, tool, task=verdict.task).arguments
     return Explanation(
-        verdict, tuple(tracing.steps), tuple(facts[:_MAX_FACTS]), call_view(verdict.bound, tool).arguments
+        verdict, tuple(tracing.steps), tuple(facts[:_MAX_FACTS]), arguments, changes(engine, verdict, tool, ask)
     )
 
 

@@ -144,7 +144,11 @@ class Change(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ArgumentView:
-    """One bound argument as an approver sees it; ``display`` and ``previous`` are safe to print."""
+    """One bound argument as an approver sees it; every text is safe to print.
+
+    ``origin`` is how far the value is from the user's own words, 0 to 3, None where the call named no task or nothing
+    is there; ``origin_place`` says where it was found.
+    """
 
     path: str
     display: str
@@ -153,6 +157,8 @@ class ArgumentView:
     marks: tuple[Mark, ...] = ()
     change: Change = Change.NOTHING
     previous: str = ""
+    origin: int | None = None
+    origin_place: str = ""
 
     @property
     def altered(self) -> bool:

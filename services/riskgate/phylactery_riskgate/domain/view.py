@@ -1,4 +1,4 @@
-"""What an approver sees of a bound call, and what is different from the last one that was approved."""
+"""What an approver sees of a bound call: its arguments, where each is from, and what is new since the last approved."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Any
 
 from phylactery_riskgate.domain import pointers
 from phylactery_riskgate.domain.model import ArgumentView, BoundCall, CatalogTool, Change, Json, Mark
+from phylactery_riskgate.domain.tasks.model import FOREIGN, UNSHOWN, TaskFacts
 from phylactery_riskgate.domain.visible import make_visible
 
 MAX_DISPLAY = 2_000
 MAX_PREVIOUS = 500
+MAX_PLACE = 200
 MAX_VIEWS = 1_000
 ROOM = 256 * 1024
 """Characters of displays in one view; what comes after them is cut short."""
@@ -32,13 +34,21 @@ class CallView:
     left_out: int = 0
 
 
-def call_view(bound: BoundCall, tool: CatalogTool, previous: Json | None = None, *, room: int = ROOM) -> CallView:
+def call_view(
+    bound: BoundCall,
+    tool: CatalogTool,
+    previous: Json | None = None,
+    *,
+    task: TaskFacts = UNSHOWN,
+    room: int = ROOM,
+) -> CallView:
     """Shows every bound argument, control arguments first, with nothing in it that could deceive a reader.
 
     A control argument inside another argument gets a view of its own, so that no long neighbour pushes it out.
-    ``previous`` is what was approved last, None where nothing was; ``room`` is in characters.
+    ``previous`` is what was approved last, None where nothing was; ``task`` is what was known of the call when it was
+    decided; ``room`` is in characters.
     """
-    viewer = _Viewer(bound.arguments, previous, frozenset(pointers.parse(text) for text in tool.sensitive))
+    viewer = _Viewer(bound.arguments, previous, frozenset(pointers.parse(text) for text in tool.sensitive), task)
     places = _places(tool, bound.arguments, previous or {})
     views: list[ArgumentView] = []
     for place, control in places[:MAX_VIEWS]:
@@ -78,6 +88,7 @@ class _Viewer:
     arguments: Json
     previous: Json | None
     sensitive: frozenset[Place]
+    task: TaskFacts
 
     def view(self, place: Place, *, control: bool, limit: int) -> ArgumentView:
         """Shows the argument at a place, where it is now, and where it was."""
@@ -88,7 +99,17 @@ class _Viewer:
         display, marks = self._shown(place, now, hidden=hidden, limit=limit)
         different = change in (Change.CHANGED, Change.REMOVED)
         previous = self._shown(place, before, hidden=hidden, limit=min(limit, MAX_PREVIOUS))[0] if different else ""
-        return ArgumentView(path.text, display, control, hidden, _ordered(path.marks | marks), change, previous)
+        origin, found = self._origin(place) if now is not _ABSENT else (None, "")
+        all_marks = _ordered(path.marks | marks)
+        return ArgumentView(path.text, display, control, hidden, all_marks, change, previous, origin, found)
+
+    def _origin(self, place: Place) -> tuple[int | None, str]:
+        """Answers the worst that is known of a value or of any part of it; what has no evidence is from nowhere."""
+        if not self.task.shown:
+            return None, ""
+        found = [one for one in self.task.arguments if _overlap(pointers.parse(one.path), place)]
+        worst = max(found, key=lambda one: one.origin, default=None)
+        return (FOREIGN, "") if worst is None else (worst.origin, make_visible(worst.place, MAX_PLACE).text)
 
     def _shown(self, place: Place, value: Any, *, hidden: bool, limit: int) -> tuple[str, frozenset[Mark]]:
         if value is _ABSENT:
@@ -110,6 +131,12 @@ class _Viewer:
             name: SENSITIVE if (*place, name) in self.sensitive else self._without(item, (*place, name))
             for name, item in value.items()
         }
+
+
+def _overlap(one: Place, other: Place) -> bool:
+    """Says whether one of two places lies within the other."""
+    shared = min(len(one), len(other))
+    return one[:shared] == other[:shared]
 
 
 def _change(now: Any, before: Any) -> Change:

@@ -20,6 +20,13 @@ _STATES = {
     types_pb2.APPROVAL_STATE_CANCELLED: ApprovalState.CANCELLED,
 }
 
+_ORIGINS = (
+    types_pb2.ARGUMENT_ORIGIN_USER,
+    types_pb2.ARGUMENT_ORIGIN_REGISTRY,
+    types_pb2.ARGUMENT_ORIGIN_POINTED,
+    types_pb2.ARGUMENT_ORIGIN_FOREIGN,
+)
+
 
 def state_field(state: types_pb2.ApprovalState.ValueType) -> ApprovalState | str | None:
     """Answers the state, None for unspecified; a number that is no state stays text, which the edge refuses."""
@@ -83,4 +90,11 @@ def argument(view: ArgumentView) -> types_pb2.ArgumentView:
         marks=[types_pb2.ArgumentMark.Value(f"ARGUMENT_MARK_{mark}") for mark in view.marks],
         change=types_pb2.ArgumentChange.Value(f"ARGUMENT_CHANGE_{view.change}"),
         previous_display=view.previous,
+        origin=origin(view.origin),
+        origin_place=view.origin_place,
     )
+
+
+def origin(value: int | None) -> types_pb2.ArgumentOrigin.ValueType:
+    """Encodes how far an argument is from the user's own words, None where no task tells it."""
+    return types_pb2.ARGUMENT_ORIGIN_UNSPECIFIED if value is None else _ORIGINS[value]

@@ -6,10 +6,14 @@ from typing import Any
 
 from phylactery.riskgate.v1 import explain_pb2, types_pb2
 
-from phylactery_riskgate.domain.explanation import Step
-from phylactery_riskgate.encoding.approvals import argument
+from phylactery_riskgate.domain.explanation import Explanation, Step
+from phylactery_riskgate.domain.pointers import MAX_POINTER
+from phylactery_riskgate.domain.visible import make_visible
+from phylactery_riskgate.encoding.approvals import argument, origin
 from phylactery_riskgate.encoding.types import call_fields, pathway_field, reason, risk
 from phylactery_riskgate.explaining import Explained
+
+_MAX_LISTED, _MAX_TEXT = 10, 200
 
 
 def explain_fields(request: explain_pb2.ExplainRequest) -> dict[str, Any]:
@@ -21,6 +25,7 @@ def explain_fields(request: explain_pb2.ExplainRequest) -> dict[str, Any]:
         "plan_step": request.plan_step,
         "approved": list(request.approved),
         "subject": request.subject,
+        "task_id": request.task_id,
     }
     if request.HasField("call"):
         fields["call"] = call_fields(request.call)
@@ -46,7 +51,40 @@ def explained(answer: Explained) -> explain_pb2.ExplainResponse:
         ],
         steps=[_step(step) for step in explanation.steps],
         decision_id=answer.decision_id,
+        task=None if verdict.bound is None else _task(explanation),
     )
+
+
+def _task(explanation: Explanation) -> explain_pb2.TaskExplanation:
+    """Encodes what the task told; what came from texts is made safe to print."""
+    facts = explanation.verdict.task
+    return explain_pb2.TaskExplanation(
+        shown=facts.shown,
+        intent=facts.intent,
+        intent_words=[_safe(one) for one in facts.intent_words[:_MAX_LISTED]],
+        delegated=facts.delegated,
+        arguments=[
+            explain_pb2.ArgumentEvidence(
+                path=make_visible(one.path, MAX_POINTER).text, origin=origin(one.origin), place=_safe(one.place)
+            )
+            for one in facts.arguments
+        ],
+        signals=facts.signals,
+        signal_reasons=[_safe(one) for one in facts.signal_reasons[:_MAX_LISTED]],
+        changes=[
+            explain_pb2.FactChange(
+                fact=_safe(one.fact),
+                to=one.would_be,
+                decision=types_pb2.Decision.Value(f"DECISION_{one.decision}"),
+                **{"from": one.was},
+            )
+            for one in explanation.changes
+        ],
+    )
+
+
+def _safe(text: str) -> str:
+    return make_visible(text, _MAX_TEXT).text
 
 
 def _step(step: Step) -> explain_pb2.ExplainStep:

@@ -39,6 +39,7 @@ class EvaluateInput(EdgeModel):
     plan_step: Line = ""
     approval_id: OptionalIdentifier = ""
     pathway: Pathway = "unspecified"
+    task_id: OptionalIdentifier = ""
     min_bundle_revision: int = Field(0, ge=0)
 
 

@@ -34,3 +34,4 @@ class ExplainInput(EdgeModel):
     approved: Annotated[list[str], Field(max_length=10), AfterValidator(_class_names)]
     subject: _Subject = ""
     pathway: Pathway = "unspecified"
+    task_id: OptionalIdentifier = ""

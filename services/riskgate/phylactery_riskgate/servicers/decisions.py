@@ -97,6 +97,7 @@ def _asked(request: riskgate_pb2.EvaluateRequest) -> EvaluateInput:
             "plan_step": request.plan_step,
             "approval_id": request.approval_id,
             "pathway": pathway_field(request.pathway),
+            "task_id": request.task_id,
             "min_bundle_revision": request.min_bundle_revision,
         },
     )
