@@ -17,7 +17,7 @@ from phylactery_agent.runtime.runs import Claim
 from phylactery_agent.runtime.tasks import MAX_RESULT_BYTES, Result, observation
 from phylactery_agent.tools.registry import TOOL_REGISTRY, ensure_tools_registered
 
-from tests.support.agent_bench import Bench
+from tests.support.agent_bench import STATE, Bench
 from tests.support.agent_gate import FakeGate
 from tests.support.agent_graph import Died, dies_at
 from tests.support.agent_stores import ANA, T1, Stores, sha
@@ -98,6 +98,25 @@ async def test_a_turn_on_another_replica_finds_the_task_and_asks_for_none(
     await bench.gate(other, "repite hola").evaluate(proposed("c2"), run_id=lease.run_id, **WHERE)
     assert len([call for call in gate.calls if call[0] == "begin_task"]) == 1
     assert gate.asked_in == [("c1", "task_0"), ("c2", "task_0")]
+
+
+async def test_an_answer_to_an_approval_opens_no_task_and_small_talk_neither(
+    stores: Stores, bench: Bench, gate: FakeGate
+) -> None:
+    async def ask(_given: Any, context: Any) -> dict[str, Any]:
+        await context.gate.evaluate(proposed(f"c{bench.graph.calls}"), run_id="r", **WHERE)
+        return {**STATE, "run_status": "suspended", "approval_id": "ap_waiting0"}
+
+    await stores.accepted("request-1", text="gracias")
+    await bench.server().serve(await stores.claimed())
+    assert gate.tasks == {}
+    bench.graph.work = ask
+    await stores.accepted("request-2", text="repite hola")
+    await bench.server().serve(await stores.claimed())
+    await stores.accepted("request-3", text="APROBAR ap_waiting0 ________")
+    await bench.server().serve(await stores.claimed())
+    assert [task.words for task in gate.tasks.values()] == ["repite hola"]
+    assert [task_id for _, task_id in gate.asked_in] == ["task_0", "task_0"]
 
 
 async def test_every_result_is_shown_once_and_before_the_next_question(

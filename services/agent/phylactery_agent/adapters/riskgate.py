@@ -108,8 +108,18 @@ class RiskGateAdapter:
         return task_id
 
     async def observe(self, shown: Mapping[str, Any]) -> None:
-        """Shows the result of a tool call, in the form of tasks.observation."""
-        await self._answer(self._connection.tasks.Observe, task_pb2.ObserveRequest(**shown))
+        """Shows the result of a tool call, in the form of tasks.observation.
+
+        JSON that RiskGate does not read, as one nested too deep, is shown as the text it is.
+        """
+        request = task_pb2.ObserveRequest(**shown)
+        try:
+            await self._answer(self._connection.tasks.Observe, request)
+        except GateRefusedError as error:
+            if error.reason != "INVALID_REQUEST" or request.WhichOneof("result") != "result_json":
+                raise
+            request.result_text = request.result_json
+            await self._answer(self._connection.tasks.Observe, request)
 
     async def end_task(self, task_id: str) -> None:
         """Ends a task; one that is over already is no error."""

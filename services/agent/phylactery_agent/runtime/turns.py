@@ -249,7 +249,7 @@ class TurnServer:
     def _gate(self, claim: Claim) -> ReportingGate:
         """Answers RiskGate for this turn. Only what a person says opens a task; an answer to an approval opens none."""
         turn, lease = claim.turn, claim.lease
-        words = ""  # turn.text if turn.kind == "message" and parse_reply(turn.text) is None else "", once it is served
+        words = turn.text if turn.kind == "message" and parse_reply(turn.text) is None else ""
         gate = self._t.services.gate(lease.owner)
         task = TurnTask(gate, self._tasks, lease, words, opens_run=not turn.resumed)
         return ReportingGate(gate, self._t.delivery, lease, task)
