@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import importlib
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
 from phylactery_chassis.database import Database
 from phylactery_chassis.errors import Unavailable
+from phylactery_chassis.jobs import Work
 
 from tests.support.postgres import create_database
 
@@ -58,6 +60,54 @@ async def test_a_failing_work_rolls_back_itself_and_not_its_neighbours_on_postgr
         assert [type(result).__name__ for result in results] == ["int", "IntegrityError", "int"]
         count = await database.read(lambda c: c.execute(sa.select(sa.func.count()).select_from(rows)).scalar_one())
         assert count == 2
+    finally:
+        database.close()
+
+
+async def test_where_the_answer_of_a_commit_is_lost_nobody_is_told_that_nothing_changed(postgres_url: str):
+    database = Database(create_database(postgres_url, "lost_answers"))
+    kill = sa.text("SELECT pg_terminate_backend(pg_backend_pid())")
+
+    def insert(key: int) -> Work[int]:
+        return lambda connection: connection.execute(sa.text(f"INSERT INTO rows VALUES ({key})")).rowcount
+
+    def killed_at_the_statement(connection: sa.Connection) -> int:
+        insert(1)(connection)
+        return connection.execute(kill).rowcount
+
+    def killed_at_the_commit(connection: sa.Connection) -> int:
+        pid = connection.execute(sa.text("SELECT pg_backend_pid()")).scalar_one()
+
+        def kill_it(_connection: sa.Connection) -> None:
+            with database.engine.connect() as other:
+                assert other.execute(sa.text(f"SELECT pg_terminate_backend({pid}, 60000)")).scalar_one()
+
+        sa.event.listen(connection, "commit", kill_it)
+        return insert(2)(connection)
+
+    def killed_after_the_commit(connection: sa.Connection) -> int:
+        raw: Any = connection.connection.dbapi_connection
+
+        def lose() -> None:
+            type(raw).commit(raw)
+            raw.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+
+        raw.commit = lose
+        return insert(3)(connection)
+
+    try:
+        await database.write(lambda c: c.execute(sa.text("CREATE TABLE rows (id BIGINT PRIMARY KEY)")).rowcount)
+        for work, told in (
+            (killed_at_the_statement, "nothing changed"),
+            (killed_at_the_commit, "not known whether this was recorded"),
+            (killed_after_the_commit, "not known whether this was recorded"),
+        ):
+            with pytest.raises(Unavailable, match=told) as caught:
+                await database.write(work)
+            assert caught.value.reason == "STORE_UNAVAILABLE"
+        assert await database.probe()
+        kept = await database.read(lambda c: c.scalars(sa.text("SELECT id FROM rows")).all())
+        assert kept == [3]
     finally:
         database.close()
 

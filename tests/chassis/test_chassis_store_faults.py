@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 from phylactery_chassis.database import Database
 from phylactery_chassis.errors import StoreFull, Unavailable
-from phylactery_chassis.store_faults import fault_of, is_full
+from phylactery_chassis.store_faults import fault_of, is_full, may_be_kept
 
 from tests.support.postgres import create_database
 
@@ -41,6 +41,19 @@ def test_only_what_says_so_is_a_full_disk(fault: Exception, full: bool):
     assert is_full(fault) is full
     told = fault_of(sa.exc.OperationalError("SELECT 1", None, fault))
     assert isinstance(told, StoreFull if full else Unavailable)
+
+
+@pytest.mark.parametrize(
+    ("code", "kept"),
+    [
+        (sqlite3.SQLITE_IOERR_FSYNC, True),
+        (sqlite3.SQLITE_IOERR_SHMSIZE, False),
+        (sqlite3.SQLITE_FULL, False),
+        (sqlite3.SQLITE_BUSY, False),
+    ],
+)
+def test_a_commit_whose_sync_failed_may_be_kept_and_one_that_was_refused_is_not(code: int, kept: bool):
+    assert may_be_kept(sa.exc.OperationalError("", None, sqlite_fault(code))) is kept
 
 
 def test_what_a_driver_says_of_a_file_that_may_not_grow_is_a_full_disk(tmp_path: Path):

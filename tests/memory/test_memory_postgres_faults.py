@@ -15,6 +15,7 @@ from phylactery_memory.store.tables import metadata
 
 from tests.support import postgres
 
+UNKNOWN = "not known whether this was recorded"
 LONG = "línea larga 🜛\r\n" * 8_000
 
 
@@ -128,6 +129,7 @@ async def test_a_transaction_the_server_dies_in_leaves_nothing_and_is_done_when_
         fall.at, fall.mode = at, ("immediate", "fast")[number % 2]
         refusal = await refused(call(user))
         assert (refusal.code, refusal.reason) == (grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE"), at
+        assert at != "COMMIT" or UNKNOWN in refusal.message, at
         assert fall.fell == number + 1
         between = rows(memory)
         if call is store:  # the user's key is a transaction of its own
@@ -149,6 +151,7 @@ async def test_what_was_kept_though_nobody_heard_of_it_is_kept_once_when_it_is_a
     fall.at = "LOST"
     refusal = await refused(call(user))
     assert (refusal.code, refusal.reason) == (grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")
+    assert UNKNOWN in refusal.message
     assert fall.fell == 1
     kept = rows(memory)
     assert await call(user)

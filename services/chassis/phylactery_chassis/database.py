@@ -25,7 +25,16 @@ from phylactery_chassis.failed_sync import stop_after_failed_sync
 from phylactery_chassis.jobs import Job, Outcome, Waiting, Work, tell_all
 from phylactery_chassis.logs import get_logger
 from phylactery_chassis.migrations import upgrade
-from phylactery_chassis.store_faults import STORE_FAULTS, fault_of, is_full, lost_a_race, unavailable, why
+from phylactery_chassis.store_faults import (
+    STORE_FAULTS,
+    fault_of,
+    is_full,
+    lost_a_race,
+    may_be_kept,
+    unavailable,
+    unknown,
+    why,
+)
 from phylactery_chassis.unit import ConflictError, Unit, unit_of
 
 T = TypeVar("T")
@@ -313,9 +322,10 @@ class Database:
     def _attempt(self, group: list[Job[Any]]) -> list[Outcome]:
         """Runs jobs and commits.
 
-        Raises ConflictError, _UndoneError, and the store's own faults; then nothing of any job is kept.
+        Raises ConflictError, _UndoneError, and the store's own faults; then nothing of any job is kept. Only where the
+        answer of the commit is lost nobody knows, and whoever waits is told so.
         """
-        committed, unit = False, None
+        committing, committed, unit = False, False, None
         try:
             with self._write_engine.begin() as connection:
                 unit = Unit(connection, several=len(group) > 1)
@@ -324,10 +334,13 @@ class Database:
                     _flush(unit)
                 finally:
                     unit.close()
+                committing = True
             committed = True
-        except sa.exc.OperationalError as error:
+        except sa.exc.DBAPIError as error:
             if lost_a_race(error):
                 raise ConflictError from error
+            if committing and may_be_kept(error):
+                raise unknown(error) from error
             raise
         finally:
             if unit is not None:
@@ -350,8 +363,8 @@ class Database:
         return Outcome(job, result)
 
     def _lost(self, group: list[Job[Any]], error: BaseException) -> list[Outcome]:
-        """Fails jobs none of which is durable."""
+        """Fails jobs none of which is known to be durable."""
         self._failing = True
-        _log.error("commit failed", error=type(error).__name__, jobs=len(group))
+        _log.error("commit failed", error=type(error.__cause__ or error).__name__, jobs=len(group))
         failure = fault_of(error)
         return [Outcome(job, fault=failure) for job in group]

@@ -93,7 +93,10 @@ class OutOfRange(DomainError):
 
 
 class Unavailable(DomainError):
-    """It did not work now and nothing changed: the only error a client retries blindly."""
+    """It did not work now: the only error a client retries blindly.
+
+    Nothing changed, unless the message says that nobody knows; the same ids then answer what was recorded.
+    """
 
     code = "UNAVAILABLE"
 

@@ -19,6 +19,8 @@ _SQLITE_NO_INDEX = sqlite3.SQLITE_IOERR_SHMSIZE
 _POSTGRES_FULL = "53100"
 _LOST_A_RACE = ("40001", "40P01")
 """SQLSTATE of a serialization failure and of a deadlock: nothing is wrong with the store."""
+_GONE = ("08", "57P")
+"""Classes of SQLSTATE of a connection that broke and of a server that ends its sessions."""
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -28,7 +30,7 @@ def why(error: sa.exc.SQLAlchemyError) -> str:
     return text.splitlines()[0] if text else type(error).__name__
 
 
-def lost_a_race(error: sa.exc.OperationalError) -> bool:
+def lost_a_race(error: sa.exc.DBAPIError) -> bool:
     """Says whether another process was faster, so that the same may work again at once."""
     return getattr(error.orig, "sqlstate", "") in _LOST_A_RACE
 
@@ -47,6 +49,29 @@ def unavailable(reason: str) -> Unavailable:
     """Answers the error of a store that did not take it."""
     return Unavailable(
         "STORE_UNAVAILABLE", f"the database did not take it ({reason}), so nothing changed; try again in a moment"
+    )
+
+
+def may_be_kept(error: sa.exc.DBAPIError) -> bool:
+    """Says whether a commit that ended so may stand all the same: its answer was lost, or a sync of it failed.
+
+    What the server refused it has undone, and says why; a connection that broke, or a server that goes down, does not.
+    """
+    if is_full(error):
+        return False
+    code = getattr(error.orig, "sqlite_errorcode", None)
+    if code is not None:
+        return bool(code & _PRIMARY == sqlite3.SQLITE_IOERR)
+    state = getattr(error.orig, "sqlstate", None) or ""
+    return not state or state.startswith(_GONE)
+
+
+def unknown(error: sa.exc.DBAPIError) -> Unavailable:
+    """Answers the error of a commit that may be kept."""
+    return Unavailable(
+        "STORE_UNAVAILABLE",
+        f"the database went away at the commit ({type(error).__name__}), so it is not known whether this was recorded; "
+        "ask again with the same ids: what was recorded is answered, and nothing is done twice",
     )
 
 

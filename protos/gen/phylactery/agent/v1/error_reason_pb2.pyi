@@ -61,7 +61,8 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     {"reason":"ERROR_REASON_TOO_MANY_QUEUED","domain":"agent.phylactery","metadata":{"limit":"100"}}
     """
     ERROR_REASON_STORE_UNAVAILABLE: _ErrorReason.ValueType  # 10
-    """UNAVAILABLE: the database did not take it, so nothing changed; try again:
+    """UNAVAILABLE: the database did not take it, so nothing changed, or the answer of its commit was lost, which the
+    message says; try again with the same ids:
     {"reason":"ERROR_REASON_STORE_UNAVAILABLE","domain":"agent.phylactery"}
     """
     ERROR_REASON_INTERNAL: _ErrorReason.ValueType  # 11
@@ -119,7 +120,8 @@ ERROR_REASON_TOO_MANY_QUEUED: ErrorReason.ValueType  # 9
 {"reason":"ERROR_REASON_TOO_MANY_QUEUED","domain":"agent.phylactery","metadata":{"limit":"100"}}
 """
 ERROR_REASON_STORE_UNAVAILABLE: ErrorReason.ValueType  # 10
-"""UNAVAILABLE: the database did not take it, so nothing changed; try again:
+"""UNAVAILABLE: the database did not take it, so nothing changed, or the answer of its commit was lost, which the
+message says; try again with the same ids:
 {"reason":"ERROR_REASON_STORE_UNAVAILABLE","domain":"agent.phylactery"}
 """
 ERROR_REASON_INTERNAL: ErrorReason.ValueType  # 11

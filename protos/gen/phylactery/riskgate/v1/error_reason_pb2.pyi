@@ -93,7 +93,8 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     {"reason":"ERROR_REASON_CALL_CONFLICT","domain":"riskgate.phylactery","metadata":{"tool_call_id":"…"}}
     """
     ERROR_REASON_STORE_UNAVAILABLE: _ErrorReason.ValueType  # 18
-    """UNAVAILABLE: the record could not be made durable, so nothing was decided:
+    """UNAVAILABLE: the record could not be made durable, so nothing was decided, or the answer of its commit was lost,
+    which the message says; try again with the same ids:
     {"reason":"ERROR_REASON_STORE_UNAVAILABLE","domain":"riskgate.phylactery"}
     """
     ERROR_REASON_TOO_MANY_PENDING: _ErrorReason.ValueType  # 19
@@ -256,7 +257,8 @@ ERROR_REASON_CALL_CONFLICT: ErrorReason.ValueType  # 17
 {"reason":"ERROR_REASON_CALL_CONFLICT","domain":"riskgate.phylactery","metadata":{"tool_call_id":"…"}}
 """
 ERROR_REASON_STORE_UNAVAILABLE: ErrorReason.ValueType  # 18
-"""UNAVAILABLE: the record could not be made durable, so nothing was decided:
+"""UNAVAILABLE: the record could not be made durable, so nothing was decided, or the answer of its commit was lost,
+which the message says; try again with the same ids:
 {"reason":"ERROR_REASON_STORE_UNAVAILABLE","domain":"riskgate.phylactery"}
 """
 ERROR_REASON_TOO_MANY_PENDING: ErrorReason.ValueType  # 19
