@@ -14,7 +14,7 @@ from google.protobuf import message_factory
 from google.protobuf.timestamp_pb2 import Timestamp
 from phylactery.agent.v1 import chat_pb2, event_pb2, privacy_pb2, run_pb2
 from phylactery.memory.v1 import memory_pb2, output_pb2
-from phylactery.riskgate.v1 import approval_pb2, audit_pb2, key_pb2, riskgate_pb2, types_pb2
+from phylactery.riskgate.v1 import approval_pb2, audit_pb2, key_pb2, riskgate_pb2, task_pb2, types_pb2
 from phylactery_chassis.server import start
 from phylactery_client import (
     MemoryClient,
@@ -49,6 +49,8 @@ MESSAGES = {
     results.ApprovalPage: approval_pb2.ListApprovalsResponse,
     results.Evaluation: riskgate_pb2.EvaluateResponse,
     results.Redemption: riskgate_pb2.RedeemResponse,
+    results.Task: task_pb2.BeginTaskResponse,
+    results.Observation: task_pb2.ObserveResponse,
     results.Key: key_pb2.Key,
     results.Keys: key_pb2.ListKeysResponse,
     results.Output: output_pb2.Output,

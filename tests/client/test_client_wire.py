@@ -49,6 +49,9 @@ EVERY_CALL = {
     "Reject": (RiskGateClient, lambda c, **o: c.reject("ap_1", **o)),
     "Cancel": (RiskGateClient, lambda c, **o: c.cancel("ap_1", **o)),
     "ListKeys": (RiskGateClient, lambda c, **o: c.list_keys(**o)),
+    "BeginTask": (RiskGateClient, lambda c, **o: c.begin_task("hola", thread_id="t1", **o)),
+    "Observe": (RiskGateClient, lambda c, **o: c.observe("ta_1", tool_call_id="c1", tool="t", result_text="x", **o)),
+    "EndTask": (RiskGateClient, lambda c, **o: c.end_task("ta_1", **o)),
     "StoreOutput": (MemoryClient, lambda c, **o: c.store_output("texto", **FROM, **o)),
     "GetOutput": (MemoryClient, lambda c, **o: c.get_output("out_1", **o)),
     "ReadOutput": (MemoryClient, lambda c, **o: c.read_output("out_1", **o)),
@@ -63,6 +66,17 @@ def prepare(wire, name) -> None:
         wire.answer(name, [])
     if name == "StoreOutput":
         wire.answer(name, output_pb2.StoreOutputResponse(output=output_pb2.Output()))
+
+
+async def test_a_result_is_sent_as_what_it_is_and_never_as_two_things(wire, connect):
+    client, of = connect(RiskGateClient), {"tool_call_id": "c1", "tool": "read_file"}
+    for given in ({"result_json": ""}, {"result_text": "x"}, {}):
+        await client.observe("ta_1", **of, **given)
+    assert [call.request.WhichOneof("result") for call in wire.calls] == ["result_json", "result_text", None]
+    with pytest.raises(ValueError, match="not both"):
+        await client.observe("ta_1", **of, result_json="1", result_text="1")
+    await client.evaluate(CALL, **AT, task_id="ta_1")
+    assert wire.calls[-1].request.task_id == "ta_1"
 
 
 async def test_a_demanded_bundle_revision_is_sent_with_evaluate_and_redeem(wire, connect):

@@ -168,6 +168,8 @@ class ArgumentView:
     marks: tuple[str, ...] = ()
     change: str = "UNSPECIFIED"
     previous_display: str = field(default="", repr=False)
+    origin: str = "UNSPECIFIED"
+    origin_place: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +260,23 @@ class Redemption:
     bound_call: BoundCall | None
     redeem_time: datetime | None
     repeated_redeem: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One request of a user, as RiskGate was shown it; it ends by itself at expire_time."""
+
+    task_id: str
+    expire_time: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What RiskGate kept of a tool's result; cut says that it held more than is kept."""
+
+    values: int
+    cut: bool
+    replayed: bool
 
 
 @dataclass(frozen=True, slots=True)

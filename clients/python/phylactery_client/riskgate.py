@@ -17,13 +17,24 @@ from phylactery.riskgate.v1 import (
     key_pb2_grpc,
     riskgate_pb2,
     riskgate_pb2_grpc,
+    task_pb2,
+    task_pb2_grpc,
     types_pb2,
 )
 
 from phylactery_client.access import AccessAnswer, AccessQuestion, access_answer
-from phylactery_client.channel import ServiceClient
+from phylactery_client.channel import ServiceClient, new_request_id
 from phylactery_client.decode import decode, enum_number
-from phylactery_client.results import Approval, ApprovalChange, ApprovalPage, Evaluation, Keys, Redemption
+from phylactery_client.results import (
+    Approval,
+    ApprovalChange,
+    ApprovalPage,
+    Evaluation,
+    Keys,
+    Observation,
+    Redemption,
+    Task,
+)
 
 _STATES = types_pb2.DESCRIPTOR.enum_types_by_name["ApprovalState"]
 _OUTCOMES = riskgate_pb2.DESCRIPTOR.enum_types_by_name["Outcome"]
@@ -64,6 +75,7 @@ class RiskGateClient(ServiceClient):
         self._gate = riskgate_pb2_grpc.RiskGateServiceStub(self._channel)
         self._approvals = approval_pb2_grpc.ApprovalServiceStub(self._channel)
         self._keys = key_pb2_grpc.KeyServiceStub(self._channel)
+        self._tasks = task_pb2_grpc.TaskServiceStub(self._channel)
 
     async def evaluate(
         self,
@@ -73,11 +85,13 @@ class RiskGateClient(ServiceClient):
         run_id: str,
         plan_step: str = "",
         approval_id: str = "",
+        task_id: str = "",
         min_bundle_revision: int = 0,
         timeout: float | None = None,
     ) -> Evaluation:
         """Answers RiskGate's decision about a call, counting the approval where one is named.
 
+        With task_id RiskGate knows what the user asked for and where each argument comes from: see begin_task.
         With min_bundle_revision no replica decides by an earlier bundle, also right after an activation at another.
         """
         request = riskgate_pb2.EvaluateRequest(
@@ -86,6 +100,7 @@ class RiskGateClient(ServiceClient):
             run_id=run_id,
             plan_step=plan_step,
             approval_id=approval_id,
+            task_id=task_id,
             min_bundle_revision=min_bundle_revision,
         )
         return decode(Evaluation, await self._call(self._gate.Evaluate, request, timeout))
@@ -114,6 +129,60 @@ class RiskGateClient(ServiceClient):
             min_bundle_revision=min_bundle_revision,
         )
         return decode(Redemption, await self._call(self._gate.Redeem, request, timeout))
+
+    async def begin_task(
+        self,
+        words: str,
+        *,
+        thread_id: str,
+        request_id: str = "",
+        continues_task_id: str = "",
+        timeout: float | None = None,
+    ) -> Task:
+        """Opens a task with the user's own words, whole and unchanged: from where they come in, never from a model.
+
+        The same request_id with the same words answers the same task; one is made where none is given. Where
+        continues_task_id is over, the error is TASK_NOT_FOUND: begin without it.
+        """
+        request = task_pb2.BeginTaskRequest(
+            request_id=request_id or new_request_id(),
+            thread_id=thread_id,
+            words=words,
+            continues_task_id=continues_task_id,
+        )
+        return decode(Task, await self._call(self._tasks.BeginTask, request, timeout))
+
+    async def observe(
+        self,
+        task_id: str,
+        *,
+        tool_call_id: str,
+        tool: str,
+        arguments_json: str = "",
+        result_json: str | None = None,
+        result_text: str | None = None,
+        failed: bool = False,
+        timeout: float | None = None,
+    ) -> Observation:
+        """Shows what a tool answered, as JSON or as text, before anything else of the task is evaluated.
+
+        It is for whoever ran the tool, with the bound arguments it ran with; neither result says that it answered
+        nothing. Raises ValueError where both are given.
+        """
+        if result_json is not None and result_text is not None:
+            raise ValueError("a tool answers result_json or result_text, not both")
+        request = task_pb2.ObserveRequest(
+            task_id=task_id, tool_call_id=tool_call_id, tool=tool, arguments_json=arguments_json, failed=failed
+        )
+        if result_json is not None:
+            request.result_json = result_json
+        if result_text is not None:
+            request.result_text = result_text
+        return decode(Observation, await self._call(self._tasks.Observe, request, timeout))
+
+    async def end_task(self, task_id: str, *, timeout: float | None = None) -> None:
+        """Ends a task and erases what was kept of it; again changes nothing."""
+        await self._call(self._tasks.EndTask, task_pb2.EndTaskRequest(task_id=task_id), timeout)
 
     async def evaluate_access(self, question: AccessQuestion, *, timeout: float | None = None) -> AccessAnswer:
         """Answers whether a user may do something: true only where RiskGate would ALLOW it without asking anybody.
