@@ -20,6 +20,7 @@ _NO_TERMINAL_WIDTH = 1_000
 _LONGEST = 4_000
 _RISK_STYLES = {"low": "green", "medium": "yellow", "high": "bold red", "critical": "bold white on red"}
 _CHANGE_STYLES = {"CHANGED": "bold yellow", "NEW": "bold cyan", "REMOVED": "bold red", "SAME": "dim"}
+_ORIGIN_STYLES = {"USER": "green", "REGISTRY": "", "POINTED": "yellow", "FOREIGN": "bold red"}
 _SHORT = 60
 
 
@@ -121,8 +122,10 @@ class ApprovalView:
             self._out.print(Text(say("no_arguments"), style="bold red"))
             return
         compared = bool(one.compared_approval_id)
+        of_task = any(argument.origin for argument in one.arguments)
         table = Table(box=None, pad_edge=False)
-        for column in ("", "", say("argument"), say("value"), *([say("before")] if compared else [])):
+        more = (*([say("from")] if of_task else []), *([say("before")] if compared else []))
+        for column in ("", "", say("argument"), say("value"), *more):
             table.add_column(column, overflow="fold")
         for argument in one.arguments:
             change = types_pb2.ArgumentChange.Name(argument.change).removeprefix("ARGUMENT_CHANGE_")
@@ -135,13 +138,22 @@ class ApprovalView:
                 Text(safe(argument.path), style="bold" if argument.control else "dim"),
                 value,
             ]
-            table.add_row(*cells, *([Text(safe(argument.previous_display), style="dim")] if compared else []))
+            cells += [self._origin(argument)] if of_task else []
+            cells += [Text(safe(argument.previous_display), style="dim")] if compared else []
+            table.add_row(*cells)
         self._out.print(table)
         if one.arguments_left_out:
             self._out.print(Text(say("left_out", count=one.arguments_left_out), style="bold red"))
         requester = safe(one.requester)
         text = say("compared", id=safe(one.compared_approval_id), requester=requester) if compared else ""
         self._out.print(Text(text or say("not_compared", requester=requester), style="dim"))
+
+    def _origin(self, argument: types_pb2.ArgumentView) -> Text:
+        if not argument.origin:
+            return Text("")
+        name = types_pb2.ArgumentOrigin.Name(argument.origin).removeprefix("ARGUMENT_ORIGIN_")
+        place = f": {safe(argument.origin_place)}" if argument.origin_place else ""
+        return Text(self.say(f"origin_{name}") + place, style=_ORIGIN_STYLES.get(name, "bold red"))
 
     def _marks(self, argument: types_pb2.ArgumentView) -> str:
         names = (types_pb2.ArgumentMark.Name(mark).removeprefix("ARGUMENT_MARK_") for mark in argument.marks)

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from phylactery_riskgate.cli.common import FAILED, AsJson, tell, unusable
 from phylactery_riskgate.cli.policy import accepted
 from phylactery_riskgate.cli.remote import DEFAULT_TARGET, Target, TokenFile, connect
-from phylactery_riskgate.domain.bundle_cases import CaseUsage
+from phylactery_riskgate.domain.bundle_cases import CaseFacts, CaseUsage
 from phylactery_riskgate.domain.bundle_tests import engine_for_cases
 from phylactery_riskgate.domain.documents import BundleError, read_document
 from phylactery_riskgate.domain.engine import DecisionEngine
@@ -45,8 +45,8 @@ class _User(BaseModel):
 class CallFile(BaseModel):
     """A call as a person writes it, in YAML or JSON; only the tool must be there.
 
-    ``user``, ``usage`` and ``thread_tenant`` are for a bundle folder: a running RiskGate knows who asks and what it
-    counted.
+    ``user``, ``usage``, ``facts`` and ``thread_tenant`` are for a bundle folder: a running RiskGate knows who asks,
+    what it counted, and what the task ``task_id`` was shown.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -64,13 +64,20 @@ class CallFile(BaseModel):
     user: _User = _User()
     thread_tenant: str = ""
     usage: dict[str, CaseUsage] = {}
+    facts: CaseFacts | None = None
+    task_id: str = ""
 
 
+Task = Annotated[str, typer.Option("--task", help="the task the call belongs to, instead of the file's task_id")]
 Call = Annotated[Path, typer.Argument(metavar="FILE", help="the call in YAML or JSON; - reads standard input")]
 
 
 def evaluate(
-    file: Call, target: Target = DEFAULT_TARGET, token_file: TokenFile = None, as_json: AsJson = False
+    file: Call,
+    task: Task = "",
+    target: Target = DEFAULT_TARGET,
+    token_file: TokenFile = None,
+    as_json: AsJson = False,
 ) -> None:
     """Asks a running RiskGate about one call, as your token's identity, and records the decision.
 
@@ -86,10 +93,11 @@ def evaluate(
         approval_id=call.approval_id,
         min_bundle_revision=call.min_bundle_revision,
         pathway=_pathway(call),
+        task_id=task or call.task_id,
     )
     with connect(target, token_file, as_json=as_json) as remote:
         answer = remote.ask(riskgate_pb2_grpc.RiskGateServiceStub(remote.channel).Evaluate, request)
-    decision = types_pb2.Decision.Name(answer.decision).removeprefix("DECISION_")
+    decision = _decision(answer.decision)
     facts = {
         "decision": decision,
         "decision_id": answer.decision_id,
@@ -119,16 +127,19 @@ def explain(  # noqa: PLR0917 - typer's options
     bundle: Annotated[
         Path | None, typer.Option("--bundle", help="decide under this folder, without a running RiskGate")
     ] = None,
+    task: Task = "",
     target: Target = DEFAULT_TARGET,
     token_file: TokenFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Tells why a call is decided as it is: arguments, facts, and every question put to the policies.
+    """Tells why a call is decided as it is: arguments, what its task told, facts, every question put to the policies.
 
     Nothing is recorded. Exit code 2: it could not be asked.
     """
     if (file is None) == (not decision) or (bundle is not None and file is None):
         raise unusable("name a file with a call, or a recorded decision with --decision; --bundle goes with a file")
+    if bundle is not None and task:
+        raise unusable("a task is known to a running RiskGate alone; write what it would tell as facts: in the file")
     if bundle is not None and file is not None:
         answer = _explain_here(bundle, _read(file), as_json=as_json)
     else:
@@ -140,6 +151,7 @@ def explain(  # noqa: PLR0917 - typer's options
             request.call.CopyFrom(_tool_call(call, call.tool_call_id or "explain"))
             request.thread_id, request.plan_step, request.pathway = call.thread_id, call.plan_step, _pathway(call)
             request.approved.extend(call.approved)
+            request.task_id = task or call.task_id
         with connect(target, token_file, as_json=as_json) as remote:
             answer = remote.ask(riskgate_pb2_grpc.RiskGateServiceStub(remote.channel).Explain, request)
     tell(as_json, _facts(answer), "\n".join(_lines(answer)))
@@ -161,6 +173,7 @@ def _decide(call: CallFile, engine: DecisionEngine) -> Verdict:
         usage=lambda tool, charge: {
             one.name: call.usage.get(one.name, CaseUsage()).counters(len(charge.recipients)) for one in tool.budgets
         },
+        task=None if call.facts is None else call.facts.read,
     )
 
 
@@ -189,13 +202,21 @@ def _headline(decision: str, approval_class: str) -> str:
     return f"{decision} ({approval_class})" if approval_class else decision
 
 
+def _decision(decision: types_pb2.Decision.ValueType) -> str:
+    return types_pb2.Decision.Name(decision).removeprefix("DECISION_")
+
+
+def _origin(one: explain_pb2.ArgumentEvidence) -> str:
+    return types_pb2.ArgumentOrigin.Name(one.origin).removeprefix("ARGUMENT_ORIGIN_")
+
+
 def _reasons(reasons: Any) -> list[dict[str, str]]:
     return [{"code": one.code, "message": one.message, "path": one.path, "policy_id": one.policy_id} for one in reasons]
 
 
 def _facts(answer: explain_pb2.ExplainResponse) -> dict[str, Any]:
     return {
-        "decision": types_pb2.Decision.Name(answer.decision).removeprefix("DECISION_"),
+        "decision": _decision(answer.decision),
         "approval_class": answer.approval_class,
         "reasons": _reasons(answer.reasons),
         "policy_ids": list(answer.policy_ids),
@@ -203,6 +224,7 @@ def _facts(answer: explain_pb2.ExplainResponse) -> dict[str, Any]:
         "bundle_hash": answer.bundle_hash,
         "decision_id": answer.decision_id,
         "arguments": [{"path": one.path, "display": one.display} for one in answer.arguments],
+        "task": _task_facts(answer.task),
         "facts": [{"name": one.name, "value": one.value, "source": one.source} for one in answer.facts],
         "steps": [
             {
@@ -220,13 +242,45 @@ def _facts(answer: explain_pb2.ExplainResponse) -> dict[str, Any]:
     }
 
 
+def _task_facts(task: explain_pb2.TaskExplanation) -> dict[str, Any]:
+    return {
+        "shown": task.shown,
+        "intent": task.intent,
+        "intent_words": list(task.intent_words),
+        "delegated": task.delegated,
+        "arguments": [{"path": one.path, "origin": _origin(one), "place": one.place} for one in task.arguments],
+        "signals": task.signals,
+        "signal_reasons": list(task.signal_reasons),
+        "changes": [
+            {"fact": one.fact, "from": getattr(one, "from"), "to": one.to, "decision": _decision(one.decision)}
+            for one in task.changes
+        ],
+    }
+
+
+def _task_lines(task: explain_pb2.TaskExplanation) -> list[str]:
+    if not task.shown:
+        return ["task", "  none: nobody asked for the call, and its arguments come from nowhere"]
+    words = f" ({' … '.join(task.intent_words)})" if task.intent_words else ""
+    seen = f" ({'; '.join(task.signal_reasons)})" if task.signal_reasons else ""
+    lines = ["task", f"  intent {task.intent}{words}", f"  delegated {str(task.delegated).lower()}"]
+    lines += [f"  {one.path}  {_origin(one).lower()}: {one.place or 'found nowhere'}" for one in task.arguments]
+    lines.append(f"  signals {task.signals}{seen}")
+    lines += [
+        f"  with {one.fact} {one.to} instead of {getattr(one, 'from')}: {_decision(one.decision)}"
+        for one in task.changes
+    ] or ["  no single fact would have changed the decision"]
+    return lines
+
+
 def _lines(answer: explain_pb2.ExplainResponse) -> list[str]:
-    decision = types_pb2.Decision.Name(answer.decision).removeprefix("DECISION_")
+    decision = _decision(answer.decision)
     lines = [f"{_headline(decision, answer.approval_class)}   under revision {answer.bundle_revision}"]
     lines += [f"  {one.message}" + (f" ({one.path})" if one.path else "") for one in answer.reasons]
     if answer.arguments:
         lines.append("arguments")
         lines += [f"  {one.path}  {one.display}" for one in answer.arguments]
+    lines += _task_lines(answer.task) if answer.HasField("task") else []
     if answer.facts:
         lines.append("facts")
         width = max(len(one.name) for one in answer.facts)
