@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Container, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Generic, Self, TypeVar
@@ -20,8 +21,8 @@ Counts = TypeVar("Counts")
 
 
 @dataclass(frozen=True, slots=True)
-class ErasureRecord(Generic[Counts]):
-    """The record of one erasure; see the contracts. erase_us 0 is not done yet."""
+class ErasureRecord(ABC, Generic[Counts]):
+    """The record of one erasure; see the contracts. erase_us 0 is not done yet. A service says what it counts."""
 
     erasure_id: str
     subject_hash: str
@@ -35,9 +36,9 @@ class ErasureRecord(Generic[Counts]):
     erase_us: int = 0
 
     @classmethod
+    @abstractmethod
     def counts_of(cls, fields: dict[str, int]) -> Counts:
         """Answers the service's counts. Raises TypeError where they are none."""
-        raise NotImplementedError
 
     @classmethod
     def from_json(cls, text: str) -> Self:
