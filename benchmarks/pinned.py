@@ -30,8 +30,8 @@ class Server:
 
 
 @contextlib.contextmanager
-def riskgate(*, cores: set[int] | None = None, workers: int = 1) -> Iterator[Server]:
-    """Runs RiskGate with a data folder of its own, on some cores where they are given."""
+def riskgate(*, cores: set[int] | None = None, workers: int = 1, bundle: Path | None = None) -> Iterator[Server]:
+    """Runs RiskGate with a data folder of its own, on some cores and by another bundle where they are given."""
     with tempfile.TemporaryDirectory(prefix="phylactery-bench-") as folder:
         ready = Path(folder) / "ready.json"
         environment = os.environ | {
@@ -39,6 +39,7 @@ def riskgate(*, cores: set[int] | None = None, workers: int = 1) -> Iterator[Ser
             "RISKGATE_PORT": "0",
             "RISKGATE_READY_FILE": str(ready),
             "RISKGATE_LOG_LEVEL": "WARNING",
+            **({} if bundle is None else {"RISKGATE_BUNDLE": str(bundle)}),
         }
         start = f"import os; os.sched_setaffinity(0, {sorted(cores or os.sched_getaffinity(0))}); "
         start += f"from phylactery_riskgate.__main__ import serve; serve(workers={workers})"
