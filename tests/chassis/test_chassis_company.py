@@ -61,6 +61,28 @@ async def test_writes_of_calls_that_run_at_once_share_a_commit(watched: Watched,
     assert watched.kept() == [1, 2, 3]
 
 
+async def test_writes_wait_for_as_many_as_came_together_last(watched: Watched, monkeypatch: pytest.MonkeyPatch):
+    """A call that was not begun yet is counted nowhere, and where there were three there will be three again."""
+    monkeypatch.setattr("phylactery_chassis.database._COMPANY_SECONDS", 3_600)
+    await asyncio.wait_for(asyncio.gather(*(watched.write(key) for key in (1, 2, 3))), 60)
+    first = asyncio.create_task(watched.write(4))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not first.done()
+    await asyncio.wait_for(asyncio.gather(first, watched.write(5), watched.write(6)), 60)
+    assert watched.commits == 2
+    assert watched.kept() == [1, 2, 3, 4, 5, 6]
+
+
+async def test_who_is_alone_again_waits_once_for_those_who_have_gone(watched: Watched):
+    await asyncio.wait_for(asyncio.gather(*(watched.write(key) for key in (1, 2, 3))), 60)
+    await asyncio.wait_for(watched.write(4), 60)
+    waiting = watched.database._waiting[asyncio.get_running_loop()]
+    assert waiting.usual == 1
+    await asyncio.wait_for(watched.write(5), 60)
+    assert watched.commits == 3
+
+
 async def test_company_that_never_comes_is_not_waited_for(watched: Watched):
     watched.company = 100
     await asyncio.wait_for(watched.write(1), 60)

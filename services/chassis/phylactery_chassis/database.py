@@ -12,14 +12,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import queue
+import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
+from phylactery_chassis.driver import run_text
 from phylactery_chassis.errors import DomainError, StartError
 from phylactery_chassis.failed_sync import stop_after_failed_sync
 from phylactery_chassis.jobs import Job, Outcome, Waiting, Work, tell_all
@@ -45,7 +47,12 @@ _MAX_ATTEMPTS = 20
 _READERS = 4
 _BUSY_MS = 5_000
 _COMPANY_SECONDS = 0.002
-"""How long a write waits for other calls to come along: about what one commit takes."""
+"""How long a write waits for another call to come along: about what one commit takes."""
+_MAX_WAITS = 10
+"""How often it waits so, as long as another came each time."""
+
+_PRIMARY = 0xFF
+"""What of SQLite's extended error codes names the error itself."""
 
 _log = get_logger("database")
 
@@ -78,7 +85,12 @@ def _set_up_sqlite(engine: Engine) -> None:
     @sa.event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
         mode = "IMMEDIATE" if connection.get_execution_options().get("phylactery_write") else "DEFERRED"
-        connection.exec_driver_sql(f"BEGIN {mode}")
+        try:
+            run_text(connection, f"BEGIN {mode}").close()
+        except sa.exc.DBAPIError as error:
+            if getattr(error.orig, "sqlite_errorcode", 0) & _PRIMARY == sqlite3.SQLITE_BUSY:
+                raise
+            connection.exec_driver_sql(f"BEGIN {mode}")  # so that whoever listens for faults hears of it
 
 
 def _flush(unit: Unit) -> None:
@@ -107,7 +119,8 @@ class Database:
         """Opens the database; url is sqlite:///… or postgresql+psycopg://….
 
         ``company`` answers how many calls run that are about to write, the one that asks included: a write then waits
-        up to two milliseconds for the others, and for what the writer does at that moment, to share one commit.
+        for the others, for as many as came together last, and for what the writer does at that moment, to share one
+        commit. It waits two milliseconds for each.
         """
         self._company = company
         self._engine = sa.create_engine(
@@ -127,6 +140,8 @@ class Database:
             self._read_engine = self._engine.execution_options(isolation_level="REPEATABLE READ")
         self._write_engine = self._engine.execution_options(phylactery_write=True)
         sa.event.listen(self._write_engine, "before_cursor_execute", _protect)
+        self._kept: Connection | None = None
+        self._pool: sa.Pool | None = None
         self._jobs: queue.SimpleQueue[list[Job[Any]] | None] = queue.SimpleQueue()
         self._waiting: dict[asyncio.AbstractEventLoop, Waiting] = {}
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="database-reader")
@@ -237,17 +252,32 @@ class Database:
     def _look(self, loop: asyncio.AbstractEventLoop, waiting: Waiting) -> None:
         """Gives the writer what one turn of the loop has gathered, or waits for company."""
         waiting.looking = False
-        if self._company is None or (not waiting.writing and self._company() <= len(waiting.jobs)):
+        if self._company is None:
             self._hand_over(waiting)
-        elif not waiting.writing and waiting.timer is None:
-            waiting.timer = loop.call_later(_COMPANY_SECONDS, self._hand_over, waiting)
+        elif not waiting.writing:
+            if max(self._company(), waiting.usual) <= len(waiting.jobs):
+                self._hand_over(waiting)
+            elif waiting.timer is None:
+                self._wait(loop, waiting, _MAX_WAITS)
+
+    def _wait(self, loop: asyncio.AbstractEventLoop, waiting: Waiting, waits: int) -> None:
+        """Waits for company, and again while it comes: a loop that has much to do takes its time for each call."""
+        here = len(waiting.jobs)
+
+        def go_on() -> None:
+            if waits > 1 and len(waiting.jobs) > here:
+                self._wait(loop, waiting, waits - 1)
+            else:
+                self._hand_over(waiting)
+
+        waiting.timer = loop.call_later(_COMPANY_SECONDS, go_on)
 
     def _hand_over(self, waiting: Waiting) -> None:
         """Gives the writer what has gathered; a close may have done so already."""
         with self._gate:
             jobs = waiting.take()
             if jobs:
-                waiting.writing = True
+                waiting.writing, waiting.usual = True, len(jobs)
                 self._jobs.put(jobs)
 
     def _tell_all(self, group: list[Job[Any]], outcomes: list[Outcome]) -> None:
@@ -278,6 +308,12 @@ class Database:
             raise fault_of(error) from error
 
     def _write_loop(self) -> None:
+        try:
+            self._write_all()
+        finally:
+            self._let_go()
+
+    def _write_all(self) -> None:
         while (first := self._jobs.get()) is not None:
             group, last = first, False
             while len(group) < _MAX_GROUP and not self._jobs.empty():
@@ -327,7 +363,7 @@ class Database:
         """
         committing, committed, unit = False, False, None
         try:
-            with self._write_engine.begin() as connection:
+            with self._transaction() as connection:
                 unit = Unit(connection, several=len(group) > 1)
                 try:
                     outcomes = [self._run_job(connection, unit, job) for job in group]
@@ -347,6 +383,35 @@ class Database:
                 unit.settle(committed=committed)
         self._failing = False
         return outcomes
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[Connection]:
+        """Begins the writer's transaction, and ends it.
+
+        A file's connection is kept from one to the next: to take it from the pool, and to give it back, costs more than
+        a write. A server's comes from the pool, which sees where it was lost.
+        """
+        if self.dialect != "sqlite":
+            with self._write_engine.begin() as connection:
+                yield connection
+            return
+        try:
+            pool = self._engine.pool
+            if pool is not self._pool:  # whoever disposes of an engine wants none of its connections used again
+                self._let_go()
+                self._kept, self._pool = self._write_engine.connect(), pool
+            assert self._kept is not None, "it is kept as long as its pool is known"
+            with self._kept.begin():
+                yield self._kept
+        except BaseException:
+            self._let_go()
+            raise
+
+    def _let_go(self) -> None:
+        """Gives the writer's connection back, however it is."""
+        kept, self._kept, self._pool = self._kept, None, None
+        if kept is not None:
+            kept.close()
 
     def _run_job(self, connection: Connection, unit: Unit, job: Job[Any]) -> Outcome:
         unit.begin_job()

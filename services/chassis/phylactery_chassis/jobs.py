@@ -31,12 +31,16 @@ class Job(Generic[T]):
 
 @dataclass(slots=True)
 class Waiting:
-    """What one event loop has to write and the writer has not got; looking says that somebody will soon decide."""
+    """What one event loop has to write and the writer has not got.
+
+    looking says that somebody will soon decide; usual is how many jobs the writer got the last time.
+    """
 
     jobs: list[Job[Any]] = field(default_factory=list)
     looking: bool = False
     writing: bool = False
     timer: asyncio.TimerHandle | None = None
+    usual: int = 0
 
     def take(self) -> list[Job[Any]]:
         """Answers the jobs, which are no longer here."""

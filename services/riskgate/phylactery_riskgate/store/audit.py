@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 from phylactery_chassis.errors import DataLoss
-from phylactery_chassis.statements import Query
+from phylactery_chassis.statements import Query, RowInsert, Update
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.merkle import Frontier
@@ -24,6 +24,17 @@ _VALUES = Query(
         audit_values.c.position == sa.bindparam("position"),
         audit_values.c.tenant == sa.bindparam("tenant"),
     )
+)
+_CHECKPOINT = Query(
+    sa.select(audit_checkpoints.c.size).where(
+        audit_checkpoints.c.log == sa.bindparam("log"), audit_checkpoints.c.size == sa.bindparam("size")
+    )
+)
+_ADD_CHECKPOINT = RowInsert(audit_checkpoints, "log", "size", "note", "sign_us")
+_SIGNED = Update(
+    sa.update(audit_logs)
+    .where(audit_logs.c.name == sa.bindparam("log"), audit_logs.c.signed_size < sa.bindparam("size"))
+    .values(signed_size=sa.bindparam("size"))
 )
 
 
@@ -93,11 +104,10 @@ def log_names(connection: Connection) -> list[str]:
 
 def add_checkpoint(connection: Connection, name: str, size: int, note: str, now_us: int) -> None:
     """Keeps a signed head; one that an auditor asked for before, perhaps of another process, stays as it is."""
-    known = sa.select(audit_checkpoints.c.size).where(audit_checkpoints.c.log == name, audit_checkpoints.c.size == size)
-    if connection.execute(known).first() is None:
-        connection.execute(sa.insert(audit_checkpoints).values(log=name, size=size, note=note.encode(), sign_us=now_us))
-    behind = (audit_logs.c.name == name, audit_logs.c.signed_size < size)
-    connection.execute(sa.update(audit_logs).where(*behind).values(signed_size=size))
+    at = {"log": name, "size": size}
+    if _CHECKPOINT.one(connection, at) is None:
+        _ADD_CHECKPOINT.run(connection, [(name, size, note.encode(), now_us)])
+    _SIGNED.run(connection, at)
 
 
 def checkpoints(connection: Connection, name: str) -> Iterator[str]:

@@ -13,7 +13,7 @@ from phylactery_chassis.unit import unit_of
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.domain.model import Decision, Pathway, Reason
-from phylactery_riskgate.store.tables import decisions, from_json, row_of, to_json
+from phylactery_riskgate.store.tables import decisions, from_json, to_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,14 @@ def find_call(connection: Connection, key: CallKey, counted_approval_id: str) ->
     """Answers the decision about this place, whatever its arguments were."""
     pending = _pending(connection)
     found = pending and pending.by_call(key, counted_approval_id)
-    return found or _found(_BY_CALL.one(connection, {**row_of(key), "counted_approval_id": counted_approval_id}))
+    at = {
+        "tenant": key.tenant,
+        "subject": key.subject,
+        "run_id": key.run_id,
+        "tool_call_id": key.tool_call_id,
+        "counted_approval_id": counted_approval_id,
+    }
+    return found or _found(_BY_CALL.one(connection, at))
 
 
 def find_decision(connection: Connection, tenant: str, decision_id: str) -> DecisionRecord | None:
