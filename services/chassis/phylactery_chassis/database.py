@@ -12,16 +12,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import queue
-import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
-from phylactery_chassis.driver import run_text
 from phylactery_chassis.errors import DomainError, StartError
 from phylactery_chassis.failed_sync import stop_after_failed_sync
 from phylactery_chassis.jobs import Job, Outcome, Waiting, Work, tell_all
@@ -37,6 +35,7 @@ from phylactery_chassis.store_faults import (
     unknown,
     why,
 )
+from phylactery_chassis.transactions import Transactions, set_up_sqlite
 from phylactery_chassis.unit import ConflictError, Unit, unit_of
 
 T = TypeVar("T")
@@ -45,14 +44,10 @@ _MAX_GROUP = 256
 _MAX_ATTEMPTS = 20
 """How often a job runs again because another process was faster each time."""
 _READERS = 4
-_BUSY_MS = 5_000
 _COMPANY_SECONDS = 0.002
 """How long a write waits for another call to come along: about what one commit takes."""
 _MAX_WAITS = 10
 """How often it waits so, as long as another came each time."""
-
-_PRIMARY = 0xFF
-"""What of SQLite's extended error codes names the error itself."""
 
 _log = get_logger("database")
 
@@ -63,34 +58,6 @@ class _UndoneError(Exception):
     def __init__(self, cause: Exception) -> None:
         super().__init__(str(cause))
         self.cause = cause
-
-
-def _set_up_sqlite(engine: Engine) -> None:
-    """Makes SQLite durable and its transactions ours: WAL, synchronous=FULL, BEGIN IMMEDIATE for writers."""
-
-    @sa.event.listens_for(engine, "connect")
-    def _connect(connection: Any, _record: Any) -> None:
-        connection.isolation_level = None  # the driver must not open transactions of its own
-        cursor = connection.cursor()
-        for pragma in (
-            f"busy_timeout={_BUSY_MS}",
-            "journal_mode=WAL",
-            "synchronous=FULL",
-            "foreign_keys=ON",
-            "secure_delete=ON",
-        ):
-            cursor.execute(f"PRAGMA {pragma}")
-        cursor.close()
-
-    @sa.event.listens_for(engine, "begin")
-    def _begin(connection: Connection) -> None:
-        mode = "IMMEDIATE" if connection.get_execution_options().get("phylactery_write") else "DEFERRED"
-        try:
-            run_text(connection, f"BEGIN {mode}").close()
-        except sa.exc.DBAPIError as error:
-            if getattr(error.orig, "sqlite_errorcode", 0) & _PRIMARY == sqlite3.SQLITE_BUSY:
-                raise
-            connection.exec_driver_sql(f"BEGIN {mode}")  # so that whoever listens for faults hears of it
 
 
 def _flush(unit: Unit) -> None:
@@ -132,7 +99,7 @@ class Database:
         )
         self.dialect = self._engine.dialect.name
         if self.dialect == "sqlite":
-            _set_up_sqlite(self._engine)
+            set_up_sqlite(self._engine)
             stop_after_failed_sync(self._engine)
         self._read_engine = self._engine
         if self.dialect == "postgresql":
@@ -140,8 +107,7 @@ class Database:
             self._read_engine = self._engine.execution_options(isolation_level="REPEATABLE READ")
         self._write_engine = self._engine.execution_options(phylactery_write=True)
         sa.event.listen(self._write_engine, "before_cursor_execute", _protect)
-        self._kept: Connection | None = None
-        self._pool: sa.Pool | None = None
+        self._transactions = Transactions(self._write_engine)
         self._jobs: queue.SimpleQueue[list[Job[Any]] | None] = queue.SimpleQueue()
         self._waiting: dict[asyncio.AbstractEventLoop, Waiting] = {}
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="database-reader")
@@ -311,7 +277,7 @@ class Database:
         try:
             self._write_all()
         finally:
-            self._let_go()
+            self._transactions.end()
 
     def _write_all(self) -> None:
         while (first := self._jobs.get()) is not None:
@@ -363,7 +329,7 @@ class Database:
         """
         committing, committed, unit = False, False, None
         try:
-            with self._transaction() as connection:
+            with self._transactions.begin() as connection:
                 unit = Unit(connection, several=len(group) > 1)
                 try:
                     outcomes = [self._run_job(connection, unit, job) for job in group]
@@ -383,35 +349,6 @@ class Database:
                 unit.settle(committed=committed)
         self._failing = False
         return outcomes
-
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[Connection]:
-        """Begins the writer's transaction, and ends it.
-
-        A file's connection is kept from one to the next: to take it from the pool, and to give it back, costs more than
-        a write. A server's comes from the pool, which sees where it was lost.
-        """
-        if self.dialect != "sqlite":
-            with self._write_engine.begin() as connection:
-                yield connection
-            return
-        try:
-            pool = self._engine.pool
-            if pool is not self._pool:  # whoever disposes of an engine wants none of its connections used again
-                self._let_go()
-                self._kept, self._pool = self._write_engine.connect(), pool
-            assert self._kept is not None, "it is kept as long as its pool is known"
-            with self._kept.begin():
-                yield self._kept
-        except BaseException:
-            self._let_go()
-            raise
-
-    def _let_go(self) -> None:
-        """Gives the writer's connection back, however it is."""
-        kept, self._kept, self._pool = self._kept, None, None
-        if kept is not None:
-            kept.close()
 
     def _run_job(self, connection: Connection, unit: Unit, job: Job[Any]) -> Outcome:
         unit.begin_job()

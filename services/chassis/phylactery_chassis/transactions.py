@@ -1,0 +1,87 @@
+"""How transactions begin: SQLite's settings, and the connection its writer keeps."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Engine
+
+from phylactery_chassis.driver import run_text
+
+_BUSY_MS = 5_000
+_PRIMARY = 0xFF
+"""What of SQLite's extended error codes names the error itself."""
+
+
+def set_up_sqlite(engine: Engine) -> None:
+    """Makes SQLite durable and its transactions ours: WAL, synchronous=FULL, BEGIN IMMEDIATE for writers."""
+
+    @sa.event.listens_for(engine, "connect")
+    def _connect(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None  # the driver must not open transactions of its own
+        cursor = connection.cursor()
+        for pragma in (
+            f"busy_timeout={_BUSY_MS}",
+            "journal_mode=WAL",
+            "synchronous=FULL",
+            "foreign_keys=ON",
+            "secure_delete=ON",
+        ):
+            cursor.execute(f"PRAGMA {pragma}")
+        cursor.close()
+
+    @sa.event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        mode = "IMMEDIATE" if connection.get_execution_options().get("phylactery_write") else "DEFERRED"
+        try:
+            run_text(connection, f"BEGIN {mode}").close()
+        except sa.exc.DBAPIError as error:
+            if getattr(error.orig, "sqlite_errorcode", 0) & _PRIMARY == sqlite3.SQLITE_BUSY:
+                raise
+            connection.exec_driver_sql(f"BEGIN {mode}")  # so that whoever listens for faults hears of it
+
+
+class Transactions:
+    """The transactions of one thread, one after the other.
+
+    A file's connection is kept from one to the next: to take it from the pool, and to give it back, costs more than a
+    write. A server's comes from the pool, which sees where it was lost.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        """Takes the engine; nothing is opened yet."""
+        self._engine = engine
+        self._kept: Connection | None = None
+        self._pool: sa.Pool | None = None
+
+    @contextlib.contextmanager
+    def begin(self) -> Iterator[Connection]:
+        """Begins a transaction, and ends it with the block as Engine.begin does."""
+        if self._engine.dialect.name != "sqlite":
+            with self._engine.begin() as connection:
+                yield connection
+            return
+        try:
+            connection = self._connection()
+            with connection.begin():
+                yield connection
+        except BaseException:
+            self.end()
+            raise
+
+    def end(self) -> None:
+        """Gives the connection back, however it is."""
+        kept, self._kept, self._pool = self._kept, None, None
+        if kept is not None:
+            kept.close()
+
+    def _connection(self) -> Connection:
+        pool = self._engine.pool
+        if self._kept is None or pool is not self._pool:  # whoever disposes of an engine wants all of them anew
+            self.end()
+            self._kept, self._pool = self._engine.connect(), pool
+        return self._kept
