@@ -132,7 +132,8 @@ class AuditServiceServicer:
     def EraseValues(self, request, context):
         """EraseValues erases argument values of the caller's tenant for ever; records and their commitments stay, and the log
         still verifies. Needs role operator: who may read values is not who may destroy them. Each erasure is an entry
-        itself. Values of a call whose approval is still open are kept, because a person is deciding about them.
+        itself. Values of a call whose approval is still open are kept, because a person is deciding about them. A filter of
+        subject, thread and times alone ends the tasks begun there, too, and erases what was kept of them.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -61,7 +61,8 @@ class AuditServiceStub:
     EraseValues: _grpc.UnaryUnaryMultiCallable[_audit_pb2.EraseValuesRequest, _audit_pb2.EraseValuesResponse]
     """EraseValues erases argument values of the caller's tenant for ever; records and their commitments stay, and the log
     still verifies. Needs role operator: who may read values is not who may destroy them. Each erasure is an entry
-    itself. Values of a call whose approval is still open are kept, because a person is deciding about them.
+    itself. Values of a call whose approval is still open are kept, because a person is deciding about them. A filter of
+    subject, thread and times alone ends the tasks begun there, too, and erases what was kept of them.
     """
 
 @_typing.type_check_only
@@ -97,7 +98,8 @@ class AuditServiceAsyncStub(AuditServiceStub):
     EraseValues: _aio.UnaryUnaryMultiCallable[_audit_pb2.EraseValuesRequest, _audit_pb2.EraseValuesResponse]  # type: ignore[assignment]
     """EraseValues erases argument values of the caller's tenant for ever; records and their commitments stay, and the log
     still verifies. Needs role operator: who may read values is not who may destroy them. Each erasure is an entry
-    itself. Values of a call whose approval is still open are kept, because a person is deciding about them.
+    itself. Values of a call whose approval is still open are kept, because a person is deciding about them. A filter of
+    subject, thread and times alone ends the tasks begun there, too, and erases what was kept of them.
     """
 
 class AuditServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -172,7 +174,8 @@ class AuditServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_audit_pb2.EraseValuesResponse, _abc.Awaitable[_audit_pb2.EraseValuesResponse]]:
         """EraseValues erases argument values of the caller's tenant for ever; records and their commitments stay, and the log
         still verifies. Needs role operator: who may read values is not who may destroy them. Each erasure is an entry
-        itself. Values of a call whose approval is still open are kept, because a person is deciding about them.
+        itself. Values of a call whose approval is still open are kept, because a person is deciding about them. A filter of
+        subject, thread and times alone ends the tasks begun there, too, and erases what was kept of them.
         """
 
 def add_AuditServiceServicer_to_server(servicer: AuditServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

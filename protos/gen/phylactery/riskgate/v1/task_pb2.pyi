@@ -41,7 +41,8 @@ class BeginTaskRequest(_message.Message):
     """words is what the user wrote, whole and unchanged, 1 to 100,000 characters. Required."""
     continues_task_id: _builtins.str
     """continues_task_id names an earlier task of the same user and thread whose words and results still count, such as
-    that of the message before: "yes, do it" means what was asked there. Empty is a request of its own.
+    that of the message before: "yes, do it" means what was asked there. So do those before it, ten tasks at most. One
+    that ended or is over is NOT_FOUND with TASK_NOT_FOUND: begin without it. Empty is a request of its own.
     """
     def __init__(
         self,
