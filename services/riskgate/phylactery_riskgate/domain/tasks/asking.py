@@ -13,16 +13,25 @@ from typing import Final
 
 from phylactery_riskgate.domain.model import Asks, CatalogTool
 from phylactery_riskgate.domain.tasks import folding
-from phylactery_riskgate.domain.tasks.languages import ARTICLES, DELEGATING, FORGETTING, NEGATIONS, SMALL
-from phylactery_riskgate.domain.tasks.words import Words
+from phylactery_riskgate.domain.tasks.languages import (
+    ARTICLES,
+    DELEGATING,
+    FORGETTING,
+    IDIOMS,
+    NEGATIONS,
+    OWN,
+    PRONOUNS,
+    SMALL,
+)
+from phylactery_riskgate.domain.tasks.words import Words, looks_literal
 
 NOT_ASKED: Final = 0
 HALF_ASKED: Final = 1
 CLEARLY_ASKED: Final = 2
 
-_GAP, _NEXT = 6, 1
+_GAP, _NEXT = 9, 1
 """Words a * may stand for, and how many may stand between two words of a phrase without it; small ones not counted."""
-_REACH: Final = 20
+_REACH: Final = 30
 """Words of any kind between two words of a phrase."""
 _NEGATION_REACH: Final = 4
 _ANY, _QUOTE = "*", "\u2026"
@@ -58,10 +67,11 @@ def stem(atom: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """How clearly something is asked for, and the words that say so."""
+    """How clearly something is asked for, the words that say so, and the tokens at which it is asked for."""
 
     level: int
     words: tuple[str, ...] = ()
+    starts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +81,14 @@ class _Phrase:
 
 
 class Sentence:
-    """One sentence of the user's words, a quote in it being one word."""
+    """One sentence of the user's words, in which a quote, an address or a file's name is one word.
 
-    def __init__(self, atoms: Sequence[str], quoted: Sequence[str]) -> None:
+    ``tokens`` says which token of the words each atom is of.
+    """
+
+    def __init__(self, atoms: Sequence[str], tokens: Sequence[int], quoted: Sequence[str]) -> None:
         self.atoms = tuple(atoms)
+        self.tokens = tuple(tokens)
         self.stems = tuple(stem(atom) for atom in atoms)
         self.said = frozenset((*atoms, *quoted))
         self.places: dict[str, list[int]] = {}
@@ -94,25 +108,50 @@ class Sentence:
 def sentences(words: Words) -> tuple[Sentence, ...]:
     """Answers the sentences of the words, as many as are looked at."""
     found: list[Sentence] = []
-    atoms: list[str] = []
-    quoted: list[str] = []
+    said = _Said()
     closes = dict(words.quotes)
     place = 0
     while place < len(words.tokens) and len(found) < _MAX_SENTENCES:
-        if (place in words.breaks and atoms) or len(atoms) >= _MAX_SENTENCE:
-            found.append(Sentence(atoms, quoted))
-            atoms, quoted = [], []
-        stop = closes.get(place)
-        if stop is None:
-            atoms.extend(folding.atoms(words.tokens[place]))
-            place += 1
-            continue
-        atoms.append(_QUOTE)
-        quoted.extend(atom for token in words.tokens[place:stop] for atom in folding.atoms(token))
+        if said.atoms and (place in words.breaks or len(said.atoms) >= _MAX_SENTENCE):
+            found.append(said.sentence())
+            said = _Said()
+        stop = closes.get(place, place + 1)
+        said.take(place, words.tokens[place:stop], quoted=place in closes)
         place = stop
-    if atoms:
-        found.append(Sentence(atoms, quoted))
+    if said.atoms:
+        found.append(said.sentence())
     return tuple(found)
+
+
+class _Said:
+    """A sentence as it is read."""
+
+    def __init__(self) -> None:
+        self.atoms: list[str] = []
+        self._tokens: list[int] = []
+        self._quoted: list[str] = []
+
+    def take(self, place: int, tokens: Sequence[str], *, quoted: bool) -> None:
+        """Takes the next word, or the words of the next quote."""
+        atoms = [atom for token in tokens for atom in folding.atoms(token)]
+        if quoted or is_value(tokens[0]):
+            self._quoted.extend(atoms)
+            atoms = [_QUOTE]
+        if self.atoms and (self.atoms[-1], atoms[0]) in IDIOMS:
+            self.atoms.pop()
+            self._tokens.pop()
+            return
+        self.atoms.extend(atoms)
+        self._tokens.extend(place for _ in atoms)
+
+    def sentence(self) -> Sentence:
+        """Answers the sentence."""
+        return Sentence(self.atoms, self._tokens, self._quoted)
+
+
+def is_value(token: str) -> bool:
+    """Says whether a token is an address, an account number or a file's name, and no word."""
+    return looks_literal(token) or ("." in token and not token[0].isdigit() and not token.endswith("."))
 
 
 @lru_cache(maxsize=4_096)
@@ -160,16 +199,24 @@ def asked(words: Words, tool: CatalogTool, targets: Sequence[Sequence[str]] = ()
 
 
 def _clearly(said: Sequence[Sentence], asks: Asks) -> Asked | None:
+    shown: tuple[str, ...] = ()
+    starts: list[int] = []
     for sentence in said:
-        for phrase in _phrases(asks):
-            place = _match(phrase, sentence)
-            if place is not None:
-                return Asked(CLEARLY_ASKED, sentence.atoms[place[0] : place[1]][:_SHOWN])
-        for example in _examples(asks):
-            if example <= sentence.places.keys():
-                shown = tuple(atom for atom in sentence.atoms if stem(atom) in example)
-                return Asked(CLEARLY_ASKED, shown[:_SHOWN])
-    return None
+        end = -1
+        for start, stop in sorted(_matches(sentence, asks)):
+            shown = shown or sentence.atoms[start:stop][:_SHOWN]
+            if start >= end:
+                starts.append(sentence.tokens[start])
+            end = max(end, stop)
+    return Asked(CLEARLY_ASKED, shown, tuple(starts)) if starts else None
+
+
+def _matches(sentence: Sentence, asks: Asks) -> Iterator[tuple[int, int]]:
+    for phrase in _phrases(asks):
+        yield from _places(phrase, sentence)
+    for example in _examples(asks):
+        if example <= sentence.places.keys():
+            yield 0, len(sentence.atoms)
 
 
 def _half(said: Sequence[Sentence], phrases: Sequence[_Phrase], targets: Sequence[Sequence[str]]) -> Asked | None:
@@ -185,14 +232,13 @@ def _half(said: Sequence[Sentence], phrases: Sequence[_Phrase], targets: Sequenc
     return None
 
 
-def _match(phrase: _Phrase, sentence: Sentence) -> tuple[int, int] | None:
+def _places(phrase: _Phrase, sentence: Sentence) -> Iterator[tuple[int, int]]:
     if any(one not in sentence.places for one in phrase.stems):
-        return None
+        return
     for start in sentence.places[phrase.stems[0]]:
         stop = _follow(phrase, sentence, start)
         if stop is not None and not sentence.denies(start):
-            return start, stop + 1
-    return None
+            yield start, stop + 1
 
 
 def _follow(phrase: _Phrase, sentence: Sentence, start: int) -> int | None:
@@ -214,12 +260,20 @@ def _follow(phrase: _Phrase, sentence: Sentence, start: int) -> int | None:
 def delegated(words: Words) -> bool:
     """Says whether the user pointed at a place that tells what to do."""
     return any(
-        not sentence.denies(place) and not objects.isdisjoint(sentence.stems[place + 1 : place + 1 + _DELEGATION_GAP])
+        _delegates(sentence, place, objects)
         for sentence in sentences(words)
         for verbs, objects in _DELEGATING
         for verb in verbs
         for place in sentence.places.get(verb, ())
     )
+
+
+def _delegates(sentence: Sentence, place: int, objects: frozenset[str]) -> bool:
+    """Says whether a verb has an object near it; "do not forget" and "the following tasks" point nowhere."""
+    after = slice(place + 1, place + 1 + _DELEGATION_GAP)
+    if objects.isdisjoint(sentence.stems[after]) or sentence.denies(place):
+        return False
+    return OWN.isdisjoint(sentence.atoms[after]) and PRONOUNS.isdisjoint(sentence.atoms[place + 1 : place + 2])
 
 
 def _stems(written: str) -> frozenset[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 from typing import Final
 
@@ -25,15 +25,15 @@ def asks_to_calculate(index: TaskIndex) -> bool:
     return not CALCULATING.isdisjoint(index.words.atom_places)
 
 
-def known_numbers(index: TaskIndex, field: str) -> list[float]:
-    """Answers the user's numbers, and those of a field of what they named."""
+def known_numbers(index: TaskIndex, field: str, *, bound: bool) -> list[float]:
+    """Answers the user's numbers, and those of a field of what they named, or of what was listed at all."""
     found = {float(one): None for one in sorted(index.words.numbers)}
     for place, result in enumerate(index.results):
         for value in result.values:
             if len(found) >= _MAX_NUMBERS:
                 return list(found)
             fits = value.kind[0] == "o" or value.field == field
-            if fits and value.kind[0] != "f" and index.is_bound(place, value.item):
+            if fits and value.kind[0] != "f" and (not bound or index.is_bound(place, value.item)):
                 read = _float(value.norm)
                 if read is not None:
                     found[read] = None
@@ -47,35 +47,30 @@ def _float(norm: str) -> float | None:
         return None
 
 
-def is_calculated(wanted: float, numbers: list[float]) -> bool:
+def is_calculated(wanted: float, numbers: Sequence[float], percents: Sequence[float]) -> bool:
     """Says whether an amount is a sum, a difference, a share or a percentage of known ones, or two of these in turn."""
-    if any(_near(wanted, one) for one in numbers):
+    terms = sorted({*numbers, *_steps(numbers, percents)})
+    if _holds(terms, wanted):
         return True
-    terms = {*numbers, *_steps(numbers)}
-    if any(_near(wanted, one) for one in terms):
-        return True
-    ordered = sorted(terms)
-    return any(_holds(ordered, rest) for one in numbers for rest in (wanted - one, one - wanted, wanted + one))
+    return any(_holds(terms, rest) for one in numbers for rest in (wanted - one, one - wanted, wanted + one))
 
 
-def _steps(numbers: list[float]) -> Iterator[float]:
+def _steps(numbers: Sequence[float], percents: Sequence[float]) -> Iterator[float]:
     for one in numbers:
         yield from (one / parts for parts in _PARTS)
         yield one * _PARTS[0]
         for other in numbers:
             yield one + other
             yield abs(one - other)
-            yield one * other / _PERCENT
-            yield one * (1 + other / _PERCENT)
-            yield one * (1 - other / _PERCENT)
-            yield one * other
+        for part in percents:
+            yield from (one * part / _PERCENT, one * (1 + part / _PERCENT), one * (1 - part / _PERCENT))
 
 
 def _near(one: float, other: float) -> bool:
     return abs(one - other) < _ROUNDING
 
 
-def _holds(ordered: list[float], wanted: float) -> bool:
+def _holds(ordered: Sequence[float], wanted: float) -> bool:
     place = bisect_left(ordered, wanted - _ROUNDING)
     return place < len(ordered) and _near(ordered[place], wanted)
 

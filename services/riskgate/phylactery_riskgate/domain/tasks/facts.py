@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from phylactery_riskgate.domain.argument_types import one_form
 from phylactery_riskgate.domain.model import BoundCall, CatalogTool, Json, Role
 from phylactery_riskgate.domain.pointers import pointer
 from phylactery_riskgate.domain.tasks import folding
-from phylactery_riskgate.domain.tasks.asking import asked, delegated
+from phylactery_riskgate.domain.tasks.asking import Asked, asked, delegated
 from phylactery_riskgate.domain.tasks.index import TaskIndex
 from phylactery_riskgate.domain.tasks.literals import number
-from phylactery_riskgate.domain.tasks.model import FOREIGN, LISTED, UNSHOWN, Evidence, TaskFacts
-from phylactery_riskgate.domain.tasks.origins import Argument, origin
+from phylactery_riskgate.domain.tasks.model import FOREIGN, LISTED, NAMED, POINTED, UNSHOWN, Evidence, TaskFacts
+from phylactery_riskgate.domain.tasks.origins import NOTHING, Argument, origin
 from phylactery_riskgate.domain.tasks.signals import content_signals
+from phylactery_riskgate.domain.tasks.spelled import is_another
 
 MAX_LEAVES: Final = 500
 """Values of one argument that are looked at; one of more is foreign."""
@@ -36,9 +37,12 @@ def task_facts(index: TaskIndex | None, tool: CatalogTool, bound: BoundCall) -> 
         name: list(_leaves(value, pointer((name,)), _property(tool.schema, name)))
         for name, value in bound.arguments.items()
     }
-    evidence = tuple(sorted(_evidence(index, tool, leaves), key=lambda one: (-one.origin, one.path)))
+    targets = [
+        _atoms(leaf.value) for name in leaves if is_covered(pointer((name,)), tool.controls) for leaf in leaves[name]
+    ]
+    ask = asked(index.words, tool, targets)
+    evidence = _weighed(index, ask, list(_evidence(index, tool, leaves)))
     control = [one for one in evidence if is_covered(one.path, tool.controls)]
-    ask = asked(index.words, tool, [_atoms(leaf.value) for one in control for leaf in leaves[_name(one.path)]])
     told = list(dict.fromkeys(content_signals(index, _contents(tool, leaves))))
     return TaskFacts(
         shown=True,
@@ -52,8 +56,16 @@ def task_facts(index: TaskIndex | None, tool: CatalogTool, bound: BoundCall) -> 
     )
 
 
-def _name(path: str) -> str:
-    return path[1:].replace("~1", "/").replace("~0", "~")
+def _weighed(index: TaskIndex, ask: Asked, evidence: list[Evidence]) -> tuple[Evidence, ...]:
+    """Sorts the evidence, the worst first; a call with nothing of what was spelled out for it takes no text's word."""
+    if all(one.origin > NAMED or one.place == NOTHING for one in evidence) and is_another(index, ask):
+        evidence = [
+            replace(one, origin=FOREIGN, place=f"{one.place}, and nothing of what the user spelled out")
+            if one.origin == POINTED
+            else one
+            for one in evidence
+        ]
+    return tuple(sorted(evidence, key=lambda one: (-one.origin, one.path)))
 
 
 def _atoms(value: Any) -> list[str]:

@@ -10,8 +10,9 @@ from functools import cached_property
 from typing import Final
 
 from phylactery_riskgate.domain.tasks.folding import atoms
+from phylactery_riskgate.domain.tasks.languages import QUANTIFIERS
 from phylactery_riskgate.domain.tasks.literals import dates_in_token
-from phylactery_riskgate.domain.tasks.naming import Value, named_items, telling
+from phylactery_riskgate.domain.tasks.naming import Named, Value, named_items, telling
 from phylactery_riskgate.domain.tasks.reading import prints
 from phylactery_riskgate.domain.tasks.words import Piece, all_words, looks_literal
 
@@ -111,7 +112,7 @@ class TaskIndex:
         return more
 
     @cached_property
-    def bound(self) -> tuple[frozenset[int], ...]:
+    def named(self) -> tuple[Named, ...]:
         """For every result, the items the user named or picked."""
         return tuple(named_items(result.values, result.parents, self.words) for result in self.results)
 
@@ -128,16 +129,28 @@ class TaskIndex:
         """The values that calls were made with."""
         return frozenset(value for result in self.results for value in result.arguments)
 
+    @cached_property
+    def read_with(self) -> frozenset[str]:
+        """The values that reading calls were made with."""
+        return frozenset(value for result in self.results if not result.made for value in result.arguments)
+
     def is_bound(self, place: int, item: int) -> bool:
         """Says whether an item, or one it stands in, is one the user named."""
-        bound, result = self.bound[place], self.results[place]
+        bound, result = self.named[place].items, self.results[place]
         if any(one in bound for one in result.within(item)):
             return True
         return self.pointed[place] and result.tool is not PASTED and result.is_plain(item)
 
+    def passes_over(self, place: int, item: int) -> bool:
+        """Says whether the user picked another item of the list, and spoke of no more than one."""
+        named, parents = self.named[place], self.results[place].parents
+        if not named.picked or item in named.items or not QUANTIFIERS.isdisjoint(self.words.token_places):
+            return False
+        return any(parents[one] == parents[item] for one in named.items)
+
     def is_pointed(self, place: int, item: int) -> bool:
         """Says whether the user pointed to the text of an item."""
-        return self.pointed[place] or any(one in self.bound[place] for one in self.results[place].within(item))
+        return self.pointed[place] or any(one in self.named[place].items for one in self.results[place].within(item))
 
     def _named(self, value: str) -> bool:
         """Says whether an argument of a reading call is in the user's words, or identifies what they named."""
@@ -152,7 +165,7 @@ class TaskIndex:
 
     def _identifies(self, value: str) -> bool:
         return any(
-            one.kind[0] == "s" and any(inside in self.bound[place] for inside in result.within(one.item))
+            one.kind[0] == "s" and any(inside in self.named[place].items for inside in result.within(one.item))
             for place, result in enumerate(self.results)
             for one in result.by_norm.get(value, ())
         )

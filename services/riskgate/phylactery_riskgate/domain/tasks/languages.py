@@ -33,6 +33,9 @@ CURRENCIES: Final = _words(
 )
 
 NEGATIONS: Final = _words("not don't dont never without no nunca jamas sin tampoco")
+IDIOMS: Final = (("make", "sure"), ("be", "sure"), ("make", "certain"))
+"""Two words that ask for what follows, and for nothing themselves."""
+
 FORGETTING: Final = _words("forget olvides olvide olvidar olvidad fail dejes deje dejar hesitate dudes dude only solo")
 """After a negation these ask for what follows: do not forget to."""
 
@@ -78,17 +81,26 @@ RELATIVE_DAYS: Final = _words(
 )
 
 HIGHEST: Final = _words(
-    "largest biggest longest highest greatest most top best maximum mayor grande largo larga alto alta caro cara mejor"
-    " expensive maxima maximo"
+    "largest biggest longest highest greatest top best maximum mayor grande largo larga alto alta caro cara expensive"
+    " mejor maxima maximo"
 )
 LOWEST: Final = _words(
-    "smallest shortest lowest least cheapest fewest worst minimum menor pequeno pequena corto corta bajo baja barato"
-    " barata peor minima minimo"
+    "smallest shortest lowest cheapest fewest worst minimum menor pequeno pequena corto corta bajo baja barato barata"
+    " peor minima minimo cheap"
 )
-NEWEST: Final = _words("latest last newest recent ultimo ultima ultimos ultimas reciente recientes")
+NEWEST: Final = _words("latest last newest recent ultimo ultima reciente nuevo nueva")
 OLDEST: Final = _words(
     "oldest earliest first next upcoming proximo proxima siguiente primero primera primer antiguo antigua viejo vieja"
 )
+COMPARING: Final = _words("mas menos most least")
+TURNING: Final = _words("menos least")
+"""The least expensive is the cheapest."""
+QUANTIFIERS: Final = _words(
+    "all any every each both others other rest remaining everything todos todas todo cada cualquier cualquiera ambos"
+    " ambas otros otras resto demas"
+)
+"""Who says one of these may mean more than what they pick."""
+PERCENT: Final = _words("percent percentage ciento porciento")
 
 CALCULATING: Final = _words(
     "difference total sum half percent percentage plus minus extra additional remaining rest share split average vat"
@@ -101,6 +113,10 @@ DETAILS: Final = _words(
     "details detail information info data profile everything datos dato informacion detalles detalle perfil ficha todo"
 )
 """Who asks for these to be sent may mean what is private."""
+
+PRONOUNS: Final = _words("i you we they he she it not yo tu usted nosotros ellos no")
+OWN: Final = _words("following below siguientes siguiente")
+"""The following tasks are in the words themselves."""
 
 DELEGATING: Final = (
     "do|follow|execute|perform|complete|carry|handle|finish|process * action|task|instruction|step|todo|request",

@@ -43,7 +43,14 @@ def telling(parts: Iterable[str]) -> list[str]:
     return [atom for atom in parts if atom not in SMALL and (len(atom) >= _TELLING or atom.isdigit())]
 
 
-def named_items(values: Sequence[Value], parents: Sequence[int], words: Words) -> frozenset[int]:
+class Named(NamedTuple):
+    """The items the user named, and whether they picked them by their order alone."""
+
+    items: frozenset[int]
+    picked: bool = False
+
+
+def named_items(values: Sequence[Value], parents: Sequence[int], words: Words) -> Named:
     """Answers the items the words name."""
     fields: dict[str, dict[int, float]] = defaultdict(dict)
     for value in values:
@@ -53,11 +60,11 @@ def named_items(values: Sequence[Value], parents: Sequence[int], words: Words) -
             told[value.item] = max(strength, told.get(value.item, 0.0))
     chosen = [found for told in fields.values() if (found := _best(told))]
     chosen += _by_amount(values, words)
-    ordered = frozenset(picked(values, parents, words.token_places))
+    ordered = frozenset(picked(values, parents, words.orders))
     if ordered and chosen:
         chosen.append(ordered)
-    named = _meant(chosen) or ordered
-    return _dated(named, values, words)
+    named = _meant(chosen)
+    return Named(_dated(named, values, words)) if named else Named(ordered, picked=bool(ordered))
 
 
 def _best(told: Mapping[int, float]) -> frozenset[int]:

@@ -31,6 +31,7 @@ _STRICT: Final = frozenset({"principal", "object", "amount", "secret", "url"})
 _DISGUISES: Final = frozenset({Mark.BIDI, Mark.INVISIBLE, Mark.LOOK_ALIKE, Mark.MIXED_SCRIPT})
 _LOOKED_AT: Final = 4_096
 _WORDS: Final = "the user's words"
+NOTHING: Final = "nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def origin(index: TaskIndex, argument: Argument) -> Found:
         return FOREIGN, "a value in disguise"
     tokens = folding.tokens(folding.fold(unquote(value) if "%" in value else value))
     if not tokens:
-        return NAMED, "nothing"
+        return NAMED, NOTHING
     return _settled(index, argument, tokens, _of_text(index, argument, tokens))
 
 
@@ -145,6 +146,8 @@ def _of_value(index: TaskIndex, place: int, value: Value, argument: Argument) ->
         return NAMED
     if index.is_bound(place, value.item):
         return NAMED
+    if kind == "s" and argument.role == "object" and index.passes_over(place, value.item):
+        return FOREIGN
     return LISTED if value.registry or kind in {"s", "p", "o"} else POINTED
 
 
@@ -180,11 +183,16 @@ def _of_number(index: TaskIndex, argument: Argument, norm: str) -> Iterator[Foun
 
 
 def _of_calculation(index: TaskIndex, argument: Argument, wanted: float) -> Iterator[Found]:
-    numbers = known_numbers(index, argument.name)
-    if is_calculated(wanted, numbers):
+    percents = [float(one) for one in sorted(index.words.percents)]
+    named = known_numbers(index, argument.name, bound=True)
+    if is_calculated(wanted, named, percents):
         yield (NAMED if asks_to_calculate(index) else LISTED), "worked out from what the user named"
         return
-    for known in numbers:
+    known_all = known_numbers(index, argument.name, bound=False)
+    if asks_to_calculate(index) and is_calculated(wanted, known_all, percents):
+        yield LISTED, "worked out from what a tool listed"
+        return
+    for known in named:
         for rest in (wanted - known, known - wanted):
             form = number(round(rest, 2)) if rest > 0 else ""
             for written in written_forms(form) if form else ():

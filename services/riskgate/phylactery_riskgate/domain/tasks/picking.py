@@ -7,16 +7,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
-from phylactery_riskgate.domain.tasks.languages import HIGHEST, LOWEST, NEWEST, OLDEST
-
 if TYPE_CHECKING:
     from phylactery_riskgate.domain.tasks.naming import Value
 
 
-def picked(values: Sequence[Value], parents: Sequence[int], said: Collection[str]) -> Iterator[int]:
-    """Answers the items that stand first or last by an orderable field, where the words ask for such a one."""
-    high, low, new, old = (not words.isdisjoint(said) for words in (HIGHEST, LOWEST, NEWEST, OLDEST))
-    if not (high or low or new or old):
+def picked(values: Sequence[Value], parents: Sequence[int], orders: Collection[str]) -> Iterator[int]:
+    """Answers the items that stand first or last by an orderable field, where the words pick by such an order."""
+    if not orders:
         return
     columns: dict[tuple[int, str], list[Value]] = defaultdict(list)
     for value in values:
@@ -25,9 +22,9 @@ def picked(values: Sequence[Value], parents: Sequence[int], said: Collection[str
     for column in columns.values():
         numbers = {value.item: number for value in column if (number := _number(value.norm)) is not None}
         if len(numbers) == len({value.item for value in column}):
-            yield from _ends(numbers, top=high, bottom=low)
+            yield from _ends(numbers, top="high" in orders, bottom="low" in orders)
         else:
-            yield from _ends({value.item: value.norm for value in column}, top=new, bottom=old)
+            yield from _ends({value.item: value.norm for value in column}, top="new" in orders, bottom="old" in orders)
 
 
 def _ends(keys: Mapping[int, Decimal] | Mapping[int, str], *, top: bool, bottom: bool) -> Iterator[int]:

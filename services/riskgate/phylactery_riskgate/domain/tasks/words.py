@@ -9,7 +9,18 @@ from functools import cached_property
 from typing import Any, Final
 
 from phylactery_riskgate.domain.tasks import folding
-from phylactery_riskgate.domain.tasks.languages import CURRENCIES, RELATIVE_DAYS
+from phylactery_riskgate.domain.tasks.languages import (
+    ARTICLES,
+    COMPARING,
+    CURRENCIES,
+    HIGHEST,
+    LOWEST,
+    NEWEST,
+    OLDEST,
+    PERCENT,
+    RELATIVE_DAYS,
+    TURNING,
+)
 from phylactery_riskgate.domain.tasks.literals import dates_of, numbers_in, spoken_dates, yearless
 
 Piece = dict[str, Any]
@@ -41,8 +52,8 @@ Span = tuple[int, int]
 def read_words(words: str) -> Piece:
     """Reads the user's own words.
 
-    A piece holds the tokens, where a sentence begins ("b"), the tokens in quotes ("q"), those beside a currency's sign
-    ("m"), and apart from them the tokens of what was pasted ("p").
+    A piece holds the tokens, where a sentence begins ("b"), the tokens in quotes ("q"), those beside the sign of a
+    currency ("m") or of percent ("%"), and apart from them the tokens of what was pasted ("p").
     """
     folded = folding.fold(words)
     pasted = _merged(_pasted(folded))
@@ -51,6 +62,7 @@ def read_words(words: str) -> Piece:
     places: list[Span] = []
     breaks: list[int] = []
     money: list[int] = []
+    percents: list[int] = []
     end = at = 0
     for start, stop in folding.spans(folded)[:MAX_WORDS]:
         while at < len(pasted) and pasted[at][1] <= start:
@@ -63,10 +75,13 @@ def read_words(words: str) -> Piece:
             breaks.append(len(tokens))
         if folded[start - 1 : start] in _CURRENCY_SIGNS or folded[stop : stop + 2].strip()[:1] in _CURRENCY_SIGNS:
             money.append(len(tokens))
+        if folded[stop : stop + 2].strip()[:1] == "%":
+            percents.append(len(tokens))
         tokens.append(folded[start:stop])
         places.append((start, stop))
         end = stop
-    return {"k": "words", "t": tokens, "b": breaks, "m": money, "q": _quoted(folded, places), "p": foreign}
+    quotes = _quoted(folded, places)
+    return {"k": "words", "t": tokens, "b": breaks, "m": money, "%": percents, "q": quotes, "p": foreign}
 
 
 _CURRENCY_SIGNS: Final = frozenset(_MONEY)
@@ -148,6 +163,7 @@ class Words:
     breaks: frozenset[int]
     quotes: tuple[Span, ...]
     money_places: frozenset[int]
+    percent_places: frozenset[int]
 
     @cached_property
     def token_places(self) -> dict[str, list[int]]:
@@ -182,6 +198,41 @@ class Words:
             if token[0].isdigit() and (cents or place in self.money_places or not CURRENCIES.isdisjoint(beside)):
                 found.update(numbers_in(token))
         return frozenset(found)
+
+    @cached_property
+    def percents(self) -> frozenset[str]:
+        """The numbers that are percentages."""
+        return frozenset(
+            one
+            for place, token in enumerate(self.tokens)
+            if place in self.percent_places or not PERCENT.isdisjoint(self.tokens[place + 1 : place + 3])
+            for one in numbers_in(token)
+        )
+
+    @cached_property
+    def orders(self) -> frozenset[str]:
+        """The ends of an order the words pick by: high, low, new, old.
+
+        What picks stands behind an article or a word that compares ("the latest", "la más cara"); before a span of time
+        or a number it tells when ("last month", "the event should last 4 hours").
+        """
+        return frozenset(self._orders())
+
+    def _orders(self) -> Iterator[str]:
+        for end, turned, kind in (("high", "low", HIGHEST), ("low", "high", LOWEST)):
+            for place in self._picking(kind):
+                yield turned if not TURNING.isdisjoint(self.tokens[max(place - 1, 0) : place]) else end
+        for end, kind in (("new", NEWEST), ("old", OLDEST)):
+            yield from (end for _ in self._picking(kind))
+
+    def _picking(self, kind: frozenset[str]) -> Iterator[int]:
+        for one in sorted(kind & self.token_places.keys()):
+            for place in self.token_places[one]:
+                before, after = self.tokens[max(place - 2, 0) : place], self.tokens[place + 1 : place + 2]
+                if not (ARTICLES | COMPARING).isdisjoint(before) and not any(
+                    token in RELATIVE_DAYS or token[0].isdigit() for token in after
+                ):
+                    yield place
 
     @cached_property
     def dates(self) -> frozenset[str]:
@@ -248,10 +299,12 @@ def all_words(pieces: Sequence[Piece]) -> Words:
     breaks: set[int] = set()
     quotes: list[Span] = []
     money: set[int] = set()
+    percents: set[int] = set()
     for piece in pieces:
         first = len(tokens)
         breaks.update((first, *(first + place for place in piece["b"])))
         quotes.extend((first + start, first + stop) for start, stop in piece["q"])
         money.update(first + place for place in piece["m"])
+        percents.update(first + place for place in piece["%"])
         tokens.extend(piece["t"])
-    return Words(tuple(tokens), frozenset(breaks), tuple(quotes), frozenset(money))
+    return Words(tuple(tokens), frozenset(breaks), tuple(quotes), frozenset(money), frozenset(percents))
