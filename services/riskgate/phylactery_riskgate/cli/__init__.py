@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from phylactery_riskgate.cli import approvals, audit, keys, policy_life, tokens
+from phylactery_riskgate.cli import approvals, audit, catalog, keys, policy_life, tokens
 from phylactery_riskgate.cli.calls import evaluate, explain
 from phylactery_riskgate.cli.inspect import inspect
 from phylactery_riskgate.cli.serve import migrate, serve
@@ -19,6 +19,7 @@ app.command()(evaluate)
 app.command()(explain)
 app.add_typer(approvals.app, name="approvals")
 app.add_typer(audit.app, name="audit")
+app.add_typer(catalog.app, name="catalog")
 app.add_typer(keys.app, name="keys")
 app.add_typer(tokens.app, name="tokens")
 app.add_typer(policy_life.app, name="policy")

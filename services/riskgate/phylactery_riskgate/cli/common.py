@@ -34,15 +34,20 @@ def settings_of(**options: Any) -> RiskGateSettings:
 
 def tell(as_json: bool, facts: dict[str, Any], text: str) -> None:
     """Prints one answer."""
-    typer.echo(json.dumps(facts, ensure_ascii=False, sort_keys=True) if as_json else _printable(text))
+    typer.echo(json.dumps(facts, ensure_ascii=False, sort_keys=True) if as_json else printable(text))
 
 
 def unusable(message: str) -> typer.Exit:
     """Says why the command could not be carried out; raise what it answers."""
-    typer.echo(f"riskgate: {_printable(message)}", err=True)
+    warn(message)
     return typer.Exit(UNUSABLE)
 
 
-def _printable(text: str) -> str:
+def warn(message: str) -> None:
+    """Says something on standard error that does not end the command."""
+    typer.echo(f"riskgate: {printable(message)}", err=True)
+
+
+def printable(text: str) -> str:
     """Writes what would speak to the terminal, or turn lines around, as an escape: a bundle may be anybody's."""
     return "".join(char if char.isprintable() or char == "\n" else f"\\u{ord(char):04x}" for char in text)

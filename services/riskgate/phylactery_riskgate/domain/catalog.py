@@ -21,12 +21,13 @@ MAX_TIMEOUT_SECONDS = 3_600
 MAX_TOOLS = 1_000
 Pointer = Annotated[str, Field(min_length=2, max_length=pointers.MAX_POINTER, pattern=r"^/")]
 
-_NAMED_SCHEMAS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
-_LISTED_SCHEMAS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
-_ONE_SCHEMA = frozenset(
+NAMED_SCHEMAS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+LISTED_SCHEMAS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
+ONE_SCHEMA = frozenset(
     {"items", "additionalProperties", "unevaluatedItems", "unevaluatedProperties", "contains", "propertyNames", "not"}
     | {"if", "then", "else"}
 )
+"""The keywords of JSON Schema 2020-12 that hold schemas: by name, in a list, and one."""
 
 
 class ToolEntry(FactsEntry, BaseModel):
@@ -167,22 +168,19 @@ def _check_part(document: Document, where: Place, part: dict[str, Any], *, reach
 
 
 def _subschemas(schema: Any, place: Place, *, reached: bool) -> Iterator[tuple[Place, dict[str, Any], bool]]:
-    """Every schema at or below one, its place, and whether binding reaches it (through properties and items alone).
-
-    The keywords that hold schemas are those of JSON Schema 2020-12.
-    """
+    """Every schema at or below one, its place, and whether binding reaches it (through properties and items alone)."""
     if not isinstance(schema, dict):
         return
     yield place, schema, reached
     for keyword, held in schema.items():
         inside = reached and keyword in {"properties", "items"}
-        if keyword in _NAMED_SCHEMAS:
+        if keyword in NAMED_SCHEMAS:
             for name, part in held.items():
                 yield from _subschemas(part, (*place, keyword, name), reached=inside)
-        elif keyword in _LISTED_SCHEMAS:
+        elif keyword in LISTED_SCHEMAS:
             for index, part in enumerate(held):
                 yield from _subschemas(part, (*place, keyword, index), reached=inside)
-        elif keyword in _ONE_SCHEMA:
+        elif keyword in ONE_SCHEMA:
             yield from _subschemas(held, (*place, keyword), reached=inside)
 
 
@@ -195,7 +193,7 @@ def _check_pointers(document: Document, where: Place, entry: ToolEntry) -> None:
             raise document.error(place, str(error)) from error
         if part is None:
             raise document.error(place, f"{text} leads to no property of the schema")
-        fault = _role_fault(field, part)
+        fault = use_fault(field, part)
         if fault:
             raise document.error(place, f"{text} {fault}")
 
@@ -216,8 +214,8 @@ def _pointers(entry: ToolEntry) -> Iterator[tuple[str, int | None, str]]:
             yield field, None, getattr(entry, field)
 
 
-def _role_fault(field: str, part: Mapping[str, Any]) -> str:
-    """Says why a property cannot have the role it is given, or nothing."""
+def use_fault(field: str, part: Mapping[str, Any]) -> str:
+    """Says why a property cannot be used as a field of an entry says, or nothing."""
     form, name, _ = one_form(part)
     if field == "paths" and part.get("type") != "string":
         return "is no text, so it is no file path"

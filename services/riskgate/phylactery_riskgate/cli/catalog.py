@@ -1,0 +1,163 @@
+"""`riskgate catalog`: describes tools so that the gate asks rarely: entries proposed, and what entries leave unsaid."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from phylactery_riskgate.cli.common import FAILED, AsJson, printable, tell, unusable, warn
+from phylactery_riskgate.domain.bundle import Bundle, default_bundle_folder, load_bundle
+from phylactery_riskgate.domain.bundle_files import TOOLS_FILE
+from phylactery_riskgate.domain.catalog_check import LANGUAGES, Missing, Said, missing, said
+from phylactery_riskgate.domain.documents import BundleError, read_document
+from phylactery_riskgate.domain.drafting.entries import Draft
+from phylactery_riskgate.domain.drafting.proposing import propose
+from phylactery_riskgate.domain.drafting.sources import MAX_SOURCE_BYTES, Skipped, SourceError, read_sources
+
+app = typer.Typer(no_args_is_help=True, help="The catalog of tools: propose entries, and say what they leave unsaid.")
+
+
+@app.command("draft")
+def catalog_draft(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE|-", help="a JSON Schema, or a list of tools as MCP's tools/list answers it")
+    ],
+    name: Annotated[str, typer.Option(help="the tool's name, where the file is one JSON Schema")] = "",
+    description: Annotated[str, typer.Option(help="what the tool does, where the file is one JSON Schema")] = "",
+    from_agent: Annotated[
+        bool,
+        typer.Option("--from-agent", help="the file is what `phylactery tools export` wrote: believe it as it is"),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Proposes a tools.yaml that loads; "# check:" marks what it could not know.
+
+    Exit code 1: nothing could be proposed for some tool, which standard error names. 2: the file cannot be used.
+    """
+    text = _read(file)
+    try:
+        sources, unread = read_sources(text, name=name, description=description, believed=from_agent)
+        proposed, drafts, refused = propose(sources)
+    except SourceError as error:
+        raise unusable(f"{file}: {error}") from None
+    skipped = (*unread, *refused)
+    for one in skipped:
+        warn(f"{one.name}: {one.reason}")
+    facts = {
+        "ok": not skipped,
+        "tools_yaml": proposed,
+        "tools": [_drafted(one) for one in drafts],
+        "skipped": [_skipped(one) for one in skipped],
+    }
+    tell(as_json, facts, proposed.removesuffix("\n"))
+    if skipped:
+        raise typer.Exit(FAILED)
+
+
+@app.command("check")
+def catalog_check(
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="[DIR]", help="the bundle's folder; the one that ships where none is named")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Says what each tool's entry leaves unsaid, and what it costs in questions asked and calls blocked.
+
+    Exit code 0: nothing is missing. 1: something is. 2: the bundle cannot be read.
+    """
+    bundle = _bundle(folder or default_bundle_folder())
+    found = missing(bundle.tools, read_document(TOOLS_FILE, bundle.files.texts[TOOLS_FILE]))
+    counts = [said(tool) for tool in bundle.tools.values()]
+    lines = [*_table(counts), *(_line(one) for one in found), _summary(counts, found)]
+    facts = {
+        "ok": not found,
+        "tools": [_counted(one, found) for one in counts],
+        "missing": [_described(one) for one in found],
+    }
+    tell(as_json, facts, "\n".join(lines))
+    if found:
+        raise typer.Exit(FAILED)
+
+
+def _read(file: str) -> str:
+    try:
+        with sys.stdin.buffer if file == "-" else Path(file).open("rb") as stream:
+            data = stream.read(MAX_SOURCE_BYTES + 1)
+        return data.decode()
+    except OSError as error:
+        raise unusable(f"{file}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError as error:
+        raise unusable(f"{file}: is no UTF-8 text (byte {error.start})") from None
+
+
+def _bundle(folder: Path) -> Bundle:
+    try:
+        return load_bundle(folder)
+    except BundleError as error:
+        for one in error.all:
+            warn(str(one))
+        raise unusable(f"{folder}: is no bundle that can be read; `riskgate policy check` says the same") from None
+
+
+def _drafted(one: Draft) -> dict[str, Any]:
+    return {
+        "name": one.fields["name"],
+        "checks": {field: list(map(printable, whats)) for field, whats in one.checks.items()},
+    }
+
+
+def _skipped(one: Skipped) -> dict[str, str]:
+    return {"name": printable(one.name), "reason": printable(one.reason)}
+
+
+def _table(counts: list[Said]) -> list[str]:
+    """Writes how much each entry says, a line each."""
+    head = ("TOOL", "EFFECT", "PHRASES", "EXAMPLES", "ROLES", "OUTPUT")
+    rows = [head, *(_row(one) for one in counts)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _row(one: Said) -> tuple[str, ...]:
+    phrases, examples = (
+        " ".join(f"{language} {spoken[language]}" for language in LANGUAGES) for spoken in (one.phrases, one.examples)
+    )
+    return one.tool, one.effect, phrases, examples, f"{one.roles}/{one.controls}", str(one.outputs)
+
+
+def _line(one: Missing) -> str:
+    return f"{TOOLS_FILE}:{one.line}: {one.tool}: {one.message}: {one.cost}"
+
+
+def _summary(counts: list[Said], found: tuple[Missing, ...]) -> str:
+    if not found:
+        return f"ok: {len(counts)} tools, nothing is missing"
+    tools = len({one.tool for one in found})
+    return f"{len(found)} thing{'s' if len(found) > 1 else ''} missing in {tools} of {len(counts)} tools"
+
+
+def _counted(one: Said, found: tuple[Missing, ...]) -> dict[str, Any]:
+    return {
+        "name": one.tool,
+        "effect": one.effect,
+        "phrases": dict(one.phrases),
+        "examples": dict(one.examples),
+        "controls": one.controls,
+        "controls_with_role": one.roles,
+        "outputs": one.outputs,
+        "missing": [str(each.gap) for each in found if each.tool == one.tool],
+    }
+
+
+def _described(one: Missing) -> dict[str, Any]:
+    return {
+        "gap": str(one.gap),
+        "tool": one.tool,
+        "file": TOOLS_FILE,
+        "line": one.line,
+        "message": one.message,
+        "cost": one.cost,
+    }

@@ -1,0 +1,1 @@
+"""Proposes catalog entries from what tools say about themselves; whoever reads a draft decides."""

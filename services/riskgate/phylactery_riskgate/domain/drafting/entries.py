@@ -1,0 +1,205 @@
+"""Proposes the entry of one tool: what the tool says, what its words mean, and what somebody has to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from phylactery_riskgate.domain.drafting.arguments import Guess, guess_arguments, uses
+from phylactery_riskgate.domain.drafting.outputs import guess_outputs
+from phylactery_riskgate.domain.drafting.phrases import english, spanish
+from phylactery_riskgate.domain.drafting.schemas import DraftError, usable
+from phylactery_riskgate.domain.drafting.sources import Source
+from phylactery_riskgate.domain.drafting.vocabulary import Verb, thing_of, verb_of, words_of
+from phylactery_riskgate.domain.model import Effect, Idempotency, Risk
+
+MAX_DESCRIPTION: Final = 1_000
+MAX_NOTES: Final = 10
+"""How much a draft says about one schema; the rest is counted."""
+_TIMEOUT_SECONDS: Final = 30
+_DIRECTORIES: Final = frozenset({"contact", "contacts", "directory", "members", "users", "employees", "customers"})
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """One proposed entry: its fields in the order they are written, and what to check about each."""
+
+    fields: dict[str, Any]
+    checks: dict[str, list[str]] = field(default_factory=dict)
+
+    def check(self, name: str, what: str) -> None:
+        """Notes what somebody has to look at in a field."""
+        self.checks.setdefault(name, []).append(what)
+
+
+def draft(source: Source) -> Draft:
+    """Proposes the entry of one tool.
+
+    Raises:
+        DraftError: there is none a catalog would take.
+    """
+    made = Draft({"name": source.name})
+    words = words_of(source.name)
+    verb = verb_of(words)
+    _describe(source, made)
+    risk, effect = _effect(source, verb or verb_of(words_of(source.description)[:1]), made)
+    made.fields.update({"risk": risk, "effect": effect})
+    schema = _schema(source, made)
+    guesses = guess_arguments(schema, words, effect)
+    said = uses(guesses, effect)
+    if source.known.controls is not None:
+        said["controls"] = list(source.known.controls)
+    made.fields.update(said)
+    made.fields["timeout_seconds"] = _whole(source.known.timeout_seconds or _TIMEOUT_SECONDS)
+    made.fields["idempotency"] = _idempotency(source, effect, made)
+    _arguments(source, guesses, effect, made)
+    _asks(source, words, verb, made)
+    _outputs(source, words, made)
+    made.fields["schema"] = schema
+    return made
+
+
+def _whole(seconds: float) -> float:
+    return int(seconds) if float(seconds).is_integer() else seconds
+
+
+def _describe(source: Source, made: Draft) -> None:
+    english_text = _readable(source.description)
+    if english_text != " ".join(source.description.split()):
+        made.check("description", "characters nobody can see were left out, or it was too long")
+    if not english_text:
+        english_text = f"{source.name}."
+        made.check("description", "the tool says nothing of itself")
+    made.fields["description"] = english_text
+    spanish_text = _readable(source.known.description_es)
+    if not spanish_text:
+        made.check("description_es", "is not in Spanish yet")
+    made.fields["description_es"] = spanish_text or english_text
+
+
+def _readable(text: str) -> str:
+    """Answers a text in one line, without what nobody can see."""
+    plain = "".join(char if char.isprintable() else " " for char in text[: 4 * MAX_DESCRIPTION])
+    return " ".join(plain.split())[:MAX_DESCRIPTION].strip()
+
+
+def _effect(source: Source, found: tuple[int, Verb] | None, made: Draft) -> tuple[Risk, Effect]:
+    """Answers risk and effect; in doubt the worse one, and a read only where nothing speaks against it."""
+    known, hints = source.known, source.hints
+    if known.risk and known.effect:
+        return known.risk, known.effect
+    verb = found[1] if found else None
+    risk: Risk = verb.risk if verb else "high"
+    effect: Effect = verb.effect if verb else "write"
+    if effect == "read" and (hints.read_only is False or hints.destructive):
+        risk, effect = "high", "write"
+        made.check("effect", "its name reads, and its server says that it changes something")
+    elif verb is None and hints.read_only:
+        risk, effect = "low", "read"
+        made.check("effect", "only its server says that it reads; nothing else does")
+    elif effect != "read" and hints.read_only:
+        made.check("effect", "its server says that it only reads, and its name says otherwise")
+    elif verb is None:
+        made.check("effect", "nothing tells what it does, so it counts as a write of high risk")
+    if effect == "write" and hints.destructive:
+        risk, effect = "high", "irreversible"
+        made.check("effect", "its server says that it may destroy something")
+    if not made.checks.get("effect"):
+        made.check("effect", "guessed from its name; critical asks two people always")
+    return risk, effect
+
+
+def _idempotency(source: Source, effect: Effect, made: Draft) -> Idempotency:
+    if source.known.idempotency:
+        return source.known.idempotency
+    if effect == "read":
+        return "read_only"
+    if source.hints.idempotent:
+        made.check("idempotency", "its server says that twice does no more than once: idempotent_by_key if that is so")
+    return "unsafe"
+
+
+def _schema(source: Source, made: Draft) -> dict[str, Any]:
+    given = source.input_schema
+    if given is None:
+        made.check("schema", "the tool gives none: as it stands it takes any argument")
+        return {"type": "object"}
+    schema, notes = usable(given)
+    for note in notes[:MAX_NOTES]:
+        made.check("schema", note)
+    if len(notes) > MAX_NOTES:
+        made.check("schema", f"and {len(notes) - MAX_NOTES} more of the kind")
+    if notes:
+        made.check("schema", "it is not the tool's own word for word, so its hash is not the one the tool reports")
+    if schema.get("additionalProperties") is not False and "unevaluatedProperties" not in schema:
+        made.check("schema", "arguments nobody declared are let through; additionalProperties: false keeps them out")
+    return schema
+
+
+def _arguments(source: Source, guesses: tuple[Guess, ...], effect: Effect, made: Draft) -> None:
+    if source.known.roles:
+        made.fields["roles"] = dict(source.known.roles)
+        return
+    if guesses:
+        made.fields["roles"] = {one.path: one.role for one in guesses}
+    unsure = [one.path for one in guesses if not one.sure]
+    if unsure and source.known.controls is None:
+        made.check("roles", f"nothing tells what these are, so they count as objects: {', '.join(unsure[:MAX_NOTES])}")
+    paths = [one.path for one in guesses if _file_path(one)]
+    if paths:
+        made.check("roles", f"paths: [{', '.join(paths)}] would let policies look at them as file paths")
+    if not made.fields["controls"] and effect != "read":
+        made.check("controls", "no argument decides where the effect goes, so every argument is weighed")
+
+
+def _file_path(one: Guess) -> bool:
+    return "path" in words_of(one.path.rpartition("/")[2]) and one.schema.get("type") == "string"
+
+
+def _asks(source: Source, words: tuple[str, ...], verb: tuple[int, Verb] | None, made: Draft) -> None:
+    known = source.known.asks
+    phrases = {
+        "en": known.phrases.en or list(english(words, verb)),
+        "es": known.phrases.es or list(spanish(words, verb)),
+    }
+    examples = {"en": known.examples.en, "es": known.examples.es}
+    made.fields["asks"] = {"phrases": phrases, "examples": examples}
+    for what in _unasked(words, verb, phrases, known_phrases=bool(known.phrases.en or known.phrases.es)):
+        made.check("asks", what)
+    if not examples["en"] or not examples["es"]:
+        made.check("asks", "examples: two or three whole requests in each language, as people write them")
+
+
+def _unasked(
+    words: tuple[str, ...], verb: tuple[int, Verb] | None, phrases: dict[str, list[str]], *, known_phrases: bool
+) -> Iterator[str]:
+    if not phrases["es"]:
+        yield "phrases.es: how is it asked for in Spanish?"
+    if known_phrases:
+        return
+    if verb is None:
+        yield "phrases.en: no verb is known in its name, so this is its name alone"
+    elif not thing_of(words, verb[0]):
+        yield "phrases: its name says no more than a verb, so much that is meant for others asks for it too"
+
+
+def _outputs(source: Source, words: tuple[str, ...], made: Draft) -> None:
+    if source.known.output:
+        made.fields["output"] = dict(source.known.output)
+        if source.known.registry:
+            made.fields["registry"] = list(source.known.registry)
+        return
+    try:
+        outputs = guess_outputs(source.output_schema)
+    except DraftError as error:
+        raise DraftError(str(error).replace("its schema", "its output schema")) from error
+    if not outputs:
+        made.check("output", "nothing says what it answers, so all of it counts as free text, which anybody may have")
+        made.check("output", "written: name its fields, such as /*/id: system")
+    else:
+        made.check("output", "guessed from names; system says that nobody outside can choose it, naming that people")
+        made.check("output", "name the object by it, and private that it must not leave unasked")
+        made.fields["output"] = outputs
+    if not _DIRECTORIES.isdisjoint(words):
+        made.check("output", "is it kept by people you trust? registry: [/*/email] would count its values as known")

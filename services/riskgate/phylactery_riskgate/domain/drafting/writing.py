@@ -1,0 +1,104 @@
+"""Writes drafts as tools.yaml, so that reading them gives the same again and nothing in them speaks to a terminal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from phylactery_riskgate.domain.drafting.entries import Draft
+
+_WIDTH: Final = 118
+_PLAIN = re.compile(r"[A-Za-z\u00c0-\u024f/$][\w/$ *'.-]*")
+"""Words that YAML reads as themselves, in a list too; the rest is quoted."""
+_MEANT_OTHERWISE = re.compile(r"(?:true|false|null|yes|no|on|off|y|n)", re.IGNORECASE)
+_LATIN, _BASIC = 0xFF, 0xFFFF
+HEAD: Final = """\
+# Proposed by riskgate catalog draft. Read every line before it decides anything, those with "check:" first; then try
+# it: riskgate catalog check, and shadow mode beside the catalog that decides now.
+"""
+
+
+def write(drafts: Iterable[Draft]) -> str:
+    """Writes entries as a whole tools.yaml."""
+    entries = ["\n".join(_entry(one)) for one in drafts]
+    return HEAD + ("tools:\n" + "\n\n".join(entries) if entries else "tools: []") + "\n"
+
+
+def _entry(draft: Draft) -> Iterator[str]:
+    lead = "  - "
+    fields = {name: draft.fields.get(name) for name in dict.fromkeys([*draft.fields, *draft.checks])}
+    for name, value in fields.items():
+        for check in draft.checks.get(name, ()):
+            yield f"    # check: {_visible(check)}"
+        if name in draft.fields:
+            yield from _field(lead, name, value)
+            lead = "    "
+
+
+def _field(lead: str, name: str, value: Any) -> Iterator[str]:
+    """Writes one key and its value: in one line where it fits, otherwise below it."""
+    line = f"{lead}{scalar(name)}: {_flow(value)}"
+    inner = " " * (len(lead) + 2)
+    if len(line) <= _WIDTH or not isinstance(value, list | dict) or not value:
+        yield line
+    elif isinstance(value, dict):
+        yield f"{lead}{scalar(name)}:"
+        for key, held in value.items():
+            yield from _field(inner, key, held)
+    elif all(isinstance(item, list | dict) for item in value):
+        yield f"{lead}{scalar(name)}:"
+        yield from (f"{inner}- {_flow(item)}" for item in value)
+    else:
+        yield f"{lead}{scalar(name)}:"
+        yield from _wrapped([_flow(item) for item in value], inner)
+
+
+def _wrapped(items: list[str], inner: str) -> Iterator[str]:
+    line = f"{inner}["
+    for index, item in enumerate(items):
+        piece = item + ("]" if index == len(items) - 1 else ",")
+        if len(line) + len(piece) > _WIDTH and line.strip("[ "):
+            yield line.rstrip()
+            line = f"{inner} "
+        line += f"{piece} "
+    yield line.rstrip()
+
+
+def _flow(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{scalar(key)}: {_flow(held)}" for key, held in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_flow, value)) + "]"
+    return scalar(value)
+
+
+def scalar(value: Any) -> str:
+    """Writes one value so that a bundle's reader reads it as it is."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, int | float):
+        return repr(value)
+    text = str(value)
+    plain = _PLAIN.fullmatch(text) and text.isprintable() and not text.endswith(" ")
+    return text if plain and not _MEANT_OTHERWISE.fullmatch(text) else _quoted(text)
+
+
+def _quoted(text: str) -> str:
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+def _escaped(char: str) -> str:
+    if char in {'"', "\\"}:
+        return f"\\{char}"
+    if char.isprintable():
+        return char
+    code = ord(char)
+    if code <= _LATIN:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= _BASIC else f"\\U{code:08x}"
+
+
+def _visible(text: str) -> str:
+    """Writes a comment: one line, and nothing in it that a terminal or YAML obeys."""
+    return "".join(char if char.isprintable() else _escaped(char) for char in text)

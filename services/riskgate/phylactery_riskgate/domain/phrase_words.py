@@ -1,0 +1,17 @@
+"""The words of a catalog's phrases, as the facts of a task hear them."""
+
+from __future__ import annotations
+
+from phylactery_riskgate.domain.tasks import folding
+from phylactery_riskgate.domain.tasks.asking import stem
+from phylactery_riskgate.domain.tasks.languages import SMALL
+
+
+def written(phrase: str) -> tuple[str, ...]:
+    """Answers a phrase's words, folded, without gaps."""
+    return tuple(folding.atoms_of(folding.fold(phrase)))
+
+
+def heard(phrase: str) -> tuple[str, ...]:
+    """Answers what is left of a phrase's words for telling whether somebody asks: neither small words nor endings."""
+    return tuple(stem(word) for word in written(phrase) if word not in SMALL)

@@ -1,0 +1,222 @@
+"""`riskgate catalog check`: what a catalog leaves unsaid, with its line and what it costs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from phylactery_riskgate.cli import app
+from phylactery_riskgate.domain.bundle import default_bundle_folder, load_bundle
+from phylactery_riskgate.domain.tasks.asking import CLEARLY_ASKED, asked
+from phylactery_riskgate.domain.tasks.index import TaskIndex
+from phylactery_riskgate.domain.tasks.reading import read_words
+from typer.testing import CliRunner, Result
+
+from tests.support.bundles import ALLOW_ALL, tool, write_bundle
+
+WHOLE: dict[str, Any] = {
+    "effect": "write",
+    "controls": ["/to"],
+    "roles": {"/to": "principal"},
+    "asks": {
+        "phrases": {"en": ["pay * bill"], "es": ["paga * factura"]},
+        "examples": {"en": ["Please pay the electricity bill"], "es": ["Paga la factura de la luz"]},
+    },
+    "output": {"/id": "system"},
+}
+
+
+def run(*words: object) -> Result:
+    return CliRunner().invoke(app, ["catalog", "check", *map(str, words)])
+
+
+def pay(name: str = "pay", **changes: Any) -> dict[str, Any]:
+    return tool(name, {"to": {"type": "string"}}, **{**WHOLE, **changes})
+
+
+def checked(folder: Path, *tools: dict[str, Any]) -> dict[str, Any]:
+    write_bundle(folder, list(tools), ALLOW_ALL)
+    result = run(folder, "--json")
+    facts: dict[str, Any] = json.loads(result.stdout)
+    assert result.exit_code == (0 if facts["ok"] else 1)
+    return facts
+
+
+def gaps(folder: Path, *tools: dict[str, Any]) -> list[str]:
+    return [one["gap"] for one in checked(folder, *tools)["missing"]]
+
+
+def test_a_tool_that_says_everything_lacks_nothing(tmp_path: Path) -> None:
+    facts = checked(tmp_path, pay())
+    assert facts["missing"] == []
+    assert facts["tools"] == [
+        {
+            "name": "pay",
+            "effect": "write",
+            "phrases": {"en": 1, "es": 1},
+            "examples": {"en": 1, "es": 1},
+            "controls": 1,
+            "controls_with_role": 1,
+            "outputs": 1,
+            "missing": [],
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "gap", "message", "cost"),
+    [
+        (
+            {"asks": {**WHOLE["asks"], "phrases": {"en": ["pay * bill"]}}},
+            "NO_PHRASES",
+            "no phrases in Spanish",
+            "asked about or blocked",
+        ),
+        (
+            {"asks": {**WHOLE["asks"], "phrases": {"es": ["paga * factura"]}}},
+            "NO_PHRASES",
+            "no phrases in English",
+            "asked about or blocked",
+        ),
+        (
+            {"asks": {**WHOLE["asks"], "examples": {"en": ["Pay my bill"]}}},
+            "NO_EXAMPLES",
+            "no examples in Spanish",
+            "what people write in Spanish",
+        ),
+        (
+            {"asks": {**WHOLE["asks"], "examples": {**WHOLE["asks"]["examples"], "en": ["Settle what I owe"]}}},
+            "EXAMPLE_UNHEARD",
+            "'Settle what I owe'",
+            "only a request with all the same words",
+        ),
+        (
+            {"asks": {**WHOLE["asks"], "phrases": {"en": ["pay * bill", "to"], "es": ["paga * factura"]}}},
+            "PHRASE_TOO_BROAD",
+            "'to' holds small words alone",
+            "something else",
+        ),
+        ({"roles": {}}, "NO_ROLE", "the control /to has no role", "an object"),
+        ({"output": {}}, "NO_OUTPUT", "no kinds of output fields", "everything it answers counts as free text"),
+        ({"registry": ["/email"]}, "REGISTRY_WITHOUT_KIND", "the registry /email", "believed whole"),
+    ],
+)
+def test_each_thing_left_unsaid_is_told_with_what_it_costs(
+    tmp_path: Path, changes: dict[str, Any], gap: str, message: str, cost: str
+) -> None:
+    found = checked(tmp_path, pay(**changes))["missing"]
+    assert [one["gap"] for one in found] == [gap]
+    assert message in found[0]["message"]
+    assert cost in found[0]["cost"]
+
+
+def test_a_role_on_what_a_control_covers_is_its_role(tmp_path: Path) -> None:
+    properties = {"to": {"type": "object", "properties": {"iban": {"type": "string"}}}}
+    nested = tool("pay", properties, **{**WHOLE, "roles": {"/to/iban": "principal"}})
+    assert gaps(tmp_path, nested) == []
+
+
+def test_phrases_two_tools_claim_are_told_where_one_of_them_changes_something(tmp_path: Path) -> None:
+    facts = checked(tmp_path, pay(), pay("settle"))
+    assert {(one["tool"], one["gap"]) for one in facts["missing"]} == {("settle", "SAME_WORDS")}
+    assert "'pay * bill' is a phrase of pay too" in facts["missing"][0]["message"]
+    readers = [pay("show", effect="read"), pay("list", effect="read")]
+    assert gaps(tmp_path / "readers", *readers) == []
+
+
+def test_phrases_in_another_case_or_with_other_accents_are_the_same_words(tmp_path: Path) -> None:
+    asks = {**WHOLE["asks"], "phrases": {"en": ["PAY * Bill"], "es": ["págà * factura"]}}
+    assert gaps(tmp_path, pay(), pay("settle", asks=asks)) == ["SAME_WORDS", "SAME_WORDS"]
+
+
+def test_the_table_and_the_lines_say_where_to_write_it(tmp_path: Path) -> None:
+    folder = write_bundle(tmp_path, [], ALLOW_ALL)
+    (folder / "tools.yaml").write_text(
+        "tools:\n"
+        "  - name: wipe\n"
+        "    risk: high\n"
+        "    effect: irreversible\n"
+        "    description: Wipes.\n"
+        "    description_es: Borra.\n"
+        "    controls: [/what]\n"
+        "    schema: {type: object, properties: {what: {type: string}}}\n"
+    )
+    result = run(folder)
+    assert result.exit_code == 1
+    lines = result.stdout.splitlines()
+    assert lines[0].split() == ["TOOL", "EFFECT", "PHRASES", "EXAMPLES", "ROLES", "OUTPUT"]
+    assert lines[1].split() == ["wipe", "irreversible", "en", "0", "es", "0", "en", "0", "es", "0", "0/1", "0"]
+    assert any(line.startswith("tools.yaml:7: wipe: the control /what has no role: ") for line in lines)
+    assert lines[-1] == "6 things missing in 1 of 1 tools"
+
+
+def test_the_default_bundle_lacks_nothing() -> None:
+    result = run()
+    assert (result.exit_code, result.stdout.splitlines()[-1]) == (0, "ok: 8 tools, nothing is missing")
+
+
+def test_every_builtin_tool_is_clearly_asked_for_by_each_of_its_examples() -> None:
+    tools = load_bundle(default_bundle_folder()).tools
+    unheard = [
+        (tool.name, example)
+        for tool in tools.values()
+        for example in (*tool.asks.examples_en, *tool.asks.examples_es)
+        if asked(TaskIndex([read_words(example)]).words, tool).level != CLEARLY_ASKED
+    ]
+    assert unheard == []
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        "Escribe un poema sobre el mar",
+        "Write me a poem about the sea",
+        "Put the meeting in my calendar",
+        "No escribas nada en notas.txt",
+        "Do not write anything to notes.txt",
+        "Lee notas.txt",
+        "What is in notes.txt?",
+    ],
+)
+def test_what_asks_for_something_else_does_not_ask_for_a_file_to_be_written(request_: str) -> None:
+    write_file = load_bundle(default_bundle_folder()).tools["write_file"]
+    assert asked(TaskIndex([read_words(request_)]).words, write_file).level != CLEARLY_ASKED
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        "Escríbelo en notas.txt",
+        "guárdamelo en lista.md, por favor",
+        "¿Podrías añadir «pan, leche, huevos, azúcar, sal y aceite de oliva» a compra.txt?",
+        "Quiero que pongas hola en notas.txt",
+        "Apúntame en compra.txt que falta pan",
+        "crea notas.txt con hola",
+        "add milk to shopping.txt",
+        "Could you please save that as report.md?",
+        "append 'x' to b.txt",
+        "create notes.txt saying hi",
+    ],
+)
+def test_a_file_is_asked_for_in_many_forms_of_both_languages(request_: str) -> None:
+    write_file = load_bundle(default_bundle_folder()).tools["write_file"]
+    assert asked(TaskIndex([read_words(request_)]).words, write_file).level == CLEARLY_ASKED
+
+
+def test_a_bundle_that_cannot_be_read_is_exit_code_two_and_every_fault(tmp_path: Path) -> None:
+    result = run(tmp_path / "nowhere")
+    assert result.exit_code == 2
+    write_bundle(tmp_path / "bad", [pay(roles={"/x": "boss"})], ALLOW_ALL)
+    result = run(tmp_path / "bad", "--json")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "tools.yaml:1: tools/0/roles//x" in result.stderr
+
+
+def test_nothing_in_a_bundle_speaks_to_the_terminal(tmp_path: Path) -> None:
+    asks = {**WHOLE["asks"], "examples": {"en": ["Settle it \u00a0 now"], "es": ["Salda \u200b todo"]}}
+    write_bundle(tmp_path, [pay(asks=asks)], ALLOW_ALL)
+    result = run(tmp_path)
+    assert result.exit_code == 2
+    assert all(char.isprintable() or char == "\n" for char in result.stdout + result.stderr)
