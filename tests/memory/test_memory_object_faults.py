@@ -10,6 +10,7 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
+from typing import Self
 
 import grpc
 import pytest
@@ -224,6 +225,13 @@ class Process:
                 await asyncio.sleep(0.05)
         return int(json.loads(self.ready.read_text())["port"])
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.child.kill()  # where an assertion failed; of one that ended it is nothing
+        self.child.wait()
+
     def end(self) -> None:
         self.child.send_signal(signal.SIGTERM)
         assert self.child.wait(30) == 0
@@ -234,13 +242,13 @@ async def test_a_process_killed_between_object_and_row_leaves_an_orphan_and_no_o
 ):
     folder = tmp_path / "killed"
     folder.mkdir()
-    server = Process(folder, store, "memory.output.object#2")
-    async with aio.insecure_channel(f"127.0.0.1:{await server.port()}", [("grpc.enable_retries", 0)]) as channel:
-        kept = (await user_of(channel).store(LARGE)).output.pointer
-        with pytest.raises(aio.AioRpcError) as caught:
-            await user_of(channel).store(LARGE, tool_call_id="c2")
-        assert caught.value.code() is Code.UNAVAILABLE
-    assert server.child.wait(30) == -signal.SIGKILL
+    with Process(folder, store, "memory.output.object#2") as server:
+        async with aio.insecure_channel(f"127.0.0.1:{await server.port()}", [("grpc.enable_retries", 0)]) as channel:
+            kept = (await user_of(channel).store(LARGE)).output.pointer
+            with pytest.raises(aio.AioRpcError) as caught:
+                await user_of(channel).store(LARGE, tool_call_id="c2")
+            assert caught.value.code() is Code.UNAVAILABLE
+        assert server.child.wait(30) == -signal.SIGKILL
     assert len(store.names()) == 2
     memory = await make_memory(data_dir=folder, output_ttl_days=0, **store.settings(tmp_path))
     assert memory.count("outputs") == 1
@@ -255,16 +263,16 @@ async def test_a_process_killed_between_object_and_row_leaves_an_orphan_and_no_o
 async def test_a_process_killed_between_an_erasure_and_its_objects_removes_them_at_the_next_start(
     tmp_path, store, user_of
 ):
-    server = Process(tmp_path, store, "memory.erase.removed")
-    async with aio.insecure_channel(f"127.0.0.1:{await server.port()}", [("grpc.enable_retries", 0)]) as channel:
-        await user_of(channel).store(LARGE)
-        with pytest.raises(aio.AioRpcError):
-            await user_of(channel).erase()
-    assert server.child.wait(30) == -signal.SIGKILL
+    with Process(tmp_path, store, "memory.erase.removed") as server:
+        async with aio.insecure_channel(f"127.0.0.1:{await server.port()}", [("grpc.enable_retries", 0)]) as channel:
+            await user_of(channel).store(LARGE)
+            with pytest.raises(aio.AioRpcError):
+                await user_of(channel).erase()
+        assert server.child.wait(30) == -signal.SIGKILL
     assert len(store.names()) == 1
-    server = Process(tmp_path, store)
-    await server.port()
-    async with asyncio.timeout(30):
-        while store.names():
-            await asyncio.to_thread(server.child.poll)
-    server.end()
+    with Process(tmp_path, store) as server:
+        await server.port()
+        async with asyncio.timeout(30):
+            while store.names():
+                await asyncio.to_thread(server.child.poll)
+        server.end()

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import random
 import sys
+import time
 
 import grpc
 import pytest
 import sqlalchemy as sa
+from phylactery_chassis.clock import MICROSECONDS
 from phylactery_chassis.errors import StartError, Unavailable
 from phylactery_memory.settings import MemorySettings
 from phylactery_memory.store.bucket import Bucket, BucketTarget
@@ -198,14 +200,17 @@ async def test_an_erased_user_has_no_object_left_and_no_key_to_a_copy_of_one(kep
 
 async def test_an_object_without_an_output_is_removed_after_the_grace_and_never_before(kept, store):
     ana = kept.user()
+    kept.clock.advance(time.time() - kept.clock.now_us() / MICROSECONDS)  # what the store dates its objects by
     pointer = (await ana.store(LONG)).output.pointer
     [name] = store.names()
     orphan, elsewhere = name.replace(pointer, "out_orphan"), "pre/fix/mem_another/out_theirs"
     for left in (orphan, elsewhere):
         store.put(left, b"x")
-    await kept.tidy()
-    assert set(store.names()) == {name, orphan, elsewhere}
-    kept.clock.advance(LATER)
+    for minutes in (0, 59):
+        kept.clock.advance(minutes * 60)
+        await kept.tidy()
+        assert set(store.names()) == {name, orphan, elsewhere}, "the grace is an hour"
+    kept.clock.advance(30 * 60)
     await kept.tidy()
     assert set(store.names()) == {name, elsewhere}
     assert kept.count("output_objects") == 1
