@@ -7,12 +7,12 @@ import sys
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from benchmarks import memory, riskgate, turn
+from benchmarks import memory, riskgate, runtime
 
 SUITES: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = {
     "riskgate": riskgate.run,
     "memory": memory.run,
-    "turn": turn.run,
+    "runtime": runtime.run,
 }
 
 

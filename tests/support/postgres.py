@@ -25,10 +25,11 @@ def binaries() -> Path | None:
 class Cluster:
     """A cluster of PostgreSQL in a folder of its own; url has a placeholder {database}."""
 
-    def __init__(self, folder: Path, programs: Path) -> None:
+    def __init__(self, folder: Path, programs: Path, *, sync: bool = False) -> None:
         self.url = f"postgresql+psycopg://{ACCOUNT}@/{{database}}?host={folder}"
         self._folder, self._programs, self._data = folder, programs, folder / "data"
         self._as_account: list[str] = []
+        self._sync = sync
         if os.getuid() == 0:
             # not by subprocess itself, which then forks a process full of gRPC's threads where it would else not
             self._as_account = ["setpriv", f"--reuid={ACCOUNT}", f"--regid={ACCOUNT}", "--clear-groups"]
@@ -39,8 +40,12 @@ class Cluster:
         self._run("initdb", "-A", "trust", "-U", ACCOUNT, "--no-sync", "-E", "UTF8")
 
     def start(self) -> None:
-        """Starts it, and waits until it takes connections. It syncs nothing: no test cuts the machine's power."""
-        self._run("pg_ctl", "-w", "-l", str(self._folder / "log"), "-o", f"-k {self._folder} -h '' -F", "start")
+        """Starts it, and waits until it takes connections.
+
+        Unless it was made to, it syncs nothing: no test cuts the machine's power.
+        """
+        options = f"-k {self._folder} -h ''" + ("" if self._sync else " -F")
+        self._run("pg_ctl", "-w", "-l", str(self._folder / "log"), "-o", options, "start")
 
     def stop(self, mode: str = "immediate") -> None:
         """Stops it; "immediate" is a crash, "fast" ends every session first."""
@@ -58,13 +63,13 @@ class Cluster:
 
 
 @contextmanager
-def running() -> Iterator[Cluster]:
+def running(*, sync: bool = False) -> Iterator[Cluster]:
     """Runs a cluster for the block."""
     programs = binaries()
     assert programs is not None, "ask binaries() first"
     folder = Path(tempfile.mkdtemp(prefix="phylactery-pg-"))
     try:
-        one = Cluster(folder, programs)
+        one = Cluster(folder, programs, sync=sync)
         one.create()
         one.start()
         try:
