@@ -82,12 +82,11 @@ def dates_in_token(token: str) -> Iterator[str]:
         yield from dict.fromkeys([*_day(year, found[2], found[1]), *_day(year, found[1], found[2])])
 
 
-def dates_of(tokens: Sequence[str]) -> Iterator[str]:
+def dates_of(tokens: Sequence[str]) -> list[str]:
     """Answers every day the tokens of a text name, in figures or with the name of a month."""
-    for token in tokens:
-        yield from dates_in_token(token)
-    for date, _ in spoken_dates(tokens):
-        yield date
+    # looked at here, too: nearly all tokens are words, and results are long
+    days = [day for token in tokens if token[0].isdigit() for day in dates_in_token(token)]
+    return days if MONTHS.keys().isdisjoint(tokens) else days + [day for day, _ in spoken_dates(tokens)]
 
 
 def spoken_dates(tokens: Sequence[str]) -> Iterator[tuple[str, set[int]]]:

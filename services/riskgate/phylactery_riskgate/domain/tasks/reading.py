@@ -174,7 +174,7 @@ class _Reader:
         found = self.prints.setdefault(item, set())
         before = len(found)
         found.update(prints(tokens))
-        found.update(day_print(day) for day in dates_of(tokens))
+        found.update(map(day_print, dates_of(tokens)))
         self.printed += len(found) - before
 
 
