@@ -40,15 +40,22 @@ def watched(tmp_path: Path) -> Iterator[Watched]:
     made.database.close()
 
 
-async def test_a_write_alone_waits_for_nobody(watched: Watched, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("phylactery_chassis.database._COMPANY_SECONDS", 3_600)
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets a write wait for those it expects as long as it takes."""
+    for name in ("_COMPANY_SECONDS", "_LONGEST_SECONDS"):
+        monkeypatch.setattr(f"phylactery_chassis.database.{name}", 3_600)
+
+
+@pytest.mark.usefixtures("patient")
+async def test_a_write_alone_waits_for_nobody(watched: Watched):
     await asyncio.wait_for(watched.write(1), 60)
     assert watched.commits == 1
     assert watched.kept() == [1]
 
 
-async def test_writes_of_calls_that_run_at_once_share_a_commit(watched: Watched, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("phylactery_chassis.database._COMPANY_SECONDS", 3_600)
+@pytest.mark.usefixtures("patient")
+async def test_writes_of_calls_that_run_at_once_share_a_commit(watched: Watched):
     watched.company = 3
 
     async def later(turns: int, key: int) -> None:
@@ -61,9 +68,9 @@ async def test_writes_of_calls_that_run_at_once_share_a_commit(watched: Watched,
     assert watched.kept() == [1, 2, 3]
 
 
-async def test_writes_wait_for_as_many_as_came_together_last(watched: Watched, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.usefixtures("patient")
+async def test_writes_wait_for_as_many_as_came_together_last(watched: Watched):
     """A call that was not begun yet is counted nowhere, and where there were three there will be three again."""
-    monkeypatch.setattr("phylactery_chassis.database._COMPANY_SECONDS", 3_600)
     await asyncio.wait_for(asyncio.gather(*(watched.write(key) for key in (1, 2, 3))), 60)
     first = asyncio.create_task(watched.write(4))
     for _ in range(20):
@@ -128,8 +135,8 @@ async def test_a_write_nobody_waits_for_any_more_holds_up_none_after_it(watched:
     assert 2 in watched.kept()
 
 
-async def test_closing_writes_what_waits_for_company(watched: Watched, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("phylactery_chassis.database._COMPANY_SECONDS", 3_600)
+@pytest.mark.usefixtures("patient")
+async def test_closing_writes_what_waits_for_company(watched: Watched):
     watched.company = 2
     waits = asyncio.create_task(watched.write(1))
     for _ in range(5):

@@ -45,9 +45,11 @@ _MAX_ATTEMPTS = 20
 """How often a job runs again because another process was faster each time."""
 _READERS = 4
 _COMPANY_SECONDS = 0.002
-"""How long a write waits for another call to come along: about what one commit takes."""
-_MAX_WAITS = 10
-"""How often it waits so, as long as another came each time."""
+"""How long a write waits for the next of those it expects: about what one commit takes."""
+_QUIET_SECONDS = 0.001
+"""How long it waits for one more than it expects, who may stand before the door: calls are let in one at a time."""
+_LONGEST_SECONDS = 0.02
+"""How long it waits in all, as long as somebody comes each time."""
 
 _log = get_logger("database")
 
@@ -87,7 +89,7 @@ class Database:
 
         ``company`` answers how many calls run that are about to write, the one that asks included: a write then waits
         for the others, for as many as came together last, and for what the writer does at that moment, to share one
-        commit. It waits two milliseconds for each.
+        commit. It waits two milliseconds at most for each, and a write alone waits for nobody.
         """
         self._company = company
         self._engine = sa.create_engine(
@@ -220,23 +222,20 @@ class Database:
         waiting.looking = False
         if self._company is None:
             self._hand_over(waiting)
-        elif not waiting.writing:
-            if max(self._company(), waiting.usual) <= len(waiting.jobs):
-                self._hand_over(waiting)
-            elif waiting.timer is None:
-                self._wait(loop, waiting, _MAX_WAITS)
-
-    def _wait(self, loop: asyncio.AbstractEventLoop, waiting: Waiting, waits: int) -> None:
-        """Waits for company, and again while it comes: a loop that has much to do takes its time for each call."""
-        here = len(waiting.jobs)
-
-        def go_on() -> None:
-            if waits > 1 and len(waiting.jobs) > here:
-                self._wait(loop, waiting, waits - 1)
-            else:
-                self._hand_over(waiting)
-
-        waiting.timer = loop.call_later(_COMPANY_SECONDS, go_on)
+            return
+        if waiting.writing:
+            return
+        here, expected = len(waiting.jobs), max(self._company(), waiting.usual)
+        if expected <= 1:
+            self._hand_over(waiting)
+            return
+        now = loop.time()
+        if waiting.timer is None:
+            waiting.latest = now + _LONGEST_SECONDS
+        else:
+            waiting.timer.cancel()
+        patience = _COMPANY_SECONDS if here < expected else _QUIET_SECONDS
+        waiting.timer = loop.call_at(min(now + patience, waiting.latest), self._hand_over, waiting)
 
     def _hand_over(self, waiting: Waiting) -> None:
         """Gives the writer what has gathered; a close may have done so already."""

@@ -33,13 +33,15 @@ class Job(Generic[T]):
 class Waiting:
     """What one event loop has to write and the writer has not got.
 
-    looking says that somebody will soon decide; usual is how many jobs the writer got the last time.
+    looking says that somebody will soon decide, timer that it waits for company until latest, a time of the loop;
+    usual is how many jobs the writer got the last time.
     """
 
     jobs: list[Job[Any]] = field(default_factory=list)
     looking: bool = False
     writing: bool = False
     timer: asyncio.TimerHandle | None = None
+    latest: float = 0.0
     usual: int = 0
 
     def take(self) -> list[Job[Any]]:
