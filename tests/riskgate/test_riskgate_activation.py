@@ -258,12 +258,17 @@ async def test_a_folder_that_broke_before_a_restart_is_taken_once_it_is_mended(m
     head = (bundle / "riskgate.yaml").read_text()
     (bundle / "riskgate.yaml").write_text("revision: [")
     again = await make_gate(fresh=True, watch_bundle=True, **QUICK)
+    view = await shown(again.person("petra"))
+    assert (view.live.revision, "riskgate.yaml" in view.last_fault.message) == (1, True)
     (bundle / "riskgate.yaml").write_text(head.replace("revision: 1", "revision: 2"))
 
     async def taken() -> bool:
-        return (await shown(again.person("petra"))).live.revision == 2
+        return (await shown(again.person("petra"))).live.revision != 1
 
     await until(taken)
+    live = (await shown(again.person("petra"))).live
+    assert (live.revision, live.hash) == (2, load_bundle(bundle).hash)
+    assert (await again.person("ana").evaluate()).bundle_revision == 2
 
 
 async def test_a_start_where_neither_folder_nor_active_bundle_can_decide_says_both(make_gate, bundle):

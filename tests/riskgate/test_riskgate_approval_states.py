@@ -18,7 +18,14 @@ import pytest
 from grpc import aio
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 from phylactery.riskgate.v1 import types_pb2
 from phylactery_riskgate.audit_export import export_log, verify_export
 
@@ -40,6 +47,7 @@ class Life(RuleBasedStateMachine):
 
     folder: Path
     loop: asyncio.AbstractEventLoop
+    ended: list[str]
     number = 0
 
     def __init__(self) -> None:
@@ -66,6 +74,15 @@ class Life(RuleBasedStateMachine):
         """Lets time end what is over before the next event is looked at."""
         if self.left <= 0 and self.state in {"PENDING", "APPROVED"}:
             self.state = "EXPIRED"
+
+    @initialize(so_far=st.sampled_from(["asked", "approved", "permitted"]))
+    def begin(self, so_far: str) -> None:
+        """Begins in the middle, too: few lives of random steps come as far as a permit."""
+        if so_far != "asked":
+            self.approve("dora")
+            self.approve("carla")
+        if so_far == "permitted":
+            self.ask_again()
 
     @rule(name=st.sampled_from(["dora", "carla", "Dora", "ana", "robot", "zoe"]))
     def approve(self, name: str) -> None:
@@ -173,6 +190,7 @@ class Life(RuleBasedStateMachine):
         assert verify_export(out, list(gate.keys.public)).ok
         self.wait(gate.stop())
         shutil.rmtree(self.data)
+        self.ended.append(self.state)
 
 
 @pytest.mark.timeout(400)  # a thousand steps over a real gate; a timeout in the middle reads as flaky data
@@ -183,6 +201,7 @@ def test_whatever_people_time_and_calls_do_an_approval_lives_by_its_table_and_th
         class Here(Life):
             folder = tmp_path
             loop = runner.get_loop()
+            ended: list[str] = []  # noqa: RUF012 - of this run alone
 
         checks = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
         run_state_machine_as_test(
@@ -191,6 +210,9 @@ def test_whatever_people_time_and_calls_do_an_approval_lives_by_its_table_and_th
                 max_examples=25, stateful_step_count=14, deadline=None, derandomize=True, suppress_health_check=checks
             ),
         )
+    assert len(Here.ended) >= 25, "every life was lived to its end, and its log verified"
+    assert "REDEEMED" in Here.ended, "lives came as far as an execution"
+    assert len(FINAL & set(Here.ended)) >= 3, "and ended in most of the other ways"
 
 
 @pytest.mark.parametrize("case", list(product(sorted(FINAL), ["approve", "reject", "cancel"])), ids="-".join)
