@@ -1,15 +1,67 @@
-"""What an index of a task was built of, for tests of where it comes from; what it tells has tests of its own."""
+"""A bundle whose tools are asked for, and what a user says and is answered, for tests of decisions with a task."""
 
 from __future__ import annotations
 
-from phylactery_riskgate.domain.tasks.index import TaskIndex
+import json
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+IBAN = "ES9121000418450200051332"
+KNOWN = "bob@acme.es"
+ASKED = f"Send money to {KNOWN}"
+"""Asks clearly for a transfer, to somebody the user names."""
+UNASKED = "What is the weather like in Lima?"
+BOOK = json.dumps([{"name": "Bob Stone", "iban": IBAN}, {"name": "Eva Lind", "iban": "DE89370400440532013000"}])
+"""What the contacts answer: whose account an IBAN is."""
+
+_PROPERTIES = {"to": {"type": "string"}, "note": {"type": "string"}, "pin": {"type": "string"}}
 
 
-def calls_in(index: TaskIndex) -> list[str]:
-    """Answers the tool calls whose results are in an index, in the order they were shown."""
-    return [str(piece["call"]) for piece in index._pieces if piece["k"] == "result"]
+def _transfer(name: str, risk: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "description": "Sends money.",
+        "description_es": "Envía dinero.",
+        "risk": risk,
+        "effect": "irreversible",
+        "controls": ["/to"],
+        "sensitive": ["/pin"],
+        "roles": {"/to": "principal"},
+        "asks": {
+            "phrases": {"en": ["send money"], "es": ["envia dinero"]},
+            "examples": {"en": ["Send money to Ana"], "es": ["Envía dinero a Ana"]},
+        },
+        "schema": {"type": "object", "properties": _PROPERTIES, "required": ["to"], "additionalProperties": False},
+    }
 
 
-def words_in(index: TaskIndex) -> list[str]:
-    """Answers the user's words in an index."""
-    return [str(token) for piece in index._pieces if piece["k"] == "words" for token in piece["t"]]
+TOOLS = [
+    _transfer("transfer", "medium"),
+    _transfer("wire", "high"),
+    {
+        "name": "contacts",
+        "description": "Lists contacts.",
+        "description_es": "Lista contactos.",
+        "risk": "low",
+        "effect": "read",
+        "output": {"/*/name": "naming", "/*/iban": "system"},
+        "registry": ["/*/iban"],
+        "schema": {"type": "object", "properties": {}, "additionalProperties": False},
+    },
+]
+
+
+def with_tasks(bundle: Path, *, without: tuple[str, ...] = ()) -> Path:
+    """Adds the tools to a bundle's catalog, without some of their entries."""
+    path = bundle / "tools.yaml"
+    catalog = yaml.safe_load(path.read_text())
+    catalog["tools"] += [{name: value for name, value in one.items() if name not in without} for one in TOOLS]
+    path.write_text(json.dumps(catalog))  # JSON is YAML, and has no aliases
+    return bundle
+
+
+def arguments(to: str = KNOWN, **more: str) -> str:
+    """Writes the arguments of a transfer."""
+    return json.dumps({"to": to, **more})
