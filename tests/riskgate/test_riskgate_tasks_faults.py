@@ -15,9 +15,10 @@ from phylactery_chassis.identity import Principal
 from phylactery_riskgate.domain.bundle import default_bundle_folder
 
 from tests.riskgate.test_riskgate_faults import Child
-from tests.support.tasks import calls_in
+from tests.support.task_indexes import calls_in
 
 ANA = Principal("ana", "acme", frozenset({"caller"}))
+READ = ("read_file", '{"path":"a.txt"}')
 LOCAL = Principal("local", "local", frozenset({"caller"}))
 
 
@@ -186,3 +187,24 @@ async def test_the_keys_of_another_riskgate_open_nothing(make_gate, tmp_path):
     other.database.write_sync(put)
     with pytest.raises(DataLoss):
         await other.riskgate.tasks.index_for(ANA, task, "t1")
+
+
+async def test_nothing_is_decided_by_a_task_that_cannot_be_opened(gate, ana, call, refused):
+    task = await ana.begin()
+    await ana.observe(task, result_text="x")
+    gate.database.write_sync(lambda c: c.execute(sa.text(ALTERED["a byte"])))
+    refusal = await refused(ana.evaluate(call(*READ), task_id=task))
+    assert (refusal.code, refusal.reason) == (grpc.StatusCode.DATA_LOSS, "INTERNAL")
+    assert task in refusal.message
+    assert gate.count("decisions") == 0
+    assert (await ana.evaluate(call(*READ), task_id=await ana.begin(request="request-2"))).permit
+
+
+async def test_pieces_that_another_version_kept_are_lost_and_not_misread(gate, ana, monkeypatch):
+    task = await ana.begin()
+    monkeypatch.setattr("phylactery_riskgate.tasks.read_words", lambda _: {"kind": "a piece of another day"})
+    other = await ana.begin(request="request-2")
+    monkeypatch.undo()
+    assert await gate.riskgate.tasks.index_for(ANA, task, "t1")
+    with pytest.raises(DataLoss, match="another version"):
+        await gate.riskgate.tasks.index_for(ANA, other, "t1")

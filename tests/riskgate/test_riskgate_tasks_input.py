@@ -10,7 +10,7 @@ from phylactery.riskgate.v1 import task_pb2
 from phylactery_chassis.identity import Principal
 from structlog.testing import capture_logs
 
-from tests.support.tasks import calls_in
+from tests.support.task_indexes import calls_in
 
 INVALID = grpc.StatusCode.INVALID_ARGUMENT
 ANA = Principal("ana", "acme", frozenset({"caller"}))

@@ -7,7 +7,7 @@ import pytest
 from phylactery_chassis.errors import NotFound
 from phylactery_chassis.identity import Principal
 
-from tests.support.tasks import calls_in
+from tests.support.task_indexes import calls_in
 
 ANA = Principal("ana", "acme", frozenset({"caller"}))
 DAY = 86_400
