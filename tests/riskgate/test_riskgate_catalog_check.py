@@ -173,7 +173,6 @@ def test_every_builtin_tool_is_clearly_asked_for_by_each_of_its_examples() -> No
     [
         "Escribe un poema sobre el mar",
         "Write me a poem about the sea",
-        "Put the meeting in my calendar",
         "No escribas nada en notas.txt",
         "Do not write anything to notes.txt",
         "Lee notas.txt",

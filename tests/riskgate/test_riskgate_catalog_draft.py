@@ -15,7 +15,7 @@ from phylactery_riskgate.domain.documents import read_document
 from phylactery_riskgate.domain.drafting.vocabulary import THINGS, VERBS
 from phylactery_riskgate.domain.drafting.writing import scalar
 from phylactery_riskgate.domain.model import CatalogTool
-from phylactery_riskgate.domain.phrase_words import heard
+from phylactery_riskgate.domain.phrase_words import form
 from typer.testing import CliRunner, Result
 
 from tests.support.bundles import ALLOW_ALL, write_bundle
@@ -203,7 +203,13 @@ def test_arguments_within_arguments_have_roles_of_their_own_and_odd_names_are_es
 def test_no_phrase_is_heard_as_another_of_the_same_tool() -> None:
     asks = one("delete_files").asks
     for phrases in (asks.phrases_en, asks.phrases_es):
-        assert len({heard(phrase) for phrase in phrases}) == len(phrases) > 0
+        assert len({form(phrase) for phrase in phrases}) == len(phrases) > 0
+
+
+def test_phrases_that_differ_in_a_small_word_are_both_kept() -> None:
+    known = {"asks": {"phrases": {"en": ["write * to", "write * in", "Write * in", "write"]}}}
+    tool = drafted({**SEND_EMAIL, "catalog": known}, words=("--from-agent",))["send_email"]
+    assert tool.asks.phrases_en == ("write * to", "write * in", "write")
 
 
 def test_spanish_is_left_empty_where_no_honest_word_is_known() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from phylactery_riskgate.domain.catalog_facts import ANY
 from phylactery_riskgate.domain.tasks import folding
 from phylactery_riskgate.domain.tasks.asking import stem
 from phylactery_riskgate.domain.tasks.languages import SMALL
@@ -10,6 +11,11 @@ from phylactery_riskgate.domain.tasks.languages import SMALL
 def written(phrase: str) -> tuple[str, ...]:
     """Answers a phrase's words, folded, without gaps."""
     return tuple(folding.atoms_of(folding.fold(phrase)))
+
+
+def form(phrase: str) -> tuple[str, ...]:
+    """Answers a phrase without endings and with its gaps: phrases of one form are heard in the same requests."""
+    return tuple(part for word in phrase.split() for part in ((word,) if word == ANY else map(stem, written(word))))
 
 
 def heard(phrase: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from phylactery_riskgate.domain.drafting.arguments import Guess, guess_arguments, uses
 from phylactery_riskgate.domain.drafting.outputs import guess_outputs
-from phylactery_riskgate.domain.drafting.phrases import english, spanish
+from phylactery_riskgate.domain.drafting.phrases import distinct, english, spanish
 from phylactery_riskgate.domain.drafting.schemas import DraftError, usable
 from phylactery_riskgate.domain.drafting.sources import Source
 from phylactery_riskgate.domain.drafting.vocabulary import Verb, thing_of, verb_of, words_of
@@ -160,8 +160,8 @@ def _file_path(one: Guess) -> bool:
 def _asks(source: Source, words: tuple[str, ...], verb: tuple[int, Verb] | None, made: Draft) -> None:
     known = source.known.asks
     phrases = {
-        "en": known.phrases.en or list(english(words, verb)),
-        "es": known.phrases.es or list(spanish(words, verb)),
+        "en": distinct(known.phrases.en) or list(english(words, verb)),
+        "es": distinct(known.phrases.es) or list(spanish(words, verb)),
     }
     examples = {"en": known.examples.en, "es": known.examples.es}
     made.fields["asks"] = {"phrases": phrases, "examples": examples}
@@ -195,11 +195,13 @@ def _outputs(source: Source, words: tuple[str, ...], made: Draft) -> None:
     except DraftError as error:
         raise DraftError(str(error).replace("its schema", "its output schema")) from error
     if not outputs:
-        made.check("output", "nothing says what it answers, so all of it counts as free text, which anybody may have")
-        made.check("output", "written: name its fields, such as /*/id: system")
+        made.check(
+            "output", "nothing says what it answers, so all of it is free text; name its fields, as in /id: system"
+        )
     else:
-        made.check("output", "guessed from names; system says that nobody outside can choose it, naming that people")
-        made.check("output", "name the object by it, and private that it must not leave unasked")
+        made.check(
+            "output", "guessed from names; system: nobody outside chooses it, private: it must not leave unasked"
+        )
         made.fields["output"] = outputs
     if not _DIRECTORIES.isdisjoint(words):
         made.check("output", "is it kept by people you trust? registry: [/*/email] would count its values as known")

@@ -7,7 +7,7 @@ from typing import Final
 
 from phylactery_riskgate.domain.catalog_facts import MAX_PHRASE
 from phylactery_riskgate.domain.drafting.vocabulary import THINGS, Said, Verb, singular, thing_of
-from phylactery_riskgate.domain.phrase_words import heard
+from phylactery_riskgate.domain.phrase_words import form, heard
 
 MAX_PROPOSED: Final = 60
 """Of each language; whoever needs more writes them."""
@@ -44,17 +44,20 @@ def _joined(verbs: Said, things: Iterable[str], plural: Callable[[str], str]) ->
     names = list(dict.fromkeys(things))
     if not names:
         return list(verbs)
-    return [f"{verb} * {form}" for name in names for form in (name, plural(name)) for verb in verbs if verb != name]
+    return [f"{verb} * {said}" for name in names for said in (name, plural(name)) for verb in verbs if verb != name]
+
+
+def distinct(phrases: Iterable[str]) -> list[str]:
+    """Answers phrases without those that are heard as another is, that are too long, or that nobody says."""
+    kept: dict[tuple[str, ...], str] = {}
+    for phrase in phrases:
+        if heard(phrase) and len(phrase) <= MAX_PHRASE:
+            kept.setdefault(form(phrase), phrase)
+    return list(kept.values())
 
 
 def _cut(phrases: Iterable[str]) -> tuple[str, ...]:
-    """Leaves out what is heard as another phrase is, and what is too long or never heard."""
-    kept: dict[tuple[str, ...], str] = {}
-    for phrase in phrases:
-        words = heard(phrase)
-        if words and len(phrase) <= MAX_PHRASE:
-            kept.setdefault(words, phrase)
-    return tuple(kept.values())[:MAX_PROPOSED]
+    return tuple(distinct(phrases)[:MAX_PROPOSED])
 
 
 def _english_plural(name: str) -> str:
