@@ -26,8 +26,8 @@ def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
 
 @pytest.fixture
 async def system(tmp_path: Path) -> AsyncIterator[System]:
-    """The three real services."""
-    async with open_system(tmp_path) as opened:
+    """The three real services, which ask about every write: what approvals do is what most tests are about."""
+    async with open_system(tmp_path, asks=True) as opened:
         yield opened
 
 

@@ -40,7 +40,9 @@ async def guarded(tmp_path: Path, identity: dict[str, Any]) -> AsyncIterator[Sys
     """The three services with tokens; the agent reads its own from a file for one of them."""
     token_file = tmp_path / "agent.token"
     token_file.write_text("of-agent\n")
-    async with open_system(tmp_path, identity, riskgate_token_file=token_file, memory_token="of-agent") as opened:
+    async with open_system(
+        tmp_path, identity, asks=True, riskgate_token_file=token_file, memory_token="of-agent"
+    ) as opened:
         yield opened
 
 

@@ -15,6 +15,7 @@ from phylactery_cli.main import app
 from phylactery_cli.supervisor import Stack, running
 from typer.testing import CliRunner, Result
 
+from tests.support.asking import asks_first
 from tests.support.stack import FREE_PORTS, ForkedStack, Person, lasting_ports, relaunch
 
 pytestmark = [pytest.mark.xdist_group("cli-erase"), pytest.mark.slow]
@@ -25,7 +26,9 @@ SERVICES = ["agent", "riskgate", "memory"]
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """The three services on loopback, where whoever calls is 'local' with every role."""
-    with running(ForkedStack(tmp_path_factory.mktemp("erase") / "data", lasting_ports())) as started:
+    folder = tmp_path_factory.mktemp("erase")
+    asking = {"riskgate": {"RISKGATE_BUNDLE": str(asks_first(folder / "bundle"))}}
+    with running(ForkedStack(folder / "data", lasting_ports(), extra_env=asking)) as started:
         yield started
 
 
@@ -67,7 +70,8 @@ def test_a_person_goes_from_all_three_services_and_each_proves_it(stack: Stack) 
     assert re.search(r"^riskgate +erased: the arguments of [1-9]\d* entries", done.output, re.MULTILINE)
     assert re.search(r"^memory +erased: threads 1, messages 6, memories 1, postings", done.output, re.MULTILINE)
     assert len(re.findall(r"^ +proof: era_\w+  sha256:[0-9a-f]{64}$", done.output, re.MULTILINE)) == 2
-    assert re.search(r"^ +proof: riskgate:\d+$", done.output, re.MULTILINE)
+    values_and_open_task = r"^ +proof: riskgate:\d+, riskgate:\d+$"
+    assert re.search(values_and_open_task, done.output, re.MULTILINE)
     assert done.output.endswith("Everything is erased. Files that tools wrote for ana are not among it.\n")
     assert files_with(stack, MARK) == []
 

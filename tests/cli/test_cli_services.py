@@ -18,6 +18,7 @@ import pytest
 from phylactery_cli.supervisor import Stack, StackError, running
 
 from tests.support import commands
+from tests.support.asking import asks_first
 from tests.support.commands import Finished
 from tests.support.interrupts import interruptible
 from tests.support.stack import FREE_PORTS, ForkedStack, Person, lines, sandbox
@@ -82,6 +83,10 @@ class Terminal:
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 
+CARD = "paid with 4111 1111 1111 1111"
+"""What is asked about though it was clearly asked for: it holds the number of a card."""
+
+
 def files_in(folder: Path) -> Path:
     return sandbox(Stack(folder / "data", FREE_PORTS))
 
@@ -120,14 +125,18 @@ def test_run_opens_a_chat_asks_before_it_writes_and_stops_all_three(tmp_path: Pa
         terminal.type("read welcome.txt")
         terminal.expect("Welcome to Phylactery")
         terminal.expect("you ›")
-        terminal.type('write "from a terminal" to t.txt')
+        terminal.type('write "from a terminal" to asked.txt')
+        terminal.expect("ALLOW.+clearly asked for.+Saved")
+        terminal.expect("you ›")
+        assert (files_in(tmp_path) / "asked.txt").read_text() == "from a terminal"
+        terminal.type(f'write "{CARD}" to card.txt')
         terminal.expect("A person has to approve this")
         terminal.expect("you ›")
-        assert not (files_in(tmp_path) / "t.txt").exists()
+        assert not (files_in(tmp_path) / "card.txt").exists()
         terminal.type("/approve")
         terminal.expect("Saved")
         terminal.expect("you ›")
-        assert (files_in(tmp_path) / "t.txt").read_text() == "from a terminal"
+        assert (files_in(tmp_path) / "card.txt").read_text() == CARD
         terminal.type("/trace")
         terminal.expect("3 services")
         terminal.type("/help")
@@ -141,7 +150,7 @@ def test_what_was_left_waiting_waits_when_the_chat_is_opened_again(tmp_path: Pat
     arguments = ("run", "--data-dir", str(tmp_path / "data"), "--language", "en")
     first = Terminal(*arguments, env=PORTS)
     first.expect("you ›")
-    first.type('append "later" to later.txt')
+    first.type(f'append "{CARD}" to later.txt')
     first.expect("A person has to approve this")
     first.type("/quit")
     assert first.exit_code() == 0
@@ -152,7 +161,7 @@ def test_what_was_left_waiting_waits_when_the_chat_is_opened_again(tmp_path: Pat
     second.expect("Saved|Added|appended")
     second.type("/quit")
     assert second.exit_code() == 0
-    assert (files_in(tmp_path) / "later.txt").read_text().splitlines() == ["later"]
+    assert (files_in(tmp_path) / "later.txt").read_text().splitlines() == [CARD]
 
 
 def test_a_terminated_run_leaves_no_service_behind(tmp_path: Path):
@@ -256,7 +265,8 @@ def test_the_readmes_python_talks_to_the_agent_as_it_stands(tmp_path: Path):
 
 
 def test_approvals_are_listed_shown_approved_and_rejected_at_riskgate(tmp_path: Path):
-    with running(ForkedStack(tmp_path / "data", FREE_PORTS)) as stack:
+    asking = {"riskgate": {"RISKGATE_BUNDLE": str(asks_first(tmp_path / "bundle"))}}
+    with running(ForkedStack(tmp_path / "data", FREE_PORTS, extra_env=asking)) as stack:
 
         def command(*arguments: str) -> Finished:
             return commands.run_phylactery("approvals", *arguments, "--target", stack.target("riskgate"))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from phylactery_cli.supervisor import Stack
 
+from tests.support.asking import asks_first
 from tests.support.stack import FREE_PORTS, ForkedStack, Person, lasting_ports
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -16,13 +17,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def make_stack(tmp_path: Path) -> Iterator[Callable[..., Stack]]:
-    """Makes stacks over one data folder; every process is gone when the test ends."""
+    """Makes stacks over one data folder, which ask about every write; every process is gone when the test ends."""
     made: list[Stack] = []
 
     def make(**env: dict[str, str]) -> Stack:
         everywhere = {"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]}
         extra = {name: {**everywhere, **env.get(name, {})} for name in FREE_PORTS}
         extra["agent"].setdefault("AGENT_APPROVAL_POLL_SECONDS", "0.2")
+        extra["riskgate"].setdefault("RISKGATE_BUNDLE", str(asks_first(tmp_path / "bundle")))
         made.append(ForkedStack(tmp_path / "data", lasting_ports(), extra_env=extra))
         return made[-1]
 

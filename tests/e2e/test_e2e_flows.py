@@ -16,6 +16,7 @@ from phylactery.riskgate.v1 import approval_pb2, types_pb2
 from phylactery_cli.supervisor import Stack, running
 from phylactery_cli.traces import SpanRecord, spans_of
 
+from tests.support.asking import asks_first
 from tests.support.stack import Person, lasting_ports, lines, relaunch, sandbox, yes
 
 DONE, FAILED, SUSPENDED = event_pb2.RUN_STATUS_DONE, event_pb2.RUN_STATUS_FAILED, event_pb2.RUN_STATUS_SUSPENDED
@@ -25,7 +26,8 @@ pytestmark = pytest.mark.xdist_group("e2e-flows")
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     folder = tmp_path_factory.mktemp("flows") / "data"
-    env = {"agent": {"AGENT_APPROVAL_POLL_SECONDS": "0.2"}}
+    bundle = asks_first(folder.parent / "bundle")
+    env = {"agent": {"AGENT_APPROVAL_POLL_SECONDS": "0.2"}, "riskgate": {"RISKGATE_BUNDLE": str(bundle)}}
     with running(Stack(folder, lasting_ports(), extra_env=env)) as made:
         sandbox(made).mkdir(parents=True, exist_ok=True)
         yield made

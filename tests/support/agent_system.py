@@ -26,8 +26,10 @@ from phylactery_chassis.server import RunningServer, start
 from phylactery_memory.service import build as build_memory
 from phylactery_memory.settings import MemorySettings
 from phylactery_riskgate.assembly import build as build_riskgate
+from phylactery_riskgate.domain.bundle import default_bundle_folder
 from phylactery_riskgate.settings import RiskGateSettings
 
+from tests.support.asking import asks_first
 from tests.support.ports import lasting_port
 
 SUSPENDED = event_pb2.RUN_STATUS_SUSPENDED
@@ -129,6 +131,7 @@ class System:
     folder: Path
     clock: FakeClock = field(default_factory=FakeClock)
     identity: dict[str, Any] = field(default_factory=dict)
+    bundle: Path = field(default_factory=default_bundle_folder)
     _ports: dict[str, int] = field(default_factory=dict)
     _servers: dict[str, RunningServer] = field(default_factory=dict)
     _channels: list[aio.Channel] = field(default_factory=list)
@@ -164,7 +167,11 @@ class System:
 
     async def start_riskgate(self) -> None:
         settings = RiskGateSettings(
-            data_dir=self.folder / "riskgate", port=self._port("riskgate"), drain_seconds=0, **self.identity
+            data_dir=self.folder / "riskgate",
+            port=self._port("riskgate"),
+            drain_seconds=0,
+            bundle=self.bundle,
+            **self.identity,
         )
         await self._serve("riskgate", await build_riskgate(settings, clock=self.clock), settings)
         self.riskgate_channel = self._channel("riskgate")
@@ -249,10 +256,14 @@ class System:
 
 @asynccontextmanager
 async def open_system(
-    folder: Path, identity: dict[str, Any] | None = None, **agent_options: Any
+    folder: Path, identity: dict[str, Any] | None = None, *, asks: bool = False, **agent_options: Any
 ) -> AsyncIterator[System]:
-    """Starts all three, and stops them after the block; identity goes to all of them, agent_options to the agent."""
-    system = System(folder, identity=identity or {})
+    """Starts all three, and stops them after the block; identity goes to all of them, agent_options to the agent.
+
+    With asks every write is asked about first; without, the default bundle decides.
+    """
+    bundle = asks_first(folder / "bundle") if asks else default_bundle_folder()
+    system = System(folder, identity=identity or {}, bundle=bundle)
     try:
         await system.start_riskgate()
         await system.start_memory()
