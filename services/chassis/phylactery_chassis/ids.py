@@ -16,18 +16,26 @@ class _Stock(threading.local):
     """Random bytes of one thread, fetched many at a time: each call to the system lets another thread go first."""
 
     def __init__(self) -> None:
-        self._bytes, self._at, self._process = b"", 0, 0
+        self._bytes, self._at = b"", 0
 
     def take(self, size: int) -> bytes:
-        process = os.getpid()
-        if self._at + size > len(self._bytes) or process != self._process:  # a forked process must not use it again
-            self._bytes, self._at, self._process = os.urandom(max(_STOCK_BYTES, size)), 0, process
+        if self._at + size > len(self._bytes):
+            self._bytes, self._at = os.urandom(max(_STOCK_BYTES, size)), 0
         taken = self._bytes[self._at : self._at + size]
         self._at += size
         return taken
 
 
 _stock = _Stock()
+
+
+def _forget() -> None:
+    """Lets a forked process, which is the thread that forked, begin with bytes of its own."""
+    global _stock  # noqa: PLW0603 - what the other threads had is gone with them
+    _stock = _Stock()
+
+
+os.register_at_fork(after_in_child=_forget)
 
 
 def random_bytes(size: int) -> bytes:

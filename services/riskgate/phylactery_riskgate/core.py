@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-import rfc8785
 from phylactery_chassis.clock import Clock
 from phylactery_chassis.database import Database
 from phylactery_chassis.errors import DomainError, Unavailable
@@ -21,6 +20,7 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from phylactery_riskgate.approvals import Approval, ApprovalEvent, ApprovalState, ClosedReason, advance
 from phylactery_riskgate.audit import AuditLog, Entry, Kind, pointer_of
 from phylactery_riskgate.codes import approval_code
+from phylactery_riskgate.domain.canonical import canonical_bytes
 from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.evidence import TaskReader
 from phylactery_riskgate.domain.model import BoundCall, Caller, CallSite, RawCall, Verdict
@@ -333,7 +333,7 @@ def fingerprint(call: RawCall, verdict: Verdict) -> str:
     """
     raw = verdict.raw_args_hash or hash_of((call.arguments_json or "").encode("utf-8", "surrogatepass"))
     honest = call.raw_args_hash in ("", raw)
-    return hash_of(rfc8785.dumps([call.tool, raw, honest]))
+    return hash_of(canonical_bytes([call.tool, raw, honest]))
 
 
 def verdict_body(verdict: Verdict) -> dict[str, Any]:
@@ -362,7 +362,7 @@ def _bound_by(record: DecisionRecord, values: Mapping[str, Any] | None) -> Bound
         return None
     names = (pointer for pointer in values if pointer.startswith(ARGUMENTS + "/"))
     arguments = {name_of(pointer): values[pointer] for pointer in names}
-    text = rfc8785.dumps(arguments)
+    text = canonical_bytes(arguments)
     if hash_of(text) != record.args_hash:
         return None
     return BoundCall(record.tool, record.tool_version, arguments, text.decode(), record.args_hash)

@@ -296,7 +296,7 @@ class Evaluation:
         the shadow was shown the call when they were computed.
         """
         naming = question.naming
-        if stored.replayed or (naming.recorded and naming.task_id):
+        if self._core.live.shadow.engine is None or stored.replayed or (naming.recorded and naming.task_id):
             return
         record, approval, basis = stored.record, stored.approval, question.basis
         outlook = (str(record.decision), approval.approval.approval_class if approval else "")

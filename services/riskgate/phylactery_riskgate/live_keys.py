@@ -7,6 +7,7 @@ logged once, and ListKeys tells it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -28,14 +29,15 @@ class LiveKeys:
     def __init__(self, ring: KeyRing, path: Path, *, mounted: bool = False) -> None:
         """Takes the keys as loaded, and the signing file they came from."""
         self._ring, self._path, self._mounted = ring, path, mounted
-        self._stamp = _stamp(path)
+        self._file = str(path)
+        self._stamp = _stamp(self._file)
         self._problem = ""
 
     @classmethod
     def open(cls, folder: Path, signing_file: Path | None = None) -> Self:
         """Loads the keys as load_keys does. Raises KeysError."""
         path = signing_file or folder / SIGNING_FILE
-        before = _stamp(path)
+        before = _stamp(str(path))
         live = cls(load_keys(folder, signing_file), path, mounted=signing_file is not None)
         if before is not None:
             live._stamp = before  # replaced while it was loaded: the next look finds it
@@ -69,7 +71,7 @@ class LiveKeys:
 
     def look(self) -> None:
         """Loads the signing file again where it is another one than last time."""
-        stamp = _stamp(self._path)
+        stamp = _stamp(self._file)
         if stamp == self._stamp:
             return
         self._stamp = stamp
@@ -83,10 +85,10 @@ class LiveKeys:
         _log.info("signing keys loaded", active=self._ring.kid, keys={key.kid: str(key.state) for key in public})
 
 
-def _stamp(path: Path) -> _Stamp | None:
+def _stamp(path: str) -> _Stamp | None:
     """Answers what tells one version of a file from another; None where there is none."""
     try:
-        found = path.stat()
+        found = os.stat(path)  # noqa: PTH116 - a Path is taken apart again at every look
     except OSError:
         return None
     return found.st_ino, found.st_mtime_ns, found.st_size

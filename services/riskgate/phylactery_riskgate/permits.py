@@ -26,6 +26,7 @@ SKEW_SECONDS = 30
 """How far the issuer's clock may run ahead of the verifier's. There is no grace after the end."""
 
 _PARTS = 3
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 class TokenType(StrEnum):
@@ -133,7 +134,7 @@ def decode(text: str) -> bytes:
 
 def _compact(value: Mapping[str, Any]) -> bytes:
     """Answers JSON with sorted names and no space: for our names and values, the RFC 8785 form."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    return _ENCODER.encode(value).encode()
 
 
 def _object(data: bytes) -> Mapping[str, Any]:

@@ -6,6 +6,7 @@ import hashlib
 import json
 from typing import Any
 
+import orjson
 import rfc8785
 
 _MAX_INTEGER = 2**53 - 1
@@ -21,13 +22,21 @@ def canonical_bytes(value: Any) -> bytes:
         ValueError: the value has no such form (NaN, an integer beyond 2^53 - 1, a lone surrogate, another type).
     """
     try:
-        return _PLAIN.encode(value).encode() if _is_plain(value) else bytes(rfc8785.dumps(value))
+        return _plain_bytes(value) if _is_plain(value) else bytes(rfc8785.dumps(value))
     except UnicodeEncodeError as error:
         raise ValueError("a text holds a lone surrogate") from error
 
 
+def _plain_bytes(value: Any) -> bytes:
+    """Writes a plain value; where the fast encoder gives up (deep nesting, a lone surrogate) the standard one says."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except TypeError:
+        return _PLAIN.encode(value).encode()
+
+
 def _is_plain(value: Any) -> bool:
-    """Says whether the standard encoder, many times faster, writes exactly the RFC 8785 form of a value.
+    """Says whether ordinary encoders, many times faster, write exactly the RFC 8785 form of a value.
 
     It does where every name is ASCII, so that all orders of names are one, and every number a small integer. Strings
     both escape alike.

@@ -18,6 +18,7 @@ _RISKS = {
     "high": types_pb2.RISK_LEVEL_HIGH,
     "critical": types_pb2.RISK_LEVEL_CRITICAL,
 }
+_PATHWAYS = {number: name.removeprefix("PATHWAY_").lower() for name, number in types_pb2.Pathway.items()}
 
 
 def call_fields(call: types_pb2.ToolCall) -> dict[str, Any]:
@@ -37,8 +38,7 @@ def call_fields(call: types_pb2.ToolCall) -> dict[str, Any]:
 
 def pathway_field(pathway: types_pb2.Pathway.ValueType) -> str:
     """Answers the pathway's word; a number that is none stays a number, which the edge refuses."""
-    named = pathway in types_pb2.Pathway.values()
-    return types_pb2.Pathway.Name(pathway).removeprefix("PATHWAY_").lower() if named else str(pathway)
+    return _PATHWAYS.get(pathway) or str(pathway)
 
 
 def reason(told: Reason) -> types_pb2.Reason:

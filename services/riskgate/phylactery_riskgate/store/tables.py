@@ -8,6 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 METADATA = sa.MetaData()
 _NAME = sa.String(128)
 _HASH = sa.String(80)
@@ -284,7 +285,7 @@ def row_of(record: Any) -> dict[str, Any]:
 
 def to_json(value: Any) -> bytes:
     """Answers a JSON column's bytes."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    return _ENCODER.encode(value).encode()
 
 
 def from_json(data: bytes) -> Any:
