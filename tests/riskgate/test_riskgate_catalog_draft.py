@@ -212,6 +212,30 @@ def test_phrases_that_differ_in_a_small_word_are_both_kept() -> None:
     assert tool.asks.phrases_en == ("write * to", "write * in", "write")
 
 
+@pytest.mark.parametrize(
+    ("name", "said", "unsaid"),
+    [
+        ("append_to_file", "append * file", "append"),
+        ("purge_logs", "purge * log", "purge"),
+        ("decline_invitation", "decline * invitation", "accept * invitation"),
+        ("calendar.createEvent", "create * event", "create * calendar"),
+        ("send_money", "pay", "reply * money"),
+    ],
+)
+def test_phrases_are_made_of_a_names_verb_and_what_it_acts_upon(name: str, said: str, unsaid: str) -> None:
+    phrases = one(name).asks.phrases_en
+    assert said in phrases
+    assert unsaid not in phrases
+
+
+def test_a_change_with_an_amount_for_somebody_or_a_secret_is_of_high_risk() -> None:
+    somebody, amount = {"recipient": {"type": "string"}}, {"amount": {"type": "number"}}
+    assert one("schedule_transaction", properties={**somebody, **amount}).risk == "high"
+    assert one("schedule_transaction", properties=somebody).risk == "medium"
+    assert one("update_user", properties={"password": {"type": "string"}}).risk == "high"
+    assert one("get_transactions", properties={**somebody, **amount}).risk == "low"
+
+
 def test_spanish_is_left_empty_where_no_honest_word_is_known() -> None:
     tool = one("delete_frobnication")
     assert tool.asks.phrases_es == ()

@@ -52,7 +52,7 @@ _FORMATS: Final[dict[str, Role]] = {
 _DIRECTING: Final[frozenset[Role]] = frozenset({"principal", "object", "amount", "url", "secret"})
 """Roles of arguments that decide where an effect goes, so they are controls."""
 _NUMBERS: Final = frozenset({"integer", "number"})
-_NAMES: Final = frozenset({"name", "title", "label", "category"})
+_NAMES: Final = frozenset({"name", "title", "label", "category", "location", "city"})
 """What a new thing is called is said about it; an old one is found by it."""
 _MAKING: Final = frozenset(VERBS[name] for name in ("create", "add", "send", "post", "schedule", "write", "email"))
 

@@ -47,6 +47,7 @@ def draft(source: Source) -> Draft:
     made.fields.update({"risk": risk, "effect": effect})
     schema = _schema(source, made)
     guesses = guess_arguments(schema, words, effect)
+    made.fields["risk"] = _risk(source, guesses, risk, effect, made)
     said = uses(guesses, effect)
     if source.known.controls is not None:
         said["controls"] = list(source.known.controls)
@@ -108,6 +109,20 @@ def _effect(source: Source, found: tuple[int, Verb] | None, made: Draft) -> tupl
     if not made.checks.get("effect"):
         made.check("effect", "guessed from its name; critical asks two people always")
     return risk, effect
+
+
+def _risk(source: Source, guesses: tuple[Guess, ...], risk: Risk, effect: Effect, made: Draft) -> Risk:
+    """Answers the risk once the arguments are known: a secret, or an amount for somebody, makes a change a high one."""
+    roles = {one.role for one in guesses}
+    if (
+        source.known.risk
+        or effect == "read"
+        or risk == "high"
+        or not ("secret" in roles or {"amount", "principal"} <= roles)
+    ):
+        return risk
+    made.check("risk", "high for what its arguments are: a secret, or an amount for somebody")
+    return "high"
 
 
 def _idempotency(source: Source, effect: Effect, made: Draft) -> Idempotency:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from phylactery_riskgate.domain.catalog_facts import MAX_PHRASE
-from phylactery_riskgate.domain.drafting.vocabulary import THINGS, Said, Verb, singular, thing_of
+from phylactery_riskgate.domain.drafting.vocabulary import IDIOMS, THINGS, Said, Verb, singular, thing_of
 from phylactery_riskgate.domain.phrase_words import form, heard
 
 MAX_PROPOSED: Final = 60
@@ -20,7 +20,8 @@ def english(words: tuple[str, ...], verb: tuple[int, Verb] | None) -> tuple[str,
     thing = tuple(singular(word) for word in thing_of(words, verb[0]))
     known = _said(thing, 0)
     named = [" ".join(thing)] if thing else []
-    return _cut(_joined(verb[1].en, [*named, *known], _english_plural))
+    said = (singular(words[verb[0]]), *verb[1].en)
+    return _cut([*_idioms(words[verb[0]], thing, 0), *_joined(said, [*named, *known], _english_plural)])
 
 
 def spanish(words: tuple[str, ...], verb: tuple[int, Verb] | None) -> tuple[str, ...]:
@@ -31,7 +32,7 @@ def spanish(words: tuple[str, ...], verb: tuple[int, Verb] | None) -> tuple[str,
     known = _said(thing, 1)
     if thing and not known:
         return ()
-    return _cut(_joined(verb[1].es, known, _spanish_plural))
+    return _cut([*_idioms(words[verb[0]], thing, 1), *_joined(verb[1].es, known, _spanish_plural)])
 
 
 def _said(thing: tuple[str, ...], language: int) -> Said:
@@ -40,11 +41,16 @@ def _said(thing: tuple[str, ...], language: int) -> Said:
     return found[language] if found else ()
 
 
+def _idioms(verb: str, thing: tuple[str, ...], language: int) -> Said:
+    found = IDIOMS.get((verb, thing[-1])) if thing else None
+    return found[language] if found else ()
+
+
 def _joined(verbs: Said, things: Iterable[str], plural: Callable[[str], str]) -> list[str]:
     names = list(dict.fromkeys(things))
     if not names:
         return list(verbs)
-    return [f"{verb} * {said}" for name in names for said in (name, plural(name)) for verb in verbs if verb != name]
+    return [f"{verb} * {one}" for name in names for one in (name, plural(name)) for verb in verbs if verb != name]
 
 
 def distinct(phrases: Iterable[str]) -> list[str]:

@@ -47,7 +47,8 @@ def _verbs(effect: Effect, risk: Risk, text: str) -> dict[str, Verb]:
 
 
 _READING: Final = """
-get fetch retrieve load obtain return| get, fetch, give me, tell me | dame, dime, obtén, obtener, consigue, trae, tráeme
+get fetch retrieve load obtain return
+    | get, fetch, give me, tell me, what is, what are | dame, dime, obtén, obtener, consigue, trae, cuál es, cuáles son
 list enumerate | list, show me, which | lista, listar, enumera, muestra, muéstrame, qué
 search find query lookup locate | search, find, look for, look up
     | busca, buscar, búscame, encuentra, encontrar, localiza
@@ -62,51 +63,67 @@ download export | download, export | descarga, descargar, bájame, exporta
 recall | recall, what do you remember | qué recuerdas
 """
 _CHANGING: Final = """
-create make generate new build | create, make, set up | crea, crear, crees, créame, haz, hazme, genera, prepara
-add append attach insert include | add, append, include, put
-    | añade, añadir, añadas, añádeme, agrega, agregar, incluye, pon
-write save store put | write, save, put, note down
-    | escribe, escribir, escribas, guarda, guardar, guardes, apunta, anota
-update edit modify change set adjust patch | update, change, edit, set
-    | actualiza, actualizar, cambia, cambiar, cambies, edita, modifica, pon
-rename | rename, change the name of | renombra, renombrar, cambia el nombre de, cámbiale el nombre
-move relocate | move | mueve, mover, muevas, pasa, lleva
-copy duplicate clone | copy, duplicate | copia, copiar, cópiame, duplica
-schedule plan reschedule postpone | schedule, reschedule, plan, move
-    | programa, programar, agenda, convoca, planifica, mueve, aplaza, cambia
-reserve book | book, reserve | reserva, reservar, reserves, resérvame
+create make generate new build | create, make, set up | crea, crear, crees, haz, hacer, hagas, genera, prepara
+add append attach insert include | add, append, include, put | añade, agrega, incluye, pon, poner, pongas, mete
+write save store put note | write, save, store, put, note down | escribe, guarda, apunta, anota
+update edit modify change set adjust patch | update, change, edit, set | actualiza, cambia, edita, modifica, pon
+rename | rename, change the name of | renombra, cambia el nombre
+move relocate | move | mueve, mover, pasa, lleva
+copy duplicate clone | copy, duplicate | copia, duplica
+schedule plan arrange | schedule, plan, arrange, set up | programa, planifica, agenda, convoca, organiza
+reschedule postpone | reschedule, postpone, move, change | reprograma, aplaza, pospone, cambia, mueve
+reserve book | book, reserve | reserva, reserves
 remind | remind me | recuérdame, avísame
-remember note | remember, note | recuerda, apunta, anota
-mark flag tag label archive star | mark, label, archive | marca, marcar, etiqueta, archiva
-enable activate start turn subscribe | turn on, start, enable, subscribe | activa, activar, enciende, inicia, suscríbeme
-disable deactivate stop pause mute | turn off, stop, disable, pause | desactiva, desactivar, apaga, para, pausa
-assign | assign, give | asigna, asignar, asígnale
-upload import | upload, import | sube, subir, súbeme, importa
-join | join, add me to | únete, apúntame, méteme
-respond rsvp accept decline confirm | accept, decline, confirm | acepta, aceptar, rechaza, confirma, confirmar
+remember | remember | recuerda, apunta, anota
+mark flag tag label star | mark, flag, label | marca, etiqueta, señala
+archive | archive | archiva
+enable activate | enable, turn on, activate, switch on | activa, enciende, habilita
+start | start, begin | inicia, empieza, arranca
+subscribe | subscribe | suscribe, suscríbeme
+disable deactivate mute | disable, turn off, deactivate, mute | desactiva, apaga, silencia
+stop pause | stop, pause | para, detén, pausa
+assign | assign, give | asigna
+upload import | upload, import | sube, importa
+join | join | únete, únenos, apúntame
+accept | accept | acepta
+decline | decline, turn down | rechaza, declina
+confirm | confirm | confirma
 """
 _FINAL: Final = """
-send mail notify forward reply message dispatch text | send, write, forward, reply, message
-    | envía, enviar, envíes, envíale, manda, mandar, mandes, mándale, escribe, reenvía, responde
-email | email, send, write | envía, enviar, manda, mandar, mándale, escribe
-delete remove erase destroy purge drop clear wipe discard | delete, remove, get rid of, erase
-    | borra, borrar, borres, elimina, eliminar, elimines, quita, bórrame
-cancel revoke | cancel, call off | cancela, cancelar, canceles, anula, anular
-pay transfer refund wire | pay, transfer, send, refund
-    | paga, pagar, pagues, transfiere, transferir, envía, devuelve, reembolsa
-buy purchase order checkout | buy, order, purchase | compra, comprar, compres, cómprame, pide, pedir, encarga
-sell trade | sell | vende, vender, vendas
-post publish tweet broadcast announce submit | post, publish, share, submit
-    | publica, publicar, publiques, comparte, anuncia, presenta
-share invite grant allow | share, invite, give access to
-    | comparte, compartir, compartas, invita, invitar, invites, da acceso
-call dial | call, ring | llama, llamar, llámame
-run execute invoke eval deploy | run, execute | ejecuta, ejecutar, lanza, lanzar
-merge push commit release | merge, push, release | fusiona, sube, publica
-approve sign | approve, sign | aprueba, aprobar, firma, firmar
-ban block kick suspend | ban, block, kick out | bloquea, bloquear, expulsa, echa
-reset restart reboot shutdown kill terminate | reset, restart, shut down | reinicia, reiniciar, restablece, apaga
-withdraw deposit | withdraw, deposit | retira, retirar, saca, ingresa, deposita
+send dispatch | send | envía, enviar, envíes, manda, hazle llegar
+mail email | send, write, email | envía, enviar, envíes, manda, escribe
+message text | message, text, send, write | envía, enviar, envíes, manda, escribe
+forward | forward | reenvía, reenviar, reenvíes
+reply respond answer rsvp | reply, answer, respond | responde, contesta
+notify | notify, inform, tell | notifica, avisa, informa
+delete remove erase destroy purge drop clear wipe discard
+    | delete, remove, get rid of, erase | borra, elimina, quita, bórrame
+cancel revoke | cancel, call off | cancela, anula
+pay | pay | paga, pagues, abona
+transfer wire | transfer, wire, send | transfiere, transferir, envía
+refund | refund, give back | reembolsa, devuelve
+buy purchase order checkout | buy, order, purchase | compra, pide, pedir, encarga
+sell trade | sell | vende
+post publish tweet broadcast announce | post, publish | publica, publiques, anuncia
+submit | submit, hand in | presenta, entrega
+share | share, give access to | comparte, da acceso
+invite | invite | invita
+grant allow | grant, allow | concede, permite
+call dial | call, ring | llama, llámame
+run execute invoke eval | run, execute | ejecuta, lanza
+deploy release | deploy, release | despliega, publica
+merge | merge | fusiona
+push commit | push, commit | sube
+approve | approve | aprueba
+reject | reject | rechaza
+sign | sign | firma
+ban block suspend | ban, block, suspend | bloquea, suspende
+kick | kick out, remove | expulsa, echa
+reset | reset | restablece, reinicia
+restart reboot | restart, reboot | reinicia
+shutdown kill terminate | shut down, kill, terminate | apaga, termina
+withdraw | withdraw, take out | retira, saca
+deposit | deposit, pay in | ingresa, deposita
 """
 VERBS: Final = {
     **_verbs("read", "low", _READING),
@@ -183,11 +200,25 @@ secret | secret | secreto
 alarm | alarm | alarma
 text | text | texto
 code | code | código
+info information detail data | info, information, details | información, datos, detalles
+iban | iban, account number | iban, número de cuenta
+day date | day, date | día, fecha
+time | time | hora
+name | name | nombre
 """
+_PAYING: Final = (("pay", "transfer", "make * payment", "make * transfer"), ("paga", "transfiere", "haz * pago"))
 
 
 THINGS: Final = {name: (en, es) for names, en, es in _rows(_THINGS) for name in names}
 """What tools act upon, and what people call it in English and Spanish."""
+
+
+IDIOMS: Final[dict[tuple[str, str], tuple[Said, Said]]] = {
+    (verb, thing): _PAYING
+    for verb in ("send", "make", "create", "transfer")
+    for thing in ("money", "payment", "transfer")
+}
+"""What people say for a verb and a thing that is in neither."""
 
 
 def words_of(name: str) -> tuple[str, ...]:
@@ -216,8 +247,10 @@ def verb_of(words: tuple[str, ...]) -> tuple[int, Verb] | None:
 
 
 def thing_of(words: tuple[str, ...], verb: int) -> tuple[str, ...]:
-    """Answers what a name says its verb acts upon: what follows it up to a linking word, or what stands before it."""
+    """Answers what a name says its verb acts upon: what follows it, up to a linking word, or what stands before it."""
     after = list(words[verb + 1 :])
+    while after and _LINKING.fullmatch(after[0]):
+        del after[0]
     for place, word in enumerate(after):
         if _LINKING.fullmatch(word):
             after = after[:place]
