@@ -36,7 +36,7 @@ def erased_at(memory, number):
             return
         seen[0] += 1
         if seen[0] == number:
-            happened.append(memory.database.write_sync(lambda c: remove_all(c, ANA)))
+            happened.append(memory.database.write_sync(lambda c: remove_all(c, ANA, "era_1")))
 
     engine = memory.database.engine
     sa.event.listen(engine, "before_cursor_execute", look)

@@ -16,6 +16,7 @@ import grpc
 import pytest
 from grpc import aio
 from phylactery_chassis.errors import StartError, Unavailable
+from phylactery_memory.store.bucket import Bucket
 
 from tests.support import s3
 
@@ -138,6 +139,33 @@ async def test_an_erasure_waits_for_a_store_that_does_not_answer_and_ends_with_t
         memory.clock.advance(LATER)  # what came late to the store, as a second try did, is an orphan
         await once_it_is_back(memory.tidy)
         assert [name.rpartition("/")[2] for name in store.names()] == [theirs]
+
+
+async def test_an_erasure_and_a_removal_leave_what_others_removed_to_the_housekeeping(kept, store, monkeypatch):
+    """What was removed while the store was away piles up: nobody waits for another user's pile."""
+
+    async def away(_self, _names):
+        raise Unavailable("STORE_UNAVAILABLE", "the object store did not answer")
+
+    def left():
+        return {name.rpartition("/")[2] for name in store.names()}
+
+    ana, ben = kept.user("ana"), kept.user("ben")
+    hers = [(await ana.store(LONG, tool_call_id=f"c{number}")).output.pointer for number in range(4)]
+    his = [(await ben.store(LONG, tool_call_id=f"c{number}")).output.pointer for number in range(2)]
+    with monkeypatch.context() as patch:
+        patch.setattr(Bucket, "delete", away)
+        for pointer in hers[:3]:
+            assert await ana.delete(pointer)
+        assert await ben.delete(his[0])
+    assert left() == {*hers, *his}
+    assert (await ben.erase()).counts.outputs == 1
+    assert left() == set(hers), "what he removed before is his, too"
+    assert await ana.delete(hers[3])
+    assert left() == set(hers[:3])
+    await kept.tidy()
+    assert left() == set()
+    assert kept.count("output_objects") == 0
 
 
 async def test_wrong_credentials_are_said_once_without_the_secret_and_right_ones_go_on(

@@ -190,8 +190,8 @@ async def test_chunks_without_an_output_are_removed(memory, ana):
 async def test_erasing_a_user_leaves_neither_key_nor_output_and_a_later_one_gets_a_new_key(kept, refused):
     ana, bob = kept.user(), kept.user("bob")
     pointer, other = (await ana.store(LONG)).output.pointer, (await bob.store(LONG)).output.pointer
-    assert kept.database.write_sync(lambda connection: remove_all(connection, ANA).outputs) == 1
-    assert kept.database.write_sync(lambda connection: remove_all(connection, ANA).outputs) == 0
+    assert kept.database.write_sync(lambda connection: remove_all(connection, ANA, "era_1").outputs) == 1
+    assert kept.database.write_sync(lambda connection: remove_all(connection, ANA, "era_1").outputs) == 0
     assert (await refused(ana.read(pointer))).reason == "OUTPUT_NOT_FOUND"
     assert (kept.count("user_keys"), kept.count("outputs")) == (1, 1)
     assert await bob.read_all(other) == LONG
@@ -206,7 +206,7 @@ async def test_an_erasure_while_an_output_comes_in_leaves_nothing_of_it(memory, 
 
     async def hold_then_erase(who):
         key = await held(who)
-        await memory.database.write(lambda connection: remove_all(connection, ANA))
+        await memory.database.write(lambda connection: remove_all(connection, ANA, "era_1"))
         return key
 
     outputs._keys.hold = hold_then_erase

@@ -53,7 +53,7 @@ class Privacy:
             if erasure is None:
                 erasure = await self._erase(owner, key, by_operator=owner.subject != caller.subject)
         try:
-            await self._store.forget_objects()
+            await self._store.forget_objects(erasure.erasure_id)
         finally:
             await self._store.forget_log()
         return erasure

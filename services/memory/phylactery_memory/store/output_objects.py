@@ -114,10 +114,13 @@ class OutputObjects:
         except Unavailable:
             _log.info("an object was left for the next sweep")
 
-    async def remove_doomed(self) -> int:
-        """Removes the objects of outputs that are gone, and answers how many; none is left when this answers."""
+    async def remove_doomed(self, *which: sa.ColumnElement[bool]) -> int:
+        """Removes the objects of outputs that are gone, all or those picked, and answers how many.
+
+        None of them is left when this answers.
+        """
         removed = 0
-        wanted = sa.select(output_objects.c.pointer).where(output_objects.c.doomed).limit(_AT_ONCE)
+        wanted = sa.select(output_objects.c.pointer).where(output_objects.c.doomed, *which).limit(_AT_ONCE)
         while pointers := await self._database.read(lambda connection: connection.scalars(wanted).all()):
             await self._bucket.delete([await self._name(pointer) for pointer in pointers])
             await self._database.write(partial(_forget, pointers=pointers))
@@ -236,7 +239,16 @@ def claim(connection: Connection, pointer: str) -> None:
 def doom(connection: Connection, *which: sa.ColumnElement[bool]) -> None:
     """Dooms the objects of the outputs picked, which are still there."""
     picked = sa.select(outputs.c.pointer).where(*which)
-    connection.execute(sa.update(output_objects).where(output_objects.c.pointer.in_(picked)).values(doomed=True))
+    key_id = sa.select(outputs.c.key_id).where(outputs.c.pointer == output_objects.c.pointer).scalar_subquery()
+    connection.execute(
+        sa.update(output_objects).where(output_objects.c.pointer.in_(picked)).values(doomed=True, key_id=key_id)
+    )
+
+
+def erase_doomed(connection: Connection, key_ids: Iterable[str], erasure_id: str) -> None:
+    """Gives doomed objects whose texts were sealed under a user's keys to the erasure of that user."""
+    theirs = output_objects.c.doomed, output_objects.c.key_id.in_(sorted(key_ids))
+    connection.execute(sa.update(output_objects).where(*theirs).values(erasure_id=erasure_id))
 
 
 def _too_late() -> Unavailable:

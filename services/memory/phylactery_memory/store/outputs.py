@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from phylactery_chassis import crashpoints
 from phylactery_chassis.database import Database
-from phylactery_chassis.errors import Aborted, AlreadyExists, ResourceExhausted, Unavailable
+from phylactery_chassis.errors import STORE_FAILED, Aborted, AlreadyExists, ResourceExhausted, Unavailable
 from phylactery_chassis.identity import Principal
 from phylactery_chassis.wal import forget_log
 from sqlalchemy.engine import Connection
@@ -20,7 +20,7 @@ from phylactery_memory.domain.sealing import SealedChunk
 from phylactery_memory.store import keys as key_rows
 from phylactery_memory.store.output_objects import OutputObjects
 from phylactery_memory.store.output_rows import SealedOutput, chunk_of, delete, own, put, sealed_of
-from phylactery_memory.store.tables import output_chunks, outputs
+from phylactery_memory.store.tables import output_chunks, output_objects, outputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +142,8 @@ class OutputStore:
         deleted = await self._database.write(lambda connection: delete(connection, *which) > 0)
         if deleted:
             if self._objects is not None:
-                with contextlib.suppress(Unavailable):
-                    await self._objects.remove_doomed()
+                with contextlib.suppress(*STORE_FAILED):
+                    await self._objects.remove_doomed(output_objects.c.pointer == pointer)
             await forget_log(self._database)
         return deleted
 

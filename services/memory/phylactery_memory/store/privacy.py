@@ -16,7 +16,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
 from phylactery_memory.domain.erasure import Erasure, ErasureCounts, from_json
-from phylactery_memory.store.output_objects import OutputObjects, doom
+from phylactery_memory.store.output_objects import OutputObjects, doom, erase_doomed
 from phylactery_memory.store.tables import (
     erasures,
     memory_owners,
@@ -26,6 +26,7 @@ from phylactery_memory.store.tables import (
     memory_vectors,
     messages,
     metadata,
+    output_objects,
     outputs,
     profile_owners,
     threads,
@@ -62,7 +63,7 @@ class PrivacyStore:
             standing = _first(connection, erasures.c.erasure_id == erasure_id)
             if standing is not None:
                 return standing
-            erasure = done(remove_all(connection, owner))
+            erasure = done(remove_all(connection, owner, erasure_id))
             connection.execute(
                 sa.insert(erasures).values(
                     erasure_id=erasure.erasure_id,
@@ -100,12 +101,12 @@ class PrivacyStore:
         wanted = sa.select(threads.c.thread_id).where(*_of(threads, owner)).order_by(threads.c.thread_id)
         return await self._database.read(lambda connection: list(connection.scalars(wanted)))
 
-    async def forget_objects(self) -> None:
-        """Removes what erased users had in the object store. Raises Unavailable where it does not answer."""
+    async def forget_objects(self, erasure_id: str) -> None:
+        """Removes what an erased user had in the object store. Raises Unavailable where it does not answer."""
         if self._objects is None:
             return
         try:
-            await self._objects.remove_doomed()
+            await self._objects.remove_doomed(output_objects.c.erasure_id == erasure_id)
         except STORE_FAILED:
             raise Unavailable(
                 "STORE_UNAVAILABLE",
@@ -130,20 +131,30 @@ def users_tables() -> Iterator[sa.Table]:
             yield table
 
 
-def remove_all(connection: Connection, owner: Principal) -> ErasureCounts:
+def remove_all(connection: Connection, owner: Principal, erasure_id: str) -> ErasureCounts:
     """Removes everything of the owner and answers what it was; whoever writes to it meanwhile is waited for first.
 
-    The key goes first: an output that is being stored meanwhile then finds it gone, and is not stored.
+    The key goes first: an output that is being stored meanwhile then finds it gone, and is not stored. Objects
+    of theirs that wait to be removed are this erasure's from now on.
     """
     for table in (metadata.tables[_KEYS], threads, memory_owners, profile_owners):
         connection.execute(sa.select(table.c.tenant).where(*_of(table, owner)).with_for_update())
     counts = _count(connection, owner)
+    key_ids = _key_ids(connection, owner)
     tables = sorted(users_tables(), key=lambda table: table.name != _KEYS)
     for table in tables:
         if table is outputs:
             doom(connection, *_of(outputs, owner))
         connection.execute(sa.delete(table).where(*_of(table, owner)))
+    erase_doomed(connection, key_ids, erasure_id)
     return counts
+
+
+def _key_ids(connection: Connection, owner: Principal) -> set[str]:
+    """Answers the keys the owner's texts are sealed under."""
+    tables = (metadata.tables[_KEYS], outputs)
+    found = (connection.scalars(sa.select(table.c.key_id).distinct().where(*_of(table, owner))) for table in tables)
+    return {key_id for some in found for key_id in some if key_id}
 
 
 def _count(connection: Connection, owner: Principal) -> ErasureCounts:

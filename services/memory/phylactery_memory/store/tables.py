@@ -65,9 +65,15 @@ output_objects = sa.Table(
     metadata,
     sa.Column("pointer", sa.String(64), primary_key=True),
     sa.Column("doomed", sa.Boolean, nullable=False),
+    sa.Column("key_id", sa.String(64), nullable=False, server_default=""),
+    sa.Column("erasure_id", sa.String(64), nullable=False, server_default=""),
     sa.Index("ix_output_objects_doomed", "doomed"),
 )
-"""One row for each object. A doomed one is to be removed, and outlives its output until it is."""
+"""One row for each object. A doomed one is to be removed, and outlives its output until it is.
+
+A doomed one has the key its text was sealed under, empty where no output told it, and the erasure it is to go by: so an
+erasure finds what its user removed before, and neither waits for what others did.
+"""
 
 user_keys = sa.Table(
     "user_keys",
