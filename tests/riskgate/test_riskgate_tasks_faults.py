@@ -9,13 +9,15 @@ import grpc
 import pytest
 import sqlalchemy as sa
 from grpc import aio
-from phylactery.riskgate.v1 import task_pb2, task_pb2_grpc
+from phylactery.riskgate.v1 import riskgate_pb2, task_pb2, task_pb2_grpc, types_pb2
 from phylactery_chassis.errors import DataLoss, NotFound
 from phylactery_chassis.identity import Principal
 from phylactery_riskgate.domain.bundle import default_bundle_folder
 
+from tests.riskgate.conftest import write_bundle
 from tests.riskgate.test_riskgate_faults import Child
 from tests.support.task_indexes import calls_in
+from tests.support.tasks import ASKED, BOOK, IBAN, arguments, with_tasks
 
 ANA = Principal("ana", "acme", frozenset({"caller"}))
 READ = ("read_file", '{"path":"a.txt"}')
@@ -64,6 +66,40 @@ async def test_killed_between_a_result_and_the_next_decision_it_knows_the_result
     gate.clock.advance(-gate.clock.now_us() / 1_000_000)
     index = await gate.riskgate.tasks.index_for(LOCAL, task, "t1")
     assert calls_in(index) == ["c1"]
+
+
+@pytest.fixture
+def asked_for(monkeypatch, tmp_path):
+    """Every process of the test decides by tools that are asked for."""
+    bundle = with_tasks(write_bundle(tmp_path / "bundle", revision=1))
+    monkeypatch.setenv("RISKGATE_BUNDLE", str(bundle))
+
+
+async def decided(child: Child, task: str) -> types_pb2.Decision.ValueType:
+    """Asks for a transfer to an account that only the contacts know."""
+    asked = types_pb2.ToolCall(tool="transfer", tool_call_id="c9", arguments_json=arguments(IBAN))
+    request = riskgate_pb2.EvaluateRequest(call=asked, thread_id="t1", run_id="r1", task_id=task)
+    return (await child.decisions.Evaluate(request, timeout=60)).decision
+
+
+@pytest.mark.parametrize("point", ["riskgate.11", ""])
+async def test_killed_between_observe_and_evaluate_it_decides_by_all_it_was_shown(tmp_path, asked_for, point):
+    """What comes from the contacts is asked about; where they were never shown, it comes from nowhere."""
+    child = Child(tmp_path, point)
+    tasks = task_pb2_grpc.TaskServiceStub(child.channel)
+    begin = task_pb2.BeginTaskRequest(request_id="r1", thread_id="t1", words=ASKED)
+    task = (await tasks.BeginTask(begin, timeout=60)).task_id
+    shown = task_pb2.ObserveRequest(task_id=task, tool_call_id="c1", tool="contacts", result_json=BOOK)
+    if point:
+        with pytest.raises(aio.AioRpcError):
+            await tasks.Observe(shown, timeout=60)
+    else:
+        child.process.kill()
+    await child.died()
+    again = Child(tmp_path)
+    answer = await decided(again, task)
+    assert answer == (types_pb2.DECISION_AUTH_REQUIRED if point else types_pb2.DECISION_BLOCKED)
+    await again.stop()
 
 
 async def test_killed_in_the_middle_of_many_results_it_keeps_every_answered_one_and_takes_the_others_again(
