@@ -15,7 +15,9 @@ from phylactery_riskgate.domain.model import Asks, CatalogTool
 from phylactery_riskgate.domain.tasks import folding
 from phylactery_riskgate.domain.tasks.languages import (
     ARTICLES,
+    BEFORE_NOUNS,
     DELEGATING,
+    DONE,
     FORGETTING,
     IDIOMS,
     NEGATIONS,
@@ -76,6 +78,9 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Phrase:
+    """A phrase; ``first`` is its first word as it is written."""
+
+    first: str
     stems: tuple[str, ...]
     gaps: tuple[int, ...]
 
@@ -96,6 +101,14 @@ class Sentence:
             places = self.places.setdefault(one, [])
             if len(places) < _MAX_STARTS:
                 places.append(place)
+
+    def asks(self, place: int, phrase: _Phrase) -> bool:
+        """Says whether the first word of a phrase asks where it stands: not as a thing, nor as what is done already."""
+        form = self.atoms[place]
+        thing = place > 0 and self.atoms[place - 1] in BEFORE_NOUNS
+        if form == phrase.first:
+            return not (thing and len(phrase.stems) == 1) and not self.denies(place)
+        return not thing and not form.endswith(DONE) and not self.denies(place)
 
     def denies(self, place: int) -> bool:
         """Says whether what stands at a place is ruled out: do not, never; "do not forget to" asks for it."""
@@ -169,6 +182,7 @@ def _examples(asks: Asks) -> tuple[frozenset[str], ...]:
 
 
 def _phrase(text: str) -> _Phrase:
+    first = ""
     stems: list[str] = []
     gaps: list[int] = []
     gap = _NEXT
@@ -178,10 +192,11 @@ def _phrase(text: str) -> _Phrase:
             continue
         for atom in folding.atoms_of(folding.fold(word)):
             if atom not in ARTICLES:
+                first = first or atom
                 stems.append(stem(atom))
                 gaps.append(gap)
                 gap = _NEXT
-    return _Phrase(tuple(stems), tuple(gaps))
+    return _Phrase(first, tuple(stems), tuple(gaps))
 
 
 @lru_cache(maxsize=1_024)
@@ -223,12 +238,12 @@ def _half(said: Sequence[Sentence], phrases: Sequence[_Phrase], targets: Sequenc
     """Half asked is a phrase out of order, or its verb with what it would be done to."""
     for sentence in said:
         for phrase in phrases:
-            starts = sentence.places.get(phrase.stems[0], ())
-            if not starts or all(sentence.denies(start) for start in starts):
+            starts = [one for one in sentence.places.get(phrase.stems[0], ()) if sentence.asks(one, phrase)]
+            if not starts:
                 continue
             whole = all(one in sentence.places for one in phrase.stems)
             if whole or any(target and sentence.said.issuperset(target) for target in targets):
-                return Asked(HALF_ASKED, tuple(sentence.atoms[start] for start in starts[:1]))
+                return Asked(HALF_ASKED, (sentence.atoms[starts[0]],))
     return None
 
 
@@ -237,7 +252,7 @@ def _places(phrase: _Phrase, sentence: Sentence) -> Iterator[tuple[int, int]]:
         return
     for start in sentence.places[phrase.stems[0]]:
         stop = _follow(phrase, sentence, start)
-        if stop is not None and not sentence.denies(start):
+        if stop is not None and sentence.asks(start, phrase):
             yield start, stop + 1
 
 
@@ -273,7 +288,9 @@ def _delegates(sentence: Sentence, place: int, objects: frozenset[str]) -> bool:
     after = slice(place + 1, place + 1 + _DELEGATION_GAP)
     if objects.isdisjoint(sentence.stems[after]) or sentence.denies(place):
         return False
-    return OWN.isdisjoint(sentence.atoms[after]) and PRONOUNS.isdisjoint(sentence.atoms[place + 1 : place + 2])
+    return OWN.isdisjoint(sentence.atoms[place : after.stop]) and PRONOUNS.isdisjoint(
+        sentence.atoms[place + 1 : place + 2]
+    )
 
 
 def _stems(written: str) -> frozenset[str]:

@@ -27,24 +27,15 @@ def asks_to_calculate(index: TaskIndex) -> bool:
 
 def known_numbers(index: TaskIndex, field: str, *, bound: bool) -> list[float]:
     """Answers the user's numbers, and those of a field of what they named, or of what was listed at all."""
-    found = {float(one): None for one in sorted(index.words.numbers)}
+    found = dict.fromkeys(float(one) for one in sorted(index.words.numbers)[:_MAX_NUMBERS])
     for place, result in enumerate(index.results):
-        for value in result.values:
+        for value, read in result.numbers:
             if len(found) >= _MAX_NUMBERS:
                 return list(found)
             fits = value.kind[0] == "o" or value.field == field
-            if fits and value.kind[0] != "f" and (not bound or index.is_bound(place, value.item)):
-                read = _float(value.norm)
-                if read is not None:
-                    found[read] = None
+            if fits and (not bound or index.is_bound(place, value.item)):
+                found[read] = None
     return list(found)
-
-
-def _float(norm: str) -> float | None:
-    try:
-        return float(norm)
-    except ValueError:
-        return None
 
 
 def is_calculated(wanted: float, numbers: Sequence[float], percents: Sequence[float]) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import starmap
 from typing import Final
 
 from phylactery_riskgate.domain.tasks.folding import atoms
@@ -14,16 +16,18 @@ from phylactery_riskgate.domain.tasks.languages import QUANTIFIERS
 from phylactery_riskgate.domain.tasks.literals import dates_in_token
 from phylactery_riskgate.domain.tasks.naming import Named, Value, named_items, telling
 from phylactery_riskgate.domain.tasks.reading import prints
-from phylactery_riskgate.domain.tasks.words import Piece, all_words, looks_literal
+from phylactery_riskgate.domain.tasks.words import Piece, Words, all_words, looks_literal
 
 PASTED: Final = "what the user pasted"
 _LONG_NUMBER: Final = 6
+_NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")
 
 
 @dataclass(frozen=True)
 class Result:
-    """What one call answered; ``made`` says that the call changed something."""
+    """What one call answered, beside the words of the task; ``made`` says that the call changed something."""
 
+    words: Words = field(repr=False)
     tool: str
     made: bool
     arguments: tuple[str, ...]
@@ -42,9 +46,23 @@ class Result:
         return dict(found)
 
     @cached_property
+    def numbers(self) -> tuple[tuple[Value, float], ...]:
+        """The values that are numbers, those of free text left out."""
+        return tuple(
+            (value, float(value.norm))
+            for value in self.values
+            if value.kind[0] != "f" and _NUMBER.fullmatch(value.norm) is not None
+        )
+
+    @cached_property
+    def private(self) -> tuple[Value, ...]:
+        """The values that must not leave unasked."""
+        return tuple(value for value in self.values if value.kind[0] == "p")
+
+    @cached_property
     def all_prints(self) -> frozenset[int]:
         """The prints of every item."""
-        return frozenset().union(*self.prints.values())
+        return frozenset().union(*self.prints.values()) if len(self.prints) != 1 else next(iter(self.prints.values()))
 
     def items_with(self, wanted: Sequence[int]) -> Iterator[int]:
         """Answers the items whose text holds every print."""
@@ -70,21 +88,48 @@ class Result:
             sizes[value.item] += 1
         return sizes
 
+    @cached_property
+    def named(self) -> Named:
+        """The items the user named or picked."""
+        return named_items(self.values, self.parents, self.words)
 
-def _result(piece: Piece) -> Result:
+    @cached_property
+    def names(self) -> frozenset[int]:
+        """The items the user named or picked, and all that stands in them."""
+        items = self.named.items
+        return frozenset(item for item in range(len(self.parents)) if any(one in items for one in self.within(item)))
+
+    @cached_property
+    def is_asked_for(self) -> bool:
+        """Says whether it was read with what the user said."""
+        return self.tool is PASTED or (not self.made and any(map(self._is_said, self.arguments)))
+
+    def _is_said(self, value: str) -> bool:
+        if value.isdigit() and len(value) < _LONG_NUMBER:
+            return False
+        date = next(dates_in_token(value), "")
+        if date:
+            return self.words.hold_date(date)
+        tells = telling(atom for token in value.split(" ") for atom in atoms(token))
+        said = bool(tells) and all(atom in self.words.atom_places for atom in tells)
+        return said and not all(atom.isdigit() for atom in tells)
+
+
+def _result(piece: Piece, words: Words) -> Result:
     return Result(
+        words=words,
         tool=piece["tool"],
         made=piece["made"],
         arguments=tuple(piece["a"]),
         parents=tuple(piece["i"]),
-        values=tuple(Value(*value) for value in piece["v"]),
+        values=tuple(starmap(Value, piece["v"])),
         prints={int(item): frozenset(found) for item, found in piece["p"].items()},
     )
 
 
-def _pasted(piece: Piece) -> Result:
+def _pasted(piece: Piece, words: Words) -> Result:
     found = {0: frozenset(prints(piece["p"]))}
-    return Result(tool=PASTED, made=False, arguments=(), parents=(-1,), values=(), prints=found)
+    return Result(words=words, tool=PASTED, made=False, arguments=(), parents=(-1,), values=(), prints=found)
 
 
 class TaskIndex:
@@ -94,8 +139,8 @@ class TaskIndex:
         said = [piece for piece in pieces if piece["k"] == "words"]
         self.words = all_words(said)
         self.results = (
-            *(_pasted(piece) for piece in said if piece["p"]),
-            *(_result(piece) for piece in pieces if piece["k"] == "result"),
+            *(_pasted(piece, self.words) for piece in said if piece["p"]),
+            *(_result(piece, self.words) for piece in pieces if piece["k"] == "result"),
         )
         self._pieces = tuple(pieces)
 
@@ -106,21 +151,16 @@ class TaskIndex:
         more = copy.copy(self)
         more.__dict__ = {
             "words": self.words,
-            "results": (*self.results, _result(piece)),
+            "results": (*self.results, _result(piece, self.words)),
             "_pieces": (*self._pieces, piece),
         }
         return more
 
     @cached_property
-    def named(self) -> tuple[Named, ...]:
-        """For every result, the items the user named or picked."""
-        return tuple(named_items(result.values, result.parents, self.words) for result in self.results)
-
-    @cached_property
     def pointed(self) -> tuple[bool, ...]:
         """For every result, whether the user pointed at what was read."""
         return tuple(
-            result.tool is PASTED or (not result.made and any(self._named(value) for value in result.arguments))
+            result.is_asked_for or (not result.made and any(map(self._identifies, result.arguments)))
             for result in self.results
         )
 
@@ -136,36 +176,26 @@ class TaskIndex:
 
     def is_bound(self, place: int, item: int) -> bool:
         """Says whether an item, or one it stands in, is one the user named."""
-        bound, result = self.named[place].items, self.results[place]
-        if any(one in bound for one in result.within(item)):
+        result = self.results[place]
+        if item in result.names:
             return True
         return self.pointed[place] and result.tool is not PASTED and result.is_plain(item)
 
     def passes_over(self, place: int, item: int) -> bool:
         """Says whether the user picked another item of the list, and spoke of no more than one."""
-        named, parents = self.named[place], self.results[place].parents
+        named, parents = self.results[place].named, self.results[place].parents
         if not named.picked or item in named.items or not QUANTIFIERS.isdisjoint(self.words.token_places):
             return False
         return any(parents[one] == parents[item] for one in named.items)
 
     def is_pointed(self, place: int, item: int) -> bool:
         """Says whether the user pointed to the text of an item."""
-        return self.pointed[place] or any(one in self.named[place].items for one in self.results[place].within(item))
-
-    def _named(self, value: str) -> bool:
-        """Says whether an argument of a reading call is in the user's words, or identifies what they named."""
-        if value.isdigit() and len(value) < _LONG_NUMBER:
-            return self._identifies(value)
-        date = next(dates_in_token(value), "")
-        if date:
-            return self.words.hold_date(date)
-        tells = telling(atoms(value))
-        said = bool(tells) and all(atom in self.words.atom_places for atom in tells)
-        return (said and not all(atom.isdigit() for atom in tells)) or self._identifies(value)
+        return self.pointed[place] or item in self.results[place].names
 
     def _identifies(self, value: str) -> bool:
+        """Says whether a value is the system's own for something the user named."""
         return any(
-            one.kind[0] == "s" and any(inside in self.named[place].items for inside in result.within(one.item))
-            for place, result in enumerate(self.results)
+            one.kind[0] == "s" and one.item in result.names
+            for result in self.results
             for one in result.by_norm.get(value, ())
         )

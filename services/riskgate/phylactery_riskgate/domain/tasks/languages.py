@@ -36,6 +36,13 @@ NEGATIONS: Final = _words("not don't dont never without no nunca jamas sin tampo
 IDIOMS: Final = (("make", "sure"), ("be", "sure"), ("make", "certain"))
 """Two words that ask for what follows, and for nothing themselves."""
 
+BEFORE_NOUNS: Final = ARTICLES | _words(
+    "of in by via per with from no number about on de del en por con al nuevo nueva ningun ninguna numero sobre"
+)
+"""Behind one of these stands a thing: the messages, of payments; nobody is asked to do it."""
+DONE: Final = ("ed", "ado", "ada", "ados", "adas", "ido", "ida", "idos", "idas", "aron", "ieron")
+"""What was done already ends like this, and nobody asks for it."""
+
 FORGETTING: Final = _words("forget olvides olvide olvidar olvidad fail dejes deje dejar hesitate dudes dude only solo")
 """After a negation these ask for what follows: do not forget to."""
 

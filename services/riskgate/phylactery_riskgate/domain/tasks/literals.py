@@ -21,6 +21,7 @@ _BETWEEN: Final = frozenset({"of", "de", "del", "the"})
 _MONTHS_OF_YEAR, _DAYS_OF_MONTH, _CENTURY = 12, 31, 2000
 _THOUSAND: Final = 3
 _SHORTEST_DATE: Final = len("1-1-24")
+_LETTERS: Final = ":"
 _FARTHEST: Final = 4
 """Tokens between the parts of a written date."""
 
@@ -82,15 +83,19 @@ def dates_in_token(token: str) -> Iterator[str]:
         yield from dict.fromkeys([*_day(year, found[2], found[1]), *_day(year, found[1], found[2])])
 
 
-def dates_of(tokens: Sequence[str]) -> list[str]:
+def dates_of(tokens: Sequence[str]) -> Iterator[str]:
     """Answers every day the tokens of a text name, in figures or with the name of a month."""
-    # looked at here, too: nearly all tokens are words, and results are long
-    days = [day for token in tokens if token[0].isdigit() for day in dates_in_token(token)]
-    return days if MONTHS.keys().isdisjoint(tokens) else days + [day for day, _ in spoken_dates(tokens)]
+    # A token begins with a letter or a digit, and digits sort before letters: the cheapest way to look at thousands.
+    for token in [token for token in tokens if token < _LETTERS and len(token) >= _SHORTEST_DATE]:
+        yield from dates_in_token(token)
+    for date, _ in spoken_dates(tokens):
+        yield date
 
 
 def spoken_dates(tokens: Sequence[str]) -> Iterator[tuple[str, set[int]]]:
     """Answers the days written with the name of a month, without a year as --month-day, and the tokens they take."""
+    if MONTHS.keys().isdisjoint(tokens):
+        return
     for place, token in enumerate(tokens):
         month = MONTHS.get(token)
         if month is None:

@@ -93,7 +93,7 @@ def _of_text(index: TaskIndex, argument: Argument, tokens: Sequence[str]) -> Ite
     if len(tokens) > 1 and looks_literal(squeezed):
         yield from _of_values(index, squeezed, argument)
     if not numbers:
-        yield from _of_prints(index, list(prints(tokens)), argument)
+        yield from _of_prints(index, prints(tokens), argument)
 
 
 def _said(index: TaskIndex, tokens: Sequence[str]) -> bool:
@@ -177,7 +177,7 @@ def _of_number(index: TaskIndex, argument: Argument, norm: str) -> Iterator[Foun
         return
     yield from _of_values(index, norm, argument)
     for form in written_forms(norm):
-        yield from _of_prints(index, list(prints([form])), argument)
+        yield from _of_prints(index, prints([form]), argument)
     if argument.role == "amount":
         yield from _of_calculation(index, argument, float(norm))
 
@@ -192,12 +192,15 @@ def _of_calculation(index: TaskIndex, argument: Argument, wanted: float) -> Iter
     if asks_to_calculate(index) and is_calculated(wanted, known_all, percents):
         yield LISTED, "worked out from what a tool listed"
         return
-    for known in named:
-        for rest in (wanted - known, known - wanted):
-            form = number(round(rest, 2)) if rest > 0 else ""
-            for written in written_forms(form) if form else ():
-                for origin_of, place in _of_prints(index, list(prints([written])), argument):
-                    yield origin_of, f"worked out with {place}"
+    rests = {round(abs(wanted - known), 2): None for known in named}
+    wanted_prints = [prints([form]) for rest in rests if rest for form in written_forms(number(rest))]
+    for place, result in enumerate(index.results):
+        if not result.prints:
+            continue
+        for one in wanted_prints:
+            for item in result.items_with(one):
+                if index.is_pointed(place, item):
+                    yield POINTED, f"worked out with {_text_of(index, place, item)}"
 
 
 def _contradicts(index: TaskIndex, argument: Argument, tokens: Sequence[str]) -> bool:

@@ -70,8 +70,8 @@ def _private(index: TaskIndex, tokens: list[str]) -> Iterator[Signal]:
     """Looks for private values in a content, and whether the user asked for them by the name of their field."""
     places: dict[str, list[int]] | None = None
     for result in index.results:
-        for value in result.values:
-            if value.kind[0] != "p" or len(value.norm) < _SHORTEST_PRIVATE:
+        for value in result.private:
+            if len(value.norm) < _SHORTEST_PRIVATE:
                 continue
             if places is None:
                 places = _positions(tokens)
@@ -98,7 +98,7 @@ def _is_dictated(index: TaskIndex, tokens: list[str]) -> bool:
     """Says whether a whole content stands in free text nobody pointed to."""
     if index.words.hold_tokens(tokens):
         return False
-    wanted = list(prints(tokens))
+    wanted = prints(tokens)
     found = [
         index.is_pointed(place, item)
         for place, result in enumerate(index.results)

@@ -48,5 +48,9 @@ def _is_used(index: TaskIndex, literal: Sequence[str]) -> bool:
     norm = " ".join(literal)
     forms = {norm, *numbers_in(norm)}
     return not forms.isdisjoint(index.read_with) or any(
-        value.kind[0] != "f" for result in index.results for form in forms for value in result.by_norm.get(form, ())
+        value.kind[0] != "f"
+        for result in index.results
+        if not result.made
+        for form in forms
+        for value in result.by_norm.get(form, ())
     )
