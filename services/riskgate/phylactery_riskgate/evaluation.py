@@ -163,8 +163,6 @@ class Evaluation:
         if failed:
             self._note_refused(connection, question, failed, about(approval))
             return Refused(refusal(approval, failed[0]))
-        if origin is not None and asked.task_id not in ("", question.naming.task_id):
-            return self._conflicting(connection, question, origin)
         if approval.state is ApprovalState.APPROVED and record is None:
             question = self._decided(connection, question, approval)
             lost = question.verdict.decision is Decision.AUTH_REQUIRED and lost_approvers(
@@ -190,11 +188,17 @@ class Evaluation:
         return replace(question, basis=basis, verdict=self._core.decide_again(connection, basis, question.verdict))
 
     def _replay(self, connection: Connection, question: _Question, record: DecisionRecord) -> _Stored | Refused:
-        """Answers what was recorded; a permit whose time is over is replaced. Another call is refused, on record."""
+        """Answers what was recorded; a permit whose time is over is replaced. Another call is refused, on record.
+
+        The task makes no other call of it: it is decided once, by what was known then.
+        """
         who, now_us = question.who, question.now_us
-        same_call = record.fingerprint == question.fingerprint and record.thread_id == question.asked.thread_id
-        if not same_call or self._core.told_of(connection, record).task_id != question.naming.task_id:
-            return self._conflicting(connection, question, record)
+        if record.fingerprint != question.fingerprint or record.thread_id != question.asked.thread_id:
+            conflict = _conflict(record)
+            bound = question.verdict.bound
+            told = {"reason": conflict.reason, "decision_id": record.id, "args_hash": bound.args_hash if bound else ""}
+            self._core.note(connection, Kind.EVALUATE_REFUSED, who, now_us, question.place | told)
+            return Refused(conflict)
         demand(question.asked.min_bundle_revision, record.bundle_revision)
         if record.decision is Decision.ALLOW and now_us >= self._permit_end(record):
             record = replace(record, permit_id=new_id("pm"), permit_us=now_us)
@@ -209,14 +213,6 @@ class Evaluation:
             return _Stored(record, bound, None, replayed=True)
         approval = self._core.current(connection, approval, who, now_us)
         return _Stored(record, bound, self._core.seen(connection, approval, who), replayed=True)
-
-    def _conflicting(self, connection: Connection, question: _Question, record: DecisionRecord) -> Refused:
-        """Records that a place in a run was asked about with another call, or for another task, and refuses."""
-        conflict = _conflict(record)
-        bound = question.verdict.bound
-        told = {"reason": conflict.reason, "decision_id": record.id, "args_hash": bound.args_hash if bound else ""}
-        self._core.note(connection, Kind.EVALUATE_REFUSED, question.who, question.now_us, question.place | told)
-        return Refused(conflict)
 
     def _record(self, connection: Connection, question: _Question) -> _Stored | Refused:
         """Makes the decision durable, with its approval where it asks for one."""
@@ -357,8 +353,7 @@ def approval_not_found(approval_id: str) -> NotFound:
 def _conflict(record: DecisionRecord) -> AlreadyExists:
     return AlreadyExists(
         "CALL_CONFLICT",
-        f"tool_call_id '{record.tool_call_id}' of this run was asked with another call, or for another task; give this "
-        "one its own",
+        f"tool_call_id '{record.tool_call_id}' of this run was asked with another call; give this one its own",
         metadata={"tool_call_id": record.tool_call_id},
     )
 
