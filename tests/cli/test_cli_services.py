@@ -29,13 +29,13 @@ PORTS = {f"{name.upper()}_PORT": "0" for name in FREE_PORTS}
 
 
 @pytest.mark.slow
-def test_the_demo_plays_its_eight_steps_and_ends_in_one_json_object():
+def test_the_demo_plays_its_ten_steps_and_ends_in_one_json_object():
     done = subprocess.run([COMMAND, "demo"], capture_output=True, text=True, timeout=250, check=False)
     assert done.returncode == 0, done.stdout[-3_000:] + done.stderr
     result = json.loads(done.stdout.splitlines()[-1])
-    assert {**result, "spans": 0} == {"demo": "ok", "steps": 8, "spans": 0, "services": 3}
+    assert {**result, "spans": 0} == {"demo": "ok", "steps": 10, "spans": 0, "services": 3}
     assert result["spans"] > 100
-    assert done.stdout.count("✓ as promised") == 8
+    assert done.stdout.count("✓ as promised") == 10
 
 
 def test_the_demo_does_not_overwrite_a_folder(tmp_path: Path):

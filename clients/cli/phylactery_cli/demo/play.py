@@ -71,7 +71,8 @@ async def _tell_traces(stage: Stage, run_id: str) -> int:
     async with stage.agent() as agent:
         trace_id = (await agent.get_run(run_id)).trace_id
     spans = spans_of(stage.folder, trace_id)
-    stage.console.print("\nThe approved turn of step 3, through the three services", style="bold")
+    step = STEPS.index(write_survives_a_kill) + 1
+    stage.console.print(f"\nThe approved turn of step {step}, through the three services", style="bold")
     stage.console.print(trace_tree(spans))
     services = len({span.service for span in spans})
     total = sum(1 for _ in read_spans(stage.folder))

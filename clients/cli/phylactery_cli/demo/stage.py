@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from phylactery_client import MemoryClient, PhylacteryClient, RiskGateClient
@@ -59,7 +59,9 @@ class Stage:
     thread_id: str = "demo"
     last_run_id: str = ""
     answered: PendingApproval | None = None
-    """The approval of step 3, for who comes with it again."""
+    """The approval of the write that survived the kill, for who comes with it again."""
+    decided: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+    """RiskGate's decisions of the last turn, each with its reasons."""
 
     @property
     def sandbox(self) -> Path:
@@ -89,9 +91,12 @@ class Stage:
         self.console.print(Text.assemble(("you › ", "bold"), text))
         request_id = f"demo-{asyncio.get_running_loop().time():.6f}"
         printer = EventPrinter(self.console, Texts("en"))
+        self.decided.clear()
         async with self.agent() as client:
             async for event in client.stream_message(text, thread_id=self.thread_id, request_id=request_id):
                 printer.show(event.raw)
+                if event.kind == "risk_decision":
+                    self.decided.append((event.detail.decision, tuple(event.detail.reasons)))
             turn = await client.send_message(text, thread_id=self.thread_id, request_id=request_id)
         self.last_run_id = turn.run.id if turn.run else ""
         return turn
