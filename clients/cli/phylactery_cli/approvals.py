@@ -29,6 +29,13 @@ Json = Annotated[bool, typer.Option("--json", help="For machines: one JSON objec
 _TARGET = f"127.0.0.1:{DEFAULT_PORTS['riskgate']}"
 _ALL = "ALL"
 _WIDTH = 1_000
+_ORIGINS = {
+    "USER": "the user's own words",
+    "REGISTRY": "a registry",
+    "POINTED": "text the user pointed to",
+    "FOREIGN": "other text, or nowhere",
+}
+"""Where an argument is from, where RiskGate was shown the task."""
 
 
 def _ask(target: str, token_file: Path | None, call: Callable[[RiskGateClient], Awaitable[T]]) -> T:
@@ -70,7 +77,11 @@ def _show(approval: Approval) -> None:
     for argument in approval.arguments:
         flag = "  ← unprintable or look-alike characters are marked" if argument.altered else ""
         style = "bold" if argument.control else ""
-        table.add_row(Text(one_line(argument.path), style="dim"), Text(one_line(argument.display) + flag, style=style))
+        shown = Text(one_line(argument.display) + flag, style=style)
+        if argument.origin in _ORIGINS:
+            place = f": {one_line(argument.origin_place)}" if argument.origin_place else ""
+            shown.append(f"  ← {_ORIGINS[argument.origin]}{place}", style="dim")
+        table.add_row(Text(one_line(argument.path), style="dim"), shown)
     plain_console().print(table)
 
 

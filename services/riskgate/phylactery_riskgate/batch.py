@@ -23,9 +23,9 @@ class Batches:
     async def evaluate(self, who: Principal, questions: Sequence[EvaluateInput | DomainError]) -> list[Answer]:
         """Answers a decision or an error for each question, in order, once all of them are durable.
 
-        A question that could not even be read comes as its error. The decisions are made in one turn of the event loop,
-        and so recorded in one transaction. Raises PermissionDenied, and Unavailable STORE_UNAVAILABLE or StoreFull
-        where no question could be recorded.
+        A question that could not even be read comes as its error. Decisions without a task are made in one turn of the
+        event loop, and so recorded in one transaction; others once what their task was shown is read. Raises
+        PermissionDenied, and Unavailable STORE_UNAVAILABLE or StoreFull where no question could be recorded.
         """
         who.require(Role.CALLER)
         answers = await asyncio.gather(*(self._answer(who, one) for one in questions))
