@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from phylactery_cli.approvals import _show
 from phylactery_client.results import Approval, ArgumentView
 
-BOOK = ArgumentView("/to", '"ES91"', True, False, False, origin="REGISTRY", origin_place="contacts\x1b[2J iban")
-PLAIN = ArgumentView("/note", '"hi"', False, False, False)
+PLAIN = ArgumentView("/note", '"hi"', control=False, sensitive=False, altered=False)
+BOOK = replace(PLAIN, path="/to", origin="REGISTRY", origin_place="contacts\x1b[2J iban")
 
 
 def test_an_argument_of_a_task_says_where_it_is_from_and_one_without_says_nothing(capsys) -> None:
