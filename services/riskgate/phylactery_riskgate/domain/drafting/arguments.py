@@ -10,7 +10,7 @@ from phylactery_riskgate.domain import pointers
 from phylactery_riskgate.domain.argument_types import one_form
 from phylactery_riskgate.domain.catalog import use_fault
 from phylactery_riskgate.domain.catalog_facts import MAX_ROLES
-from phylactery_riskgate.domain.drafting.vocabulary import VERBS, singular, words_of
+from phylactery_riskgate.domain.drafting.vocabulary import THINGS, VERBS, singular, words_of
 from phylactery_riskgate.domain.model import Effect, Role
 
 MAX_DEPTH: Final = 8
@@ -157,5 +157,7 @@ def _by_words(words: tuple[str, ...], *, making: bool) -> Role | None:
     if first and roles[0] != "object":
         return first
     if words[-1:] == ("id",) and "email" in words:
+        return "object"
+    if not roles and not THINGS.keys().isdisjoint(words[-1:]):
         return "object"
     return "principal" if "principal" in roles else next(iter(roles), None)
