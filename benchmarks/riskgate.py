@@ -1,8 +1,8 @@
-"""RiskGate: the decision in process, the audit log, and everything over the wire with durable audit."""
+"""RiskGate: the decision in process, the audit log, and everything over the wire with durable audit, tasks included."""
 
 from __future__ import annotations
 
-from benchmarks import riskgate_audit, riskgate_decisions, riskgate_wire
+from benchmarks import riskgate_audit, riskgate_decisions, riskgate_tasks, riskgate_wire
 from benchmarks.inspection import measure_inspection
 
 
@@ -12,3 +12,5 @@ async def run() -> None:
     measure_inspection()
     await riskgate_audit.run()
     await riskgate_wire.run()
+    await riskgate_tasks.run()
+    await riskgate_tasks.run()

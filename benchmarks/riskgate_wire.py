@@ -8,7 +8,14 @@ from functools import partial
 
 from grpc import aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from phylactery.riskgate.v1 import approval_pb2, approval_pb2_grpc, riskgate_pb2, riskgate_pb2_grpc, types_pb2
+from phylactery.riskgate.v1 import (
+    approval_pb2,
+    approval_pb2_grpc,
+    riskgate_pb2,
+    riskgate_pb2_grpc,
+    task_pb2_grpc,
+    types_pb2,
+)
 
 from benchmarks.measure import Call, Sample, emit, sample
 from benchmarks.pinned import Server, apart, riskgate
@@ -27,13 +34,14 @@ def _ask(run: str, number: int, tool: str = "read_file") -> riskgate_pb2.Evaluat
     )
 
 
-class _Wire:
+class Wire:
     """One server, the stubs to it, and what its processes spend."""
 
     def __init__(self, server: Server, channel: aio.Channel) -> None:
         self.server = server
         self.gate = riskgate_pb2_grpc.RiskGateServiceStub(channel)
         self.approvals = approval_pb2_grpc.ApprovalServiceStub(channel)
+        self.tasks = task_pb2_grpc.TaskServiceStub(channel)
         self.health = health_pb2_grpc.HealthStub(channel)
 
     async def measure(self, call: Call, calls: int, concurrency: int) -> tuple[Sample, float]:
@@ -44,19 +52,22 @@ class _Wire:
         return measured, (self.server.cpu_seconds() - before) / calls * 1e6
 
     async def echo(self, _number: int) -> object:
+        """Asks the same server for nothing: the floor of every call."""
         return await self.health.Check(health_pb2.HealthCheckRequest())
 
     async def evaluate(self, run: str, number: int) -> riskgate_pb2.EvaluateResponse:
+        """Asks about a read."""
         return await self.gate.Evaluate(_ask(run, number))
 
 
 @contextlib.asynccontextmanager
-async def _wire(server: Server) -> AsyncIterator[_Wire]:
+async def wired(server: Server) -> AsyncIterator[Wire]:
+    """Connects to a server for the block."""
     async with aio.insecure_channel(server.target) as channel:
-        yield _Wire(server, channel)
+        yield Wire(server, channel)
 
 
-async def _evaluate(wire: _Wire) -> None:
+async def _evaluate(wire: Wire) -> None:
     alone, _ = await wire.measure(wire.echo, _ALONE, 1)
     floor, floor_cpu = await wire.measure(wire.echo, _CALLS, 16)
     emit("echo_c16_rps", floor.per_second, "calls/s", p50_ms=floor.percentile_ms(50), cpu_us=floor_cpu)
@@ -75,7 +86,7 @@ async def _evaluate(wire: _Wire) -> None:
         )
 
 
-async def _batch(wire: _Wire) -> None:
+async def _batch(wire: Wire) -> None:
     async def hundred(number: int) -> object:
         asked = [_ask(f"batch-{number}", at) for at in range(_BATCH)]
         return await wire.gate.EvaluateBatch(riskgate_pb2.EvaluateBatchRequest(requests=asked))
@@ -94,7 +105,7 @@ async def _batch(wire: _Wire) -> None:
     )
 
 
-async def _redeem(wire: _Wire) -> None:
+async def _redeem(wire: Wire) -> None:
     permits = {number: (await wire.evaluate("redeem", number)).permit for number in range(-20, _CALLS)}
 
     async def redeem(number: int) -> object:
@@ -121,7 +132,7 @@ async def _redeem(wire: _Wire) -> None:
     )
 
 
-async def _approve(wire: _Wire) -> None:
+async def _approve(wire: Wire) -> None:
     """Each approval is another user's, for a user has room for a few only."""
     waiting: dict[int, types_pb2.Approval] = {}
 
@@ -157,7 +168,7 @@ async def _through_many_channels(server: Server, run: str) -> Sample:
         channels = [
             await stack.enter_async_context(aio.insecure_channel(server.target, options=own)) for _ in range(_CHANNELS)
         ]
-        wires = [_Wire(server, channel) for channel in channels]
+        wires = [Wire(server, channel) for channel in channels]
 
         async def evaluate(number: int) -> object:
             return await wires[number % _CHANNELS].evaluate(run, number)
@@ -181,7 +192,7 @@ async def _workers() -> None:
 async def run() -> None:
     """Prints the lines."""
     with apart() as cores, riskgate(cores=cores) as server:
-        async with _wire(server) as wire:
+        async with wired(server) as wire:
             await _evaluate(wire)
             await _batch(wire)
             await _redeem(wire)
