@@ -13,7 +13,7 @@ from phylactery_agent.adapters.riskgate import RiskGateAdapter
 from phylactery_agent.ports import GateRefusedError, GateUnavailableError
 from phylactery_agent.runtime.model import Owner
 
-from tests.support.agent_system import DONE, FAILED, SUSPENDED, Person, System
+from tests.support.agent_system import DONE, FAILED, SUSPENDED, Person, System, approval_of
 
 _TRIES = 3_000
 
@@ -250,3 +250,24 @@ async def test_no_word_of_the_person_is_in_what_the_agent_logs(
     await told_all(system)
     captured = capfd.readouterr()
     assert "palabra-muy-secreta" not in captured.out + captured.err
+
+
+async def test_what_goes_on_after_an_approval_names_the_task_of_the_request_and_the_reply_opens_none(
+    system: System, ana: Person, wire: Wire
+) -> None:
+    asked = await ana.say('añade "línea" a lista.txt y luego lee lista.txt')
+    approval_id, code = approval_of(asked)
+    await system.restart_agent()
+    real = system.agent.services.gate
+    system.agent.services.gate = lambda owner: WatchedGate(real(owner), wire)  # type: ignore[method-assign]
+    assert (await ana.say("¿qué tal?")).run.status == SUSPENDED
+    assert (await ana.say(f"APROBAR {approval_id} {code}")).run.status == DONE
+    await told_all(system)
+    [(task_id, begun)] = wire.begun.items()
+    assert begun == ('añade "línea" a lista.txt y luego lee lista.txt', "")
+    assert wire.asked_in == [("write_file", task_id), ("write_file", task_id), ("read_file", task_id)]
+    assert [(shown["tool"], shown["arguments_json"]) for shown in wire.shown] == [
+        ("write_file", '{"append":true,"content":"línea","path":"lista.txt"}'),
+        ("read_file", '{"path":"lista.txt"}'),
+    ]
+    assert tasks(system) == [(asked.run.id, 2, True)]
