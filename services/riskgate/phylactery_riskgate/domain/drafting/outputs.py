@@ -21,8 +21,8 @@ _LISTS: Final[dict[OutputKind, str]] = {
     "system": "id uuid guid uid hash etag",
     "naming": "name title subject filename file path label username user sender from to recipient participant author"
     " owner email channel attendee member contact",
-    "orderable": "date time day datetime timestamp created updated modified sent received start end due price amount total"
-    " rating score size count balance quantity cost fee duration distance age at",
+    "orderable": "date time day datetime timestamp created updated modified sent received start end due price amount"
+    " total rating score size count balance quantity cost fee duration distance age at",
     "free": "text body content description message note comment summary snippet html review answer reason detail",
 }
 _KIND_OF: Final = {word: kind for kind, words in _LISTS.items() for word in words.split()}
