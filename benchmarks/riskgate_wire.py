@@ -26,9 +26,11 @@ _CHANNELS = 8
 
 
 def _ask(run: str, number: int, tool: str = "read_file") -> riskgate_pb2.EvaluateRequest:
+    """Every call is another one, so that no answer to the same question helps."""
     more = ',"content":"x"' if tool == "write_file" else ""
+    arguments = f'{{"path":"{run}-{number}.txt"{more}}}'
     return riskgate_pb2.EvaluateRequest(
-        call=types_pb2.ToolCall(tool=tool, tool_call_id=f"call-{number}", arguments_json=f'{{"path":"a.txt"{more}}}'),
+        call=types_pb2.ToolCall(tool=tool, tool_call_id=f"call-{number}", arguments_json=arguments),
         thread_id=f"bench-{number}",
         run_id=run,
     )

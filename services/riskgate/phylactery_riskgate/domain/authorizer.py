@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable
 from functools import lru_cache
@@ -16,6 +17,7 @@ from phylactery_riskgate.domain.policies import Policy, parse_policies, policy_h
 from phylactery_riskgate.domain.policy_sets import PolicySets
 
 _MAX_SUBJECTS = 1_024
+_MAX_ANSWERS = 2_048
 _CONTEXT = json.JSONEncoder(check_circular=False)
 
 
@@ -49,6 +51,7 @@ class Question:
     def __init__(self, schema: cedarpy.Schema, subject: Subject, action: str) -> None:
         self._schema = schema
         self._subject = subject
+        self._action = action
         self._request = {
             "principal": {"type": "User", "id": subject.subject},
             "action": {"type": "Action", "id": action},
@@ -90,12 +93,58 @@ class Question:
         Raises:
             ValueError: the user or the thread is nothing the schema knows (an unknown level).
         """
+        asked = _Asked(policies, self._schema, self._subject, self._action, satisfied, _hash(context))
+        known = _answers.find(asked)
+        if known is not None:
+            return known
         entities = _entities_of(self._schema, self._subject, satisfied)
         result = cedarpy.is_authorized({**self._request, "context": context}, policies, entities)
         decision = result.decision
         diagnostics = result.diagnostics
         clean = decision is not cedarpy.Decision.NoDecision and not diagnostics.errors
-        return Answer(clean and decision is cedarpy.Decision.Allow, tuple(sorted(diagnostics.reasons)), clean)
+        answer = Answer(clean and decision is cedarpy.Decision.Allow, tuple(sorted(diagnostics.reasons)), clean)
+        if clean:
+            _answers.keep(asked, answer)
+        return answer
+
+
+class _Asked(NamedTuple):
+    """Everything an answer of Cedar rests on: it knows no clock, no chance, and nothing of another question.
+
+    The handles are the very objects, which never change; the context, which can hold arguments, stands as its hash.
+    """
+
+    policies: cedarpy.PolicySet
+    schema: cedarpy.Schema
+    subject: Subject
+    action: str
+    satisfied: tuple[str, ...]
+    context: bytes
+
+
+class _Answers:
+    """Clean answers of late, for a call is asked about again when it is redeemed; the oldest half goes first."""
+
+    def __init__(self) -> None:
+        self._new: dict[_Asked, Answer] = {}
+        self._old: dict[_Asked, Answer] = {}
+
+    def find(self, asked: _Asked) -> Answer | None:
+        """Answers what the same question was answered."""
+        return self._new.get(asked) or self._old.get(asked)
+
+    def keep(self, asked: _Asked, answer: Answer) -> None:
+        """Keeps an answer; threads may do so at once, and then lose some."""
+        if len(self._new) >= _MAX_ANSWERS:
+            self._old, self._new = self._new, {}
+        self._new[asked] = answer
+
+
+_answers = _Answers()
+
+
+def _hash(context: str) -> bytes:
+    return hashlib.sha256(context.encode()).digest()
 
 
 @lru_cache(maxsize=_MAX_SUBJECTS)
