@@ -40,6 +40,35 @@ async def test_the_answer_says_where_the_thread_stands(ana):
     assert (nothing.last_sequence, nothing.appended) == (3, 0)
 
 
+async def test_a_thread_takes_as_many_messages_as_are_set_and_what_stands_may_be_sent_again(make_memory, refused):
+    memory = await make_memory(max_thread_messages=3)
+    ana = memory.user()
+    await ana.append("t1", say("m1"), say("m2"))
+    refusal = await refused(ana.append("t1", say("m3"), say("m4")))
+    assert (refusal.code, refusal.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "MESSAGE_LIMIT")
+    assert refusal.metadata == {"limit": "3", "per": "thread"}
+    assert "go on in another thread" in refusal.message
+    assert (await ana.append("t1", say("m2"), say("m3"))).last_sequence == 3
+    assert (await ana.append("t1", say("m1"), say("m3"))).appended == 0
+    assert (await refused(ana.append("t1", say("m4")))).reason == "MESSAGE_LIMIT"
+    assert (await ana.append("t2", say("m4"))).appended == 1
+    assert (await memory.user("ben").append("t1", say("m4"))).appended == 1
+
+
+async def test_a_user_opens_as_many_threads_as_are_set_and_goes_on_in_those_they_have(make_memory, refused):
+    memory = await make_memory(max_threads=2)
+    ana = memory.user()
+    for thread in ("t1", "t2"):
+        await ana.append(thread, say("m1"))
+    refusal = await refused(ana.append("t3", say("m1")))
+    assert (refusal.code, refusal.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "MESSAGE_LIMIT")
+    assert refusal.metadata == {"limit": "2", "per": "user"}
+    assert (await ana.append("t2", say("m2"))).last_sequence == 2
+    for other in (memory.user("ben"), memory.user("ana", "globex")):
+        assert (await other.append("t3", say("m1"))).appended == 1
+    assert memory.count("threads") == 4
+
+
 async def test_a_message_sent_again_later_is_the_same_message(memory, ana):
     await ana.append("t1", say("m1"))
     memory.clock.advance(60)

@@ -99,7 +99,10 @@ def assemble(database: Database, settings: MemorySettings, clock: Clock) -> Serv
     output_rpcs = OutputServicer(outputs)
     embedder = embedder_of(settings)
     metrics = Metrics()
-    transcript, profiles = Transcript(MessageStore(database), clock), Profiles(ProfileStore(database), clock)
+    transcript, profiles = (
+        Transcript(MessageStore(database, settings.message_limits), clock),
+        Profiles(ProfileStore(database), clock),
+    )
     memories = Memories(
         MemoryStore(database), embedder, clock, limit=settings.max_memories, profile=profiles, metrics=metrics
     )

@@ -9,6 +9,7 @@ from phylactery_chassis.settings import ServiceSettings, read_secret
 from pydantic import Field, model_validator
 from pydantic_settings import SettingsConfigDict
 
+from phylactery_memory.domain.messages import DEFAULT_LIMITS, Limits
 from phylactery_memory.domain.outputs import DAY_US, OutputRules
 from phylactery_memory.store.bucket import BucketTarget
 
@@ -71,6 +72,12 @@ class MemorySettings(ServiceSettings):
         24, ge=1, le=8_760, description="how old an object without an output is before it is removed as left over"
     )
     max_memories: int = Field(200_000, ge=1, description="memories one user may have; more are RESOURCE_EXHAUSTED")
+    max_threads: int = Field(
+        DEFAULT_LIMITS.threads, ge=1, description="threads of messages one user may have; another is RESOURCE_EXHAUSTED"
+    )
+    max_thread_messages: int = Field(
+        DEFAULT_LIMITS.messages, ge=1, description="messages one thread may have; more are RESOURCE_EXHAUSTED"
+    )
     erasure_log: Path | None = Field(
         None,
         description="file that says who was erased, read at every start; none is erasures.jsonl in data_dir. Keep it "
@@ -133,6 +140,11 @@ class MemorySettings(ServiceSettings):
             quota_bytes=self.output_quota_bytes,
             ttl_us=self.output_ttl_days * DAY_US,
         )
+
+    @property
+    def message_limits(self) -> Limits:
+        """Answers how much one user may have said."""
+        return Limits(self.max_threads, self.max_thread_messages)
 
     @property
     def keys_dir(self) -> Path:

@@ -24,7 +24,7 @@ class Transcript:
     async def append(self, owner: Principal, thread_id: str, messages: Sequence[Message]) -> tuple[int, int]:
         """Adds messages in order, all or none; answers the thread's last sequence and how many were new.
 
-        Raises PermissionDenied, AlreadyExists MESSAGE_CONFLICT, Unavailable.
+        Raises PermissionDenied, AlreadyExists MESSAGE_CONFLICT, ResourceExhausted MESSAGE_LIMIT, Unavailable.
         """
         owner.require(Role.CALLER)
         last, placed = await self._store.append(owner, thread_id, messages, self.clock.now_us())

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from phylactery_chassis.errors import AlreadyExists
+from phylactery_chassis.errors import AlreadyExists, ResourceExhausted
 
 Role = Literal["user", "assistant", "tool"]
 
@@ -25,6 +25,38 @@ class Message:
     def same_as(self, other: Message) -> bool:
         """Says whether it is the same message sent again: who said what in which run, whenever it arrived."""
         return (self.role, self.content, self.run_id) == (other.role, other.content, other.run_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much one user may have said: the threads of a user, and the messages of each."""
+
+    threads: int = 100_000
+    messages: int = 100_000
+
+    def check_thread(self, threads: int) -> None:
+        """Raises ResourceExhausted MESSAGE_LIMIT where a user with so many threads opens another."""
+        if threads >= self.threads:
+            raise _too_many(
+                f"this user has {threads} threads, as many as one may have; go on in one of them", self.threads, "user"
+            )
+
+    def check_messages(self, thread_id: str, messages: int) -> None:
+        """Raises ResourceExhausted MESSAGE_LIMIT where a thread would have more messages than one may."""
+        if messages > self.messages:
+            raise _too_many(
+                f"thread '{thread_id}' would have {messages} messages, and one may have {self.messages}; nothing was "
+                "added, go on in another thread",
+                self.messages,
+                "thread",
+            )
+
+
+DEFAULT_LIMITS = Limits()
+
+
+def _too_many(message: str, limit: int, per: str) -> ResourceExhausted:
+    return ResourceExhausted("MESSAGE_LIMIT", message, metadata={"limit": str(limit), "per": per})
 
 
 @dataclass(frozen=True, slots=True)

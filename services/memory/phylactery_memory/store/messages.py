@@ -10,28 +10,33 @@ from phylactery_chassis.identity import Principal
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
-from phylactery_memory.domain.messages import Message, Page, page_length, place
+from phylactery_memory.domain.messages import DEFAULT_LIMITS, Limits, Message, Page, page_length, place
 from phylactery_memory.store.tables import messages, threads
 
 
 class MessageStore:
     """Keeps the transcript of its owners' threads. Raises Unavailable STORE_UNAVAILABLE where the database fails."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, limits: Limits = DEFAULT_LIMITS) -> None:
+        self._database, self._limits = database, limits
 
     async def append(
         self, owner: Principal, thread_id: str, new: Sequence[Message], now_us: int
     ) -> tuple[int, Sequence[Message]]:
         """Adds messages in order, all or none; answers the thread's last sequence and what was new, once durable.
 
-        Raises AlreadyExists MESSAGE_CONFLICT where a message_id stands with other content.
+        Raises AlreadyExists MESSAGE_CONFLICT where a message_id stands with other content, ResourceExhausted
+        MESSAGE_LIMIT where there would be more than one may have.
         """
+
+        def work(connection: Connection) -> tuple[int, Sequence[Message]]:
+            return _append(connection, owner, thread_id, new, now_us, limits=self._limits)
+
         try:
-            return await self._database.write(lambda connection: _append(connection, owner, thread_id, new, now_us))
+            return await self._database.write(work)
         except IntegrityError:
             # Another replica opened the thread between our look and our insert: now its row can be locked.
-            return await self._database.write(lambda connection: _append(connection, owner, thread_id, new, now_us))
+            return await self._database.write(work)
 
     async def page(
         self, owner: Principal, thread_id: str, *, before: int | None, page_size: int, max_characters: int
@@ -49,13 +54,15 @@ def _in_thread(owner: Principal, thread_id: str) -> sa.ColumnElement[bool]:
 
 
 def _append(
-    connection: Connection, owner: Principal, thread_id: str, new: Sequence[Message], now_us: int
+    connection: Connection, owner: Principal, thread_id: str, new: Sequence[Message], now_us: int, *, limits: Limits
 ) -> tuple[int, Sequence[Message]]:
     key = {"tenant": owner.tenant, "subject": owner.subject, "thread_id": thread_id}
     this_thread = sa.and_(*(threads.c[name] == value for name, value in key.items()))
     last = connection.execute(sa.select(threads.c.last_sequence).where(this_thread).with_for_update()).scalar()
     if last is None:
         last = 0
+        theirs = threads.c.tenant == owner.tenant, threads.c.subject == owner.subject
+        limits.check_thread(connection.execute(sa.select(sa.func.count()).where(*theirs)).scalar_one())
         connection.execute(sa.insert(threads).values(**key, last_sequence=0, create_us=now_us, update_us=now_us))
     rows = connection.execute(
         sa.select(messages).where(
@@ -65,6 +72,7 @@ def _append(
     placed = place(new, {row.message_id: _message(row) for row in rows}, last)
     if not placed:
         return last, ()
+    limits.check_messages(thread_id, placed[-1].sequence)
     connection.execute(
         sa.insert(messages),
         [

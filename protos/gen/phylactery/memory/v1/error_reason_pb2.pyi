@@ -145,6 +145,10 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """NOT_FOUND: no such erasure of this caller:
     {"reason":"ERROR_REASON_ERASURE_NOT_FOUND","domain":"memory.phylactery","metadata":{"erasure_id":"…"}}
     """
+    ERROR_REASON_MESSAGE_LIMIT: _ErrorReason.ValueType  # 36
+    """RESOURCE_EXHAUSTED: the user has as many threads as one may, or the thread as many messages; per says which:
+    {"reason":"ERROR_REASON_MESSAGE_LIMIT","domain":"memory.phylactery","metadata":{"limit":"100000","per":"thread"}}
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """ErrorReason is every reason this service gives. Each comment shows the ErrorInfo a client sees."""
@@ -271,5 +275,9 @@ ERROR_REASON_PROFILE_TRUSTED_MORE: ErrorReason.ValueType  # 34
 ERROR_REASON_ERASURE_NOT_FOUND: ErrorReason.ValueType  # 35
 """NOT_FOUND: no such erasure of this caller:
 {"reason":"ERROR_REASON_ERASURE_NOT_FOUND","domain":"memory.phylactery","metadata":{"erasure_id":"…"}}
+"""
+ERROR_REASON_MESSAGE_LIMIT: ErrorReason.ValueType  # 36
+"""RESOURCE_EXHAUSTED: the user has as many threads as one may, or the thread as many messages; per says which:
+{"reason":"ERROR_REASON_MESSAGE_LIMIT","domain":"memory.phylactery","metadata":{"limit":"100000","per":"thread"}}
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -100,7 +100,9 @@ class MemoryServiceServicer:
     def AppendMessages(self, request, context):
         """AppendMessages adds messages to a thread, in order, all or none; the first ones open it. A message_id that is already
         there with the same role, content and run_id is skipped; otherwise the call is ALREADY_EXISTS and nothing is added.
-        Where the disk is full it is RESOURCE_EXHAUSTED STORE_FULL, nothing is added, and it may be sent again as it is.
+        A thread takes 100,000 messages and a user has as many threads, where the service is not set otherwise; past that the
+        call is RESOURCE_EXHAUSTED MESSAGE_LIMIT and nothing is added. Where the disk is full it is RESOURCE_EXHAUSTED
+        STORE_FULL, nothing is added, and it may be sent again as it is.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -41,7 +41,9 @@ class MemoryServiceStub:
     AppendMessages: _grpc.UnaryUnaryMultiCallable[_memory_pb2.AppendMessagesRequest, _memory_pb2.AppendMessagesResponse]
     """AppendMessages adds messages to a thread, in order, all or none; the first ones open it. A message_id that is already
     there with the same role, content and run_id is skipped; otherwise the call is ALREADY_EXISTS and nothing is added.
-    Where the disk is full it is RESOURCE_EXHAUSTED STORE_FULL, nothing is added, and it may be sent again as it is.
+    A thread takes 100,000 messages and a user has as many threads, where the service is not set otherwise; past that the
+    call is RESOURCE_EXHAUSTED MESSAGE_LIMIT and nothing is added. Where the disk is full it is RESOURCE_EXHAUSTED
+    STORE_FULL, nothing is added, and it may be sent again as it is.
     """
     ListMessages: _grpc.UnaryUnaryMultiCallable[_memory_pb2.ListMessagesRequest, _memory_pb2.ListMessagesResponse]
     """ListMessages lists a thread's messages, newest first, bounded by messages and by characters. A thread without
@@ -89,7 +91,9 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     AppendMessages: _aio.UnaryUnaryMultiCallable[_memory_pb2.AppendMessagesRequest, _memory_pb2.AppendMessagesResponse]  # type: ignore[assignment]
     """AppendMessages adds messages to a thread, in order, all or none; the first ones open it. A message_id that is already
     there with the same role, content and run_id is skipped; otherwise the call is ALREADY_EXISTS and nothing is added.
-    Where the disk is full it is RESOURCE_EXHAUSTED STORE_FULL, nothing is added, and it may be sent again as it is.
+    A thread takes 100,000 messages and a user has as many threads, where the service is not set otherwise; past that the
+    call is RESOURCE_EXHAUSTED MESSAGE_LIMIT and nothing is added. Where the disk is full it is RESOURCE_EXHAUSTED
+    STORE_FULL, nothing is added, and it may be sent again as it is.
     """
     ListMessages: _aio.UnaryUnaryMultiCallable[_memory_pb2.ListMessagesRequest, _memory_pb2.ListMessagesResponse]  # type: ignore[assignment]
     """ListMessages lists a thread's messages, newest first, bounded by messages and by characters. A thread without
@@ -140,7 +144,9 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_memory_pb2.AppendMessagesResponse, _abc.Awaitable[_memory_pb2.AppendMessagesResponse]]:
         """AppendMessages adds messages to a thread, in order, all or none; the first ones open it. A message_id that is already
         there with the same role, content and run_id is skipped; otherwise the call is ALREADY_EXISTS and nothing is added.
-        Where the disk is full it is RESOURCE_EXHAUSTED STORE_FULL, nothing is added, and it may be sent again as it is.
+        A thread takes 100,000 messages and a user has as many threads, where the service is not set otherwise; past that the
+        call is RESOURCE_EXHAUSTED MESSAGE_LIMIT and nothing is added. Where the disk is full it is RESOURCE_EXHAUSTED
+        STORE_FULL, nothing is added, and it may be sent again as it is.
         """
 
     @_abc_1.abstractmethod
