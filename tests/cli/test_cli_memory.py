@@ -15,6 +15,7 @@ import pytest
 from phylactery_cli.main import app
 from phylactery_cli.texts import _TEXTS
 from phylactery_client import MemoryClient, NewMessage
+from phylactery_client.memory_results import OutputPage
 from typer.testing import CliRunner
 
 pytestmark = pytest.mark.xdist_group("cli-memory")
@@ -126,6 +127,39 @@ def test_what_is_held_is_exported_and_then_erased(run, remembered, tmp_path: Pat
     assert [json.loads(line)["type"] for line in run("export").stdout.splitlines()] == ["header", "end"]
     assert run("erase", "ben", "--yes").exit_code == 1
     assert "era_" in run("erase", "--yes").output
+
+
+@pytest.mark.parametrize("how", ["it ends early", "it fails"])
+def test_an_export_that_breaks_off_leaves_no_file(run, remembered, tmp_path: Path, monkeypatch, how):
+    whole = MemoryClient.export_user
+
+    async def broken(self, **options):
+        async for line in whole(self, **options):
+            if json.loads(line)["type"] == "end":
+                break
+            yield line
+        if how == "it fails":
+            raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MemoryClient, "export_user", broken)
+        result = run("export", "--out", str(tmp_path / "ana.jsonl"), language="es")
+    assert result.exit_code == 1
+    assert ("No space left" if how == "it fails" else "así que no hay") in result.stderr
+    assert list(tmp_path.iterdir()) == []
+    assert run("export", "--out", str(tmp_path / "ana.jsonl")).exit_code == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["ana.jsonl"]
+
+
+def test_damaged_outputs_are_named(run, remembered, monkeypatch):
+    async def listed(_self, **_options):
+        return OutputPage((), "", ("out_damaged",))
+
+    monkeypatch.setattr(MemoryClient, "list_outputs", listed)
+    result = run("outputs", language="es")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "dañadas" in result.stderr
+    assert "out_damaged" in result.stderr
 
 
 def test_tables_and_answers_speak_the_language_asked_for(run, remembered):

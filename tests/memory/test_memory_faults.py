@@ -102,6 +102,41 @@ async def test_a_chunk_of_another_output_in_its_place_is_data_loss(memory, ana, 
     assert await ana.read_all(theirs) == LONG
 
 
+async def test_one_broken_output_is_named_and_hides_no_other(memory, ana):
+    pointers = [(await ana.store(LONG, tool_call_id=f"c{number}")).output.pointer for number in range(5)]
+    record, text = pointers[3], pointers[1]
+    assert sabotage(memory.path, "UPDATE outputs SET tool_name = 'another' WHERE pointer = ?", record) == 1
+    last = "(SELECT max(first_char) FROM output_chunks WHERE pointer = ?)"
+    statement = f"UPDATE output_chunks SET body = x'ff' WHERE pointer = ? AND first_char = {last}"
+    assert sabotage(memory.path, statement, text, text) == 1
+    listed, broken, token = [], [], ""
+    while True:
+        page = await ana.list_outputs(page_size=1, page_token=token)
+        listed += [output.pointer for output in page.outputs]
+        broken += page.broken_pointers
+        token = page.next_page_token
+        if not token:
+            break
+    assert (set(listed), broken) == (set(pointers) - {record}, [record])
+    assert list((await ana.list_outputs()).broken_pointers) == [record]
+    exported = await ana.export()
+    assert [one["pointer"] for one in exported if one["type"] == "output_broken"] == [text, record]
+    whole = {
+        pointer: "".join(
+            one["text"] for one in exported if (one["type"], one.get("pointer")) == ("output_text", pointer)
+        )
+        for pointer in pointers
+    }
+    assert [whole[pointer] == LONG for pointer in pointers] == [True, False, True, False, True]
+    assert LONG.startswith(whole[text])
+    assert (whole[text] != "", whole[record]) == (True, "")
+    assert exported[-1]["records"] == {
+        "output": 4,
+        "output_broken": 2,
+        "output_text": exported[-1]["records"]["output_text"],
+    }
+
+
 async def test_a_full_disk_is_resource_exhausted_changes_nothing_and_passes(memory, ana, refused):
     noise = base64.b64encode(random.Random(1).randbytes(200_000))  # which no compression makes small
     kept = (await ana.store(LONG)).output.pointer

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Awaitable, Callable, Iterable
+import secrets
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TextIO, TypeVar
 
 import typer
 from phylactery_chassis.settings import read_secret
@@ -221,8 +223,10 @@ def outputs(context: typer.Context, page: Page = "", json_: Json = False) -> Non
         rows = ((o.pointer, o.tool_name, o.size_chars, o.thread_id, moment(o.create_time)) for o in found.outputs)
         _table(caller.texts.columns("memory_output_columns"), rows)
         typer.echo(caller.texts("memory_read_output", pointer=found.outputs[0].pointer), err=True)
-    else:
+    elif not found.broken_pointers:
         typer.echo(caller.texts("memory_no_outputs"))
+    if found.broken_pointers:
+        typer.echo(caller.texts("memory_broken_outputs", pointers=", ".join(found.broken_pointers)), err=True)
     _tell_more(caller.texts, found.next_page_token)
 
 
@@ -268,9 +272,10 @@ def export(
         count, whole = caller.ask(lambda client: write(client, lambda line: typer.echo(line, nl=False)))
     else:
         try:
-            descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            with _whole_file(out) as file:
                 count, whole = caller.ask(lambda client: write(client, file.write))
+                if not whole:
+                    raise caller.fail(caller.texts("memory_no_file", file=out))
         except FileExistsError:
             raise caller.fail(caller.texts("memory_file_exists", file=out)) from None
         except OSError as error:
@@ -279,6 +284,27 @@ def export(
         raise caller.fail(caller.texts("memory_broken"))
     if out is not None:
         typer.echo(caller.texts("memory_exported", count=count, file=out))
+
+
+@contextmanager
+def _whole_file(path: Path) -> Iterator[TextIO]:
+    """Gives a new file to write, which nobody else may read: it is there after the block, whole, or not at all.
+
+    Raises FileExistsError, OSError.
+    """
+    if path.exists():
+        raise FileExistsError(path)
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if path.exists():
+            raise FileExistsError(path)
+        part.rename(path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _tell_more(texts: Texts, token: str) -> None:

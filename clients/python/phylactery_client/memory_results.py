@@ -99,10 +99,11 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class OutputPage:
-    """One page of stored outputs, newest first."""
+    """One page of stored outputs, newest first; of those in broken_pointers nothing else can be answered."""
 
     outputs: tuple[Output, ...]
     next_page_token: str
+    broken_pointers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from phylactery_chassis.errors import NotFound
+from phylactery_chassis.errors import DataLoss, NotFound
 from phylactery_chassis.identity import Principal, Role
 
 from phylactery_memory.domain.memories import Memory
@@ -53,13 +53,20 @@ class OutputText:
 
 
 @dataclass(frozen=True, slots=True)
+class OutputBroken:
+    """An output that does not match its seal, so that no more of it can be read."""
+
+    pointer: str
+
+
+@dataclass(frozen=True, slots=True)
 class End:
     """What comes last: how many records there were, by the name of what they are."""
 
     counts: dict[str, int]
 
 
-Record: TypeAlias = Header | ThreadMessage | Memory | ProfileField | OutputRecord | OutputText | End
+Record: TypeAlias = Header | ThreadMessage | Memory | ProfileField | OutputRecord | OutputText | OutputBroken | End
 
 
 class Exports:
@@ -75,7 +82,7 @@ class Exports:
         self._outputs = outputs
 
     async def export(self, owner: Principal) -> AsyncIterator[Record]:
-        """Answers every record; what goes while it runs is left out. Raises PermissionDenied, DataLoss, Unavailable."""
+        """Answers every record; what goes while it runs is left out. Raises PermissionDenied, Unavailable."""
         owner.require(Role.CALLER)
         yield Header(owner.tenant, owner.subject, self._memories.clock.now_us())
         counts: Counter[str] = Counter()
@@ -118,6 +125,8 @@ class Exports:
                 if record.stored:
                     async for text in self._text(owner, record):
                         yield text
+            for pointer in page.broken:
+                yield OutputBroken(pointer)
             before = page.next_before
             if before is None:
                 return
@@ -128,6 +137,9 @@ class Exports:
             try:
                 part = await self._outputs.read(owner, record.pointer, offset, 0)
             except NotFound:  # it has just expired
+                return
+            except DataLoss:
+                yield OutputBroken(record.pointer)
                 return
             yield OutputText(record.pointer, part)
             offset = part.next_offset

@@ -13,6 +13,7 @@ from typing import TypeVar
 from weakref import WeakValueDictionary
 
 from phylactery_chassis.clock import Clock
+from phylactery_chassis.errors import DataLoss
 from phylactery_chassis.identity import Principal, Role
 from phylactery_chassis.ids import new_id
 
@@ -73,10 +74,14 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class OutputPage:
-    """One page of outputs; next_before is the position to go on before, None at the end."""
+    """One page of outputs; next_before is the position to go on before, None at the end.
+
+    broken are the pointers of those whose record does not match its seal.
+    """
 
     records: Sequence[OutputRecord]
     next_before: tuple[int, str] | None
+    broken: Sequence[str] = ()
 
 
 class _Incoming:
@@ -249,16 +254,18 @@ class Outputs:
         return Found(scanner.matches, scanner.next_offset, record.size_chars)
 
     async def page(self, owner: Principal, page: Page) -> OutputPage:
-        """Answers the owner's outputs, newest first; size 0 means 50.
-
-        Raises PermissionDenied, DataLoss OUTPUT_CORRUPT, Unavailable.
-        """
+        """Answers the owner's outputs, newest first; size 0 means 50. Raises PermissionDenied, Unavailable."""
         owner.require(Role.CALLER)
         size = page.size or DEFAULT_PAGE_SIZE
         rows = await self._store.page(owner, self.clock.now_us(), replace(page, size=size + 1))
-        records = [self._checked(owner, row, row.record.pointer)[0] for row in rows[:size]]
-        more = len(rows) > size
-        return OutputPage(records, (records[-1].create_us, records[-1].pointer) if more else None)
+        records, broken = [], []
+        for row in rows[:size]:
+            try:
+                records.append(self._checked(owner, row, row.record.pointer)[0])
+            except DataLoss:
+                broken.append(row.record.pointer)
+        last = rows[size - 1].record if len(rows) > size else None
+        return OutputPage(records, None if last is None else (last.create_us, last.pointer), broken)
 
     async def delete(self, owner: Principal, pointer: str) -> bool:
         """Removes the owner's output and answers whether it was there. Raises PermissionDenied, Unavailable."""

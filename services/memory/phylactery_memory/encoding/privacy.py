@@ -19,7 +19,7 @@ from phylactery_memory.encoding.memories import memory_message
 from phylactery_memory.encoding.outputs import output_message
 from phylactery_memory.encoding.profile import field_message
 from phylactery_memory.encoding.transcript import message_message
-from phylactery_memory.export import End, Header, OutputText, Record, ThreadMessage
+from phylactery_memory.export import End, Header, OutputBroken, OutputText, Record, ThreadMessage
 
 _KIND = {
     Header: privacy_pb2.EXPORT_KIND_HEADER,
@@ -28,6 +28,7 @@ _KIND = {
     ProfileField: privacy_pb2.EXPORT_KIND_PROFILE_FIELD,
     OutputRecord: privacy_pb2.EXPORT_KIND_OUTPUT,
     OutputText: privacy_pb2.EXPORT_KIND_OUTPUT_TEXT,
+    OutputBroken: privacy_pb2.EXPORT_KIND_OUTPUT_BROKEN,
     End: privacy_pb2.EXPORT_KIND_END,
 }
 _TYPE = {
@@ -76,6 +77,8 @@ def _data(record: Record, rules: OutputRules) -> dict[str, Any]:
             data = _fields(output_message(record, rules))
         case OutputText():
             data = {"pointer": record.pointer, "offset": record.part.offset, "text": record.part.text}
+        case OutputBroken():
+            data = {"pointer": record.pointer}
         case End():
             data = {"records": {_TYPE_OF_NAME[name]: count for name, count in sorted(record.counts.items())}}
     return data

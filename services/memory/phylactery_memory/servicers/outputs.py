@@ -111,6 +111,7 @@ class OutputServicer(output_pb2_grpc.OutputServiceServicer):
         return output_pb2.ListOutputsResponse(
             outputs=[output_message(record, self._outputs.rules) for record in page.records],
             next_page_token=encode_token(*page.next_before) if page.next_before else "",
+            broken_pointers=page.broken,
         )
 
     async def DeleteOutput(

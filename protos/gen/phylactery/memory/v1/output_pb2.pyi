@@ -635,21 +635,29 @@ class ListOutputsResponse(_message.Message):
 
     OUTPUTS_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    BROKEN_POINTERS_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
     """next_page_token asks for the next page. Empty means there is none."""
     @_builtins.property
     def outputs(self) -> _containers.RepeatedCompositeFieldContainer[Global___Output]:
         """outputs is the page, newest first."""
 
+    @_builtins.property
+    def broken_pointers(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """broken_pointers names outputs of the page that do not match their seal, so that nothing else is answered of them:
+        restore a backup, or remove them with DeleteOutput.
+        """
+
     def __init__(
         self,
         *,
         outputs: _abc.Iterable[Global___Output] | None = ...,
         next_page_token: _builtins.str = ...,
+        broken_pointers: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "outputs", b"outputs"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["broken_pointers", b"broken_pointers", "next_page_token", b"next_page_token", "outputs", b"outputs"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

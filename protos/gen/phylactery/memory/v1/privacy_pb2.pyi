@@ -40,6 +40,10 @@ class _ExportKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ExportKind
     """EXPORT_KIND_OUTPUT_TEXT is the next characters of the output before it."""
     EXPORT_KIND_END: _ExportKind.ValueType  # 7
     """EXPORT_KIND_END comes last: how many records of each kind there were."""
+    EXPORT_KIND_OUTPUT_BROKEN: _ExportKind.ValueType  # 8
+    """EXPORT_KIND_OUTPUT_BROKEN names an output that does not match its seal: what came of it before is all of it that can
+    be read.
+    """
 
 class ExportKind(_ExportKind, metaclass=_ExportKindEnumTypeWrapper):
     """ExportKind is what a record of an export is."""
@@ -60,6 +64,10 @@ EXPORT_KIND_OUTPUT_TEXT: ExportKind.ValueType  # 6
 """EXPORT_KIND_OUTPUT_TEXT is the next characters of the output before it."""
 EXPORT_KIND_END: ExportKind.ValueType  # 7
 """EXPORT_KIND_END comes last: how many records of each kind there were."""
+EXPORT_KIND_OUTPUT_BROKEN: ExportKind.ValueType  # 8
+"""EXPORT_KIND_OUTPUT_BROKEN names an output that does not match its seal: what came of it before is all of it that can
+be read.
+"""
 Global___ExportKind: _TypeAlias = ExportKind  # noqa: Y015
 
 @_typing.final
