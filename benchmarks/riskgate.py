@@ -1,4 +1,4 @@
-"""RiskGate: the decision in process, the audit log, and everything over the wire with durable audit, tasks included."""
+"""RiskGate: the decision in process, the audit log, and everything over the wire with durable audit."""
 
 from __future__ import annotations
 
@@ -12,5 +12,4 @@ async def run() -> None:
     measure_inspection()
     await riskgate_audit.run()
     await riskgate_wire.run()
-    await riskgate_tasks.run()
     await riskgate_tasks.run()
