@@ -213,6 +213,18 @@ def test_a_bundle_that_cannot_be_read_is_exit_code_two_and_every_fault(tmp_path:
     assert "tools.yaml:1: tools/0/roles//x" in result.stderr
 
 
+def test_a_draft_is_checked_without_a_bundle_around_it(tmp_path: Path) -> None:
+    source = json.dumps([{"name": "delete_file", "inputSchema": {"type": "object"}}])
+    draft = tmp_path / "draft.yaml"
+    draft.write_text(CliRunner().invoke(app, ["catalog", "draft", "-"], input=source).stdout)
+    found = json.loads(run(draft, "--json").stdout)["missing"]
+    assert {one["gap"] for one in found} == {"NO_EXAMPLES", "NO_OUTPUT"}
+    draft.write_text("tools: [{}]")
+    assert run(draft).exit_code == 2
+    draft.write_bytes(b"\xff")
+    assert run(draft).exit_code == 2
+
+
 def test_nothing_in_a_bundle_speaks_to_the_terminal(tmp_path: Path) -> None:
     asks = {**WHOLE["asks"], "examples": {"en": ["Settle it \u00a0 now"], "es": ["Salda \u200b todo"]}}
     write_bundle(tmp_path, [pay(asks=asks)], ALLOW_ALL)

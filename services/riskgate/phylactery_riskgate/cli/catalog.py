@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
 from phylactery_riskgate.cli.common import FAILED, AsJson, printable, tell, unusable, warn
-from phylactery_riskgate.domain.bundle import Bundle, default_bundle_folder, load_bundle
+from phylactery_riskgate.domain.bundle import default_bundle_folder, load_bundle
 from phylactery_riskgate.domain.bundle_files import TOOLS_FILE
+from phylactery_riskgate.domain.catalog import read_catalog
 from phylactery_riskgate.domain.catalog_check import LANGUAGES, Missing, Said, missing, said
-from phylactery_riskgate.domain.documents import BundleError, read_document
+from phylactery_riskgate.domain.documents import BundleError, Document, read_document
 from phylactery_riskgate.domain.drafting.entries import Draft
 from phylactery_riskgate.domain.drafting.proposing import propose
 from phylactery_riskgate.domain.drafting.sources import MAX_SOURCE_BYTES, Skipped, SourceError, read_sources
+from phylactery_riskgate.domain.model import CatalogTool
+
+_LEVELS: Final = ("user", "admin", "system")
+"""The levels of a riskgate.yaml that names none, for a tools.yaml without one."""
 
 app = typer.Typer(no_args_is_help=True, help="The catalog of tools: propose entries, and say what they leave unsaid.")
 
@@ -59,18 +65,21 @@ def catalog_draft(
 
 @app.command("check")
 def catalog_check(
-    folder: Annotated[
-        Path | None, typer.Argument(metavar="[DIR]", help="the bundle's folder; the one that ships where none is named")
+    place: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[DIR|FILE]", help="the bundle's folder, or a tools.yaml alone; the bundle that ships without one"
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Says what each tool's entry leaves unsaid, and what it costs in questions asked and calls blocked.
 
-    Exit code 0: nothing is missing. 1: something is. 2: the bundle cannot be read.
+    Exit code 0: nothing is missing. 1: something is. 2: it cannot be read.
     """
-    bundle = _bundle(folder or default_bundle_folder())
-    found = missing(bundle.tools, read_document(TOOLS_FILE, bundle.files.texts[TOOLS_FILE]))
-    counts = [said(tool) for tool in bundle.tools.values()]
+    tools, document = _catalog(place or default_bundle_folder())
+    found = missing(tools, document)
+    counts = [said(tool) for tool in tools.values()]
     lines = [*_table(counts), *(_line(one) for one in found), _summary(counts, found)]
     facts = {
         "ok": not found,
@@ -93,13 +102,18 @@ def _read(file: str) -> str:
         raise unusable(f"{file}: is no UTF-8 text (byte {error.start})") from None
 
 
-def _bundle(folder: Path) -> Bundle:
+def _catalog(place: Path) -> tuple[Mapping[str, CatalogTool], Document]:
+    """Answers the tools of a bundle, or of a tools.yaml alone, and where they are written."""
     try:
-        return load_bundle(folder)
+        if place.is_file():
+            document = read_document(TOOLS_FILE, _read(str(place)))
+            return read_catalog(document, _LEVELS), document
+        bundle = load_bundle(place)
+        return bundle.tools, read_document(TOOLS_FILE, bundle.files.texts[TOOLS_FILE])
     except BundleError as error:
         for one in error.all:
             warn(str(one))
-        raise unusable(f"{folder}: is no bundle that can be read; `riskgate policy check` says the same") from None
+        raise unusable(f"{place}: cannot be read as a bundle, nor as a tools.yaml") from None
 
 
 def _drafted(one: Draft) -> dict[str, Any]:

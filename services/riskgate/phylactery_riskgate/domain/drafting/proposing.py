@@ -27,24 +27,29 @@ def propose(sources: Iterable[Source]) -> tuple[str, tuple[Draft, ...], tuple[Sk
     """
     drafts: list[Draft] = []
     skipped: list[Skipped] = []
+    size = 0
     for source in sources:
         try:
-            drafts.append(_tried(source))
+            made, text = _tried(source)
         except DraftError as error:
             skipped.append(Skipped(source.name, str(error)))
-    text = write(drafts)
-    if len(text.encode()) > MAX_FILE_BYTES:
-        raise SourceError(f"is more than {TOOLS_FILE} holds ({MAX_FILE_BYTES} bytes): draft fewer tools at once")
-    return text, tuple(drafts), tuple(skipped)
+            continue
+        drafts.append(made)
+        size += len(text.encode())
+        if size > MAX_FILE_BYTES:
+            raise SourceError(f"is more than {TOOLS_FILE} holds ({MAX_FILE_BYTES} bytes): draft fewer tools at once")
+    return write(drafts), tuple(drafts), tuple(skipped)
 
 
-def _tried(source: Source) -> Draft:
+def _tried(source: Source) -> tuple[Draft, str]:
+    """Answers a draft and what is written of it, once the catalog's own reader has read it."""
     made = draft(source)
+    text = write([made])
     try:
-        document = read_document(TOOLS_FILE, write([made]))
+        document = read_document(TOOLS_FILE, text)
         build_schema(read_catalog(document, _LEVELS), _CLASSES, _LEVELS)
     except BundleError as error:
         raise DraftError(error.message) from error
     except ValueError as error:
         raise DraftError(f"Cedar cannot type its arguments: {error}") from error
-    return made
+    return made, text
