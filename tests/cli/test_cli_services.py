@@ -282,6 +282,14 @@ def test_approvals_are_listed_shown_approved_and_rejected_at_riskgate(tmp_path: 
             assert "command.txt" in command("show", first.approval_id).stdout
             assert "APPROVED" in command("approve", first.approval_id, "--yes").stdout
             assert "REJECTED" in command("reject", second.approval_id, "--reason", "no").stdout
+            shown = command("show", second.approval_id, "--language", "es").stdout
+            for spanish in ("estado", "RECHAZADA", "solicitante", "herramienta"):
+                assert spanish in shown
+            listed_in_spanish = command("list", "--state", "ALL", "--language", "es").stdout
+            assert ("aprobación" in listed_in_spanish, "RECHAZADA" in listed_in_spanish) == (True, True)
+            assert "Nada espera." in command("list", "--language", "es").stdout
+            late_in_spanish = command("approve", second.approval_id, "--yes", "--language", "es")
+            assert f"{second.approval_id} ya está RECHAZADA" in late_in_spanish.stderr
             late = command("approve", second.approval_id, "--yes")
             assert (late.returncode, "REJECTED already" in late.stderr) == (1, True)
             again = command("reject", first.approval_id)

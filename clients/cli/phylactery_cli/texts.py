@@ -85,6 +85,17 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
         "memory_bad_user": "a user's name holds letters, digits and _.:@-, at most 128 of them",
         "memory_file_exists": "{file} is there already; name a new file",
         "memory_erase_rest": "The agent and riskgate keep what they hold; phylactery erase covers all three.",
+        "approval_fields": "approval,state,tool,risk,class,requester,thread,expires",
+        "approval_columns": "approval,state,tool,risk,class,requester,expires",
+        "approval_marked": "unprintable or look-alike characters are marked",
+        "approval_nothing": "Nothing waits.",
+        "approval_none": "None.",
+        "approval_closed": "{id} is {state} already; only a PENDING one can be answered",
+        "approval_confirm": "Approve exactly this, once?",
+        "origin_USER": "the user's own words",
+        "origin_REGISTRY": "a registry",
+        "origin_POINTED": "text the user pointed to",
+        "origin_FOREIGN": "other text, or nowhere",
         "yes_words": "y,yes",
         "yes_no": "{question} [y/N]: ",
     },
@@ -165,6 +176,17 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
         "memory_bad_user": "el nombre de un usuario lleva letras, cifras y _.:@-, 128 como mucho",
         "memory_file_exists": "{file} ya existe; nombra un archivo nuevo",
         "memory_erase_rest": "agent y riskgate conservan lo suyo; phylactery erase abarca los tres.",
+        "approval_fields": "aprobación,estado,herramienta,riesgo,clase,solicitante,conversación,caduca",
+        "approval_columns": "aprobación,estado,herramienta,riesgo,clase,solicitante,caduca",
+        "approval_marked": "van marcados los caracteres que no se imprimen o imitan a otros",
+        "approval_nothing": "Nada espera.",
+        "approval_none": "Ninguna.",
+        "approval_closed": "{id} ya está {state}; solo se responde a una PENDIENTE",
+        "approval_confirm": "¿Aprobar exactamente esto, una vez?",
+        "origin_USER": "palabras del propio usuario",
+        "origin_REGISTRY": "un registro",
+        "origin_POINTED": "un texto que el usuario señaló",
+        "origin_FOREIGN": "otro texto, o ninguna parte",
         "yes_words": "s,si,sí,y,yes",
         "yes_no": "{question} [s/N]: ",
     },
@@ -183,9 +205,19 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "WEB": "web",
         "SYSTEM": "operador",
         "UNTRUSTED": "ninguna",
+        "PENDING": "PENDIENTE",
+        "APPROVED": "APROBADA",
+        "REDEEMED": "USADA",
+        "REJECTED": "RECHAZADA",
+        "EXPIRED": "CADUCADA",
+        "CANCELLED": "RETIRADA",
+        "LOW": "BAJO",
+        "MEDIUM": "MEDIO",
+        "HIGH": "ALTO",
+        "CRITICAL": "CRÍTICO",
     },
 }
-"""How the words of memory's contract read where they are not read as they stand, in small letters."""
+"""How the words of the contracts read where they are not read as they stand; memory's are read in small letters."""
 
 
 def preferred_language() -> Language:
@@ -211,3 +243,7 @@ class Texts:
     def word(self, word: str) -> str:
         """Answers a word of memory's contract as a person reads it."""
         return self._words.get(word, word.lower())
+
+    def as_it_stands(self, word: str) -> str:
+        """Answers a word of RiskGate's contract as a person reads it."""
+        return self._words.get(word, word)
