@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from phylactery_agent.tools.phrases import MAX_FORMS, phrases_of
@@ -18,6 +17,8 @@ from phylactery_riskgate.domain.tasks.asking import CLEARLY_ASKED, asked
 from phylactery_riskgate.domain.tasks.index import TaskIndex
 from phylactery_riskgate.domain.tasks.reading import read_words
 from typer.testing import CliRunner
+
+from tests.support.commands import run_phylactery
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +93,14 @@ def test_a_pattern_stands_for_phrases_or_for_none(expression: str, phrases: list
     assert list(phrases_of(expression)) == phrases
 
 
-def test_a_module_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+def test_the_tools_of_a_module_are_exported_with_the_others() -> None:
+    done = run_phylactery("tools", "export", "--module", "tests.support.agent_counter_tool")
+    assert done.returncode == 0, done.stderr
+    names = [tool["name"] for tool in json.loads(done.stdout)["tools"]]
+    assert {spec.name for spec in BUILTIN_SPECS} < set(names)
+
+
+def test_a_module_that_is_not_there_is_one_sentence() -> None:
     result = CliRunner().invoke(app, ["tools", "export", "--module", "no_such_module"])
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == "phylactery: No module named 'no_such_module'\n"
