@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import json
 import zlib
-from typing import Any
 
 from phylactery_chassis.errors import DataLoss
 
 from phylactery_riskgate.codes import hmac_sha256
-from phylactery_riskgate.domain.canonical import canonical_bytes
 from phylactery_riskgate.domain.model import Json
 from phylactery_riskgate.sealing import Vault
 from phylactery_riskgate.store.tasks import Task
@@ -57,9 +55,11 @@ class TaskVault:
             raise unreadable(task) from None
         return piece
 
-    def hash(self, *parts: Any) -> str:
-        """Answers a hash that says nothing without the key."""
-        return "hmac-sha256:" + hmac_sha256(self._key, canonical_bytes(list(parts))).hex()
+    def hash(self, *parts: str) -> str:
+        """Answers a hash of texts that says nothing without the key."""
+        written = [part.encode() for part in parts]
+        sizes = ",".join(str(len(part)) for part in written)  # so that no two lists of texts are written alike
+        return "hmac-sha256:" + hmac_sha256(self._key, b"\n".join([sizes.encode(), *written])).hex()
 
 
 def unreadable(task: Task) -> DataLoss:

@@ -109,7 +109,7 @@ class Tasks:
         who.require(Role.CALLER)
         characters = len(asked.arguments_json) + len(asked.text)
         reading, bytes_, size = await _beside(characters, lambda: self._read(asked))
-        shown = self._vault.hash(asked.tool, asked.arguments_json, asked.form or "", asked.text, asked.failed)
+        shown = self._vault.hash(asked.tool, asked.arguments_json, asked.form or "", asked.text, str(asked.failed))
 
         def work(connection: Connection) -> Observed:
             task = self._open_task(connection, who, asked.task_id)

@@ -72,7 +72,7 @@ def read_result(
         "a": _argument_values(arguments),
         "i": reader.parents,
         "v": reader.values,
-        "p": {str(item): sorted(found) for item, found in sorted(reader.prints.items())},
+        "p": {str(item): list(found) for item, found in reader.prints.items()},
     }
     return Reading(piece, len(reader.values), reader.cut)
 
