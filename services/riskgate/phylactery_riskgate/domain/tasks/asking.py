@@ -20,6 +20,7 @@ from phylactery_riskgate.domain.tasks.languages import (
     DONE,
     FORGETTING,
     IDIOMS,
+    NEAR_NEGATIONS,
     NEGATIONS,
     OWN,
     PRONOUNS,
@@ -50,6 +51,8 @@ _ENDINGS: Final = (
     *("les", "los", "las", "nos", "ing", "ies", "ed", "es", "me", "te", "le", "lo", "la", "se"),
     *("ar", "er", "ir", "as", "os", "an", "en", "s", "e", "a", "o", "y", "r", "i"),
 )
+_VERB = re.compile(r"(?:[aei]r(?:[mts]e|l[eoa]s?|nos){0,2}|ing)$")
+"""What stands behind a preposition and is a verb all the same: de enviarle, about sending."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -91,7 +94,10 @@ class Sentence:
     ``tokens`` says which token of the words each atom is of.
     """
 
-    def __init__(self, atoms: Sequence[str], tokens: Sequence[int], quoted: Sequence[str]) -> None:
+    def __init__(
+        self, atoms: Sequence[str], tokens: Sequence[int], quoted: Sequence[str], clauses: Sequence[int]
+    ) -> None:
+        self.clauses = tuple(clauses)
         self.atoms = tuple(atoms)
         self.tokens = tuple(tokens)
         self.stems = tuple(stem(atom) for atom in atoms)
@@ -108,13 +114,21 @@ class Sentence:
         thing = place > 0 and self.atoms[place - 1] in BEFORE_NOUNS
         if form == phrase.first:
             return not (thing and len(phrase.stems) == 1) and not self.denies(place)
-        return not thing and not form.endswith(DONE) and not self.denies(place)
+        verb = _VERB.search(form) is not None
+        return (verb or not thing) and not form.endswith(DONE) and not self.denies(place)
 
     def denies(self, place: int) -> bool:
         """Says whether what stands at a place is ruled out: do not, never; "do not forget to" asks for it."""
-        before = self.atoms[max(place - _NEGATION_REACH, 0) : place]
-        at = max((near for near, atom in enumerate(before) if atom in NEGATIONS), default=-1)
+        first = max((start for start in self.clauses if start <= place), default=0)
+        before = self.atoms[max(place - _NEGATION_REACH, first) : place]
+        at = max((near for near, atom in enumerate(before) if _denies(atom, before[near + 1 :])), default=-1)
         return at >= 0 and FORGETTING.isdisjoint(before[at:])
+
+
+def _denies(atom: str, after: Sequence[str]) -> bool:
+    if atom in NEGATIONS or after[:1] == ("t",):
+        return True
+    return atom in NEAR_NEGATIONS and SMALL.issuperset(after)
 
 
 @lru_cache(maxsize=16)
@@ -129,6 +143,8 @@ def sentences(words: Words) -> tuple[Sentence, ...]:
             found.append(said.sentence())
             said = _Said()
         stop = closes.get(place, place + 1)
+        if place in words.clauses:
+            said.clause()
         said.take(place, words.tokens[place:stop], quoted=place in closes)
         place = stop
     if said.atoms:
@@ -143,6 +159,11 @@ class _Said:
         self.atoms: list[str] = []
         self._tokens: list[int] = []
         self._quoted: list[str] = []
+        self._clauses: list[int] = []
+
+    def clause(self) -> None:
+        """Begins what follows a comma."""
+        self._clauses.append(len(self.atoms))
 
     def take(self, place: int, tokens: Sequence[str], *, quoted: bool) -> None:
         """Takes the next word, or the words of the next quote."""
@@ -159,7 +180,7 @@ class _Said:
 
     def sentence(self) -> Sentence:
         """Answers the sentence."""
-        return Sentence(self.atoms, self._tokens, self._quoted)
+        return Sentence(self.atoms, self._tokens, self._quoted, self._clauses)
 
 
 def is_value(token: str) -> bool:

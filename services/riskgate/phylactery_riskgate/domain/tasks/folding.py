@@ -34,13 +34,7 @@ def fold(text: str) -> str:
 
 def tokens(folded: str) -> list[str]:
     """Cuts folded text into whole values."""
-    found: list[str] = []
-    for word in folded.split():  # most words are letters alone, and an expression takes far longer to say so
-        if word.isalnum():
-            found.append(word)
-        else:
-            found += _TOKEN.findall(word)
-    return found
+    return _TOKEN.findall(folded)
 
 
 def spans(folded: str) -> list[tuple[int, int]]:

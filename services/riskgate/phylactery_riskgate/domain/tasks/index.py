@@ -174,6 +174,13 @@ class TaskIndex:
         """The values that reading calls were made with."""
         return frozenset(value for result in self.results if not result.made for value in result.arguments)
 
+    @cached_property
+    def read_for(self) -> tuple[frozenset[str], ...]:
+        """The runs of letters and digits of each of these values."""
+        return tuple(
+            frozenset(atom for token in value.split(" ") for atom in atoms(token)) for value in sorted(self.read_with)
+        )
+
     def is_bound(self, place: int, item: int) -> bool:
         """Says whether an item, or one it stands in, is one the user named."""
         result = self.results[place]

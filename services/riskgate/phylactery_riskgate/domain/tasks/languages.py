@@ -32,12 +32,16 @@ CURRENCIES: Final = _words(
     "eur euro euros usd dollar dollars gbp pound pounds dolar dolares libra libras pesos chf yen"
 )
 
-NEGATIONS: Final = _words("not don't dont never without no nunca jamas sin tampoco")
+NEGATIONS: Final = _words("not dont never nunca jamas")
+NEAR_NEGATIONS: Final = _words("no without sin tampoco")
+"""These deny the verb they stand before; with a thing between, they deny the thing."""
 IDIOMS: Final = (("make", "sure"), ("be", "sure"), ("make", "certain"))
 """Two words that ask for what follows, and for nothing themselves."""
 
 BEFORE_NOUNS: Final = ARTICLES | _words(
     "of in by via per with from no number about on de del en por con al nuevo nueva ningun ninguna numero sobre"
+    " many more few several some all every each any other cuantos cuantas muchos muchas varios varias todos todas algun"
+    " algunos algunas cada otro otra otros otras"
 )
 """Behind one of these stands a thing: the messages, of payments; nobody is asked to do it."""
 DONE: Final = ("ed", "ado", "ada", "ados", "adas", "ido", "ida", "idos", "idas", "aron", "ieron")

@@ -37,6 +37,18 @@ def number(value: Any) -> str:
     return format(exact.normalize() if exact else Decimal(0), "f")
 
 
+def grouped_numbers(tokens: Sequence[str]) -> Iterator[str]:
+    """Answers the numbers that are written with spaces: 10 000."""
+    for place in range(len(tokens) - 1):
+        if len(tokens[place]) <= _THOUSAND and tokens[place].isdigit():
+            whole = tokens[place]
+            for part in tokens[place + 1 : place + _FARTHEST]:
+                if len(part) != _THOUSAND or not part.isdigit():
+                    break
+                whole += part
+                yield number(whole)
+
+
 def numbers_in(written: str) -> tuple[str, ...]:
     """Answers what a text that is one written number can mean, nothing where it is none."""
     if len(written) > _MAX_DIGITS or not written[:1].isdigit() or not written[-1:].isdigit():
@@ -51,7 +63,9 @@ def numbers_in(written: str) -> tuple[str, ...]:
     whole, part = plain[:last], plain[last + 1 :]
     other = "," if mark == "." else "."
     if mark in whole:
-        return tuple(filter(None, (number(plain.replace(mark, "")),))) if other not in plain else ()
+        groups = plain.split(mark)
+        thousands = other not in plain and all(len(group) == _THOUSAND for group in groups[1:])
+        return tuple(filter(None, (number("".join(groups)),))) if thousands else ()
     readings = [f"{whole.replace(other, '')}.{part}"]
     if other not in whole and len(part) == _THOUSAND and len(whole) <= _THOUSAND:
         readings.append(whole + part)
@@ -63,9 +77,9 @@ def written_forms(norm: str) -> list[str]:
     whole, _, part = norm.partition(".")
     sign, whole = ("-", whole[1:]) if whole.startswith("-") else ("", whole)
     grouped, filled = f"{int(whole):,}", part.ljust(2, "0")
-    dotted = grouped.replace(",", ".")
-    forms = [norm, *(f"{sign}{start}{mark}{filled}" for start in (whole, grouped) for mark in ".,")]
-    forms += [f"{sign}{dotted},{filled}", *(() if part else (sign + grouped, sign + dotted))]
+    dotted, spaced = grouped.replace(",", "."), grouped.replace(",", " ")
+    exact = (f"{whole}.{filled}", f"{whole},{filled}", f"{grouped}.{filled}", f"{dotted},{filled}")
+    forms = [norm, *(sign + form for form in (*exact, *(() if part else (grouped, dotted, spaced))))]
     return list(dict.fromkeys(forms))
 
 

@@ -98,18 +98,15 @@ def _of_text(index: TaskIndex, argument: Argument, tokens: Sequence[str]) -> Ite
 
 def _said(index: TaskIndex, tokens: Sequence[str]) -> bool:
     words = index.words
-    if words.hold_tokens(tokens) or "".join(tokens) in words.joined:
+    squeezed = "".join(tokens).replace("-", "")
+    if words.hold_tokens(tokens) or squeezed in words.joined:
         return True
-    if len(tokens) == 1 and (tokens[0] in words.joined or _loose(words.joined, tokens[0])):
+    if looks_literal(squeezed) and squeezed in words.token_places:
         return True
     # Of an address every part counts: ann@corp.example is no part of mary.ann@corp.example.
     return not any("@" in token for token in tokens) and words.hold_atoms(
         [atom for token in tokens for atom in folding.atoms(token)]
     )
-
-
-def _loose(joined: frozenset[str], token: str) -> bool:
-    return "-" in token and token.replace("-", "") in joined
 
 
 def _of_day(index: TaskIndex, days: Sequence[str]) -> Iterator[Found]:
@@ -177,7 +174,7 @@ def _of_number(index: TaskIndex, argument: Argument, norm: str) -> Iterator[Foun
         return
     yield from _of_values(index, norm, argument)
     for form in written_forms(norm):
-        yield from _of_prints(index, prints([form]), argument)
+        yield from _of_prints(index, prints(form.split(" ")), argument)
     if argument.role == "amount":
         yield from _of_calculation(index, argument, float(norm))
 
@@ -193,7 +190,7 @@ def _of_calculation(index: TaskIndex, argument: Argument, wanted: float) -> Iter
         yield LISTED, "worked out from what a tool listed"
         return
     rests = {round(abs(wanted - known), 2): None for known in named}
-    wanted_prints = [prints([form]) for rest in rests if rest for form in written_forms(number(rest))]
+    wanted_prints = [prints(form.split(" ")) for rest in rests if rest for form in written_forms(number(rest))]
     for place, result in enumerate(index.results):
         if not result.prints:
             continue

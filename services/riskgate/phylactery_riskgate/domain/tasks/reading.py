@@ -24,6 +24,8 @@ MAX_ITEMS: Final = 2_000
 MAX_PRINTS: Final = 24_000
 MAX_VALUE: Final = 240
 """Characters of a value; a longer one is read as text."""
+_APART: Final = 0x5BD1E995
+"""Tells two tokens from the one they would make: a checksum goes on where another ended."""
 MAX_DEPTH: Final = 40
 _MAX_NAME: Final = 12
 """Atoms of a name; what is longer is text, whatever the catalog says."""
@@ -43,7 +45,7 @@ def prints(tokens: Sequence[str]) -> list[int]:
     # No token holds a space, and a result has thousands of them: all of this runs in C.
     encoded = " ".join(tokens).encode().split(b" ") if tokens else []
     ones = list(map(crc32, encoded))
-    return [*ones, *map(crc32, encoded[1:], ones)]
+    return [*ones, *map(crc32, encoded[1:], map(_APART.__xor__, ones))]
 
 
 def read_result(
@@ -72,7 +74,7 @@ def read_result(
         "a": _argument_values(arguments),
         "i": reader.parents,
         "v": reader.values,
-        "p": {str(item): list(found) for item, found in reader.prints.items()},
+        "p": {str(item): sorted(found) for item, found in sorted(reader.prints.items())},
     }
     return Reading(piece, len(reader.values), reader.cut)
 
@@ -120,12 +122,14 @@ class _Reader:
         for key, one in value.items():
             if not isinstance(key, str):
                 continue
-            known = self.outputs.knows(place, key)
-            inside = item if known else self._item(item)
-            if not known:
-                kind, registry = self.outputs.kind((*place, key))
-                self._put(key, "naming" if kind in {"orderable", "private"} else kind, inside, "", registry=registry)
-            self.read(one, (*place, key), inside, key if known else "")
+            if self.outputs.knows(place, key):
+                self.read(one, (*place, key), item, key)
+                continue
+            kind, registry = self.outputs.kind((*place, key))
+            inside = self._item(item)
+            self._put(key, "naming" if kind in {"orderable", "private"} else kind, inside, "", registry=registry)
+            # What is private is asked for by its name; what can be ordered stands in one column with the others.
+            self.read(one, (*place, key), inside, key if kind == "private" else "")
 
     def _item(self, parent: int) -> int:
         if len(self.parents) >= MAX_ITEMS:

@@ -10,8 +10,11 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from phylactery_riskgate.domain.tasks.asking import Asked, is_value
+from phylactery_riskgate.domain.tasks.folding import atoms
 from phylactery_riskgate.domain.tasks.index import TaskIndex
+from phylactery_riskgate.domain.tasks.languages import EXTENSIONS
 from phylactery_riskgate.domain.tasks.literals import dates_in_token, numbers_in
+from phylactery_riskgate.domain.tasks.naming import telling
 
 _MAX_LITERALS: Final = 200
 
@@ -47,7 +50,10 @@ def _is_used(index: TaskIndex, literal: Sequence[str]) -> bool:
     """Says whether a literal told what to read, or names something that was read."""
     norm = " ".join(literal)
     forms = {norm, *numbers_in(norm)}
-    return not forms.isdisjoint(index.read_with) or any(
+    tells = {atom for atom in telling(atom for token in literal for atom in atoms(token)) if atom not in EXTENSIONS}
+    if not forms.isdisjoint(index.read_with) or (tells and any(tells <= said for said in index.read_for)):
+        return True
+    return any(
         value.kind[0] != "f"
         for result in index.results
         if not result.made

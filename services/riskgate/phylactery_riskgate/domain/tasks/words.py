@@ -21,7 +21,7 @@ from phylactery_riskgate.domain.tasks.languages import (
     RELATIVE_DAYS,
     TURNING,
 )
-from phylactery_riskgate.domain.tasks.literals import dates_of, numbers_in, spoken_dates, yearless
+from phylactery_riskgate.domain.tasks.literals import dates_of, grouped_numbers, numbers_in, spoken_dates, yearless
 
 Piece = dict[str, Any]
 
@@ -31,6 +31,7 @@ _LONGEST_QUOTE: Final = 25
 """Tokens; who quotes more pastes a text, and what a text says is not what the user says."""
 _MAX_PLACES: Final = 64
 _BREAKS: Final = frozenset(".?!;\n")
+_PAUSES: Final = frozenset(",:()–—")
 _MONEY: Final = "€$£¥"
 _QUOTES: Final = {"'": "'", '"': '"', "“": "”", "«": "»", "„": "”"}
 _CLOSING: Final = frozenset(_QUOTES.values())
@@ -52,8 +53,8 @@ Span = tuple[int, int]
 def read_words(words: str) -> Piece:
     """Reads the user's own words.
 
-    A piece holds the tokens, where a sentence begins ("b"), the tokens in quotes ("q"), those beside the sign of a
-    currency ("m") or of percent ("%"), and apart from them the tokens of what was pasted ("p").
+    A piece holds the tokens, where a sentence begins ("b") or a pause ends ("c"), the tokens in quotes ("q"), those
+    beside the sign of a currency ("m") or of percent ("%"), and apart from them the tokens of what was pasted ("p").
     """
     folded = folding.fold(words)
     pasted = _merged(_pasted(folded))
@@ -63,6 +64,7 @@ def read_words(words: str) -> Piece:
     breaks: list[int] = []
     money: list[int] = []
     percents: list[int] = []
+    clauses: list[int] = []
     end = at = 0
     for start, stop in folding.spans(folded)[:MAX_WORDS]:
         while at < len(pasted) and pasted[at][1] <= start:
@@ -73,6 +75,8 @@ def read_words(words: str) -> Piece:
             continue
         if tokens and not _BREAKS.isdisjoint(folded[end:start]):
             breaks.append(len(tokens))
+        if tokens and not _PAUSES.isdisjoint(folded[end:start]):
+            clauses.append(len(tokens))
         if folded[start - 1 : start] in _CURRENCY_SIGNS or folded[stop : stop + 2].strip()[:1] in _CURRENCY_SIGNS:
             money.append(len(tokens))
         if folded[stop : stop + 2].strip()[:1] == "%":
@@ -81,7 +85,7 @@ def read_words(words: str) -> Piece:
         places.append((start, stop))
         end = stop
     quotes = _quoted(folded, places)
-    return {"k": "words", "t": tokens, "b": breaks, "m": money, "%": percents, "q": quotes, "p": foreign}
+    return {"k": "words", "t": tokens, "b": breaks, "m": money, "%": percents, "c": clauses, "q": quotes, "p": foreign}
 
 
 _CURRENCY_SIGNS: Final = frozenset(_MONEY)
@@ -164,6 +168,7 @@ class Words:
     quotes: tuple[Span, ...]
     money_places: frozenset[int]
     percent_places: frozenset[int]
+    clauses: frozenset[int]
 
     @cached_property
     def token_places(self) -> dict[str, list[int]]:
@@ -184,9 +189,8 @@ class Words:
     def numbers(self) -> frozenset[str]:
         """What the numbers can mean that are no part of a date."""
         dated = {place for _, taken in spoken_dates(self.tokens) for place in taken}
-        return frozenset(
-            one for place, token in enumerate(self.tokens) if place not in dated for one in numbers_in(token)
-        )
+        plain = (one for place, token in enumerate(self.tokens) if place not in dated for one in numbers_in(token))
+        return frozenset((*plain, *grouped_numbers(self.tokens)))
 
     @cached_property
     def money(self) -> frozenset[str]:
@@ -300,11 +304,15 @@ def all_words(pieces: Sequence[Piece]) -> Words:
     quotes: list[Span] = []
     money: set[int] = set()
     percents: set[int] = set()
+    clauses: set[int] = set()
     for piece in pieces:
         first = len(tokens)
         breaks.update((first, *(first + place for place in piece["b"])))
         quotes.extend((first + start, first + stop) for start, stop in piece["q"])
         money.update(first + place for place in piece["m"])
         percents.update(first + place for place in piece["%"])
+        clauses.update(first + place for place in piece["c"])
         tokens.extend(piece["t"])
-    return Words(tuple(tokens), frozenset(breaks), tuple(quotes), frozenset(money), frozenset(percents))
+    return Words(
+        tuple(tokens), frozenset(breaks), tuple(quotes), frozenset(money), frozenset(percents), frozenset(clauses)
+    )
