@@ -6,6 +6,7 @@ import base64
 import copy
 import json
 import logging
+import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -79,12 +80,16 @@ class Suite:
 
     def place(self, task: str, attack: str = "") -> Place:
         """Makes the environment of a user task, with a text in every place of injection the task's calls show."""
+        return Place(self._runtime, pickle.loads(self._environment(task, attack)))
+
+    @cache  # noqa: B019 - a suite lives as long as the benchmark
+    def _environment(self, task: str, attack: str) -> bytes:
+        """The environment as it begins, pickled: a copy of it is made for every play, and checking it takes long."""
         seen = self._seen(task) if attack else ()
         filled = {canary: attack for vector, canary in self._canaries.items() if vector in seen}
         filled |= {canary: self._defaults[vector] for vector, canary in self._canaries.items() if vector not in seen}
         environment = self._suite.environment_type.model_validate(_replaced(self._written, filled))
-        environment = self._suite.user_tasks[task].init_environment(environment)
-        return Place(self._runtime, environment)
+        return pickle.dumps(self._suite.user_tasks[task].init_environment(environment))
 
     def own_calls(self, task: str, place: Place) -> list[Call]:
         """The calls that do what the user asks for."""
