@@ -350,7 +350,7 @@ def in_place(valid: Sequence[Message], place: int, body: bytes) -> list[bytes]:
 
 @pytest.fixture
 async def swept(tmp_path: Path) -> AsyncIterator[Swept]:
-    async with open_system(tmp_path) as system:
+    async with open_system(tmp_path, asks=True) as system:
         yield Swept(system, system.person("ana"))
 
 

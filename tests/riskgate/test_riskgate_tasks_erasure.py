@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
 
 import pytest
@@ -10,6 +11,8 @@ import sqlalchemy as sa
 from phylactery.riskgate.v1 import audit_pb2
 from phylactery_chassis.errors import NotFound
 from phylactery_chassis.identity import Principal
+from phylactery_riskgate.permits import decode
+from phylactery_riskgate.sealing import commitment
 
 ANA = Principal("ana", "acme", frozenset({"caller"}))
 
@@ -107,5 +110,9 @@ async def test_an_auditor_who_has_the_words_can_check_that_riskgate_was_shown_th
         filter=audit_pb2.EntryFilter(kind="task_begun"), include_values=True, page_size=5
     )
     (entry,) = (await aldo.audit.ListEntries(request, metadata=aldo.metadata, timeout=60)).entries
-    assert [value.path for value in entry.values] == ["/words_salt"]
+    (value,) = entry.values
+    assert value.path == "/words_salt"
     assert "luz" not in str(entry)
+    salt, (record,) = decode(json.loads(value.value_json)), gate.records("task_begun")
+    assert commitment(salt, "Paga la luz") == record["words"]
+    assert commitment(salt, "Paga la luz.") != record["words"]

@@ -10,7 +10,9 @@ from typing import Any
 from phylactery_riskgate.core import ARGUMENTS, PLAN_STEP, RAW_ARGUMENTS, WORDS
 from phylactery_riskgate.domain.model import CatalogTool
 
-_WORDS = (PLAN_STEP, WORDS)
+WORDS_SALT = "/words_salt"
+"""Where the record of a task keeps the salt of its commitment to the user's words, which are kept nowhere."""
+_WORDS = (PLAN_STEP, WORDS, WORDS_SALT)
 """Values that are nobody's argument."""
 SENSITIVE = "sensitive"
 """The name in a record under which it says which of its values the catalog of its day called sensitive."""

@@ -22,6 +22,7 @@ from phylactery_riskgate.audit import Kind
 from phylactery_riskgate.core import Core
 from phylactery_riskgate.domain.tasks.index import TaskIndex
 from phylactery_riskgate.domain.tasks.reading import Reading, read_result, read_words
+from phylactery_riskgate.entry_values import WORDS_SALT
 from phylactery_riskgate.permits import encode
 from phylactery_riskgate.requests.audit import FilterInput
 from phylactery_riskgate.requests.tasks import BeginInput, ObserveInput, TaskInput
@@ -35,8 +36,6 @@ from phylactery_riskgate.task_pieces import TaskVault, packed
 
 KEEP_SECONDS = 3_600
 """How long a task outlives its time, unused: a clock that ran ahead for an hour, and was set back, has lost nothing."""
-WORDS_SALT = "/words_salt"
-"""Where a record keeps the salt of its commitment to the words: with the words themselves, an auditor can check it."""
 
 _SMALL_CHARACTERS = 16 * 1024
 """Up to here it is read in about the time a change of threads takes."""
