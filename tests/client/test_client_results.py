@@ -34,6 +34,8 @@ MESSAGES = {
     results.Step: event_pb2.Step,
     results.ToolCallRecord: run_pb2.ToolCallRecord,
     results.Run: run_pb2.Run,
+    results.RunPage: run_pb2.ListRunsResponse,
+    results.ToolCallPage: run_pb2.ListToolCallsResponse,
     results.ChatMessage: chat_pb2.Message,
     results.ApprovalArgument: event_pb2.ApprovalArgument,
     results.PendingApproval: event_pb2.ApprovalRequired,

@@ -92,6 +92,10 @@ def valid_requests() -> dict[str, list[Message]]:
         "ChatService/GetThread": [chat_pb2.GetThreadRequest(thread_id="t9")],
         "ChatService/ListMessages": [chat_pb2.ListMessagesRequest(thread_id="t9", page_size=5, page_token="WzFd")],
         "RunService/GetRun": [run_pb2.GetRunRequest(run_id="ru_none")],
+        "RunService/ListRuns": [run_pb2.ListRunsRequest(thread_id="t9", status=4, page_size=5, page_token="WzFd")],
+        "RunService/CancelRun": [run_pb2.CancelRunRequest(run_id="ru_none")],
+        "RunService/ListToolCalls": [run_pb2.ListToolCallsRequest(state="in_doubt", page_size=5, page_token="WzFd")],
+        "RunService/ResolveInDoubt": [run_pb2.ResolveInDoubtRequest(run_id="ru_none", tool_call_id="c1", resolution=1)],
         "MemoryService/AppendMessages": [memory_pb2.AppendMessagesRequest(thread_id="t1", messages=[told])],
         "MemoryService/ListMessages": [
             memory_pb2.ListMessagesRequest(thread_id="t1", page_size=5, page_token="WzFd", max_characters=9)
@@ -269,6 +273,8 @@ UNKNOWN = {
     "ChatService/GetThread": "THREAD_NOT_FOUND",
     "ChatService/ListMessages": "THREAD_NOT_FOUND",
     "RunService/GetRun": "RUN_NOT_FOUND",
+    "RunService/CancelRun": "RUN_NOT_FOUND",
+    "RunService/ResolveInDoubt": "RUN_NOT_FOUND",
     "MemoryService/UpdateMemory": "MEMORY_NOT_FOUND",
     "agent.PrivacyService/GetErasure": "ERASURE_NOT_FOUND",
     "memory.PrivacyService/GetErasure": "ERASURE_NOT_FOUND",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from datetime import UTC
-from typing import Any
+from typing import Any, cast
 
 from phylactery.agent.v1 import (
     chat_pb2,
@@ -18,9 +18,9 @@ from phylactery.agent.v1 import (
 )
 
 from phylactery_client.channel import ServiceClient, new_request_id
-from phylactery_client.decode import decode
+from phylactery_client.decode import decode, enum_number
 from phylactery_client.erasure_results import AgentErasure
-from phylactery_client.results import ChatPage, Event, Run, Thread, Turn
+from phylactery_client.results import ChatPage, Event, Run, RunPage, Thread, ToolCallPage, ToolCallRecord, Turn
 
 
 class PhylacteryClient(ServiceClient):
@@ -88,6 +88,48 @@ class PhylacteryClient(ServiceClient):
         """Answers where a run stands and what its tool calls came to."""
         request = run_pb2.GetRunRequest(run_id=run_id)
         return decode(Run, (await self._call(self._runs.GetRun, request, timeout)).run)
+
+    async def list_runs(
+        self,
+        *,
+        thread_id: str = "",
+        status: str = "",
+        page_size: int = 0,
+        page_token: str = "",
+        timeout: float | None = None,
+    ) -> RunPage:
+        """Answers a page of the caller's runs, newest first; status is a word such as SUSPENDED, empty for all.
+
+        Raises ValueError for a status that is none.
+        """
+        number = enum_number(event_pb2.RunStatus.DESCRIPTOR, status)
+        request = run_pb2.ListRunsRequest(
+            thread_id=thread_id,
+            status=cast("event_pb2.RunStatus.ValueType", number),
+            page_size=page_size,
+            page_token=page_token,
+        )
+        return decode(RunPage, await self._call(self._runs.ListRuns, request, timeout))
+
+    async def cancel_run(self, run_id: str, *, timeout: float | None = None) -> Run:
+        """Ends a run for good and answers it once it has ended; timing out takes nothing back."""
+        request = run_pb2.CancelRunRequest(run_id=run_id)
+        return decode(Run, (await self._call(self._runs.CancelRun, request, timeout)).run)
+
+    async def list_tool_calls(
+        self, *, state: str = "", page_size: int = 0, page_token: str = "", timeout: float | None = None
+    ) -> ToolCallPage:
+        """Answers a page of the ledger over all runs, newest first; state is a word such as in_doubt, empty for all."""
+        request = run_pb2.ListToolCallsRequest(state=state, page_size=page_size, page_token=page_token)
+        return decode(ToolCallPage, await self._call(self._runs.ListToolCalls, request, timeout))
+
+    async def resolve_in_doubt(
+        self, run_id: str, tool_call_id: str, *, happened: bool, timeout: float | None = None
+    ) -> ToolCallRecord:
+        """Says what became of an effect in doubt, and answers its row of the ledger."""
+        word = run_pb2.RESOLUTION_HAPPENED if happened else run_pb2.RESOLUTION_DID_NOT_HAPPEN
+        request = run_pb2.ResolveInDoubtRequest(run_id=run_id, tool_call_id=tool_call_id, resolution=word)
+        return decode(ToolCallRecord, (await self._call(self._runs.ResolveInDoubt, request, timeout)).tool_call)
 
     async def erase_user(
         self, *, subject: str = "", request_id: str = "", timeout: float | None = None

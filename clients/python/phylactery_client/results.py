@@ -35,11 +35,15 @@ class ToolCallRecord:
     size_chars: int
     pointer: str
     error_code: str
+    run_id: str
+    thread_id: str
+    resolution: str
+    create_time: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One execution of a graph; status is QUEUED, RUNNING, SUSPENDED, DONE or FAILED."""
+    """One execution of a graph; status is QUEUED, RUNNING, SUSPENDED, DONE, FAILED or CANCELLED."""
 
     id: str
     thread_id: str
@@ -52,6 +56,22 @@ class Run:
     tool_calls: tuple[ToolCallRecord, ...]
     steps: tuple[Step, ...]
     trace_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunPage:
+    """One page of a user's runs, newest first, without their tool calls and steps."""
+
+    runs: tuple[Run, ...]
+    next_page_token: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallPage:
+    """One page of the ledger over all of a user's runs, newest first."""
+
+    tool_calls: tuple[ToolCallRecord, ...]
+    next_page_token: str
 
 
 @dataclass(frozen=True, slots=True)

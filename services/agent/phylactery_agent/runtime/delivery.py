@@ -16,6 +16,7 @@ from phylactery_agent.runtime.outbox import OutboxKind, OutboxStore, Parcel
 from phylactery_agent.runtime.services import Services
 
 _log = get_logger("outbox")
+_WITHDRAWN = "the run was cancelled"
 
 
 class Delivery:
@@ -104,6 +105,9 @@ class Delivery:
 
     async def _tell_riskgate(self, parcel: Parcel) -> None:
         gate = self._services.gate(parcel.owner)
+        if parcel.kind == "withdrawal":
+            await self._services.approvals(parcel.owner).withdraw([parcel.run_id], reason=_WITHDRAWN)
+            return
         if parcel.kind == "observation":
             await gate.observe(parcel.payload)
             reach("agent.11.observe")

@@ -206,6 +206,15 @@ def close_open_effects(connection: Connection, lease: Lease, now: int) -> None:
         queue_outcome(connection, lease, _report(row.execution_id, "IN_DOUBT", values), now_us=now)
 
 
+def deny_proposals(connection: Connection, lease: Lease, error_code: str, now: int) -> None:
+    """Denies what an ending run had proposed and nobody decided any more."""
+    connection.execute(
+        sa.update(TOOL_CALLS)
+        .where(TOOL_CALLS.c.run_id == lease.run_id, TOOL_CALLS.c.state == "proposed")
+        .values(state="denied", error_code=error_code, fence=lease.fence, updated_us=now)
+    )
+
+
 def _report(execution_id: str, outcome: str, values: dict[str, Any]) -> dict[str, Any]:
     output = values.get("output")
     return {

@@ -10,7 +10,8 @@ from typing import Any, Literal
 
 from phylactery_agent.ports import LedgerState
 
-RunStatus = Literal["queued", "running", "suspended", "done", "failed"]
+RunStatus = Literal["queued", "running", "suspended", "done", "failed", "cancelled"]
+Resolution = Literal["", "happened", "did_not_happen"]
 TurnKind = Literal["message", "approval_decided"]
 
 APPROVALS_SOURCE = "riskgate/approvals"
@@ -136,7 +137,7 @@ class StoredEvent:
 
 @dataclass(frozen=True, slots=True)
 class StoredToolCall:
-    """One row of the ledger as GetRun shows it: no output, no arguments."""
+    """One row of the ledger as it is shown: no output, no arguments."""
 
     tool_call_id: str
     tool: str
@@ -147,6 +148,10 @@ class StoredToolCall:
     size_chars: int
     pointer: str
     error_code: str
+    run_id: str
+    thread_id: str
+    resolution: Resolution
+    created_us: int
 
 
 @dataclass(frozen=True, slots=True)

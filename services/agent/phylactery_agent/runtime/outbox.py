@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 from phylactery_agent.runtime.model import Lease, Owner
 from phylactery_agent.runtime.schema import OUTBOX
 
-OutboxKind = Literal["transcript", "memory", "outcome", "observation", "task_end"]
+OutboxKind = Literal["transcript", "memory", "outcome", "observation", "task_end", "withdrawal"]
 
 _PAGE = 100
 
@@ -59,6 +59,11 @@ def queue_observation(connection: Connection, lease: Lease, shown: Mapping[str, 
 def queue_task_end(connection: Connection, lease: Lease, task_id: str, *, now_us: int) -> None:
     """Queues the end of a task at RiskGate."""
     _queue(connection, lease, "task_end", task_id, {"task_id": task_id}, now_us=now_us)
+
+
+def queue_withdrawal(connection: Connection, lease: Lease, *, now_us: int) -> None:
+    """Queues that nobody shall be asked any more about what a run wanted."""
+    _queue(connection, lease, "withdrawal", lease.run_id, {}, now_us=now_us)
 
 
 def _queue(

@@ -11,6 +11,7 @@ GATE_UNAVAILABLE: Final = "GATE_UNAVAILABLE"
 STEP_LIMIT: Final = "STEP_LIMIT"
 TOO_MANY_ATTEMPTS: Final = "TOO_MANY_ATTEMPTS"
 INTERNAL_ERROR: Final = "INTERNAL_ERROR"
+CANCELLED: Final = "CANCELLED"
 
 _TEXTS: Final[dict[str, dict[Language, str]]] = {
     MEMORY_UNAVAILABLE: {
@@ -38,6 +39,10 @@ _TEXTS: Final[dict[str, dict[Language, str]]] = {
         "es": "Algo ha fallado por nuestra parte y la tarea se ha detenido. "
         "Revisa el registro de la ejecución antes de repetirla.",
         "en": "Something failed on our side and the task was stopped. Look at the run's record before you repeat it.",
+    },
+    CANCELLED: {
+        "es": "Cancelado, como pediste. Lo que ya se había hecho sigue hecho; mira el registro de la ejecución.",
+        "en": "Cancelled, as you asked. What had been done already stays done; look at the run's record.",
     },
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -17,9 +17,10 @@ from phylactery_agent.ports import LeaseLostError
 from phylactery_agent.runtime.events import append_event
 from phylactery_agent.runtime.inbox import insert_run, turn_of
 from phylactery_agent.runtime.lease import lease_until, require_lease
-from phylactery_agent.runtime.ledger import close_open_effects
+from phylactery_agent.runtime.ledger import close_open_effects, deny_proposals
 from phylactery_agent.runtime.model import Ending, Lease, Owner, StoredRun, StoredToolCall, StoredTurn
-from phylactery_agent.runtime.outbox import queue_memory, queue_task_end, queue_transcript
+from phylactery_agent.runtime.outbox import queue_memory, queue_task_end, queue_transcript, queue_withdrawal
+from phylactery_agent.runtime.replies import CANCELLED
 from phylactery_agent.runtime.schema import ACTIVE, INBOX, RUNS, TOOL_CALLS, to_bytes
 from phylactery_agent.runtime.tasks import tasks_of
 
@@ -87,14 +88,7 @@ class RunStore:
 
     async def get(self, owner: Owner, run_id: str) -> StoredRun:
         """Answers one of the owner's runs. Raises NotFound RUN_NOT_FOUND."""
-
-        def work(connection: Connection) -> StoredRun:
-            row = connection.execute(_of(owner).where(RUNS.c.run_id == run_id)).one_or_none()
-            if row is None:
-                raise NotFound("RUN_NOT_FOUND", f"there is no run '{run_id}' of yours", metadata={"run_id": run_id})
-            return _run(row)
-
-        return await self._database.read(work)
+        return await self._database.read(lambda connection: run_of(owned_run(connection, owner, run_id)))
 
     async def newest(self, owner: Owner, thread_id: str) -> StoredRun | None:
         """Answers the run of the newest turn that has one, in one of the owner's threads; no clock is asked."""
@@ -104,8 +98,8 @@ class RunStore:
                 INBOX.c.thread_key == owner.thread_key(thread_id), INBOX.c.run_id != ""
             )
             newest = turns.order_by(INBOX.c.position.desc()).limit(1).scalar_subquery()
-            row = connection.execute(_of(owner).where(RUNS.c.run_id == newest)).one_or_none()
-            return None if row is None else _run(row)
+            row = connection.execute(of_owner(owner).where(RUNS.c.run_id == newest)).one_or_none()
+            return None if row is None else run_of(row)
 
         return await self._database.read(work)
 
@@ -113,8 +107,8 @@ class RunStore:
         """Answers the ledger of a run, oldest first."""
 
         def work(connection: Connection) -> Sequence[StoredToolCall]:
-            query = sa.select(TOOL_CALLS).where(TOOL_CALLS.c.run_id == run_id).order_by(TOOL_CALLS.c.ordinal)
-            return [_tool_call(row) for row in connection.execute(query)]
+            query = with_thread().where(TOOL_CALLS.c.run_id == run_id).order_by(TOOL_CALLS.c.ordinal)
+            return [tool_call_of(row) for row in connection.execute(query)]
 
         return await self._database.read(work)
 
@@ -123,12 +117,22 @@ class RunStore:
 
         def work(connection: Connection) -> Sequence[StoredRun]:
             query = sa.select(RUNS).where(RUNS.c.status == "suspended", RUNS.c.approval_id != "")
-            return [_run(row) for row in connection.execute(query.order_by(RUNS.c.updated_us))]
+            return [run_of(row) for row in connection.execute(query.order_by(RUNS.c.updated_us))]
 
         return await self._database.read(work)
 
 
-def _of(owner: Owner) -> sa.Select[Any]:
+def owned_run(connection: Connection, owner: Owner, run_id: str, *, lock: bool = False) -> Row[Any]:
+    """Answers the row of one of the owner's runs, locked until the commit if asked. Raises NotFound RUN_NOT_FOUND."""
+    query = of_owner(owner).where(RUNS.c.run_id == run_id)
+    row = connection.execute(query.with_for_update() if lock else query).one_or_none()
+    if row is None:
+        raise NotFound("RUN_NOT_FOUND", f"there is no run '{run_id}' of yours", metadata={"run_id": run_id})
+    return row
+
+
+def of_owner(owner: Owner) -> sa.Select[Any]:
+    """Answers the query for an owner's runs."""
     return sa.select(RUNS).where(RUNS.c.tenant == owner.tenant, RUNS.c.user_id == owner.user_id)
 
 
@@ -203,13 +207,18 @@ def _take(connection: Connection, turn: StoredTurn, active: Row[Any], holder: st
         fence=active.fence + 1,
         traceparent=turn.traceparent,
     )
-    run = _run(connection.execute(sa.select(RUNS).where(RUNS.c.run_id == active.run_id)).one())
+    run = run_of(connection.execute(sa.select(RUNS).where(RUNS.c.run_id == active.run_id)).one())
     stored = turn_of(connection.execute(sa.select(INBOX).where(INBOX.c.turn_id == turn.turn_id)).one())
     return Claim(stored, run, lease, attempt)
 
 
 def _end(connection: Connection, lease: Lease, turn: StoredTurn, ending: Ending, now: int) -> None:
     require_lease(connection, lease, now)
+    if ending.status == "suspended" and is_cancelled(connection, lease.run_id):
+        ending = replace(ending, status="cancelled", reason=CANCELLED, approval_id="")
+    if ending.status == "cancelled":
+        deny_proposals(connection, lease, CANCELLED, now)
+        queue_withdrawal(connection, lease, now_us=now)
     if ending.status not in ACTIVE:
         close_open_effects(connection, lease, now)
         for opened in tasks_of(connection, lease.run_id):
@@ -252,6 +261,11 @@ def _end(connection: Connection, lease: Lease, turn: StoredTurn, ending: Ending,
         queue_memory(connection, lease, said, now_us=now)
 
 
+def is_cancelled(connection: Connection, run_id: str) -> bool:
+    """Says whether the person cancelled a run."""
+    return bool(connection.execute(sa.select(RUNS.c.cancel_us).where(RUNS.c.run_id == run_id)).scalar())
+
+
 def message_id(turn_id: str) -> str:
     """Answers the id under which the transcript holds what the person said in a turn."""
     return f"{turn_id}.user"
@@ -276,7 +290,8 @@ def _transcript(turn: StoredTurn, ending: Ending, now: int) -> Sequence[Mapping[
     ]
 
 
-def _run(row: Row[Any]) -> StoredRun:
+def run_of(row: Row[Any]) -> StoredRun:
+    """Answers a run as its row says."""
     return StoredRun(
         run_id=row.run_id,
         thread_id=row.thread_id,
@@ -295,7 +310,13 @@ def _run(row: Row[Any]) -> StoredRun:
     )
 
 
-def _tool_call(row: Row[Any]) -> StoredToolCall:
+def with_thread() -> sa.Select[Any]:
+    """Answers the query for rows of the ledger with the thread of their run."""
+    return sa.select(TOOL_CALLS, RUNS.c.thread_id).join(RUNS, RUNS.c.run_id == TOOL_CALLS.c.run_id)
+
+
+def tool_call_of(row: Row[Any]) -> StoredToolCall:
+    """Answers a row of with_thread."""
     return StoredToolCall(
         tool_call_id=row.tool_call_id,
         tool=row.tool,
@@ -306,4 +327,8 @@ def _tool_call(row: Row[Any]) -> StoredToolCall:
         size_chars=row.size_chars,
         pointer=row.pointer,
         error_code=row.error_code,
+        run_id=row.run_id,
+        thread_id=row.thread_id,
+        resolution=row.resolution,
+        created_us=row.created_us,
     )

@@ -51,6 +51,7 @@ RUNS = sa.Table(
     sa.Column("attempt", sa.BigInteger, nullable=False),
     sa.Column("lease_owner", _NAME, nullable=False),
     sa.Column("lease_until_us", sa.BigInteger, nullable=False),
+    sa.Column("cancel_us", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("created_us", sa.BigInteger, nullable=False),
     sa.Column("updated_us", sa.BigInteger, nullable=False),
 )
@@ -58,6 +59,7 @@ _active = RUNS.c.status.in_(ACTIVE)
 sa.Index("agent_runs_one_active", RUNS.c.thread_key, unique=True, sqlite_where=_active, postgresql_where=_active)
 sa.Index("agent_runs_by_thread", RUNS.c.thread_key, RUNS.c.created_us)
 sa.Index("agent_runs_by_status", RUNS.c.status)
+sa.Index("agent_runs_by_user", RUNS.c.tenant, RUNS.c.user_id, RUNS.c.created_us, RUNS.c.run_id)
 
 INBOX = sa.Table(
     "agent_inbox",
@@ -130,6 +132,7 @@ TOOL_CALLS = sa.Table(
     sa.Column("output", sa.LargeBinary, nullable=True),
     sa.Column("size_chars", sa.BigInteger, nullable=False),
     sa.Column("pointer", _NAME, nullable=False),
+    sa.Column("resolution", _WORD, nullable=False, server_default=""),
     sa.Column("fence", sa.BigInteger, nullable=False),
     sa.Column("created_us", sa.BigInteger, nullable=False),
     sa.Column("updated_us", sa.BigInteger, nullable=False),

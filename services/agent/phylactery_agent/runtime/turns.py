@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast, get_args
 
 from langchain_core.runnables import RunnableConfig
@@ -17,6 +17,7 @@ from phylactery_chassis.database import Database
 from phylactery_chassis.errors import STORE_FAILED
 from phylactery_chassis.ids import new_id
 from phylactery_chassis.logs import get_logger
+from sqlalchemy.engine import Connection
 
 from phylactery_agent.executor import Executor
 from phylactery_agent.graph.builder import SecuredGraph
@@ -32,6 +33,7 @@ from phylactery_agent.ports import (
     TurnContext,
 )
 from phylactery_agent.runtime import replies
+from phylactery_agent.runtime.cancelling import RunCancelledError, require_wanted
 from phylactery_agent.runtime.delivery import Delivery
 from phylactery_agent.runtime.events import ThreadEvents
 from phylactery_agent.runtime.lease import HEARTBEAT_SECONDS, Leases, require_lease
@@ -161,6 +163,8 @@ class TurnServer:
         except (LeaseLostError, *STORE_FAILED) as error:
             _log.warning("turn interrupted", run_id=claim.lease.run_id, error=type(error).__name__)
             raise
+        except RunCancelledError:
+            ending = replace(_sorry(claim, replies.CANCELLED, heard.language), status="cancelled")
         except MemoryUnavailableError:
             ending = _sorry(claim, replies.MEMORY_UNAVAILABLE, heard.language)
         except GateUnavailableError:
@@ -192,7 +196,12 @@ class TurnServer:
 
     def _fence(self, lease: Lease) -> Fence:
         """Answers what every checkpoint of the turn proves in its own transaction."""
-        return lambda connection: require_lease(connection, lease, self._t.clock.now_us())
+
+        def prove(connection: Connection) -> None:
+            require_lease(connection, lease, self._t.clock.now_us())
+            require_wanted(connection, lease.run_id)
+
+        return prove
 
     async def _hydrate(self, claim: Claim, heard: _Heard) -> Hydration | None:
         """Answers what the pathway reads, from one call, after memory was told every earlier turn of the thread.

@@ -19,6 +19,7 @@ from phylactery_agent.adapters.connections import GrpcServices
 from phylactery_agent.executor import Executor, ToolSettings
 from phylactery_agent.graph.builder import build_secured
 from phylactery_agent.runtime.approvals import ApprovalWatcher
+from phylactery_agent.runtime.cancelling import Cancellations
 from phylactery_agent.runtime.delivery import Delivery
 from phylactery_agent.runtime.erasures import Erasure, ErasureStore
 from phylactery_agent.runtime.events import EventLog
@@ -27,6 +28,8 @@ from phylactery_agent.runtime.inbox import InboxStore
 from phylactery_agent.runtime.lease import Leases
 from phylactery_agent.runtime.outbox import OutboxStore
 from phylactery_agent.runtime.privacy import Privacy, PrivacyTools
+from phylactery_agent.runtime.resolving import Resolutions
+from phylactery_agent.runtime.run_lists import RunLists
 from phylactery_agent.runtime.runner import Runner
 from phylactery_agent.runtime.runs import RunStore
 from phylactery_agent.runtime.seal import Sealer, SealError
@@ -36,6 +39,7 @@ from phylactery_agent.runtime.threads import ThreadStore
 from phylactery_agent.runtime.turns import TurnServer, TurnTools
 from phylactery_agent.saver.saver import Checkpoints
 from phylactery_agent.service.chat import ChatEdge, EdgeTools
+from phylactery_agent.service.runs import RunEdge, RunTools
 from phylactery_agent.service.servicers import ChatServicer, PrivacyServicer, RunServicer
 from phylactery_agent.settings import AgentSettings
 from phylactery_agent.tools.registry import ToolRegistrationError
@@ -147,6 +151,16 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
             wake=runner.wake,
         )
     )
+    run_edge = RunEdge(
+        RunTools(
+            runs=runs,
+            lists=RunLists(database),
+            cancellations=Cancellations(database, clock),
+            resolutions=Resolutions(database, clock),
+            news=news,
+            deliver=delivery.wake,
+        )
+    )
     privacy = Privacy(
         PrivacyTools(
             store=ErasureStore(database, clock),
@@ -162,7 +176,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
         )
     )
     return Agent(
-        service=Service("agent", _registrations(edge, privacy), healthy=database.probe),
+        service=Service("agent", _registrations(edge, run_edge, privacy), healthy=database.probe),
         database=database,
         runner=runner,
         watcher=ApprovalWatcher(runs, inbox, services, runner.wake, interval_seconds=settings.approval_poll_seconds),
@@ -181,10 +195,10 @@ def _connect(settings: AgentSettings) -> GrpcServices:
     )
 
 
-def _registrations(edge: ChatEdge, privacy: Privacy) -> list[Registration]:
+def _registrations(edge: ChatEdge, runs: RunEdge, privacy: Privacy) -> list[Registration]:
     return [
         Registration(_CHAT, lambda server: chat_pb2_grpc.add_ChatServiceServicer_to_server(ChatServicer(edge), server)),
-        Registration(_RUN, lambda server: run_pb2_grpc.add_RunServiceServicer_to_server(RunServicer(edge), server)),
+        Registration(_RUN, lambda server: run_pb2_grpc.add_RunServiceServicer_to_server(RunServicer(runs), server)),
         Registration(
             _PRIVACY,
             lambda server: privacy_pb2_grpc.add_PrivacyServiceServicer_to_server(PrivacyServicer(privacy), server),

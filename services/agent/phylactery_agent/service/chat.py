@@ -53,7 +53,7 @@ class EdgeTools:
 
 
 class ChatEdge:
-    """Serves ChatService and RunService, without gRPC."""
+    """Serves ChatService, without gRPC."""
 
     def __init__(self, tools: EdgeTools) -> None:
         self._t = tools
@@ -98,7 +98,7 @@ class ChatEdge:
 
     async def thread(self, principal: Principal, thread_id: str) -> ShownThread:
         """Answers where a thread stands. Raises NotFound THREAD_NOT_FOUND."""
-        owner = _owner(principal)
+        owner = owner_of(principal)
         thread = await self._t.threads.get(owner, thread_id)
         run = await self._t.runs.newest(owner, thread_id)
         if run is None:
@@ -106,14 +106,9 @@ class ChatEdge:
         shown = ShownRun(run, await self._t.runs.tool_calls(run.run_id))
         return ShownThread(thread, shown, await self._pending(run))
 
-    async def run(self, principal: Principal, run_id: str) -> ShownRun:
-        """Answers a run and its ledger. Raises NotFound RUN_NOT_FOUND."""
-        run = await self._t.runs.get(_owner(principal), run_id)
-        return ShownRun(run, await self._t.runs.tool_calls(run_id))
-
     async def messages(self, principal: Principal, request: TranscriptRequest) -> TranscriptPage:
         """Answers a page of the transcript. Raises NotFound, InvalidArgument, Unavailable MEMORY_UNAVAILABLE."""
-        owner = _owner(principal)
+        owner = owner_of(principal)
         await self._t.threads.get(owner, request.thread_id)
         try:
             await self._t.delivery.flush("transcript", owner.thread_key(request.thread_id))
@@ -141,7 +136,7 @@ class ChatEdge:
         return await asyncio.shield(task)
 
     async def _commit(self, principal: Principal, request: MessageRequest) -> StoredTurn:
-        owner, turn_id = _owner(principal), new_id("tu")
+        owner, turn_id = owner_of(principal), new_id("tu")
         masked = mask(request.text)
         body = json.dumps([request.thread_id, request.text, request.language])
         turn = await self._t.inbox.accept(
@@ -201,7 +196,7 @@ class ChatEdge:
         return info.state, info
 
 
-def _owner(principal: Principal) -> Owner:
+def owner_of(principal: Principal) -> Owner:
     """Answers whose data a caller reaches. Raises PermissionDenied without the role caller."""
     principal.require(Role.CALLER)
     return Owner(principal.tenant, principal.subject)

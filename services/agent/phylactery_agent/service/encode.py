@@ -11,8 +11,11 @@ from phylactery_chassis.timestamps import to_timestamp
 
 from phylactery_agent.ports import ApprovalInfo
 from phylactery_agent.runtime.erasures import Erasure
+from phylactery_agent.runtime.model import StoredRun, StoredToolCall
 from phylactery_agent.runtime.services import TranscriptMessage
 from phylactery_agent.service.views import Answer, PendingApproval, ShownEvent, ShownRun, ShownThread
+
+_STATUS, _RESOLUTION, _NONE = "RUN_STATUS_", "RESOLUTION_", "unspecified"
 
 
 def event_message(shown: ShownEvent) -> event_pb2.Event:
@@ -47,33 +50,61 @@ def _fill(message: event_pb2.ApprovalRequired, live: ApprovalInfo) -> None:
 
 def run_message(shown: ShownRun) -> run_pb2.Run:
     """Answers a run with its steps and its ledger."""
-    run = shown.run
+    message = listed_run(shown.run)
+    message.tool_calls.extend(tool_call_message(call) for call in shown.tool_calls)
+    message.steps.extend(event_pb2.Step(**_step(step)) for step in shown.run.steps)
+    return message
+
+
+def listed_run(run: StoredRun) -> run_pb2.Run:
+    """Answers a run as a list shows it."""
     return run_pb2.Run(
         id=run.run_id,
         thread_id=run.thread_id,
         graph=run.graph,
-        status=event_pb2.RunStatus.Value(f"RUN_STATUS_{run.status.upper()}"),
+        status=event_pb2.RunStatus.Value(f"{_STATUS}{run.status.upper()}"),
         reason=run.reason,
         create_time=to_timestamp(run.created_us),
         update_time=to_timestamp(run.updated_us),
         approval_id=run.approval_id if run.status == "suspended" else "",
-        tool_calls=[
-            run_pb2.ToolCallRecord(
-                tool_call_id=call.tool_call_id,
-                tool=call.tool,
-                state=call.state,
-                execution_id=call.execution_id,
-                args_hash=call.args_hash,
-                status=call.status,
-                size_chars=call.size_chars,
-                pointer=call.pointer,
-                error_code=call.error_code,
-            )
-            for call in shown.tool_calls
-        ],
-        steps=[event_pb2.Step(**_step(step)) for step in run.steps],
         trace_id=run.trace_id,
     )
+
+
+def tool_call_message(call: StoredToolCall) -> run_pb2.ToolCallRecord:
+    """Answers a row of the ledger."""
+    return run_pb2.ToolCallRecord(
+        tool_call_id=call.tool_call_id,
+        tool=call.tool,
+        state=call.state,
+        execution_id=call.execution_id,
+        args_hash=call.args_hash,
+        status=call.status,
+        size_chars=call.size_chars,
+        pointer=call.pointer,
+        error_code=call.error_code,
+        run_id=call.run_id,
+        thread_id=call.thread_id,
+        resolution=run_pb2.Resolution.Value(f"{_RESOLUTION}{(call.resolution or _NONE).upper()}"),
+        create_time=to_timestamp(call.created_us),
+    )
+
+
+def status_word(value: int) -> str:
+    """Answers the word of a RunStatus, empty where it names none; an unknown number is no word anybody takes."""
+    return _word(event_pb2.RunStatus, value, _STATUS)
+
+
+def resolution_word(value: int) -> str:
+    """Answers the word of a Resolution in the same way."""
+    return _word(run_pb2.Resolution, value, _RESOLUTION)
+
+
+def _word(enum: Any, value: int, prefix: str) -> str:
+    if value not in enum.values():
+        return str(value)
+    word: str = enum.Name(value).removeprefix(prefix).lower()
+    return "" if word == _NONE else word
 
 
 def _step(step: Any) -> dict[str, Any]:

@@ -48,6 +48,31 @@ class ErasureRequest(EdgeModel):
 
 
 class RunRequest(EdgeModel):
-    """GetRun."""
+    """GetRun and CancelRun."""
 
     run_id: Identifier
+
+
+class RunsRequest(EdgeModel):
+    """ListRuns; an empty status names all."""
+
+    thread_id: OptionalIdentifier
+    status: Literal["", "queued", "running", "suspended", "done", "failed", "cancelled"]
+    page_size: Annotated[int, Field(ge=0, le=100)]
+    page_token: Annotated[str, StringConstraints(max_length=1_000)]
+
+
+class ToolCallsRequest(EdgeModel):
+    """ListToolCalls; an empty state names all."""
+
+    state: Literal["", "proposed", "denied", "started", "finished", "in_doubt"]
+    page_size: Annotated[int, Field(ge=0, le=100)]
+    page_token: Annotated[str, StringConstraints(max_length=1_000)]
+
+
+class ResolveRequest(EdgeModel):
+    """ResolveInDoubt."""
+
+    run_id: Identifier
+    tool_call_id: Identifier
+    resolution: Literal["happened", "did_not_happen"]

@@ -18,10 +18,14 @@ from phylactery_agent.service.requests import (
     EraseUserRequest,
     ErasureRequest,
     MessageRequest,
+    ResolveRequest,
     RunRequest,
+    RunsRequest,
     ThreadRequest,
+    ToolCallsRequest,
     TranscriptRequest,
 )
+from phylactery_agent.service.runs import RunEdge
 
 Context = aio.ServicerContext[Any, Any]
 
@@ -70,13 +74,63 @@ class ChatServicer(chat_pb2_grpc.ChatServiceServicer):
 class RunServicer(run_pb2_grpc.RunServiceServicer):
     """phylactery.agent.v1.RunService."""
 
-    def __init__(self, edge: ChatEdge) -> None:
+    def __init__(self, edge: RunEdge) -> None:
         self._edge = edge
 
     async def GetRun(self, request: run_pb2.GetRunRequest, _context: Context) -> run_pb2.GetRunResponse:
         """Answers a run."""
         asked = parse(RunRequest, {"run_id": request.run_id})
-        return run_pb2.GetRunResponse(run=encode.run_message(await self._edge.run(current_principal(), asked.run_id)))
+        return run_pb2.GetRunResponse(run=encode.run_message(await self._edge.get(current_principal(), asked.run_id)))
+
+    async def ListRuns(self, request: run_pb2.ListRunsRequest, _context: Context) -> run_pb2.ListRunsResponse:
+        """Answers a page of runs."""
+        asked = parse(
+            RunsRequest,
+            {
+                "thread_id": request.thread_id,
+                "status": encode.status_word(request.status),
+                "page_size": request.page_size,
+                "page_token": request.page_token,
+            },
+        )
+        page = await self._edge.list(current_principal(), asked)
+        return run_pb2.ListRunsResponse(
+            runs=[encode.listed_run(run) for run in page.rows], next_page_token=page.next_page_token
+        )
+
+    async def CancelRun(self, request: run_pb2.CancelRunRequest, _context: Context) -> run_pb2.CancelRunResponse:
+        """Ends a run for good."""
+        asked = parse(RunRequest, {"run_id": request.run_id})
+        shown = await self._edge.cancel(current_principal(), asked.run_id)
+        return run_pb2.CancelRunResponse(run=encode.run_message(shown))
+
+    async def ListToolCalls(
+        self, request: run_pb2.ListToolCallsRequest, _context: Context
+    ) -> run_pb2.ListToolCallsResponse:
+        """Answers a page of the ledger."""
+        asked = parse(
+            ToolCallsRequest,
+            {"state": request.state, "page_size": request.page_size, "page_token": request.page_token},
+        )
+        page = await self._edge.tool_calls(current_principal(), asked)
+        return run_pb2.ListToolCallsResponse(
+            tool_calls=[encode.tool_call_message(call) for call in page.rows], next_page_token=page.next_page_token
+        )
+
+    async def ResolveInDoubt(
+        self, request: run_pb2.ResolveInDoubtRequest, _context: Context
+    ) -> run_pb2.ResolveInDoubtResponse:
+        """Settles an effect in doubt."""
+        asked = parse(
+            ResolveRequest,
+            {
+                "run_id": request.run_id,
+                "tool_call_id": request.tool_call_id,
+                "resolution": encode.resolution_word(request.resolution),
+            },
+        )
+        settled = await self._edge.resolve(current_principal(), asked)
+        return run_pb2.ResolveInDoubtResponse(tool_call=encode.tool_call_message(settled))
 
 
 class PrivacyServicer(privacy_pb2_grpc.PrivacyServiceServicer):

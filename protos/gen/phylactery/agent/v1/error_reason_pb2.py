@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&phylactery/agent/v1/error_reason.proto\x12\x13phylactery.agent.v1*\xe3\x03\n\x0b\x45rrorReason\x12\x1c\n\x18\x45RROR_REASON_UNSPECIFIED\x10\x00\x12 \n\x1c\x45RROR_REASON_INVALID_REQUEST\x10\x01\x12 \n\x1c\x45RROR_REASON_UNAUTHENTICATED\x10\x02\x12\x1e\n\x1a\x45RROR_REASON_ROLE_REQUIRED\x10\x03\x12!\n\x1d\x45RROR_REASON_THREAD_NOT_FOUND\x10\x04\x12\x1e\n\x1a\x45RROR_REASON_RUN_NOT_FOUND\x10\x05\x12!\n\x1d\x45RROR_REASON_REQUEST_CONFLICT\x10\x06\x12#\n\x1f\x45RROR_REASON_MEMORY_UNAVAILABLE\x10\x07\x12%\n!ERROR_REASON_RISKGATE_UNAVAILABLE\x10\x08\x12 \n\x1c\x45RROR_REASON_TOO_MANY_QUEUED\x10\t\x12\"\n\x1e\x45RROR_REASON_STORE_UNAVAILABLE\x10\n\x12\x19\n\x15\x45RROR_REASON_INTERNAL\x10\x0b\x12\"\n\x1e\x45RROR_REASON_ERASURE_NOT_FOUND\x10\x0c\x12\x1b\n\x17\x45RROR_REASON_STORE_FULL\x10\rb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&phylactery/agent/v1/error_reason.proto\x12\x13phylactery.agent.v1*\xc4\x04\n\x0b\x45rrorReason\x12\x1c\n\x18\x45RROR_REASON_UNSPECIFIED\x10\x00\x12 \n\x1c\x45RROR_REASON_INVALID_REQUEST\x10\x01\x12 \n\x1c\x45RROR_REASON_UNAUTHENTICATED\x10\x02\x12\x1e\n\x1a\x45RROR_REASON_ROLE_REQUIRED\x10\x03\x12!\n\x1d\x45RROR_REASON_THREAD_NOT_FOUND\x10\x04\x12\x1e\n\x1a\x45RROR_REASON_RUN_NOT_FOUND\x10\x05\x12!\n\x1d\x45RROR_REASON_REQUEST_CONFLICT\x10\x06\x12#\n\x1f\x45RROR_REASON_MEMORY_UNAVAILABLE\x10\x07\x12%\n!ERROR_REASON_RISKGATE_UNAVAILABLE\x10\x08\x12 \n\x1c\x45RROR_REASON_TOO_MANY_QUEUED\x10\t\x12\"\n\x1e\x45RROR_REASON_STORE_UNAVAILABLE\x10\n\x12\x19\n\x15\x45RROR_REASON_INTERNAL\x10\x0b\x12\"\n\x1e\x45RROR_REASON_ERASURE_NOT_FOUND\x10\x0c\x12\x1b\n\x17\x45RROR_REASON_STORE_FULL\x10\r\x12\x1a\n\x16\x45RROR_REASON_RUN_ENDED\x10\x0e\x12\x1d\n\x19\x45RROR_REASON_NOT_IN_DOUBT\x10\x0f\x12$\n ERROR_REASON_TOOL_CALL_NOT_FOUND\x10\x10\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,5 +32,5 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'phylactery.agent.v1.error_r
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_ERRORREASON']._serialized_start=64
-  _globals['_ERRORREASON']._serialized_end=547
+  _globals['_ERRORREASON']._serialized_end=644
 # @@protoc_insertion_point(module_scope)

@@ -77,6 +77,18 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """RESOURCE_EXHAUSTED: a disk of the service is full, so nothing changed; make room and try again:
     {"reason":"ERROR_REASON_STORE_FULL","domain":"agent.phylactery"}
     """
+    ERROR_REASON_RUN_ENDED: _ErrorReason.ValueType  # 14
+    """FAILED_PRECONDITION: the run has ended otherwise, so there is nothing to cancel:
+    {"reason":"ERROR_REASON_RUN_ENDED","domain":"agent.phylactery","metadata":{"status":"done"}}
+    """
+    ERROR_REASON_NOT_IN_DOUBT: _ErrorReason.ValueType  # 15
+    """FAILED_PRECONDITION: the effect of this call is not in doubt, or somebody has said otherwise:
+    {"reason":"ERROR_REASON_NOT_IN_DOUBT","domain":"agent.phylactery","metadata":{"state":"finished"}}
+    """
+    ERROR_REASON_TOOL_CALL_NOT_FOUND: _ErrorReason.ValueType  # 16
+    """NOT_FOUND: no such tool call in a run of this caller:
+    {"reason":"ERROR_REASON_TOOL_CALL_NOT_FOUND","domain":"agent.phylactery","metadata":{"tool_call_id":"…"}}
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """ErrorReason is every reason this service gives. Each comment shows the ErrorInfo a client sees."""
@@ -135,5 +147,17 @@ ERROR_REASON_ERASURE_NOT_FOUND: ErrorReason.ValueType  # 12
 ERROR_REASON_STORE_FULL: ErrorReason.ValueType  # 13
 """RESOURCE_EXHAUSTED: a disk of the service is full, so nothing changed; make room and try again:
 {"reason":"ERROR_REASON_STORE_FULL","domain":"agent.phylactery"}
+"""
+ERROR_REASON_RUN_ENDED: ErrorReason.ValueType  # 14
+"""FAILED_PRECONDITION: the run has ended otherwise, so there is nothing to cancel:
+{"reason":"ERROR_REASON_RUN_ENDED","domain":"agent.phylactery","metadata":{"status":"done"}}
+"""
+ERROR_REASON_NOT_IN_DOUBT: ErrorReason.ValueType  # 15
+"""FAILED_PRECONDITION: the effect of this call is not in doubt, or somebody has said otherwise:
+{"reason":"ERROR_REASON_NOT_IN_DOUBT","domain":"agent.phylactery","metadata":{"state":"finished"}}
+"""
+ERROR_REASON_TOOL_CALL_NOT_FOUND: ErrorReason.ValueType  # 16
+"""NOT_FOUND: no such tool call in a run of this caller:
+{"reason":"ERROR_REASON_TOOL_CALL_NOT_FOUND","domain":"agent.phylactery","metadata":{"tool_call_id":"…"}}
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -38,6 +38,8 @@ class _RunStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_RunStatus.V
     """RUN_STATUS_DONE ended with an answer."""
     RUN_STATUS_FAILED: _RunStatus.ValueType  # 5
     """RUN_STATUS_FAILED ended without being able to answer; the reason is named."""
+    RUN_STATUS_CANCELLED: _RunStatus.ValueType  # 6
+    """RUN_STATUS_CANCELLED was ended by the person it served."""
 
 class RunStatus(_RunStatus, metaclass=_RunStatusEnumTypeWrapper):
     """RunStatus is where a run stands."""
@@ -54,6 +56,8 @@ RUN_STATUS_DONE: RunStatus.ValueType  # 4
 """RUN_STATUS_DONE ended with an answer."""
 RUN_STATUS_FAILED: RunStatus.ValueType  # 5
 """RUN_STATUS_FAILED ended without being able to answer; the reason is named."""
+RUN_STATUS_CANCELLED: RunStatus.ValueType  # 6
+"""RUN_STATUS_CANCELLED was ended by the person it served."""
 Global___RunStatus: _TypeAlias = RunStatus  # noqa: Y015
 
 @_typing.final

@@ -8,6 +8,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from phylactery.agent.v1 import event_pb2 as _event_pb2
 import builtins as _builtins
 import sys
@@ -19,6 +20,30 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _Resolution:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ResolutionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Resolution.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    RESOLUTION_UNSPECIFIED: _Resolution.ValueType  # 0
+    """RESOLUTION_UNSPECIFIED stands where nobody had to say."""
+    RESOLUTION_HAPPENED: _Resolution.ValueType  # 1
+    """RESOLUTION_HAPPENED means that the effect took place."""
+    RESOLUTION_DID_NOT_HAPPEN: _Resolution.ValueType  # 2
+    """RESOLUTION_DID_NOT_HAPPEN means that nothing took place outside."""
+
+class Resolution(_Resolution, metaclass=_ResolutionEnumTypeWrapper):
+    """Resolution is a person's word on an effect that was in doubt."""
+
+RESOLUTION_UNSPECIFIED: Resolution.ValueType  # 0
+"""RESOLUTION_UNSPECIFIED stands where nobody had to say."""
+RESOLUTION_HAPPENED: Resolution.ValueType  # 1
+"""RESOLUTION_HAPPENED means that the effect took place."""
+RESOLUTION_DID_NOT_HAPPEN: Resolution.ValueType  # 2
+"""RESOLUTION_DID_NOT_HAPPEN means that nothing took place outside."""
+Global___Resolution: _TypeAlias = Resolution  # noqa: Y015
 
 @_typing.final
 class GetRunRequest(_message.Message):
@@ -65,6 +90,226 @@ class GetRunResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetRunResponse: _TypeAlias = GetRunResponse  # noqa: Y015
+
+@_typing.final
+class ListRunsRequest(_message.Message):
+    """ListRunsRequest asks for a page of runs."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    THREAD_ID_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    thread_id: _builtins.str
+    """thread_id shows the runs of one thread. Empty shows those of all."""
+    status: _event_pb2.RunStatus.ValueType
+    """status shows runs that stand there. Unspecified shows all."""
+    page_size: _builtins.int
+    """page_size is how many at most, 1 to 100. 0 means 20."""
+    page_token: _builtins.str
+    """page_token is next_page_token of the page before. Empty starts at the newest."""
+    def __init__(
+        self,
+        *,
+        thread_id: _builtins.str = ...,
+        status: _event_pb2.RunStatus.ValueType = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token", "status", b"status", "thread_id", b"thread_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListRunsRequest: _TypeAlias = ListRunsRequest  # noqa: Y015
+
+@_typing.final
+class ListRunsResponse(_message.Message):
+    """ListRunsResponse is a page of runs."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUNS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """next_page_token asks for the next page. Empty where this is the last."""
+    @_builtins.property
+    def runs(self) -> _containers.RepeatedCompositeFieldContainer[Global___Run]:
+        """runs are the runs, newest first."""
+
+    def __init__(
+        self,
+        *,
+        runs: _abc.Iterable[Global___Run] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "runs", b"runs"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListRunsResponse: _TypeAlias = ListRunsResponse  # noqa: Y015
+
+@_typing.final
+class CancelRunRequest(_message.Message):
+    """CancelRunRequest names a run."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    run_id: _builtins.str
+    """run_id is the run. Required."""
+    def __init__(
+        self,
+        *,
+        run_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["run_id", b"run_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CancelRunRequest: _TypeAlias = CancelRunRequest  # noqa: Y015
+
+@_typing.final
+class CancelRunResponse(_message.Message):
+    """CancelRunResponse is the run."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def run(self) -> Global___Run:
+        """run is where it stands now."""
+
+    def __init__(
+        self,
+        *,
+        run: Global___Run | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["run", b"run"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["run", b"run"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CancelRunResponse: _TypeAlias = CancelRunResponse  # noqa: Y015
+
+@_typing.final
+class ListToolCallsRequest(_message.Message):
+    """ListToolCallsRequest asks for a page of the ledger of effects."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STATE_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    state: _builtins.str
+    """state shows calls that stand there, such as "in_doubt". Empty shows all."""
+    page_size: _builtins.int
+    """page_size is how many at most, 1 to 100. 0 means 20."""
+    page_token: _builtins.str
+    """page_token is next_page_token of the page before. Empty starts at the newest."""
+    def __init__(
+        self,
+        *,
+        state: _builtins.str = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token", "state", b"state"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListToolCallsRequest: _TypeAlias = ListToolCallsRequest  # noqa: Y015
+
+@_typing.final
+class ListToolCallsResponse(_message.Message):
+    """ListToolCallsResponse is a page of the ledger."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TOOL_CALLS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """next_page_token asks for the next page. Empty where this is the last."""
+    @_builtins.property
+    def tool_calls(self) -> _containers.RepeatedCompositeFieldContainer[Global___ToolCallRecord]:
+        """tool_calls are the calls, newest first."""
+
+    def __init__(
+        self,
+        *,
+        tool_calls: _abc.Iterable[Global___ToolCallRecord] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "tool_calls", b"tool_calls"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListToolCallsResponse: _TypeAlias = ListToolCallsResponse  # noqa: Y015
+
+@_typing.final
+class ResolveInDoubtRequest(_message.Message):
+    """ResolveInDoubtRequest says what became of one effect."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    TOOL_CALL_ID_FIELD_NUMBER: _builtins.int
+    RESOLUTION_FIELD_NUMBER: _builtins.int
+    run_id: _builtins.str
+    """run_id is the run. Required."""
+    tool_call_id: _builtins.str
+    """tool_call_id is the call. Required."""
+    resolution: Global___Resolution.ValueType
+    """resolution is what became of it. Required."""
+    def __init__(
+        self,
+        *,
+        run_id: _builtins.str = ...,
+        tool_call_id: _builtins.str = ...,
+        resolution: Global___Resolution.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["resolution", b"resolution", "run_id", b"run_id", "tool_call_id", b"tool_call_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResolveInDoubtRequest: _TypeAlias = ResolveInDoubtRequest  # noqa: Y015
+
+@_typing.final
+class ResolveInDoubtResponse(_message.Message):
+    """ResolveInDoubtResponse is the row of the ledger."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TOOL_CALL_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def tool_call(self) -> Global___ToolCallRecord:
+        """tool_call is the call as it stands now."""
+
+    def __init__(
+        self,
+        *,
+        tool_call: Global___ToolCallRecord | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["tool_call", b"tool_call"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["tool_call", b"tool_call"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResolveInDoubtResponse: _TypeAlias = ResolveInDoubtResponse  # noqa: Y015
 
 @_typing.final
 class Run(_message.Message):
@@ -151,6 +396,10 @@ class ToolCallRecord(_message.Message):
     SIZE_CHARS_FIELD_NUMBER: _builtins.int
     POINTER_FIELD_NUMBER: _builtins.int
     ERROR_CODE_FIELD_NUMBER: _builtins.int
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    THREAD_ID_FIELD_NUMBER: _builtins.int
+    RESOLUTION_FIELD_NUMBER: _builtins.int
+    CREATE_TIME_FIELD_NUMBER: _builtins.int
     tool_call_id: _builtins.str
     """tool_call_id is the proposal's id."""
     tool: _builtins.str
@@ -169,6 +418,16 @@ class ToolCallRecord(_message.Message):
     """pointer reads an evicted output back. Empty where it is inline."""
     error_code: _builtins.str
     """error_code is a stable word for an error. Empty on success."""
+    run_id: _builtins.str
+    """run_id is the run it belongs to."""
+    thread_id: _builtins.str
+    """thread_id is the conversation."""
+    resolution: Global___Resolution.ValueType
+    """resolution is what a person said of it, where it was in doubt."""
+    @_builtins.property
+    def create_time(self) -> _timestamp_pb2.Timestamp:
+        """create_time is when it was proposed."""
+
     def __init__(
         self,
         *,
@@ -181,10 +440,14 @@ class ToolCallRecord(_message.Message):
         size_chars: _builtins.int = ...,
         pointer: _builtins.str = ...,
         error_code: _builtins.str = ...,
+        run_id: _builtins.str = ...,
+        thread_id: _builtins.str = ...,
+        resolution: Global___Resolution.ValueType = ...,
+        create_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["args_hash", b"args_hash", "error_code", b"error_code", "execution_id", b"execution_id", "pointer", b"pointer", "size_chars", b"size_chars", "state", b"state", "status", b"status", "tool", b"tool", "tool_call_id", b"tool_call_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["args_hash", b"args_hash", "create_time", b"create_time", "error_code", b"error_code", "execution_id", b"execution_id", "pointer", b"pointer", "resolution", b"resolution", "run_id", b"run_id", "size_chars", b"size_chars", "state", b"state", "status", b"status", "thread_id", b"thread_id", "tool", b"tool", "tool_call_id", b"tool_call_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class RunServiceStub:
-    """RunService shows runs.
+    """RunService shows runs, ends them early, and settles what nobody could know. Every caller reaches their own alone.
     """
 
     def __init__(self, channel):
@@ -40,14 +40,65 @@ class RunServiceStub:
                 request_serializer=phylactery_dot_agent_dot_v1_dot_run__pb2.GetRunRequest.SerializeToString,
                 response_deserializer=phylactery_dot_agent_dot_v1_dot_run__pb2.GetRunResponse.FromString,
                 _registered_method=True)
+        self.ListRuns = channel.unary_unary(
+                '/phylactery.agent.v1.RunService/ListRuns',
+                request_serializer=phylactery_dot_agent_dot_v1_dot_run__pb2.ListRunsRequest.SerializeToString,
+                response_deserializer=phylactery_dot_agent_dot_v1_dot_run__pb2.ListRunsResponse.FromString,
+                _registered_method=True)
+        self.CancelRun = channel.unary_unary(
+                '/phylactery.agent.v1.RunService/CancelRun',
+                request_serializer=phylactery_dot_agent_dot_v1_dot_run__pb2.CancelRunRequest.SerializeToString,
+                response_deserializer=phylactery_dot_agent_dot_v1_dot_run__pb2.CancelRunResponse.FromString,
+                _registered_method=True)
+        self.ListToolCalls = channel.unary_unary(
+                '/phylactery.agent.v1.RunService/ListToolCalls',
+                request_serializer=phylactery_dot_agent_dot_v1_dot_run__pb2.ListToolCallsRequest.SerializeToString,
+                response_deserializer=phylactery_dot_agent_dot_v1_dot_run__pb2.ListToolCallsResponse.FromString,
+                _registered_method=True)
+        self.ResolveInDoubt = channel.unary_unary(
+                '/phylactery.agent.v1.RunService/ResolveInDoubt',
+                request_serializer=phylactery_dot_agent_dot_v1_dot_run__pb2.ResolveInDoubtRequest.SerializeToString,
+                response_deserializer=phylactery_dot_agent_dot_v1_dot_run__pb2.ResolveInDoubtResponse.FromString,
+                _registered_method=True)
 
 
 class RunServiceServicer:
-    """RunService shows runs.
+    """RunService shows runs, ends them early, and settles what nobody could know. Every caller reaches their own alone.
     """
 
     def GetRun(self, request, context):
         """GetRun answers where a run stands and what its tool calls came to.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListRuns(self, request, context):
+        """ListRuns lists runs, newest first, without their tool calls and steps.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CancelRun(self, request, context):
+        """CancelRun ends a run for good and answers it once it has ended. An effect that had begun goes on to its end, or is
+        marked in doubt; no other begins. What waits for a person is withdrawn. Cancelling it again answers the same; one
+        that ended otherwise is FAILED_PRECONDITION with RUN_ENDED. A caller that leaves early takes nothing back.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListToolCalls(self, request, context):
+        """ListToolCalls lists rows of the ledger of effects over all runs, newest first: those in doubt wait for a person.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ResolveInDoubt(self, request, context):
+        """ResolveInDoubt takes a person's word on an effect that is in doubt, and reports it to RiskGate. The same word again
+        changes nothing; another one, or a call that is not in doubt, is FAILED_PRECONDITION with NOT_IN_DOUBT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -61,6 +112,26 @@ def add_RunServiceServicer_to_server(servicer, server):
                     request_deserializer=phylactery_dot_agent_dot_v1_dot_run__pb2.GetRunRequest.FromString,
                     response_serializer=phylactery_dot_agent_dot_v1_dot_run__pb2.GetRunResponse.SerializeToString,
             ),
+            'ListRuns': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListRuns,
+                    request_deserializer=phylactery_dot_agent_dot_v1_dot_run__pb2.ListRunsRequest.FromString,
+                    response_serializer=phylactery_dot_agent_dot_v1_dot_run__pb2.ListRunsResponse.SerializeToString,
+            ),
+            'CancelRun': grpc.unary_unary_rpc_method_handler(
+                    servicer.CancelRun,
+                    request_deserializer=phylactery_dot_agent_dot_v1_dot_run__pb2.CancelRunRequest.FromString,
+                    response_serializer=phylactery_dot_agent_dot_v1_dot_run__pb2.CancelRunResponse.SerializeToString,
+            ),
+            'ListToolCalls': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListToolCalls,
+                    request_deserializer=phylactery_dot_agent_dot_v1_dot_run__pb2.ListToolCallsRequest.FromString,
+                    response_serializer=phylactery_dot_agent_dot_v1_dot_run__pb2.ListToolCallsResponse.SerializeToString,
+            ),
+            'ResolveInDoubt': grpc.unary_unary_rpc_method_handler(
+                    servicer.ResolveInDoubt,
+                    request_deserializer=phylactery_dot_agent_dot_v1_dot_run__pb2.ResolveInDoubtRequest.FromString,
+                    response_serializer=phylactery_dot_agent_dot_v1_dot_run__pb2.ResolveInDoubtResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'phylactery.agent.v1.RunService', rpc_method_handlers)
@@ -70,7 +141,7 @@ def add_RunServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class RunService:
-    """RunService shows runs.
+    """RunService shows runs, ends them early, and settles what nobody could know. Every caller reaches their own alone.
     """
 
     @staticmethod
@@ -90,6 +161,114 @@ class RunService:
             '/phylactery.agent.v1.RunService/GetRun',
             phylactery_dot_agent_dot_v1_dot_run__pb2.GetRunRequest.SerializeToString,
             phylactery_dot_agent_dot_v1_dot_run__pb2.GetRunResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListRuns(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/phylactery.agent.v1.RunService/ListRuns',
+            phylactery_dot_agent_dot_v1_dot_run__pb2.ListRunsRequest.SerializeToString,
+            phylactery_dot_agent_dot_v1_dot_run__pb2.ListRunsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CancelRun(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/phylactery.agent.v1.RunService/CancelRun',
+            phylactery_dot_agent_dot_v1_dot_run__pb2.CancelRunRequest.SerializeToString,
+            phylactery_dot_agent_dot_v1_dot_run__pb2.CancelRunResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListToolCalls(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/phylactery.agent.v1.RunService/ListToolCalls',
+            phylactery_dot_agent_dot_v1_dot_run__pb2.ListToolCallsRequest.SerializeToString,
+            phylactery_dot_agent_dot_v1_dot_run__pb2.ListToolCallsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ResolveInDoubt(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/phylactery.agent.v1.RunService/ResolveInDoubt',
+            phylactery_dot_agent_dot_v1_dot_run__pb2.ResolveInDoubtRequest.SerializeToString,
+            phylactery_dot_agent_dot_v1_dot_run__pb2.ResolveInDoubtResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -27,7 +27,7 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class RunServiceStub:
-    """RunService shows runs."""
+    """RunService shows runs, ends them early, and settles what nobody could know. Every caller reaches their own alone."""
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -35,17 +35,43 @@ class RunServiceStub:
     def __new__(cls, channel: _aio.Channel) -> RunServiceAsyncStub: ...
     GetRun: _grpc.UnaryUnaryMultiCallable[_run_pb2.GetRunRequest, _run_pb2.GetRunResponse]
     """GetRun answers where a run stands and what its tool calls came to."""
+    ListRuns: _grpc.UnaryUnaryMultiCallable[_run_pb2.ListRunsRequest, _run_pb2.ListRunsResponse]
+    """ListRuns lists runs, newest first, without their tool calls and steps."""
+    CancelRun: _grpc.UnaryUnaryMultiCallable[_run_pb2.CancelRunRequest, _run_pb2.CancelRunResponse]
+    """CancelRun ends a run for good and answers it once it has ended. An effect that had begun goes on to its end, or is
+    marked in doubt; no other begins. What waits for a person is withdrawn. Cancelling it again answers the same; one
+    that ended otherwise is FAILED_PRECONDITION with RUN_ENDED. A caller that leaves early takes nothing back.
+    """
+    ListToolCalls: _grpc.UnaryUnaryMultiCallable[_run_pb2.ListToolCallsRequest, _run_pb2.ListToolCallsResponse]
+    """ListToolCalls lists rows of the ledger of effects over all runs, newest first: those in doubt wait for a person."""
+    ResolveInDoubt: _grpc.UnaryUnaryMultiCallable[_run_pb2.ResolveInDoubtRequest, _run_pb2.ResolveInDoubtResponse]
+    """ResolveInDoubt takes a person's word on an effect that is in doubt, and reports it to RiskGate. The same word again
+    changes nothing; another one, or a call that is not in doubt, is FAILED_PRECONDITION with NOT_IN_DOUBT.
+    """
 
 @_typing.type_check_only
 class RunServiceAsyncStub(RunServiceStub):
-    """RunService shows runs."""
+    """RunService shows runs, ends them early, and settles what nobody could know. Every caller reaches their own alone."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     GetRun: _aio.UnaryUnaryMultiCallable[_run_pb2.GetRunRequest, _run_pb2.GetRunResponse]  # type: ignore[assignment]
     """GetRun answers where a run stands and what its tool calls came to."""
+    ListRuns: _aio.UnaryUnaryMultiCallable[_run_pb2.ListRunsRequest, _run_pb2.ListRunsResponse]  # type: ignore[assignment]
+    """ListRuns lists runs, newest first, without their tool calls and steps."""
+    CancelRun: _aio.UnaryUnaryMultiCallable[_run_pb2.CancelRunRequest, _run_pb2.CancelRunResponse]  # type: ignore[assignment]
+    """CancelRun ends a run for good and answers it once it has ended. An effect that had begun goes on to its end, or is
+    marked in doubt; no other begins. What waits for a person is withdrawn. Cancelling it again answers the same; one
+    that ended otherwise is FAILED_PRECONDITION with RUN_ENDED. A caller that leaves early takes nothing back.
+    """
+    ListToolCalls: _aio.UnaryUnaryMultiCallable[_run_pb2.ListToolCallsRequest, _run_pb2.ListToolCallsResponse]  # type: ignore[assignment]
+    """ListToolCalls lists rows of the ledger of effects over all runs, newest first: those in doubt wait for a person."""
+    ResolveInDoubt: _aio.UnaryUnaryMultiCallable[_run_pb2.ResolveInDoubtRequest, _run_pb2.ResolveInDoubtResponse]  # type: ignore[assignment]
+    """ResolveInDoubt takes a person's word on an effect that is in doubt, and reports it to RiskGate. The same word again
+    changes nothing; another one, or a call that is not in doubt, is FAILED_PRECONDITION with NOT_IN_DOUBT.
+    """
 
 class RunServiceServicer(metaclass=_abc_1.ABCMeta):
-    """RunService shows runs."""
+    """RunService shows runs, ends them early, and settles what nobody could know. Every caller reaches their own alone."""
 
     @_abc_1.abstractmethod
     def GetRun(
@@ -54,5 +80,42 @@ class RunServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_run_pb2.GetRunResponse, _abc.Awaitable[_run_pb2.GetRunResponse]]:
         """GetRun answers where a run stands and what its tool calls came to."""
+
+    @_abc_1.abstractmethod
+    def ListRuns(
+        self,
+        request: _run_pb2.ListRunsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_run_pb2.ListRunsResponse, _abc.Awaitable[_run_pb2.ListRunsResponse]]:
+        """ListRuns lists runs, newest first, without their tool calls and steps."""
+
+    @_abc_1.abstractmethod
+    def CancelRun(
+        self,
+        request: _run_pb2.CancelRunRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_run_pb2.CancelRunResponse, _abc.Awaitable[_run_pb2.CancelRunResponse]]:
+        """CancelRun ends a run for good and answers it once it has ended. An effect that had begun goes on to its end, or is
+        marked in doubt; no other begins. What waits for a person is withdrawn. Cancelling it again answers the same; one
+        that ended otherwise is FAILED_PRECONDITION with RUN_ENDED. A caller that leaves early takes nothing back.
+        """
+
+    @_abc_1.abstractmethod
+    def ListToolCalls(
+        self,
+        request: _run_pb2.ListToolCallsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_run_pb2.ListToolCallsResponse, _abc.Awaitable[_run_pb2.ListToolCallsResponse]]:
+        """ListToolCalls lists rows of the ledger of effects over all runs, newest first: those in doubt wait for a person."""
+
+    @_abc_1.abstractmethod
+    def ResolveInDoubt(
+        self,
+        request: _run_pb2.ResolveInDoubtRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_run_pb2.ResolveInDoubtResponse, _abc.Awaitable[_run_pb2.ResolveInDoubtResponse]]:
+        """ResolveInDoubt takes a person's word on an effect that is in doubt, and reports it to RiskGate. The same word again
+        changes nothing; another one, or a call that is not in doubt, is FAILED_PRECONDITION with NOT_IN_DOUBT.
+        """
 
 def add_RunServiceServicer_to_server(servicer: RunServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

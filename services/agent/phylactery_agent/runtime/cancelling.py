@@ -1,0 +1,84 @@
+"""Cancelling a run: one that waits ends at once, one that is served ends at its next checkpoint."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+from phylactery_chassis.clock import Clock
+from phylactery_chassis.database import Database
+from phylactery_chassis.errors import FailedPrecondition
+from sqlalchemy.engine import Connection, Row
+
+from phylactery_agent.runtime.events import append_event
+from phylactery_agent.runtime.ledger import close_open_effects, deny_proposals
+from phylactery_agent.runtime.model import Lease, Owner
+from phylactery_agent.runtime.outbox import queue_task_end, queue_withdrawal
+from phylactery_agent.runtime.replies import CANCELLED
+from phylactery_agent.runtime.runs import is_cancelled, owned_run
+from phylactery_agent.runtime.schema import ACTIVE, RUNS
+from phylactery_agent.runtime.tasks import tasks_of
+from phylactery_agent.saver import rows as checkpoints
+
+
+class RunCancelledError(Exception):
+    """The person wants the run to end; nothing more of it is begun."""
+
+
+def require_wanted(connection: Connection, run_id: str) -> None:
+    """Raises RunCancelledError where the run was cancelled."""
+    if is_cancelled(connection, run_id):
+        raise RunCancelledError(f"run {run_id} was cancelled")
+
+
+class Cancellations:
+    """Takes a person's word that a run shall end."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database, self._clock = database, clock
+
+    async def request(self, owner: Owner, run_id: str) -> None:
+        """Ends a run that waits, durably, or notes that one which is served shall end; a cancelled one stays so.
+
+        Raises NotFound RUN_NOT_FOUND, and FailedPrecondition RUN_ENDED for one that has ended otherwise.
+        """
+        clock = self._clock
+
+        def work(connection: Connection) -> None:
+            row = owned_run(connection, owner, run_id, lock=True)
+            now = clock.now_us()
+            if row.status == "suspended":
+                _end_now(connection, owner, row, now)
+            elif row.status in ACTIVE:
+                connection.execute(sa.update(RUNS).where(RUNS.c.run_id == run_id).values(cancel_us=now))
+            elif row.status != "cancelled":
+                raise ended(run_id, row.status)
+
+        await self._database.write(work)
+
+
+def ended(run_id: str, status: str) -> FailedPrecondition:
+    """Answers what is wrong with cancelling a run that has ended otherwise."""
+    return FailedPrecondition(
+        "RUN_ENDED",
+        f"the run '{run_id}' is {status} already, so there is nothing to cancel",
+        metadata={"status": status},
+    )
+
+
+def _end_now(connection: Connection, owner: Owner, row: Row[Any], now: int) -> None:
+    """Ends a suspended run: its effects settle, its questions are withdrawn, its state goes."""
+    lease = Lease(row.run_id, row.turn_id, row.thread_id, owner, holder="", fence=row.fence + 1)
+    close_open_effects(connection, lease, now)
+    deny_proposals(connection, lease, CANCELLED, now)
+    for opened in tasks_of(connection, row.run_id):
+        queue_task_end(connection, lease, opened.task_id, now_us=now)
+    queue_withdrawal(connection, lease, now_us=now)
+    finished = {"status": "RUN_STATUS_CANCELLED", "reason": CANCELLED}
+    append_event(connection, lease, "run_finished", finished, once="run_cancelled", now_us=now)
+    checkpoints.delete_thread(connection, lease.thread_key)
+    connection.execute(
+        sa.update(RUNS)
+        .where(RUNS.c.run_id == row.run_id)
+        .values(status="cancelled", reason=CANCELLED, approval_id="", fence=lease.fence, cancel_us=now, updated_us=now)
+    )

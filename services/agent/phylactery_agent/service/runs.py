@@ -1,0 +1,91 @@
+"""The run edge: what a person may see of runs, and what they may do about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from phylactery_chassis.identity import Principal
+
+from phylactery_agent.runtime.cancelling import Cancellations, ended
+from phylactery_agent.runtime.model import StoredRun, StoredToolCall
+from phylactery_agent.runtime.resolving import Resolutions
+from phylactery_agent.runtime.run_lists import Page, RunLists
+from phylactery_agent.runtime.runs import RunStore
+from phylactery_agent.runtime.schema import ACTIVE
+from phylactery_agent.runtime.signals import ThreadNews
+from phylactery_agent.service.chat import owner_of
+from phylactery_agent.service.requests import ResolveRequest, RunsRequest, ToolCallsRequest
+from phylactery_agent.service.views import ShownRun
+
+DEFAULT_LISTED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class RunTools:
+    """What the edge works with."""
+
+    runs: RunStore
+    lists: RunLists
+    cancellations: Cancellations
+    resolutions: Resolutions
+    news: ThreadNews
+    deliver: Callable[[], None]
+    """Says that the outbox holds something new."""
+
+
+class RunEdge:
+    """Serves RunService, without gRPC."""
+
+    def __init__(self, tools: RunTools) -> None:
+        self._t = tools
+
+    async def get(self, principal: Principal, run_id: str) -> ShownRun:
+        """Answers a run and its ledger. Raises NotFound RUN_NOT_FOUND."""
+        run = await self._t.runs.get(owner_of(principal), run_id)
+        return ShownRun(run, await self._t.runs.tool_calls(run_id))
+
+    async def list(self, principal: Principal, request: RunsRequest) -> Page[StoredRun]:
+        """Answers a page of the caller's runs. Raises InvalidArgument."""
+        return await self._t.lists.runs(
+            owner_of(principal),
+            thread_id=request.thread_id,
+            status=request.status,
+            size=request.page_size or DEFAULT_LISTED,
+            token=request.page_token,
+        )
+
+    async def cancel(self, principal: Principal, run_id: str) -> ShownRun:
+        """Cancels a run and answers it once it has ended.
+
+        Raises NotFound RUN_NOT_FOUND, FailedPrecondition RUN_ENDED.
+        """
+        owner = owner_of(principal)
+        run = await self._t.runs.get(owner, run_id)
+        with self._t.news.listen(run.thread_key) as news:
+            await self._t.cancellations.request(owner, run_id)
+            while (run := await self._t.runs.get(owner, run_id)).status in ACTIVE:
+                await news.wait()
+                news.clear()
+        self._t.news.tell(run.thread_key)
+        self._t.deliver()
+        if run.status != "cancelled":
+            raise ended(run_id, run.status)
+        return ShownRun(run, await self._t.runs.tool_calls(run_id))
+
+    async def tool_calls(self, principal: Principal, request: ToolCallsRequest) -> Page[StoredToolCall]:
+        """Answers a page of the caller's ledger. Raises InvalidArgument."""
+        return await self._t.lists.tool_calls(
+            owner_of(principal),
+            state=request.state,
+            size=request.page_size or DEFAULT_LISTED,
+            token=request.page_token,
+        )
+
+    async def resolve(self, principal: Principal, request: ResolveRequest) -> StoredToolCall:
+        """Settles an effect in doubt. Raises NotFound, FailedPrecondition NOT_IN_DOUBT."""
+        settled = await self._t.resolutions.resolve(
+            owner_of(principal), request.run_id, request.tool_call_id, request.resolution
+        )
+        self._t.deliver()
+        return settled

@@ -1,0 +1,214 @@
+"""RunService: a user's runs and ledger, a run that is cancelled wherever it stands, and effects a person settles."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from grpc import aio
+from phylactery.agent.v1 import event_pb2, run_pb2, run_pb2_grpc
+from phylactery.riskgate.v1 import approval_pb2, types_pb2
+from phylactery_agent.adapters.memory import MemoriesAdapter
+from phylactery_agent.runtime.cancelling import Cancellations
+from phylactery_agent.runtime.resolving import Resolutions
+from phylactery_chassis.errors import FailedPrecondition, NotFound
+
+from tests.support.agent_stores import ANA, BEN, BOUND, Stores, call
+from tests.support.agent_system import DONE, SUSPENDED, Person, System, approval_of, open_system, refused
+
+CANCELLED = event_pb2.RUN_STATUS_CANCELLED
+WRITE = 'escribe "hola" en notas.txt'
+ENDS_SECONDS = 20
+
+
+@pytest.fixture
+async def system(tmp_path: Path) -> AsyncIterator[System]:
+    """The three real services; every write is asked about."""
+    async with open_system(tmp_path, asks=True) as opened:
+        yield opened
+
+
+def runs_of(system: System) -> run_pb2_grpc.RunServiceStub:
+    return run_pb2_grpc.RunServiceStub(system.agent_channel)
+
+
+async def cancel(system: System, person: Person, run_id: str) -> run_pb2.Run:
+    request = run_pb2.CancelRunRequest(run_id=run_id)
+    return (await runs_of(system).CancelRun(request, metadata=person.metadata, timeout=60)).run
+
+
+def cancel_noted(system: System) -> bool:
+    query = "SELECT cancel_us FROM agent_runs"
+    return bool(system.agent.database.read_sync(lambda connection: connection.exec_driver_sql(query).scalar()))
+
+
+async def state_at_riskgate(system: System, person: Person, approval_id: str) -> int:
+    await system.agent.delivery.flush_all()
+    request = approval_pb2.GetApprovalRequest(approval_id=approval_id)
+    return (await person.approvals.GetApproval(request, metadata=person.metadata)).approval.state
+
+
+async def test_runs_are_listed_newest_first_by_page_thread_and_status(system: System, ana: Person) -> None:
+    said = [await ana.say("hola", f"t{number}") for number in range(3)]
+    asked = await ana.say(WRITE, "t9")
+    await system.person("ben").say("hola", "t0")
+    stub = runs_of(system)
+
+    async def listed(**fields: Any) -> run_pb2.ListRunsResponse:
+        return await stub.ListRuns(run_pb2.ListRunsRequest(**fields), metadata=ana.metadata)
+
+    newest_first = [asked.run.id, *(answer.run.id for answer in reversed(said))]
+    first = await listed(page_size=3)
+    second = await listed(page_size=3, page_token=first.next_page_token)
+    found = [run.id for run in [*first.runs, *second.runs]]
+    assert set(found) == set(newest_first)
+    assert len(found) == len(newest_first)
+    assert second.next_page_token == ""
+    assert [run.id for run in (await listed(thread_id="t1")).runs] == [said[1].run.id]
+    assert [run.id for run in (await listed(status=SUSPENDED)).runs] == [asked.run.id]
+    assert len((await listed(status=DONE)).runs) == 3
+    with pytest.raises(aio.AioRpcError) as error:
+        await listed(status=99)
+    assert refused(error.value).fields == ["status"]
+    with pytest.raises(aio.AioRpcError) as error:
+        await listed(page_token="WzFd")
+    assert refused(error.value).fields == ["page_token"]
+
+
+async def test_a_run_that_waits_for_a_person_is_cancelled_with_its_question(system: System, ana: Person) -> None:
+    asked = await ana.say(WRITE)
+    approval_id, code = approval_of(asked)
+    cancelled = await cancel(system, ana, asked.run.id)
+    assert (cancelled.status, cancelled.reason, cancelled.approval_id) == (CANCELLED, "CANCELLED", "")
+    assert await state_at_riskgate(system, ana, approval_id) == types_pb2.APPROVAL_STATE_CANCELLED
+    assert (await cancel(system, ana, asked.run.id)).status == CANCELLED
+    late = await ana.say(f"APROBAR {approval_id} {code}")
+    assert late.run.id != asked.run.id
+    assert not system.sandbox.joinpath("notas.txt").exists()
+    assert (await ana.say("hola")).run.status == DONE
+
+
+async def test_a_run_that_is_served_ends_at_its_next_step_and_begins_no_effect(
+    system: System, ana: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reached, go = asyncio.Event(), asyncio.Event()
+    real = MemoriesAdapter.hydrate
+
+    async def slow(*args: Any, **named: Any) -> Any:
+        reached.set()
+        await go.wait()
+        return await real(*args, **named)
+
+    monkeypatch.setattr(MemoriesAdapter, "hydrate", slow)
+    saying = asyncio.create_task(ana.say(WRITE))
+    await asyncio.wait_for(reached.wait(), ENDS_SECONDS)
+    [running] = (await runs_of(system).ListRuns(run_pb2.ListRunsRequest(), metadata=ana.metadata)).runs
+    cancelling = asyncio.create_task(cancel(system, ana, running.id))
+    async with asyncio.timeout(ENDS_SECONDS):
+        while not cancel_noted(system):  # noqa: ASYNC110 - it is a commit of another task
+            await asyncio.sleep(0)
+    assert not cancelling.done()
+    go.set()
+    assert (await cancelling).status == CANCELLED
+    answer = await saying
+    assert (answer.run.id, answer.run.status, list(answer.run.tool_calls)) == (running.id, CANCELLED, [])
+    assert answer.reply.text.startswith("Cancelado")
+    assert (await ana.say("hola")).run.status == DONE
+
+
+async def test_a_cancel_that_comes_while_a_turn_suspends_itself_still_ends_it(stores: Stores) -> None:
+    await stores.accepted()
+    claim = await stores.claimed()
+    await Cancellations(stores.database, stores.clock).request(ANA, claim.run.run_id)
+    await stores.end(claim, "suspended", approval_id="ap_1")
+    run = await stores.runs.get(ANA, claim.run.run_id)
+    assert (run.status, run.approval_id) == ("cancelled", "")
+    assert ("withdrawal", run.run_id) in stores.rows("agent_outbox", "kind, run_id")
+
+
+async def test_a_run_that_ended_cannot_be_cancelled_and_nobody_elses_is_found(system: System, ana: Person) -> None:
+    done = await ana.say("hola")
+    with pytest.raises(aio.AioRpcError) as error:
+        await cancel(system, ana, done.run.id)
+    assert refused(error.value).reason == "RUN_ENDED"
+    assert refused(error.value).metadata == {"status": "done"}
+    asked = await ana.say(WRITE)
+    for stranger in (system.person("ben"), system.person("ana", "other")):
+        with pytest.raises(aio.AioRpcError) as error:
+            await cancel(system, stranger, asked.run.id)
+        assert (error.value.code(), refused(error.value).reason) == (grpc.StatusCode.NOT_FOUND, "RUN_NOT_FOUND")
+    assert (await ana.run(asked.run.id)).status == SUSPENDED
+
+
+async def in_doubt(stores: Stores) -> str:
+    """Makes a run with one effect in doubt, and answers its id."""
+    await stores.accepted()
+    claim = await stores.claimed()
+    ledger = stores.ledger(claim.lease)
+    await ledger.propose(call(), plan_step="1")
+    await ledger.start("c1", execution_id="ex1", effect_key="k1", bound=BOUND)
+    await ledger.doubt("c1", error_code="TIMEOUT")
+    await stores.end(claim)
+    return claim.run.run_id
+
+
+@pytest.mark.parametrize(
+    ("word", "status", "code", "outcome"),
+    [("happened", "success", "", "SUCCEEDED"), ("did_not_happen", "error", "NOT_DONE", "FAILED")],
+)
+async def test_a_persons_word_settles_an_effect_in_doubt_and_is_reported(
+    stores: Stores, word: Any, status: str, code: str, outcome: str
+) -> None:
+    run_id = await in_doubt(stores)
+    resolutions = Resolutions(stores.database, stores.clock)
+    settled = await resolutions.resolve(ANA, run_id, "c1", word)
+    assert (settled.state, settled.status, settled.error_code, settled.resolution) == ("finished", status, code, word)
+    assert await resolutions.resolve(ANA, run_id, "c1", word) == settled
+    parcels = sorted(stores.rows("agent_outbox", "outbox_id, once"))
+    reported = [once for _, once in parcels if once.startswith("outcome:")]
+    assert reported == ["outcome:ex1:IN_DOUBT", f"outcome:ex1:{outcome}"]
+    other = "happened" if word == "did_not_happen" else "did_not_happen"
+    with pytest.raises(FailedPrecondition) as refusal:
+        await resolutions.resolve(ANA, run_id, "c1", other)
+    assert refusal.value.reason == "NOT_IN_DOUBT"
+
+
+async def test_only_ones_own_effects_in_doubt_can_be_settled(stores: Stores) -> None:
+    run_id = await in_doubt(stores)
+    resolutions = Resolutions(stores.database, stores.clock)
+    for owner, run, tool_call, reason in (
+        (BEN, run_id, "c1", "RUN_NOT_FOUND"),
+        (ANA, "ru_none", "c1", "RUN_NOT_FOUND"),
+        (ANA, run_id, "c2", "TOOL_CALL_NOT_FOUND"),
+    ):
+        with pytest.raises(NotFound) as refusal:
+            await resolutions.resolve(owner, run, tool_call, "happened")
+        assert refusal.value.reason == reason
+
+
+async def test_what_is_in_doubt_shows_in_the_ledger_over_all_runs(system: System, ana: Person) -> None:
+    system.sandbox.joinpath("notas.txt").write_text("contenido")
+    for number in range(3):
+        await ana.say("lee notas.txt", f"t{number}")
+    await ana.say(WRITE)
+    stub = runs_of(system)
+
+    async def listed(**fields: Any) -> run_pb2.ListToolCallsResponse:
+        return await stub.ListToolCalls(run_pb2.ListToolCallsRequest(**fields), metadata=ana.metadata)
+
+    first = await listed(page_size=2)
+    second = await listed(page_size=2, page_token=first.next_page_token)
+    shown = [*first.tool_calls, *second.tool_calls]
+    assert sorted((one.tool, one.thread_id, one.state) for one in shown) == [
+        *(("read_file", f"t{number}", "finished") for number in range(3)),
+        ("write_file", "t1", "proposed"),
+    ]
+    assert len({(one.run_id, one.tool_call_id) for one in shown}) == 4
+    assert list((await listed(state="in_doubt")).tool_calls) == []
+    with pytest.raises(aio.AioRpcError) as error:
+        await listed(state="lost")
+    assert refused(error.value).fields == ["state"]
