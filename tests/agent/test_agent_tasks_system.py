@@ -271,3 +271,36 @@ async def test_what_goes_on_after_an_approval_names_the_task_of_the_request_and_
         ("read_file", '{"path":"lista.txt"}'),
     ]
     assert tasks(system) == [(asked.run.id, 2, True)]
+
+
+async def test_a_result_over_a_mebibyte_is_shown_cut_and_the_run_goes_on(
+    system: System, ana: Person, wire: Wire
+) -> None:
+    system.sandbox.joinpath("big.txt").write_text("ñandú\n" * 200_000)
+    system.sandbox.joinpath("a.txt").write_text("text of a")
+    answer = await ana.say("lee big.txt y luego lee a.txt")
+    assert (answer.run.status, "text of a" in answer.reply.text) == (DONE, True)
+    await told_all(system)
+    assert [len(shown["result_text"].encode()) <= 1024 * 1024 for shown in wire.shown] == [True, True]
+    assert "bytes were not shown]" in wire.shown[0]["result_text"]
+    assert tasks(system) == [(answer.run.id, 2, True)]
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("repite a\x00b", "BLOCKED"),  # NUL is refused in arguments, not in a person's words
+        ("repite " + "palabra " * 2_400, "ANSWERED"),
+        ("repite \u202egnp.exe\u200b 👩\u200d👧", "ANSWERED"),
+        ("repite línea\u2028otra\x1b[31m", "ANSWERED"),
+    ],
+    ids=["nul", "long", "invisible", "controls"],
+)
+async def test_whatever_a_person_types_opens_a_task(
+    system: System, ana: Person, wire: Wire, said: str, reason: str
+) -> None:
+    answer = await ana.say(said)
+    assert (answer.run.status, answer.run.reason) == (DONE, reason)
+    await told_all(system)
+    assert [words for words, _ in wire.begun.values()] == [said]
+    assert len(wire.shown) == (reason == "ANSWERED")
