@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from phylactery_riskgate.domain.facts import NO_TOOL
 from phylactery_riskgate.domain.model import Asks, BoundCall, CatalogTool, Json
 from phylactery_riskgate.domain.tasks.facts import task_facts
+from phylactery_riskgate.domain.tasks.folding import fold, spans, tokens
 from phylactery_riskgate.domain.tasks.index import TaskIndex
 from phylactery_riskgate.domain.tasks.literals import dates_in_token, number, numbers_in, written_forms
 from phylactery_riskgate.domain.tasks.model import TaskFacts
@@ -164,3 +165,8 @@ def test_a_day_is_read_in_figures(day: Any) -> None:
     assert day.isoformat() in set(dates_in_token(day.isoformat()))
     assert day.isoformat() in set(dates_in_token(f"{day.day}/{day.month}/{day.year:04}"))
     assert day.isoformat() in set(dates_in_token(f"{day.month:02}-{day.day:02}-{day.year:04}"))
+
+
+@given(st.text(max_size=200).map(fold).filter(str.isascii))
+def test_ascii_is_cut_as_any_text_is(folded: str) -> None:
+    assert tokens(folded) == [folded[start:end] for start, end in spans(folded)]

@@ -15,6 +15,7 @@ from phylactery_riskgate.domain.tasks.index import TaskIndex
 from phylactery_riskgate.domain.tasks.literals import number
 from phylactery_riskgate.domain.tasks.model import FOREIGN, LISTED, NAMED, POINTED, UNSHOWN, Evidence, TaskFacts
 from phylactery_riskgate.domain.tasks.origins import NOTHING, Argument, origin
+from phylactery_riskgate.domain.tasks.reading import MAX_VALUE
 from phylactery_riskgate.domain.tasks.signals import content_signals
 from phylactery_riskgate.domain.tasks.spelled import is_another
 
@@ -88,7 +89,9 @@ def _evidence(index: TaskIndex, tool: CatalogTool, leaves: dict[str, list[_Leaf]
 
 
 def _norm(value: Any) -> str:
-    return " ".join(folding.tokens(folding.fold(value))) if isinstance(value, str) else number(value)
+    if not isinstance(value, str):
+        return number(value)
+    return " ".join(folding.tokens(folding.fold(value))) if len(value) <= MAX_VALUE else ""
 
 
 def _contents(tool: CatalogTool, leaves: dict[str, list[_Leaf]]) -> Iterator[str]:

@@ -9,14 +9,26 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
+from typing import Final
 
 _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 _TOKEN = re.compile(r"[^\W_]++(?:(?:[.@+_'&-]++|(?<=\d)[:/,](?=\d))[^\W_]++)*+")
+_PLAIN_TOKEN = re.compile(r"[a-z0-9]++(?:(?:[.@+_'&-]++|(?<=[0-9])[:/,](?=[0-9]))[a-z0-9]++)*+")
+"""The same for ASCII, in two thirds of the time."""
 _MARKS = re.compile(r"[\W_]++")
 _APOSTROPHES = str.maketrans("’‘`´ʼ‐‑‒–—−", "'''''------")
 
 
-@lru_cache(maxsize=65_536)
+class _Folds(dict[int, str]):
+    """What each character folds to, worked out when it is first met."""
+
+    def __missing__(self, point: int) -> str:
+        folded = _folded(chr(point))
+        if len(self) < _MAX_FOLDS:
+            self[point] = folded
+        return folded
+
+
 def _folded(char: str) -> str:
     if char in _INVISIBLE or unicodedata.category(char) in {"Cf", "Mn", "Me"}:
         return ""
@@ -24,17 +36,20 @@ def _folded(char: str) -> str:
     return "".join(one for one in plain if not unicodedata.combining(one)).casefold()
 
 
+_MAX_FOLDS: Final = 16_384
+_FOLDS = _Folds()
+
+
 def fold(text: str) -> str:
     """Folds case, width, style and accents, and takes out what prints as nothing."""
     if text.isascii():
         return text.lower()
-    text = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES)
-    return "".join(char.lower() if char.isascii() else _folded(char) for char in text)
+    return unicodedata.normalize("NFKC", text).translate(_APOSTROPHES).translate(_FOLDS)
 
 
 def tokens(folded: str) -> list[str]:
     """Cuts folded text into whole values."""
-    return _TOKEN.findall(folded)
+    return (_PLAIN_TOKEN if folded.isascii() else _TOKEN).findall(folded)
 
 
 def spans(folded: str) -> list[tuple[int, int]]:

@@ -22,6 +22,8 @@ __all__ = ["Piece", "Reading", "prints", "read_result", "read_words"]
 MAX_VALUES: Final = 4_000
 MAX_ITEMS: Final = 2_000
 MAX_PRINTS: Final = 24_000
+MAX_NODES: Final = 20_000
+"""Objects, lists and values that are looked at."""
 MAX_VALUE: Final = 240
 """Characters of a value; a longer one is read as text."""
 _APART: Final = 0x5BD1E995
@@ -74,7 +76,8 @@ def read_result(
         "a": _argument_values(arguments),
         "i": reader.parents,
         "v": reader.values,
-        "p": {str(item): sorted(found) for item, found in sorted(reader.prints.items())},
+        # A set of integers has one order in every process, and it is not the text's.
+        "p": {str(item): list(found) for item, found in reader.prints.items()},
     }
     return Reading(piece, len(reader.values), reader.cut)
 
@@ -104,10 +107,12 @@ class _Reader:
     values: list[list[Any]] = field(default_factory=list)
     prints: dict[int, set[int]] = field(default_factory=dict)
     printed: int = 0
+    nodes: int = 0
     cut: bool = False
 
     def read(self, value: Any, place: tuple[str, ...], item: int, name: str) -> None:
-        if len(place) > MAX_DEPTH:
+        self.nodes += 1
+        if len(place) > MAX_DEPTH or self.nodes > MAX_NODES:
             self.cut = True
         elif isinstance(value, dict):
             self._read_object(value, place, item)

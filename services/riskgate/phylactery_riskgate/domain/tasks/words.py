@@ -37,6 +37,7 @@ _QUOTES: Final = {"'": "'", '"': '"', "“": "”", "«": "»", "„": "”"}
 _CLOSING: Final = frozenset(_QUOTES.values())
 _FENCE: Final = "```"
 _TAG = re.compile(r"<([a-z][a-z0-9_-]{0,39})(?:\s[^<>]{0,200})?>")
+_MAX_TAGS: Final = 64
 _FORWARDED = re.compile(
     r"^[ \t]{0,8}(?:-{2,}[ \t]{0,8}(?:original message|forwarded message|mensaje original|mensaje reenviado)"
     r"|(?:on|el)\b[^\n]{1,200}\b(?:wrote|escribio):[ \t]{0,8}$)",
@@ -96,9 +97,12 @@ def _pasted(folded: str) -> Iterator[Span]:
     yield from _fenced(folded)
     closings: dict[str, int] = {}
     for tag in _TAG.finditer(folded):
-        closing = closings.setdefault(tag[1], folded.rfind(f"</{tag[1]}>"))
-        if closing >= tag.end():
-            yield tag.start(), closing
+        if tag[1] not in closings:
+            if len(closings) >= _MAX_TAGS:
+                break
+            closings[tag[1]] = folded.rfind(f"</{tag[1]}>")
+        if closings[tag[1]] >= tag.end():
+            yield tag.start(), closings[tag[1]]
     yield from (cited.span() for cited in _CITED.finditer(folded))
     forwarded = _FORWARDED.search(folded)
     if forwarded is not None:
