@@ -21,7 +21,8 @@ def main() -> int:
     wanted = sys.argv[1:] or list(SUITES)
     unknown = [name for name in wanted if name not in SUITES]
     if unknown:
-        sys.stderr.write(f"no suite {', '.join(unknown)}; there are: {', '.join(SUITES)}\n")
+        own = "agentdojo has an environment of its own: make bench SUITE=agentdojo"
+        sys.stderr.write(f"no suite {', '.join(unknown)}; there are: {', '.join(SUITES)}; {own}\n")
         return 2
     for name in wanted:
         asyncio.run(SUITES[name]())
