@@ -9,11 +9,14 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from phylactery_riskgate.domain.bundle import default_bundle_folder, load_bundle
 from phylactery_riskgate.domain.engine import DecisionEngine
+from phylactery_riskgate.domain.evidence import TaskReader, known
 from phylactery_riskgate.domain.model import Caller, CallSite, RawCall
+from phylactery_riskgate.domain.tasks.model import UNSHOWN
 
 from benchmarks.measure import emit
 
@@ -23,6 +26,11 @@ _CALLS = {
     "blocked": ("write_file", '{"path":".ssh/%s","content":"x"}'),
 }
 _numbers = itertools.count()
+_TASKS = {
+    "asked": replace(UNSHOWN, shown=True, intent=2, worst=0),
+    "unasked": replace(UNSHOWN, shown=True),
+}
+"""What a task told of the write: that the user asked for it in their own words, and that nobody did."""
 _CALLER, _SITE = Caller("ana", "acme"), CallSite("thread", "run")
 _REPEATS, _ROUNDS = 200, 10
 
@@ -45,8 +53,8 @@ def _call(name: str) -> RawCall:
     return RawCall(tool, "c", arguments % next(_numbers))
 
 
-def _deciding(engine: DecisionEngine, name: str) -> float:
-    return _micros(lambda: engine.decide(_call(name), _CALLER, _SITE))
+def _deciding(engine: DecisionEngine, name: str, task: TaskReader | None = None) -> float:
+    return _micros(lambda: engine.decide(_call(name), _CALLER, _SITE, task=task))
 
 
 def _engine_with(count: int) -> DecisionEngine:
@@ -75,6 +83,10 @@ def run() -> None:
         verdict = engine.decide(_call(name), _CALLER, _SITE)
         micros = _deciding(engine, name)
         emit(f"decision_{name}_us", micros, "us", decision=str(verdict.decision), floor_sha256_us=floor)
+    for name, facts in _TASKS.items():
+        verdict = engine.decide(_call("auth_required"), _CALLER, _SITE, task=known(facts))
+        micros = _deciding(engine, "auth_required", known(facts))
+        emit(f"decision_task_{name}_us", micros, "us", decision=str(verdict.decision), floor_sha256_us=floor)
     for count in (10, 100, 1_000):
         grown = _engine_with(count)
         times = {name: _deciding(grown, name) for name in _CALLS}
