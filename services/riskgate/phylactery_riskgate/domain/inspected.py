@@ -51,8 +51,10 @@ def inspection_value(tool: CatalogTool, bound: BoundCall, mentions: Mentions) ->
         for name, value in bound.arguments.items()
         if whole or (by is not None and by.part(name) is not None)
     }
-    named = {name: _told(found.get(name, ())) for name in tool.schema.get("properties", {})}
-    return {**_told(tuple(one for findings in found.values() for one in findings)), _BY: named}
+    told = _told(tuple(one for findings in found.values() for one in findings))
+    if by is None:
+        return told
+    return {**told, _BY: {name: _told(found.get(name, ())) for name in tool.schema.get("properties", {})}}
 
 
 def _told(findings: tuple[Finding, ...]) -> dict[str, Any]:
@@ -66,7 +68,8 @@ def _told(findings: tuple[Finding, ...]) -> dict[str, Any]:
 
 def _inspected(name: str, value: Any) -> tuple[Finding, ...]:
     """Inspects one argument with everything inside it as one text, a line for each of its texts and numbers."""
-    return inspect("\n".join(_lines(name, value)))
+    text = "\n".join(_lines(name, value))
+    return inspect(text) if text else ()
 
 
 def _lines(name: str, value: Any) -> Iterator[str]:
