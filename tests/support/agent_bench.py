@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -68,6 +68,19 @@ class StandInServices:
         self.hydrated: list[tuple[str, str]] = []
         self.remembered: list[tuple[str, str, bool]] = []
         self.heard_all = asyncio.Event()
+        self.changes: asyncio.Queue[str | Exception | None] = asyncio.Queue()
+        self.streams = 0
+
+    async def watch(self) -> AsyncIterator[str]:
+        """Tells what a test puts into changes: None ends the stream, an error breaks it."""
+        self.streams += 1
+        while (change := await self.changes.get()) is not None:
+            if isinstance(change, Exception):
+                raise change
+            yield change
+
+    def approvals(self, _owner: Owner) -> Any:
+        return self
 
     def gate(self, _owner: Owner) -> Any:
         return self

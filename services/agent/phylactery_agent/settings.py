@@ -36,7 +36,11 @@ class AgentSettings(ServiceSettings):
     tool_modules: list[str] = Field(default_factory=list, description="JSON list of modules that add tools")
     evict_over_chars: int = Field(10_000, ge=1_000, description="longer outputs go to memory, a pointer stays")
     max_concurrent_turns: int = Field(16, ge=1, le=1_000, description="turns served at once")
-    approval_poll_seconds: float = Field(1.0, ge=0, description="how often suspended runs ask RiskGate; 0 never asks")
+    approval_poll_seconds: float = Field(
+        1.0,
+        ge=0,
+        description="how often suspended runs are looked at, and asked about where RiskGate does not tell; 0 never",
+    )
     retry_seconds: float = Field(
         1.0, gt=0, le=60, description="pause before an interrupted turn or delivery is retried"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Awaitable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Collection, Mapping, Sequence
 from typing import Any, Literal, TypeVar, cast
 
 from grpc import aio
@@ -82,11 +82,16 @@ async def answered(call: Awaitable[T]) -> T:
     try:
         return await call
     except aio.AioRpcError as error:
-        refusal = refusal_of(error)
-        if refusal is None:
-            _log.warning("RiskGate did not answer", status=error.code().name)
-            raise GateUnavailableError(f"RiskGate did not answer ({error.code().name})") from error
-        raise GateRefusedError(refusal.reason, refusal.message, refusal.metadata) from error
+        raise failure_of(error) from error
+
+
+def failure_of(error: aio.AioRpcError) -> GateUnavailableError | GateRefusedError:
+    """Answers a failed call as the ports name it."""
+    refusal = refusal_of(error)
+    if refusal is None:
+        _log.warning("RiskGate did not answer", status=error.code().name)
+        return GateUnavailableError(f"RiskGate did not answer ({error.code().name})")
+    return GateRefusedError(refusal.reason, refusal.message, refusal.metadata)
 
 
 class RiskGateAdapter:
@@ -217,6 +222,22 @@ class RiskGateAdapter:
             for approval in await self._asked(state):
                 if approval.run_id in run_ids:
                     await self._cancel(approval, reason)
+
+    async def watch(self) -> AsyncIterator[str]:
+        """Yields the id of each approval of the user's that changes; an empty one says that the stream stands.
+
+        It begins with a snapshot instead of going on from a place: a user has few open approvals, and no place can then
+        be unknown to a RiskGate that was restored. Ends where RiskGate stops.
+        """
+        request = approval_pb2.WatchApprovalsRequest(snapshot=True)
+        call = self._connection.approvals.WatchApprovals(request, metadata=self._metadata)
+        try:
+            async for told in call:
+                yield "" if told.snapshot_end else told.approval.id
+        except aio.AioRpcError as error:
+            raise failure_of(error) from error
+        finally:
+            call.cancel()
 
     async def public_keys(self, *, fresh: bool = False) -> Mapping[str, Mapping[str, str]]:
         """Answers the public keys receipts verify with, JWK by kid; fresh asks again instead of the cache."""

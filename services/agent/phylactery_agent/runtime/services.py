@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -107,6 +107,13 @@ class Approvals(Protocol):
 
     async def withdraw(self, run_ids: Collection[str], *, reason: str) -> None:
         """Withdraws every open approval these runs asked for; one that is closed meanwhile is no error."""
+        ...
+
+    def watch(self) -> AsyncIterator[str]:
+        """Yields the id of each that changes; an empty one says that all that change from then on will be told.
+
+        Ends where RiskGate stops.
+        """
         ...
 
 
