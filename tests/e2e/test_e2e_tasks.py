@@ -15,8 +15,9 @@ import grpc
 import pytest
 from phylactery.agent.v1 import event_pb2
 from phylactery_cli.supervisor import Stack
+from phylactery_riskgate.domain.bundle import default_bundle_folder
 
-from tests.support.stack import Person, await_death, crash_at, relaunch, sandbox
+from tests.support.stack import Person, await_death, crash_at, lines, relaunch, sandbox
 
 DONE, FAILED = event_pb2.RUN_STATUS_DONE, event_pb2.RUN_STATUS_FAILED
 ASK = "lee a.txt y luego lee b.txt"
@@ -134,3 +135,23 @@ def test_after_a_restart_of_every_service_the_run_that_waits_still_has_its_task(
         first, second = await_ended(stack, 2)
         assert (first.request_id, second.request_id.split(":")[0]) == (asked.run.id, asked.run.id)
         assert (first.results, second.results) == (3, 1)
+
+
+@pytest.mark.parametrize("point", ["agent.0", "agent.7", "agent.8", "agent.9", "agent.10", "agent.11.observe"])
+def test_a_write_that_was_asked_for_happens_once_and_is_shown_once_wherever_the_agent_is_killed(
+    make_stack: Callable[..., Stack], point: str
+):
+    stack = make_stack(riskgate={"RISKGATE_BUNDLE": str(default_bundle_folder())})
+    crash_at(stack, "agent", point)
+    stack.start()
+    with Person(stack, "ana") as ana:
+        ask = 'añade "una línea" a log.txt y luego lee log.txt'
+        ana.say_and_lose(ask, "ask-request-1")
+        await_death(stack, "agent")
+        assert len(lines(stack)) <= 1
+        relaunch(stack, "agent")
+        answer = ana.say(ask, request_id="ask-request-1")
+        assert (answer.run.status, answer.run.reason) == (DONE, "ANSWERED")
+        assert lines(stack) == ["una línea"]
+        [task] = await_ended(stack)
+        assert (task.request_id, task.results) == (answer.run.id, 2)
