@@ -85,6 +85,7 @@ class Tasks:
 
         def work(connection: Connection) -> Begun:
             now_us = self._core.clock.now_us()
+            rows.lock_user(connection, who.tenant, who.subject)  # else two replicas wait for each other's rows
             found = self._begun_before(connection, who, asked.request_id, begun, now_us)
             if found is None:
                 self._check_room(connection, who, asked, now_us)
@@ -220,6 +221,7 @@ class Tasks:
         if found is None:
             return None
         if found.over(now_us):
+            rows.find_task(connection, who.tenant, who.subject, found.id, lock=True)
             rows.drop_task(connection, found.id)
             return None
         if found.end_us:
@@ -238,7 +240,6 @@ class Tasks:
         earlier = asked.continues_task_id
         if earlier and find_open(connection, who, earlier, asked.thread_id, now_us) is None:
             raise task_not_found(earlier)
-        rows.lock_user(connection, who.tenant, who.subject)
         limit = self._settings.tasks_per_user
         if rows.count_open(connection, who.tenant, who.subject, now_us) >= limit:
             raise _full(limit, f"this user has {limit} tasks open already; end some of them first")
