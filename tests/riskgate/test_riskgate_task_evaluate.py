@@ -190,6 +190,24 @@ async def test_with_an_approval_and_at_redeem_the_recorded_facts_count_though_th
     assert told[0]["facts"]["worst"] == 3
 
 
+async def test_another_replica_goes_on_with_the_recorded_facts(make_gate, lenient, call, shared_database):
+    one, two = [
+        await make_gate("data", bundle=lenient, instance=f"i{number}", database_url=shared_database)
+        for number in range(2)
+    ]
+    here, there = one.person("ana"), two.person("ana")
+    task = await here.begin(ASKED)
+    asked = await here.evaluate(transfer(call, IBAN), task_id=task)
+    assert (await there.evaluate(transfer(call, IBAN), task_id=task)).decision_id == asked.decision_id
+    await book(there, task)
+    approval = await there.approve(await there.get(asked.approval.id))
+    assert approval.arguments[0].origin == types_pb2.ARGUMENT_ORIGIN_FOREIGN
+    answer = await there.evaluate(transfer(call, IBAN), approval=approval.id)
+    assert list(answer.policy_ids) == ["foreign.ask", "write.ask-self"]
+    await here.end_task(task)
+    assert (await here.redeem(answer.permit, transfer(call, IBAN))).receipt
+
+
 async def test_with_an_approval_the_task_that_was_asked_for_counts_whatever_is_named(gate, ana, call):
     task, other = await ana.begin(ASKED), await ana.begin(UNASKED, request="request-2")
     await book(ana, task)
