@@ -14,6 +14,7 @@ from phylactery.agent.v1 import event_pb2, run_pb2, run_pb2_grpc
 from phylactery.riskgate.v1 import approval_pb2, types_pb2
 from phylactery_agent.adapters.memory import MemoriesAdapter
 from phylactery_agent.runtime.cancelling import Cancellations
+from phylactery_agent.runtime.lease import RunCancelledError
 from phylactery_agent.runtime.resolving import Resolutions
 from phylactery_chassis.errors import FailedPrecondition, NotFound
 
@@ -128,6 +129,22 @@ async def test_a_cancel_that_comes_while_a_turn_suspends_itself_still_ends_it(st
     run = await stores.runs.get(ANA, claim.run.run_id)
     assert (run.status, run.approval_id) == ("cancelled", "")
     assert ("withdrawal", run.run_id) in stores.rows("agent_outbox", "kind, run_id")
+
+
+async def test_no_effect_starts_after_the_cancel_was_noted(stores: Stores) -> None:
+    await stores.accepted()
+    claim = await stores.claimed()
+    ledger = stores.ledger(claim.lease)
+    await ledger.propose(call(), plan_step="1")
+    await ledger.propose(call("c2"), plan_step="2")
+    await ledger.start("c1", execution_id="ex1", effect_key="k1", bound=BOUND)
+    await Cancellations(stores.database, stores.clock).request(ANA, claim.run.run_id)
+    with pytest.raises(RunCancelledError):
+        await ledger.start("c2", execution_id="ex2", effect_key="k2", bound=BOUND)
+    await ledger.finish("c1", arguments_json="{}", status="success", output="done", error_code="")
+    await stores.end(claim, "cancelled")
+    shown = {one.tool_call_id: (one.state, one.error_code) for one in await stores.runs.tool_calls(claim.run.run_id)}
+    assert shown == {"c1": ("finished", ""), "c2": ("denied", "CANCELLED")}
 
 
 async def test_a_run_that_ended_cannot_be_cancelled_and_nobody_elses_is_found(system: System, ana: Person) -> None:

@@ -15,20 +15,10 @@ from phylactery_agent.runtime.ledger import close_open_effects, deny_proposals
 from phylactery_agent.runtime.model import Lease, Owner
 from phylactery_agent.runtime.outbox import queue_task_end, queue_withdrawal
 from phylactery_agent.runtime.replies import CANCELLED
-from phylactery_agent.runtime.runs import is_cancelled, owned_run
+from phylactery_agent.runtime.runs import owned_run
 from phylactery_agent.runtime.schema import ACTIVE, RUNS
 from phylactery_agent.runtime.tasks import tasks_of
 from phylactery_agent.saver import rows as checkpoints
-
-
-class RunCancelledError(Exception):
-    """The person wants the run to end; nothing more of it is begun."""
-
-
-def require_wanted(connection: Connection, run_id: str) -> None:
-    """Raises RunCancelledError where the run was cancelled."""
-    if is_cancelled(connection, run_id):
-        raise RunCancelledError(f"run {run_id} was cancelled")
 
 
 class Cancellations:

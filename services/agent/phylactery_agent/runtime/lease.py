@@ -28,6 +28,21 @@ def require_lease(connection: Connection, lease: Lease, now_us: int) -> None:
         raise LeaseLostError(f"the lease of run {lease.run_id} ran out before it was renewed")
 
 
+class RunCancelledError(Exception):
+    """The person wants the run to end; nothing more of it is begun."""
+
+
+def is_cancelled(connection: Connection, run_id: str) -> bool:
+    """Says whether the person cancelled a run."""
+    return bool(connection.execute(sa.select(RUNS.c.cancel_us).where(RUNS.c.run_id == run_id)).scalar())
+
+
+def require_wanted(connection: Connection, run_id: str) -> None:
+    """Raises RunCancelledError where the run was cancelled."""
+    if is_cancelled(connection, run_id):
+        raise RunCancelledError(f"run {run_id} was cancelled")
+
+
 def lease_until(now_us: int) -> int:
     """Answers when a lease taken or renewed now runs out."""
     return now_us + LEASE_SECONDS * MICROSECONDS

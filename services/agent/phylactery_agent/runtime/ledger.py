@@ -12,7 +12,7 @@ from phylactery_chassis.database import Database
 from sqlalchemy.engine import Connection, Row
 
 from phylactery_agent.ports import BoundCall, LedgerRow, ProposedCall
-from phylactery_agent.runtime.lease import require_lease
+from phylactery_agent.runtime.lease import require_lease, require_wanted
 from phylactery_agent.runtime.model import Lease
 from phylactery_agent.runtime.outbox import queue_observation, queue_outcome
 from phylactery_agent.runtime.schema import TOOL_CALLS, to_bytes, to_text
@@ -83,11 +83,15 @@ class SqlLedger:
         await self._move(tool_call_id, "denied", ("proposed", "denied"), error_code=error_code[:_MAX_WORD])
 
     async def start(self, tool_call_id: str, *, execution_id: str, effect_key: str, bound: BoundCall) -> None:
-        """Commits that the effect is about to be redeemed and run; a started row keeps its own execution_id."""
+        """Commits that the effect is about to be redeemed and run; a started row keeps its own execution_id.
+
+        Raises RunCancelledError where the person wants nothing begun any more.
+        """
         await self._move(
             tool_call_id,
             "started",
             ("proposed",),
+            check=require_wanted,
             again=lambda row: row.state == "started" and row.execution_id == execution_id,
             execution_id=execution_id,
             effect_key=effect_key,
@@ -156,6 +160,7 @@ class SqlLedger:
         allowed: tuple[str, ...],
         *,
         again: Callable[[Row[Any]], bool] = lambda _row: False,
+        check: Callable[[Connection, str], None] = lambda _connection, _run_id: None,
         outcome: str = "",
         result: Result | None = None,
         **values: Any,
@@ -169,6 +174,7 @@ class SqlLedger:
             if row is None or row.state not in allowed:
                 state = "missing" if row is None else row.state
                 raise IllegalTransitionError(f"tool call {tool_call_id} is {state}; it cannot become {to}")
+            check(connection, lease.run_id)
             connection.execute(
                 sa.update(TOOL_CALLS)
                 .where(TOOL_CALLS.c.run_id == lease.run_id, TOOL_CALLS.c.tool_call_id == tool_call_id)

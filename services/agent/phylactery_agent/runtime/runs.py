@@ -16,7 +16,7 @@ from sqlalchemy.engine import Connection, Row
 from phylactery_agent.ports import LeaseLostError
 from phylactery_agent.runtime.events import append_event
 from phylactery_agent.runtime.inbox import insert_run, turn_of
-from phylactery_agent.runtime.lease import lease_until, require_lease
+from phylactery_agent.runtime.lease import is_cancelled, lease_until, require_lease
 from phylactery_agent.runtime.ledger import close_open_effects, deny_proposals
 from phylactery_agent.runtime.model import Ending, Lease, Owner, StoredRun, StoredToolCall, StoredTurn
 from phylactery_agent.runtime.outbox import queue_memory, queue_task_end, queue_transcript, queue_withdrawal
@@ -259,11 +259,6 @@ def _end(connection: Connection, lease: Lease, turn: StoredTurn, ending: Ending,
         queue_transcript(connection, lease, messages, now_us=now)
     if ending.worth_remembering and (said := said_in(turn)):
         queue_memory(connection, lease, said, now_us=now)
-
-
-def is_cancelled(connection: Connection, run_id: str) -> bool:
-    """Says whether the person cancelled a run."""
-    return bool(connection.execute(sa.select(RUNS.c.cancel_us).where(RUNS.c.run_id == run_id)).scalar())
 
 
 def message_id(turn_id: str) -> str:

@@ -33,10 +33,15 @@ from phylactery_agent.ports import (
     TurnContext,
 )
 from phylactery_agent.runtime import replies
-from phylactery_agent.runtime.cancelling import RunCancelledError, require_wanted
 from phylactery_agent.runtime.delivery import Delivery
 from phylactery_agent.runtime.events import ThreadEvents
-from phylactery_agent.runtime.lease import HEARTBEAT_SECONDS, Leases, require_lease
+from phylactery_agent.runtime.lease import (
+    HEARTBEAT_SECONDS,
+    Leases,
+    RunCancelledError,
+    require_lease,
+    require_wanted,
+)
 from phylactery_agent.runtime.ledger import SqlLedger
 from phylactery_agent.runtime.model import Ending, Lease
 from phylactery_agent.runtime.remembering import TurnMemories
