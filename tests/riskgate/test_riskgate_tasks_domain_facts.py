@@ -291,3 +291,47 @@ def test_a_piece_more_is_the_same_as_all_pieces_at_once() -> None:
     said = read_words("and to eve@evil.example")
     both = task_facts(more.with_piece(said), SEND, replace(bound, arguments={"to": ["eve@evil.example"]}))
     assert both.worst == 0
+
+
+def test_a_text_the_user_pointed_to_may_lead_to_the_next() -> None:
+    first = result(READ, "The address stands on www.club.example/team.", {"path": "notes.txt"})
+    second = result(READ, "Write to bob@acme.es.", {"url": "www.club.example/team"})
+    words = "Send an email to whom notes.txt leads"
+    assert origin(words, SEND, {"to": ["bob@acme.es"]}, first, second) == 2
+    assert origin(words, SEND, {"to": ["bob@acme.es"]}, second, first) == 2
+    assert origin(words, SEND, {"to": ["bob@acme.es"]}, second) == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("Delete file 5", 0),
+        ("Delete the file with id 5 now", 0),
+        ("Borra el archivo número 5 del año pasado", 0),
+        ("Delete the file, it takes 5 hours", 3),
+        ("Delete the 5 euro file", 3),
+        ("Delete the file of 5 May", 3),
+        ("Delete the file at 5:00", 3),
+    ],
+)
+def test_a_number_names_a_thing_only_where_it_counts_nothing(words: str, expected: int) -> None:
+    assert origin(words, DELETE, {"id": 5}) == expected
+    assert origin(words, DELETE, {"id": "5"}) == expected
+
+
+def test_a_name_made_of_the_user_s_words_is_asked_about() -> None:
+    save = replace(NO_TOOL, name="write_file", effect="write", controls=("/path",))
+    words = "Guarda la lista de la compra y di que está en compra.txt"
+    assert origin(words, save, {"path": "compra.txt"}) == 0
+    assert origin(words, save, {"path": "lista-compra.md"}) == 1
+    assert origin(words, save, {"path": "casa/compra.txt"}) == 1
+    assert origin(words, save, {"path": "otra.txt"}) == 3
+
+
+def test_what_the_tool_does_by_itself_is_nobody_s_choice() -> None:
+    schema = {"type": "object", "properties": {"calendar": {"type": "string", "default": "mine"}}}
+    tool = replace(NO_TOOL, name="add_event", effect="write", controls=("/calendar",), schema=schema)
+    assert origin("Add an event", tool, {"calendar": "mine"}) == 0
+    assert origin("Add an event", tool, {"calendar": "yours"}) == 3
+    limited = replace(tool, schema={"type": "object", "properties": {"calendar": {"enum": ["mine", "yours"]}}})
+    assert origin("Add an event", limited, {"calendar": "yours"}) == 1

@@ -26,7 +26,7 @@ from phylactery_riskgate.domain.tasks.languages import (
     PRONOUNS,
     SMALL,
 )
-from phylactery_riskgate.domain.tasks.words import Words, looks_literal
+from phylactery_riskgate.domain.tasks.words import Words, is_value
 
 NOT_ASKED: Final = 0
 HALF_ASKED: Final = 1
@@ -45,6 +45,8 @@ _MAX_SENTENCES: Final = 400
 _MAX_SENTENCE: Final = 400
 _SHOWN: Final = 12
 _LEAST_EXAMPLE: Final = 2
+_LEAST_LIKE, _LIKE = 3, 0.6
+"""Words in common with an example, and how much of it they are."""
 
 _ENDINGS: Final = (
     *("selo", "sela", "selos", "selas", "melo", "mela", "melos", "melas", "noslo", "nosla", "iendo", "ando"),
@@ -183,11 +185,6 @@ class _Said:
         return Sentence(self.atoms, self._tokens, self._quoted, self._clauses)
 
 
-def is_value(token: str) -> bool:
-    """Says whether a token is an address, an account number or a file's name, and no word."""
-    return looks_literal(token) or ("." in token and not token[0].isdigit() and not token.endswith("."))
-
-
 @lru_cache(maxsize=4_096)
 def _phrases(asks: Asks) -> tuple[_Phrase, ...]:
     return tuple(phrase for text in (*asks.phrases_en, *asks.phrases_es) if (phrase := _phrase(text)).stems)
@@ -231,7 +228,8 @@ def asked(words: Words, tool: CatalogTool, targets: Sequence[Sequence[str]] = ()
     """Says how clearly the words ask for a tool's effect; ``targets`` are the atoms of what it would be done to."""
     said = sentences(words)
     found = _clearly(said, tool.asks)
-    return found or _half(said, _phrases(tool.asks) or _by_name(tool.name), targets) or Asked(NOT_ASKED)
+    phrases = _phrases(tool.asks) or _by_name(tool.name)
+    return found or _half(said, phrases, targets) or _like(said, tool.asks) or Asked(NOT_ASKED)
 
 
 def _clearly(said: Sequence[Sentence], asks: Asks) -> Asked | None:
@@ -253,6 +251,16 @@ def _matches(sentence: Sentence, asks: Asks) -> Iterator[tuple[int, int]]:
     for example in _examples(asks):
         if example <= sentence.places.keys():
             yield 0, len(sentence.atoms)
+
+
+def _like(said: Sequence[Sentence], asks: Asks) -> Asked | None:
+    """Half asked is also what has most of an example in it."""
+    for sentence in said:
+        for example in _examples(asks):
+            common = example & sentence.places.keys()
+            if len(common) >= _LEAST_LIKE and len(common) >= _LIKE * len(example):
+                return Asked(HALF_ASKED, tuple(atom for atom in sentence.atoms if stem(atom) in common)[:_SHOWN])
+    return None
 
 
 def _half(said: Sequence[Sentence], phrases: Sequence[_Phrase], targets: Sequence[Sequence[str]]) -> Asked | None:

@@ -14,7 +14,7 @@ from phylactery_riskgate.domain.tasks.asking import Asked, asked, delegated
 from phylactery_riskgate.domain.tasks.index import TaskIndex
 from phylactery_riskgate.domain.tasks.literals import number
 from phylactery_riskgate.domain.tasks.model import FOREIGN, LISTED, NAMED, POINTED, UNSHOWN, Evidence, TaskFacts
-from phylactery_riskgate.domain.tasks.origins import NOTHING, Argument, origin
+from phylactery_riskgate.domain.tasks.origins import BY_NOBODY, Argument, origin
 from phylactery_riskgate.domain.tasks.reading import MAX_VALUE
 from phylactery_riskgate.domain.tasks.signals import content_signals
 from phylactery_riskgate.domain.tasks.spelled import is_another
@@ -28,6 +28,7 @@ class _Leaf:
     path: str
     value: Any
     limited: bool
+    default: bool
 
 
 def task_facts(index: TaskIndex | None, tool: CatalogTool, bound: BoundCall) -> TaskFacts:
@@ -59,7 +60,8 @@ def task_facts(index: TaskIndex | None, tool: CatalogTool, bound: BoundCall) -> 
 
 def _weighed(index: TaskIndex, ask: Asked, evidence: list[Evidence]) -> tuple[Evidence, ...]:
     """Sorts the evidence, the worst first; a call with nothing of what was spelled out for it takes no text's word."""
-    if all(one.origin > NAMED or one.place == NOTHING for one in evidence) and is_another(index, ask):
+    unnamed = all(one.origin > NAMED or one.place in BY_NOBODY for one in evidence)
+    if unnamed and any(one.origin == POINTED for one in evidence) and is_another(index, ask):
         evidence = [
             replace(one, origin=FOREIGN, place=f"{one.place}, and nothing of what the user spelled out")
             if one.origin == POINTED
@@ -80,7 +82,12 @@ def _evidence(index: TaskIndex, tool: CatalogTool, leaves: dict[str, list[_Leaf]
             continue
         beside = frozenset().union(*(norms for other, norms in written.items() if other != name))
         found = max(
-            origin(index, Argument(role_of(tool, leaf.path), name, leaf.value, beside | written[name], leaf.limited))
+            origin(
+                index,
+                Argument(
+                    role_of(tool, leaf.path), name, leaf.value, beside | written[name], leaf.limited, leaf.default
+                ),
+            )
             for leaf in of_one
         )
         if len(of_one) >= MAX_LEAVES:
@@ -115,7 +122,8 @@ def _leaves(value: Any, path: str, schema: Json) -> Iterator[_Leaf]:
             waiting.extend((place, inside, _items(form)) for inside in reversed(one))
         elif one is not None:
             count += 1
-            yield _Leaf(place, one, "enum" in form or "const" in form)
+            default = "default" in form and form["default"] == one and type(form["default"]) is type(one)
+            yield _Leaf(place, one, "enum" in form or "const" in form, default)
 
 
 def _property(schema: Any, name: str) -> Json:

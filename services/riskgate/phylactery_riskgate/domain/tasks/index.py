@@ -19,6 +19,8 @@ from phylactery_riskgate.domain.tasks.reading import prints
 from phylactery_riskgate.domain.tasks.words import Piece, Words, all_words, looks_literal
 
 PASTED: Final = "what the user pasted"
+_READ_ON: Final = 3
+"""How often a text may lead to the next."""
 _LONG_NUMBER: Final = 6
 _NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")
 
@@ -100,6 +102,15 @@ class Result:
         return frozenset(item for item in range(len(self.parents)) if any(one in items for one in self.within(item)))
 
     @cached_property
+    def argument_prints(self) -> tuple[list[int], ...]:
+        """The prints of the arguments that could name what to read."""
+        return tuple(
+            prints(value.split(" "))
+            for value in self.arguments
+            if not value.isdigit() and any(telling(atoms(token)) for token in value.split(" "))
+        )
+
+    @cached_property
     def is_asked_for(self) -> bool:
         """Says whether it was read with what the user said."""
         return self.tool is PASTED or (not self.made and any(map(self._is_said, self.arguments)))
@@ -158,10 +169,34 @@ class TaskIndex:
 
     @cached_property
     def pointed(self) -> tuple[bool, ...]:
-        """For every result, whether the user pointed at what was read."""
-        return tuple(
+        """For every result, whether the user pointed at what was read, or a text they pointed to does.
+
+        A text that names where to read on could as well say itself what stands there: that is no more to be trusted.
+        """
+        found = [
             result.is_asked_for or (not result.made and any(map(self._identifies, result.arguments)))
             for result in self.results
+        ]
+        for _ in range(_READ_ON):
+            new = [
+                place
+                for place, result in enumerate(self.results)
+                if not found[place] and not result.made and self._is_told(found, result)
+            ]
+            if not new:
+                break
+            for place in new:
+                found[place] = True
+        return tuple(found)
+
+    def _is_told(self, pointed: Sequence[bool], result: Result) -> bool:
+        """Says whether a text the user pointed to holds a whole argument of a reading call."""
+        return any(
+            pointed[place] or item in other.names
+            for wanted in result.argument_prints
+            for place, other in enumerate(self.results)
+            if pointed[place] or other.names
+            for item in other.items_with(wanted)
         )
 
     @cached_property

@@ -16,11 +16,12 @@ from phylactery_riskgate.domain.tasks.computing import (
     known_numbers,
 )
 from phylactery_riskgate.domain.tasks.index import TaskIndex
+from phylactery_riskgate.domain.tasks.languages import EXTENSIONS
 from phylactery_riskgate.domain.tasks.literals import dates_in_token, number, numbers_in, written_forms
 from phylactery_riskgate.domain.tasks.model import FOREIGN, LISTED, NAMED, POINTED
-from phylactery_riskgate.domain.tasks.naming import Value
+from phylactery_riskgate.domain.tasks.naming import Value, telling
 from phylactery_riskgate.domain.tasks.reading import day_print, prints
-from phylactery_riskgate.domain.tasks.words import looks_literal
+from phylactery_riskgate.domain.tasks.words import is_value, looks_literal
 from phylactery_riskgate.domain.visible import make_visible
 
 Found = tuple[int, str]
@@ -32,6 +33,9 @@ _DISGUISES: Final = frozenset({Mark.BIDI, Mark.INVISIBLE, Mark.LOOK_ALIKE, Mark.
 _LOOKED_AT: Final = 4_096
 _WORDS: Final = "the user's words"
 NOTHING: Final = "nothing"
+_DEFAULT: Final = "the tool's default"
+BY_NOBODY: Final = frozenset({NOTHING, _DEFAULT})
+"""Places of values that say nothing about who wants the call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +48,15 @@ class Argument:
     beside: frozenset[str]
     limited: bool = False
     """The schema leaves the choice between a few values."""
+    default: bool = False
+    """The schema says so where nobody says anything else."""
 
 
 def origin(index: TaskIndex, argument: Argument) -> Found:
     """Answers where a value comes from: the best evidence there is, or that there is none."""
     value = argument.value
+    if argument.default:
+        return NAMED, _DEFAULT
     if isinstance(value, bool) or value is None:
         return LISTED, "a choice the tool offers"
     if not isinstance(value, str):
@@ -94,6 +102,8 @@ def _of_text(index: TaskIndex, argument: Argument, tokens: Sequence[str]) -> Ite
         yield from _of_values(index, squeezed, argument)
     if not numbers:
         yield from _of_prints(index, prints(tokens), argument)
+        if argument.role == "object" and _is_composed(index, tokens):
+            yield LISTED, "made of the user's words"
 
 
 def _said(index: TaskIndex, tokens: Sequence[str]) -> bool:
@@ -104,9 +114,18 @@ def _said(index: TaskIndex, tokens: Sequence[str]) -> bool:
     if looks_literal(squeezed) and squeezed in words.token_places:
         return True
     # Of an address every part counts: ann@corp.example is no part of mary.ann@corp.example.
-    return not any("@" in token for token in tokens) and words.hold_atoms(
-        [atom for token in tokens for atom in folding.atoms(token)]
-    )
+    return not any("@" in token for token in tokens) and words.hold_atoms(_atoms(tokens))
+
+
+def _is_composed(index: TaskIndex, tokens: Sequence[str]) -> bool:
+    """Says whether a name is made of the user's words, or a folder was put before the one they gave."""
+    tells = [atom for atom in telling(_atoms(tokens)) if atom not in EXTENSIONS]
+    composed = bool(tells) and all(atom in index.words.atom_places for atom in tells)
+    return composed or (len(tokens) > 1 and is_value(tokens[-1]) and tokens[-1] in index.words.token_places)
+
+
+def _atoms(tokens: Sequence[str]) -> list[str]:
+    return [atom for token in tokens for atom in folding.atoms(token)]
 
 
 def _of_day(index: TaskIndex, days: Sequence[str]) -> Iterator[Found]:
@@ -145,7 +164,9 @@ def _of_value(index: TaskIndex, place: int, value: Value, argument: Argument) ->
         return NAMED
     if kind == "s" and argument.role == "object" and index.passes_over(place, value.item):
         return FOREIGN
-    return LISTED if value.registry or kind in {"s", "p", "o"} else POINTED
+    if kind == "n" and argument.role != "object":
+        return LISTED if value.registry else POINTED
+    return LISTED
 
 
 def _free(index: TaskIndex, place: int, item: int, argument: Argument) -> int:
@@ -169,7 +190,7 @@ def _text_of(index: TaskIndex, place: int, item: int) -> str:
 def _of_number(index: TaskIndex, argument: Argument, norm: str) -> Iterator[Found]:
     if not norm:
         return
-    if norm in index.words.numbers:
+    if norm in (index.words.ids if argument.role == "object" else index.words.numbers):
         yield NAMED, _WORDS
         return
     yield from _of_values(index, norm, argument)

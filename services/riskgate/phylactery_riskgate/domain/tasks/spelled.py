@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from phylactery_riskgate.domain.tasks.asking import Asked, is_value
+from phylactery_riskgate.domain.tasks.asking import Asked
 from phylactery_riskgate.domain.tasks.folding import atoms
 from phylactery_riskgate.domain.tasks.index import TaskIndex
 from phylactery_riskgate.domain.tasks.languages import EXTENSIONS
 from phylactery_riskgate.domain.tasks.literals import dates_in_token, numbers_in
 from phylactery_riskgate.domain.tasks.naming import telling
+from phylactery_riskgate.domain.tasks.words import is_value
 
 _MAX_LITERALS: Final = 200
 

@@ -19,6 +19,7 @@ from phylactery_riskgate.domain.tasks.languages import (
     OLDEST,
     PERCENT,
     RELATIVE_DAYS,
+    SMALL,
     TURNING,
 )
 from phylactery_riskgate.domain.tasks.literals import dates_of, grouped_numbers, numbers_in, spoken_dates, yearless
@@ -31,6 +32,7 @@ _LONGEST_QUOTE: Final = 25
 """Tokens; who quotes more pastes a text, and what a text says is not what the user says."""
 _MAX_PLACES: Final = 64
 _BREAKS: Final = frozenset(".?!;\n")
+_NUMBERING: Final = (("id",), ("number",), ("numero",), ("num",), ("no",))
 _PAUSES: Final = frozenset(",:()–—")
 _MONEY: Final = "€$£¥"
 _QUOTES: Final = {"'": "'", '"': '"', "“": "”", "«": "»", "„": "”"}
@@ -163,6 +165,11 @@ def looks_literal(token: str) -> bool:
     return len(token) >= _STRONG and token[-1].isdigit() and token.isalnum() and not token.isdigit()
 
 
+def is_value(token: str) -> bool:
+    """Says whether a token is an address, an account number or a file's name, and no word."""
+    return looks_literal(token) or ("." in token and not token[0].isdigit() and not token.endswith("."))
+
+
 @dataclass(frozen=True)
 class Words:
     """The user's own words, ready to be asked."""
@@ -195,6 +202,22 @@ class Words:
         dated = {place for _, taken in spoken_dates(self.tokens) for place in taken}
         plain = (one for place, token in enumerate(self.tokens) if place not in dated for one in numbers_in(token))
         return frozenset((*plain, *grouped_numbers(self.tokens)))
+
+    @cached_property
+    def ids(self) -> frozenset[str]:
+        """The numbers that can be the number of a thing: file 5, but neither 5 hours nor 5 euros."""
+        return frozenset(
+            one
+            for place, token in enumerate(self.tokens)
+            if token.isdigit() and self._is_id(place)
+            for one in numbers_in(token)
+            if one in self.numbers and one not in self.money and one not in self.percents
+        )
+
+    def _is_id(self, place: int) -> bool:
+        after = place + 1
+        ended = after >= len(self.tokens) or after in self.breaks or after in self.clauses
+        return ended or self.tokens[after] in SMALL or self.tokens[place - 1 : place] in _NUMBERING
 
     @cached_property
     def money(self) -> frozenset[str]:
