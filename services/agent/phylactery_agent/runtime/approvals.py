@@ -6,13 +6,13 @@ RiskGate is listened to for users whose runs wait, and asked about those it cann
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from phylactery_chassis.crashpoints import reach
 from phylactery_chassis.logs import get_logger
+from phylactery_chassis.pauses import pause
 
 from phylactery_agent.ports import GateRefusedError, GateUnavailableError
 from phylactery_agent.runtime.inbox import InboxStore
@@ -63,9 +63,7 @@ class ApprovalWatcher:
         """Looks until cancelled: at once where something is heard, and every few seconds for what nobody tells."""
         try:
             while True:
-                with contextlib.suppress(TimeoutError):  # wait_for of Python 3.11 may lose a cancellation
-                    async with asyncio.timeout(self._interval_seconds):
-                        await self._news.wait()
+                await pause(self._news, self._interval_seconds)
                 self._news.clear()
                 try:
                     suspended = await self._runs.awaiting_approval()

@@ -10,6 +10,7 @@ from phylactery_chassis import semconv, telemetry
 from phylactery_chassis.crashpoints import reach
 from phylactery_chassis.errors import STORE_FAILED
 from phylactery_chassis.logs import get_logger
+from phylactery_chassis.pauses import pause
 
 from phylactery_agent.ports import GateRefusedError, MemoryRefusedError
 from phylactery_agent.runtime.outbox import OutboxKind, OutboxStore, Parcel
@@ -77,10 +78,7 @@ class Delivery:
                 complete = await self.flush_all()
             except STORE_FAILED:
                 complete = False
-            try:
-                await asyncio.wait_for(self._news.wait(), None if complete else self._retry_seconds)
-            except TimeoutError:
-                continue
+            await pause(self._news, None if complete else self._retry_seconds)
 
     async def _deliver(self, parcel: Parcel) -> None:
         refusal = ""

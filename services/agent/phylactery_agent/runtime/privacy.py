@@ -20,6 +20,7 @@ from phylactery_chassis.errors import STORE_FAILED, DomainError, Unavailable
 from phylactery_chassis.identity import Principal, Role
 from phylactery_chassis.ids import new_id
 from phylactery_chassis.logs import get_logger
+from phylactery_chassis.pauses import pause
 
 from phylactery_agent.ports import GateRefusedError, GateUnavailableError
 from phylactery_agent.runtime.delivery import Delivery
@@ -115,10 +116,7 @@ class Privacy:
             except Exception as error:  # noqa: BLE001 - the next round may work; without one nothing would be finished
                 complete = False
                 _log.warning("erasures wait", error=type(error).__name__)
-            try:
-                await asyncio.wait_for(self._news.wait(), None if complete else self._t.retry_seconds)
-            except TimeoutError:
-                continue
+            await pause(self._news, None if complete else self._t.retry_seconds)
 
     async def finish(self, *, keep_held: bool = False) -> bool:
         """Carries out what the log holds and the database does not; answers whether nothing is left to do.
