@@ -12,7 +12,7 @@ false. What the numbers mean is in ADR 20.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -56,14 +56,18 @@ def task_types(tool: CatalogTool) -> dict[str, FactType]:
 
 
 def _origin_type(tool: CatalogTool) -> RecordOf:
-    """Types the worst origin, and ``by`` that of each top-level argument with a control argument in it, if present."""
+    """Types the worst origin, ``by`` that of each top-level argument with a control argument in it, if present.
+
+    ``url`` is the worst of the arguments whose role is url, control arguments or not, and 0 where none is present.
+    """
     properties = tool.schema.get("properties", {})
     needed = tool.schema.get("required", ())
     by = {
         name: Field(_ORIGIN, required=name in needed or "default" in properties.get(name, {}))
         for name in control_names(tool)
     }
-    return RecordOf({"worst": Field(_ORIGIN, required=True), "by": Field(RecordOf(by), required=True)})
+    worst = Field(_ORIGIN, required=True)
+    return RecordOf({"worst": worst, "url": worst, "by": Field(RecordOf(by), required=True)})
 
 
 def control_names(tool: CatalogTool) -> tuple[str, ...]:
@@ -71,24 +75,34 @@ def control_names(tool: CatalogTool) -> tuple[str, ...]:
     return tuple(dict.fromkeys(pointers.parse(text)[0] for text in tool.controls))
 
 
-def task_values(facts: TaskFacts, origins: Mapping[str, int]) -> dict[str, Any]:
+def task_values(facts: TaskFacts, origins: Mapping[str, int], url: int) -> dict[str, Any]:
     """Answers the value of every family that a task tells something for; ``origins`` are those by argument."""
     return {
         "task": {"shown": facts.shown},
         "intent": facts.intent,
         "delegated": facts.delegated,
-        "origin": {"worst": facts.worst, "by": origins},
+        "origin": {"worst": facts.worst, "url": url, "by": origins},
         "signals": facts.signals,
     }
 
 
 def origins_by_name(tool: CatalogTool, bound: BoundCall, facts: TaskFacts) -> dict[str, int]:
     """Answers the worst origin in each argument that holds a control argument; what has no evidence is from nowhere."""
+    return _origins(control_names(tool), bound, facts)
+
+
+def url_origin(tool: CatalogTool, bound: BoundCall, facts: TaskFacts) -> int:
+    """Answers the worst origin in the arguments that hold an address, 0 where there is none."""
+    names = {pointers.parse(text)[0] for text, role in tool.roles.items() if role == "url"}
+    return max(_origins(names, bound, facts).values(), default=0) if names else 0
+
+
+def _origins(names: Collection[str], bound: BoundCall, facts: TaskFacts) -> dict[str, int]:
     found: dict[str, int] = {}
     for one in facts.arguments:
         name = pointers.parse(one.path)[0]
         found[name] = max(found.get(name, 0), one.origin)
-    return {name: found.get(name, MAX_ORIGIN) for name in control_names(tool) if name in bound.arguments}
+    return {name: found.get(name, MAX_ORIGIN) for name in names if name in bound.arguments}
 
 
 def known(facts: TaskFacts) -> TaskReader:

@@ -13,7 +13,7 @@ from typing import Any
 from phylactery_riskgate.domain import derived
 from phylactery_riskgate.domain.approval_syntax import APPROVED, CLASS
 from phylactery_riskgate.domain.argument_types import record_type
-from phylactery_riskgate.domain.evidence import TASK_FAMILIES, origins_by_name, task_types, task_values
+from phylactery_riskgate.domain.evidence import TASK_FAMILIES, origins_by_name, task_types, task_values, url_origin
 from phylactery_riskgate.domain.fact_types import (
     EntityOf,
     FactType,
@@ -153,7 +153,8 @@ class ContextBuilder:
         """
         if self._asks_task:
             origins = origins_by_name(self._tool, bound, task) if self._asks_origins else {}
-            handed_in = {**handed_in, **task_values(task, origins)}
+            url = url_origin(self._tool, bound, task)
+            handed_in = {**handed_in, **task_values(task, origins, url)}
         return {
             name: write(handed_in[name] if value is None else value(bound, part))
             for name, value, part, write in self._facts
