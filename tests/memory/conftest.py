@@ -40,6 +40,7 @@ from phylactery_memory.store.output_objects import OutputObjects
 from phylactery_memory.store.outputs import OutputStore
 
 from tests.support import s3
+from tests.support.memory_keeper import Keeper
 from tests.support.postgres import create_database
 
 CHUNK = 1024 * 1024
@@ -317,3 +318,9 @@ async def kept_in_bucket(
         url = create_database(request.getfixturevalue("postgres_url"), f"o{random.getrandbits(64):x}")
         options["database_url"] = url
     return await make_memory(**options)
+
+
+@pytest.fixture
+def keeper(kept: Memory) -> Keeper:
+    """Ana, as she keeps memories, on either database."""
+    return Keeper(kept.user("ana", "acme"))
