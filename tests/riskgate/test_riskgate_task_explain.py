@@ -102,6 +102,12 @@ def test_the_origin_of_a_single_argument_is_a_fact_of_its_own(tmp_path: Path) ->
     assert (change.fact, change.was, change.would_be, str(change.decision)) == ("origin.by.to", 3, 1, "ALLOW")
 
 
+def test_the_origin_of_an_address_is_a_fact_of_its_own(engine: DecisionEngine) -> None:
+    for origin, told in ((3, [("origin.url", 3, 2, "ALLOW")]), (2, [("origin.url", 2, 3, "AUTH_REQUIRED")])):
+        answer = explain(engine, asking("open_page", {"url": "www.example.org"}, CaseFacts(origin=origin)))
+        assert [(one.fact, one.was, one.would_be, str(one.decision)) for one in answer.changes] == told
+
+
 def test_without_a_task_no_fact_could_have_been_another(engine: DecisionEngine) -> None:
     ask = partial(decide, name="write_file", arguments={"path": "a.txt", "content": "x"})
     assert explain(engine, ask).changes == ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 
 from phylactery_riskgate.domain import pointers
@@ -14,6 +14,8 @@ from phylactery_riskgate.domain.evidence import (
     TaskReader,
     control_names,
     origins_by_name,
+    url_names,
+    url_origin,
 )
 from phylactery_riskgate.domain.model import BoundCall, CatalogTool, Decision, Verdict
 from phylactery_riskgate.domain.tasks.model import Evidence, TaskFacts
@@ -73,15 +75,19 @@ def _facts(facts: TaskFacts, bound: BoundCall, tool: CatalogTool) -> Iterator[tu
     origins = origins_by_name(tool, bound, facts)
     for name in control_names(tool)[:_MAX_NAMES]:
         if name in origins:
-            yield f"origin.by.{name}", origins[name], _with_origin(facts, name, origins[name])
+            yield f"origin.by.{name}", origins[name], _with_origins(facts, (name,), origins[name])
+    urls = tuple(name for name in url_names(tool) if name in bound.arguments)
+    if urls:
+        was = url_origin(tool, bound, facts)
+        yield "origin.url", was, _with_origins(facts, urls, was)
     yield "signals", facts.signals, ((n, replace(facts, signals=n)) for n in _nearest(facts.signals, MAX_SIGNALS))
 
 
-def _with_origin(facts: TaskFacts, name: str, was: int) -> _Others:
-    others = tuple(one for one in facts.arguments if pointers.parse(one.path)[0] != name)
+def _with_origins(facts: TaskFacts, names: Collection[str], was: int) -> _Others:
+    others = tuple(one for one in facts.arguments if pointers.parse(one.path)[0] not in names)
     for value in _nearest(was, MAX_ORIGIN):
-        found = Evidence(pointers.pointer((name,)), value, "")
-        yield value, replace(facts, arguments=(*others, found))
+        found = (Evidence(pointers.pointer((name,)), value, "") for name in names)
+        yield value, replace(facts, arguments=(*others, *found))
 
 
 def _nearest(was: int, high: int, *, up: bool = False) -> list[int]:

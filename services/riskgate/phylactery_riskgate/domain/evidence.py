@@ -75,6 +75,11 @@ def control_names(tool: CatalogTool) -> tuple[str, ...]:
     return tuple(dict.fromkeys(pointers.parse(text)[0] for text in tool.controls))
 
 
+def url_names(tool: CatalogTool) -> tuple[str, ...]:
+    """Names the top-level arguments that are an address or hold one, each once."""
+    return tuple(dict.fromkeys(pointers.parse(text)[0] for text, role in tool.roles.items() if role == "url"))
+
+
 def task_values(facts: TaskFacts, origins: Mapping[str, int], url: int) -> dict[str, Any]:
     """Answers the value of every family that a task tells something for; ``origins`` are those by argument."""
     return {
@@ -93,7 +98,7 @@ def origins_by_name(tool: CatalogTool, bound: BoundCall, facts: TaskFacts) -> di
 
 def url_origin(tool: CatalogTool, bound: BoundCall, facts: TaskFacts) -> int:
     """Answers the worst origin in the arguments that hold an address, 0 where there is none."""
-    names = {pointers.parse(text)[0] for text, role in tool.roles.items() if role == "url"}
+    names = url_names(tool)
     return max(_origins(names, bound, facts).values(), default=0) if names else 0
 
 
