@@ -335,3 +335,18 @@ def test_what_the_tool_does_by_itself_is_nobody_s_choice() -> None:
     assert origin("Add an event", tool, {"calendar": "yours"}) == 3
     limited = replace(tool, schema={"type": "object", "properties": {"calendar": {"enum": ["mine", "yours"]}}})
     assert origin("Add an event", limited, {"calendar": "yours"}) == 1
+
+
+def test_an_order_of_something_else_picks_nothing() -> None:
+    words = "Delete that file before the next meeting"
+    assert origin(words, DELETE, {"id": "f1"}, result(FILES, LISTING)) == 1
+    assert origin(words, DELETE, {"id": "f2"}, result(FILES, LISTING)) == 1
+    both = "Delete the file notes.txt before the next meeting"
+    assert origin(both, DELETE, {"id": "f3"}, result(FILES, LISTING)) == 0
+    assert origin(both, DELETE, {"id": "f1"}, result(FILES, LISTING)) == 1
+
+
+def test_what_is_named_for_one_thing_leaves_the_pick_of_another() -> None:
+    words = "1. Show me budget-2024.xlsx. 2. Delete the largest file"
+    assert origin(words, DELETE, {"id": "f2"}, result(FILES, LISTING)) == 0
+    assert origin(words, DELETE, {"id": "f3"}, result(FILES, LISTING)) == 3

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from itertools import islice
+from typing import Final, cast
 
 from phylactery_riskgate.domain.model import Asks, CatalogTool
 from phylactery_riskgate.domain.tasks import folding
@@ -40,6 +41,7 @@ _NEGATION_REACH: Final = 4
 _ANY, _QUOTE = "*", "\u2026"
 _SHORTEST_STEM: Final = 3
 _DELEGATION_GAP: Final = 10
+_SENTENCES: Final = "sentences"
 _MAX_STARTS: Final = 32
 _MAX_SENTENCES: Final = 400
 _MAX_SENTENCE: Final = 400
@@ -58,7 +60,6 @@ _VERB = re.compile(r"(?:[aei]r(?:[mts]e|l[eoa]s?|nos){0,2}|ing)$")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
-@lru_cache(maxsize=16_384)
 def stem(atom: str) -> str:
     """Cuts endings of Spanish and English words, so that forms of one word are equal; crude and always the same."""
     cut = True
@@ -133,9 +134,14 @@ def _denies(atom: str, after: Sequence[str]) -> bool:
     return atom in NEAR_NEGATIONS and SMALL.issuperset(after)
 
 
-@lru_cache(maxsize=16)
 def sentences(words: Words) -> tuple[Sentence, ...]:
     """Answers the sentences of the words, as many as are looked at."""
+    if _SENTENCES not in words.kept:
+        words.kept[_SENTENCES] = tuple(_sentences(words))
+    return cast("tuple[Sentence, ...]", words.kept[_SENTENCES])
+
+
+def _sentences(words: Words) -> list[Sentence]:
     found: list[Sentence] = []
     said = _Said()
     closes = dict(words.quotes)
@@ -151,7 +157,7 @@ def sentences(words: Words) -> tuple[Sentence, ...]:
         place = stop
     if said.atoms:
         found.append(said.sentence())
-    return tuple(found)
+    return found
 
 
 class _Said:
@@ -259,8 +265,13 @@ def _like(said: Sequence[Sentence], asks: Asks) -> Asked | None:
         for example in _examples(asks):
             common = example & sentence.places.keys()
             if len(common) >= _LEAST_LIKE and len(common) >= _LIKE * len(example):
-                return Asked(HALF_ASKED, tuple(atom for atom in sentence.atoms if stem(atom) in common)[:_SHOWN])
+                return Asked(HALF_ASKED, _shown(sentence, common))
     return None
+
+
+def _shown(sentence: Sentence, stems: frozenset[str]) -> tuple[str, ...]:
+    shown = (atom for atom, one in zip(sentence.atoms, sentence.stems, strict=True) if one in stems)
+    return tuple(islice(shown, _SHOWN))
 
 
 def _half(said: Sequence[Sentence], phrases: Sequence[_Phrase], targets: Sequence[Sequence[str]]) -> Asked | None:
@@ -299,6 +310,14 @@ def _follow(phrase: _Phrase, sentence: Sentence, start: int) -> int | None:
         if place >= end:
             return None
     return place
+
+
+def picks(words: Words, tool: CatalogTool) -> bool:
+    """Says whether the user picks what the tool works on by an order, as its phrases or its name call it."""
+    if not words.picked:
+        return False
+    named = (one for phrase in (*_phrases(tool.asks), *_by_name(tool.name)) for one in phrase.stems[1:])
+    return not {stem(atom) for atom in words.picked if atom not in SMALL}.isdisjoint(named)
 
 
 def delegated(words: Words) -> bool:

@@ -25,7 +25,7 @@ def asks_to_calculate(index: TaskIndex) -> bool:
     return not CALCULATING.isdisjoint(index.words.atom_places)
 
 
-def known_numbers(index: TaskIndex, field: str, *, bound: bool) -> list[float]:
+def known_numbers(index: TaskIndex, field: str, *, bound: bool, picks: bool = False) -> list[float]:
     """Answers the user's numbers, and those of a field of what they named, or of what was listed at all."""
     found = dict.fromkeys(float(one) for one in sorted(index.words.numbers)[:_MAX_NUMBERS])
     for place, result in enumerate(index.results):
@@ -33,7 +33,7 @@ def known_numbers(index: TaskIndex, field: str, *, bound: bool) -> list[float]:
             if len(found) >= _MAX_NUMBERS:
                 return list(found)
             fits = value.kind[0] == "o" or value.field == field
-            if fits and (not bound or index.is_bound(place, value.item)):
+            if fits and (not bound or index.is_bound(place, value.item, picks=picks)):
                 found[read] = None
     return list(found)
 

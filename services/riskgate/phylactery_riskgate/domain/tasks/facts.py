@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ from phylactery_riskgate.domain.argument_types import one_form
 from phylactery_riskgate.domain.model import BoundCall, CatalogTool, Json, Role
 from phylactery_riskgate.domain.pointers import pointer
 from phylactery_riskgate.domain.tasks import folding
-from phylactery_riskgate.domain.tasks.asking import Asked, asked, delegated
+from phylactery_riskgate.domain.tasks.asking import Asked, asked, delegated, picks
 from phylactery_riskgate.domain.tasks.index import TaskIndex
 from phylactery_riskgate.domain.tasks.literals import number
 from phylactery_riskgate.domain.tasks.model import FOREIGN, LISTED, NAMED, POINTED, UNSHOWN, Evidence, TaskFacts
@@ -45,7 +45,7 @@ def task_facts(index: TaskIndex | None, tool: CatalogTool, bound: BoundCall) -> 
     ask = asked(index.words, tool, targets)
     evidence = _weighed(index, ask, list(_evidence(index, tool, leaves)))
     control = [one for one in evidence if is_covered(one.path, tool.controls)]
-    told = list(dict.fromkeys(content_signals(index, _contents(tool, leaves))))
+    told = list(dict.fromkeys(content_signals(index, _contents(tool, leaves), _reached(tool, evidence))))
     return TaskFacts(
         shown=True,
         intent=ask.level,
@@ -71,21 +71,32 @@ def _weighed(index: TaskIndex, ask: Asked, evidence: list[Evidence]) -> tuple[Ev
     return tuple(sorted(evidence, key=lambda one: (-one.origin, one.path)))
 
 
+def _reached(tool: CatalogTool, evidence: Sequence[Evidence]) -> int:
+    """Answers the origin of whom a call reaches."""
+    return max((one.origin for one in evidence if role_of(tool, one.path) in {"principal", "url"}), default=NAMED)
+
+
 def _atoms(value: Any) -> list[str]:
     return folding.atoms_of(folding.fold(value)) if isinstance(value, str) else []
 
 
 def _evidence(index: TaskIndex, tool: CatalogTool, leaves: dict[str, list[_Leaf]]) -> Iterator[Evidence]:
-    written = {name: frozenset(_norm(leaf.value) for leaf in of_one) for name, of_one in leaves.items()}
+    by_order = picks(index.words, tool)
+    written = frozenset(_norm(leaf.value) for of_one in leaves.values() for leaf in of_one)
     for name, of_one in leaves.items():
         if not of_one:
             continue
-        beside = frozenset().union(*(norms for other, norms in written.items() if other != name))
         found = max(
             origin(
                 index,
                 Argument(
-                    role_of(tool, leaf.path), name, leaf.value, beside | written[name], leaf.limited, leaf.default
+                    role=role_of(tool, leaf.path),
+                    name=name,
+                    value=leaf.value,
+                    beside=written,
+                    picks=by_order,
+                    limited=leaf.limited,
+                    default=leaf.default,
                 ),
             )
             for leaf in of_one

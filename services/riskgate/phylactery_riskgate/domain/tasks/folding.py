@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import lru_cache
 from typing import Final
 
 _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
@@ -57,10 +56,9 @@ def spans(folded: str) -> list[tuple[int, int]]:
     return [match.span() for match in _TOKEN.finditer(folded)]
 
 
-@lru_cache(maxsize=16_384)
 def atoms(token: str) -> tuple[str, ...]:
     """Cuts a token into runs of letters and digits."""
-    return tuple(part for part in _MARKS.split(token) if part)
+    return (token,) if token.isalnum() else tuple(part for part in _MARKS.split(token) if part)
 
 
 def atoms_of(folded: str) -> list[str]:

@@ -97,8 +97,22 @@ class Result:
 
     @cached_property
     def names(self) -> frozenset[int]:
-        """The items the user named or picked, and all that stands in them."""
-        items = self.named.items
+        """The items the user named, and all that stands in them."""
+        return self._below(self.named.items)
+
+    @cached_property
+    def picks(self) -> frozenset[int]:
+        """The items that stand at an end of an order the user spoke of, and all that stands in them."""
+        return self._below(self.named.picks)
+
+    @cached_property
+    def meant(self) -> frozenset[int]:
+        """Both."""
+        return self.names | self.picks
+
+    def _below(self, items: frozenset[int]) -> frozenset[int]:
+        if not items:
+            return items
         return frozenset(item for item in range(len(self.parents)) if any(one in items for one in self.within(item)))
 
     @cached_property
@@ -192,10 +206,10 @@ class TaskIndex:
     def _is_told(self, pointed: Sequence[bool], result: Result) -> bool:
         """Says whether a text the user pointed to holds a whole argument of a reading call."""
         return any(
-            pointed[place] or item in other.names
+            pointed[place] or item in other.meant
             for wanted in result.argument_prints
             for place, other in enumerate(self.results)
-            if pointed[place] or other.names
+            if pointed[place] or other.meant
             for item in other.items_with(wanted)
         )
 
@@ -216,28 +230,28 @@ class TaskIndex:
             frozenset(atom for token in value.split(" ") for atom in atoms(token)) for value in sorted(self.read_with)
         )
 
-    def is_bound(self, place: int, item: int) -> bool:
-        """Says whether an item, or one it stands in, is one the user named."""
+    def is_bound(self, place: int, item: int, *, picks: bool) -> bool:
+        """Says whether an item, or one it stands in, is one the user named, or picked where ``picks`` says so."""
         result = self.results[place]
-        if item in result.names:
+        if item in result.names or (picks and item in result.picks):
             return True
         return self.pointed[place] and result.tool is not PASTED and result.is_plain(item)
 
     def passes_over(self, place: int, item: int) -> bool:
         """Says whether the user picked another item of the list, and spoke of no more than one."""
         named, parents = self.results[place].named, self.results[place].parents
-        if not named.picked or item in named.items or not QUANTIFIERS.isdisjoint(self.words.token_places):
+        if not named.picks or item in named.picks | named.items or not QUANTIFIERS.isdisjoint(self.words.token_places):
             return False
-        return any(parents[one] == parents[item] for one in named.items)
+        return any(parents[one] == parents[item] for one in named.picks)
 
     def is_pointed(self, place: int, item: int) -> bool:
         """Says whether the user pointed to the text of an item."""
-        return self.pointed[place] or item in self.results[place].names
+        return self.pointed[place] or item in self.results[place].meant
 
     def _identifies(self, value: str) -> bool:
         """Says whether a value is the system's own for something the user named."""
         return any(
-            one.kind[0] == "s" and one.item in result.names
+            one.kind[0] == "s" and one.item in result.meant
             for result in self.results
             for one in result.by_norm.get(value, ())
         )

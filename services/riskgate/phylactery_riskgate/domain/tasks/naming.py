@@ -44,10 +44,13 @@ def telling(parts: Iterable[str]) -> list[str]:
 
 
 class Named(NamedTuple):
-    """The items the user named, and whether they picked them by their order alone."""
+    """The items the user named, and those that stand at an end of an order they spoke of.
 
-    items: frozenset[int]
-    picked: bool = False
+    Which of two things an order is of is not known here: a name and an order that fit no item together are two.
+    """
+
+    items: frozenset[int] = frozenset()
+    picks: frozenset[int] = frozenset()
 
 
 def named_items(values: Sequence[Value], parents: Sequence[int], words: Words) -> Named:
@@ -61,10 +64,8 @@ def named_items(values: Sequence[Value], parents: Sequence[int], words: Words) -
     chosen = [found for told in fields.values() if (found := _best(told))]
     chosen += _by_amount(values, words)
     ordered = frozenset(picked(values, parents, words.orders))
-    if ordered and chosen:
-        chosen.append(ordered)
     named = _meant(chosen)
-    return Named(_dated(named, values, words)) if named else Named(ordered, picked=bool(ordered))
+    return Named(_dated(named & ordered or named, values, words), ordered if named.isdisjoint(ordered) else frozenset())
 
 
 def _best(told: Mapping[int, float]) -> frozenset[int]:

@@ -46,6 +46,8 @@ class Argument:
     name: str
     value: Any
     beside: frozenset[str]
+    picks: bool = False
+    """The user picks what the tool works on by an order: the largest file."""
     limited: bool = False
     """The schema leaves the choice between a few values."""
     default: bool = False
@@ -160,9 +162,9 @@ def _of_value(index: TaskIndex, place: int, value: Value, argument: Argument) ->
         return _free(index, place, value.item, argument)
     if kind == "s" and result.made:
         return NAMED
-    if index.is_bound(place, value.item):
+    if index.is_bound(place, value.item, picks=argument.picks):
         return NAMED
-    if kind == "s" and argument.role == "object" and index.passes_over(place, value.item):
+    if kind == "s" and argument.role == "object" and argument.picks and index.passes_over(place, value.item):
         return FOREIGN
     if kind == "n" and argument.role != "object":
         return LISTED if value.registry else POINTED
@@ -202,7 +204,7 @@ def _of_number(index: TaskIndex, argument: Argument, norm: str) -> Iterator[Foun
 
 def _of_calculation(index: TaskIndex, argument: Argument, wanted: float) -> Iterator[Found]:
     percents = [float(one) for one in sorted(index.words.percents)]
-    named = known_numbers(index, argument.name, bound=True)
+    named = known_numbers(index, argument.name, bound=True, picks=argument.picks)
     if is_calculated(wanted, named, percents):
         yield (NAMED if asks_to_calculate(index) else LISTED), "worked out from what the user named"
         return

@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from binascii import Error as NoBase64
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from phylactery_riskgate.domain.tasks import folding
 from phylactery_riskgate.domain.tasks.index import TaskIndex
 from phylactery_riskgate.domain.tasks.languages import DETAILS
+from phylactery_riskgate.domain.tasks.model import NAMED
 from phylactery_riskgate.domain.tasks.naming import telling
 from phylactery_riskgate.domain.tasks.reading import prints
-from phylactery_riskgate.domain.tasks.words import follow
+from phylactery_riskgate.domain.tasks.words import follow, looks_literal
 
 Signal = tuple[int, str]
 """1 is worth a question, 2 worth a stop; and why."""
@@ -25,12 +26,13 @@ _MAX_LINKS: Final = 50
 _MAX_ENCODED: Final = 8
 _DICTATED: Final = 6
 """Tokens that follow one another just so by no chance."""
+_SEVERAL: Final = 2
 _SHORTEST_PRIVATE: Final = 4
 _READABLE: Final = 0.9
 
 
-def content_signals(index: TaskIndex, contents: Iterable[str]) -> Iterator[Signal]:
-    """Answers what is strange about the contents of a call."""
+def content_signals(index: TaskIndex, contents: Iterable[str], reached: int) -> Iterator[Signal]:
+    """Answers what is strange about the contents of a call; ``reached`` is the origin of whom it reaches."""
     for content in contents:
         text = content[:MAX_CONTENT]
         folded = folding.fold(text)
@@ -42,6 +44,8 @@ def content_signals(index: TaskIndex, contents: Iterable[str]) -> Iterator[Signa
             yield 1, "text in an encoding"
         for said in (tokens, *decoded):
             yield from _private(index, said)
+            if reached > NAMED and _gives_away(index, said):
+                yield min(reached, 2), "values the user did not name, for somebody they did not name"
         if len(tokens) >= _DICTATED and _is_dictated(index, tokens):
             yield 1, "text somebody else wrote, word by word"
 
@@ -78,6 +82,22 @@ def _private(index: TaskIndex, tokens: list[str]) -> Iterator[Signal]:
             wanted = value.norm.split(" ")
             if wanted[0] in places and follow(wanted, tokens, places) and not _asked_for(index, wanted, value.field):
                 yield (1 if DETAILS & index.words.atom_places.keys() else 2), f"something private: {value.field}"
+
+
+def _gives_away(index: TaskIndex, tokens: Sequence[str]) -> bool:
+    """Says whether a content holds several addresses or accounts of what the user did not name."""
+    unsaid = {token for token in tokens if looks_literal(token) and token not in index.words.token_places}
+    return sum(_is_listed(index, token) for token in unsaid) >= _SEVERAL
+
+
+def _is_listed(index: TaskIndex, token: str) -> bool:
+    found = [
+        index.is_bound(place, value.item, picks=True)
+        for place, result in enumerate(index.results)
+        for value in result.by_norm.get(token, ())
+        if value.kind != "f"
+    ]
+    return bool(found) and not any(found)
 
 
 def _positions(tokens: list[str]) -> dict[str, list[int]]:

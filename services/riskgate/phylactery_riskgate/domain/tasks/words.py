@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
@@ -33,6 +33,7 @@ _LONGEST_QUOTE: Final = 25
 _MAX_PLACES: Final = 64
 _BREAKS: Final = frozenset(".?!;\n")
 _NUMBERING: Final = (("id",), ("number",), ("numero",), ("num",), ("no",))
+_BEHIND, _AHEAD = 2, 4
 _PAUSES: Final = frozenset(",:()–—")
 _MONEY: Final = "€$£¥"
 _QUOTES: Final = {"'": "'", '"': '"', "“": "”", "«": "»", "„": "”"}
@@ -170,16 +171,20 @@ def is_value(token: str) -> bool:
     return looks_literal(token) or ("." in token and not token[0].isdigit() and not token.endswith("."))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Words:
-    """The user's own words, ready to be asked."""
+    """The user's own words, ready to be asked.
 
-    tokens: tuple[str, ...]
+    What is worked out of them is kept beside them (``kept``), so that it is forgotten with them.
+    """
+
+    tokens: tuple[str, ...] = field(repr=False)
     breaks: frozenset[int]
     quotes: tuple[Span, ...]
     money_places: frozenset[int]
     percent_places: frozenset[int]
     clauses: frozenset[int]
+    kept: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @cached_property
     def token_places(self) -> dict[str, list[int]]:
@@ -247,14 +252,20 @@ class Words:
         What picks stands behind an article or a word that compares ("the latest", "la más cara"); before a span of time
         or a number it tells when ("last month", "the event should last 4 hours").
         """
-        return frozenset(self._orders())
+        return frozenset(end for end, _ in self._orders())
 
-    def _orders(self) -> Iterator[str]:
+    @cached_property
+    def picked(self) -> frozenset[str]:
+        """What stands beside a word that picks: there is the thing in "the largest file", "el archivo más grande"."""
+        near = (self.tokens[max(place - _BEHIND, 0) : place + _AHEAD] for _, place in self._orders())
+        return frozenset(atom for tokens in near for token in tokens for atom in folding.atoms(token))
+
+    def _orders(self) -> Iterator[tuple[str, int]]:
         for end, turned, kind in (("high", "low", HIGHEST), ("low", "high", LOWEST)):
             for place in self._picking(kind):
-                yield turned if not TURNING.isdisjoint(self.tokens[max(place - 1, 0) : place]) else end
+                yield (turned if not TURNING.isdisjoint(self.tokens[max(place - 1, 0) : place]) else end), place
         for end, kind in (("new", NEWEST), ("old", OLDEST)):
-            yield from (end for _ in self._picking(kind))
+            yield from ((end, place) for place in self._picking(kind))
 
     def _picking(self, kind: frozenset[str]) -> Iterator[int]:
         for one in sorted(kind & self.token_places.keys()):
