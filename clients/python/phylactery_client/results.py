@@ -68,7 +68,7 @@ class RunPage:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallPage:
-    """One page of the ledger over all of a user's runs, newest first."""
+    """One page of the ledger, newest first."""
 
     tool_calls: tuple[ToolCallRecord, ...]
     next_page_token: str

@@ -89,7 +89,7 @@ class Database:
 
         ``company`` answers how many calls run that are about to write, the one that asks included: a write then waits
         for the others, for as many as came together last, and for what the writer does at that moment, to share one
-        commit. It waits two milliseconds at most for each, and a write alone waits for nobody.
+        commit. It waits two milliseconds at most for each; a write that comes alone after others waits once.
         """
         self._company = company
         self._engine = sa.create_engine(

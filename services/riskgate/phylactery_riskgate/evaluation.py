@@ -23,6 +23,7 @@ from phylactery_riskgate.approvals import (
 )
 from phylactery_riskgate.asking import Asking, new_approval
 from phylactery_riskgate.audit import Kind
+from phylactery_riskgate.claims import permit_claims
 from phylactery_riskgate.core import (
     PLAN_STEP,
     RAW_ARGUMENTS,
@@ -312,33 +313,11 @@ class Evaluation:
         record, permit, end = stored.record, "", 0
         if record.decision is Decision.ALLOW and stored.bound is not None:
             end = self._permit_end(record)
-            permit = self._core.keys.sign(self._permit_claims(record), TokenType.PERMIT)
+            permit = self._core.keys.sign(permit_claims(record, self._core.issuer, end), TokenType.PERMIT)
         return Evaluated(record, stored.bound, stored.approval, permit, end, stored.replayed)
 
     def _permit_end(self, record: DecisionRecord) -> int:
         return (record.permit_us // MICROSECONDS + self._core.permit_ttl_seconds) * MICROSECONDS
-
-    def _permit_claims(self, record: DecisionRecord) -> dict[str, Any]:
-        issued = record.permit_us // MICROSECONDS
-        return {
-            "iss": self._core.issuer,
-            "aud": self._core.issuer,
-            "jti": record.permit_id,
-            "iat": issued,
-            "nbf": issued,
-            "exp": issued + self._core.permit_ttl_seconds,
-            "sub": record.subject,
-            "tenant": record.tenant,
-            "thread": record.thread_id,
-            "run": record.run_id,
-            "tool_call_id": record.tool_call_id,
-            "tool": record.tool,
-            "tool_version": record.tool_version,
-            "args_hash": record.args_hash,
-            "decision_id": record.id,
-            "approval_id": record.counted_approval_id,
-            "bundle_revision": record.bundle_revision,
-        }
 
 
 def approval_not_found(approval_id: str) -> NotFound:
