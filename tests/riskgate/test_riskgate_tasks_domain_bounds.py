@@ -13,7 +13,7 @@ from phylactery_riskgate.domain.tasks.index import TaskIndex
 from phylactery_riskgate.domain.tasks.reading import MAX_VALUES, read_result, read_words
 from phylactery_riskgate.domain.tasks.words import MAX_WORDS
 
-from tests.riskgate.test_riskgate_tasks_domain_facts import FILES, LISTING, READ, SEND, facts, result
+from tests.riskgate.test_riskgate_tasks_domain_facts import DELETE, FILES, LISTING, READ, SEND, facts, result
 
 SIZE = 100_000
 HOSTILE = {
@@ -90,3 +90,9 @@ def test_more_values_than_are_looked_at_are_foreign() -> None:
     words = "Send an email to ana@acme.es"
     assert facts(words, SEND, {"to": ["ana@acme.es"] * (MAX_LEAVES - 1)}).worst == 0
     assert facts(words, SEND, {"to": ["ana@acme.es"] * (MAX_LEAVES + 1)}).worst == 3
+
+
+@pytest.mark.parametrize("size", ["nan", "NaN", "sNaN", "inf", "-Infinity", "1e999999", "0x1f", "", None, True])
+def test_what_is_no_number_can_stand_in_a_field_of_numbers(size: object) -> None:
+    files = result(FILES, [*LISTING, {"id": "f9", "name": "trap", "size": size}])
+    assert facts("Delete the largest file", DELETE, {"id": "f9"}, files).worst in range(4)

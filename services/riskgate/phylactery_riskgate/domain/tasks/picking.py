@@ -34,6 +34,7 @@ def _ends(keys: Mapping[int, Decimal] | Mapping[int, str], *, top: bool, bottom:
 
 def _number(norm: str) -> Decimal | None:
     try:
-        return Decimal(norm)
+        number = Decimal(norm)
     except InvalidOperation:
         return None
+    return number if number.is_finite() else None
