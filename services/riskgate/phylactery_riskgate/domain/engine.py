@@ -13,7 +13,7 @@ from phylactery_riskgate.domain.binding import Binder, BindingError
 from phylactery_riskgate.domain.bundle import Bundle
 from phylactery_riskgate.domain.canonical import canonical_bytes, sha256
 from phylactery_riskgate.domain.cedar_schema import action_groups, build_entity_schema
-from phylactery_riskgate.domain.evidence import TaskReader, known
+from phylactery_riskgate.domain.evidence import UNREADABLE, TaskReader, known
 from phylactery_riskgate.domain.fact_types import NotRepresentableError
 from phylactery_riskgate.domain.facts import ContextBuilder, approved_value, without_values
 from phylactery_riskgate.domain.guard import MAX_BYTES, MAX_DEPTH, GuardError, read_arguments
@@ -191,7 +191,11 @@ class DecisionEngine:
         )
 
     def _told(self, prepared: Prepared, bound: BoundCall, task: TaskReader | None) -> TaskFacts:
-        return UNSHOWN if task is None else task(prepared.tool, bound)
+        """Answers what the task tells; where that cannot be worked out, the worst there is."""
+        try:
+            return UNSHOWN if task is None else task(prepared.tool, bound)
+        except Exception:  # noqa: BLE001 - whatever was shown is somebody else's, and no text may take a decision away
+            return UNREADABLE
 
     def _ask(self, prepared: Prepared, question: Question, context: Json, satisfied: tuple[str, ...]) -> Ruling:
         """Asks with what is really approved, then with each class above it that the policies name, ascending.

@@ -33,6 +33,9 @@ MAX_INTENT, MAX_ORIGIN, MAX_SIGNALS = 2, 3, 2
 LOST = replace(UNSHOWN, shown=True, delegated=False, intent=0, worst=MAX_ORIGIN, signals=MAX_SIGNALS)
 """What counts where a call named a task and its facts are not kept any more: the worst there is."""
 
+UNREADABLE = replace(LOST, signal_reasons=("what the task tells could not be worked out",))
+"""What counts where the facts cannot be worked out."""
+
 _BOOL = Scalar(Kind.BOOL)
 _TASK_TYPE = RecordOf({"shown": Field(_BOOL, required=True)})
 
