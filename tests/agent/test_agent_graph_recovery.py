@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -197,8 +198,6 @@ async def test_a_receipt_that_does_not_verify_runs_nothing(chat: Chat) -> None:
 async def test_a_redeem_that_answers_another_call_than_evaluate_did_runs_nothing(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dataclasses import replace
-
     real = chat.gate.redeem
 
     async def swapped(*args: Any, **kwargs: Any) -> Redeemed:
@@ -251,14 +250,22 @@ async def test_a_lost_lease_stops_before_the_effect_and_writes_nothing_more(chat
 
 
 async def test_a_finished_effect_whose_output_memory_took_is_not_run_again(chat: Chat) -> None:
-    from dataclasses import replace
-
     await dying(chat, "agent.10", "flaky one")
     ((name, row),) = chat.ledger.rows.items()
     chat.ledger.rows[name] = replace(row, output=None, status="evicted")
     state = await chat.go_on()
     assert "ya lo guarda la memoria" in state["reply"]["text"]
     assert counter.counted == ["one"]
+
+
+@pytest.mark.parametrize(("status", "code"), [("success", ""), ("error", "NOT_DONE")])
+async def test_an_effect_a_person_settled_is_told_as_they_said(chat: Chat, status: str, code: str) -> None:
+    await dying(chat, "agent.10", "flaky one")
+    ((name, row),) = chat.ledger.rows.items()
+    chat.ledger.rows[name] = replace(row, output=None, status=status, error_code=code)
+    state = await chat.go_on()
+    assert "ya lo guarda la memoria" not in state["reply"]["text"]
+    assert counter.counted == (["one"] if status == "success" else ["one", "one"])  # what was not done is tried again
 
 
 async def test_an_approval_riskgate_forgot_after_the_effect_loses_no_effect(chat: Chat) -> None:

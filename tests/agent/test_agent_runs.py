@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,13 @@ from grpc import aio
 from phylactery.agent.v1 import event_pb2, run_pb2, run_pb2_grpc
 from phylactery.riskgate.v1 import approval_pb2, types_pb2
 from phylactery_agent.adapters.memory import MemoriesAdapter
+from phylactery_agent.adapters.riskgate import RiskGateAdapter
 from phylactery_agent.runtime.cancelling import Cancellations
 from phylactery_agent.runtime.lease import RunCancelledError
+from phylactery_agent.runtime.model import Owner
 from phylactery_agent.runtime.resolving import Resolutions
-from phylactery_chassis.errors import FailedPrecondition, NotFound
+from phylactery_agent.runtime.turns import TurnServer
+from phylactery_chassis.errors import FailedPrecondition, NotFound, Unavailable
 
 from tests.support.agent_stores import ANA, BEN, BOUND, Stores, call
 from tests.support.agent_system import DONE, SUSPENDED, Person, System, approval_of, open_system, refused
@@ -54,7 +58,10 @@ async def state_at_riskgate(system: System, person: Person, approval_id: str) ->
 
 
 async def test_runs_are_listed_newest_first_by_page_thread_and_status(system: System, ana: Person) -> None:
-    said = [await ana.say("hola", f"t{number}") for number in range(3)]
+    said = []
+    for number in range(3):
+        said.append(await ana.say("hola", f"t{number}"))
+        system.clock.advance(1)
     asked = await ana.say(WRITE, "t9")
     await system.person("ben").say("hola", "t0")
     stub = runs_of(system)
@@ -65,9 +72,7 @@ async def test_runs_are_listed_newest_first_by_page_thread_and_status(system: Sy
     newest_first = [asked.run.id, *(answer.run.id for answer in reversed(said))]
     first = await listed(page_size=3)
     second = await listed(page_size=3, page_token=first.next_page_token)
-    found = [run.id for run in [*first.runs, *second.runs]]
-    assert set(found) == set(newest_first)
-    assert len(found) == len(newest_first)
+    assert [run.id for run in [*first.runs, *second.runs]] == newest_first
     assert second.next_page_token == ""
     assert [run.id for run in (await listed(thread_id="t1")).runs] == [said[1].run.id]
     assert [run.id for run in (await listed(status=SUSPENDED)).runs] == [asked.run.id]
@@ -142,9 +147,75 @@ async def test_no_effect_starts_after_the_cancel_was_noted(stores: Stores) -> No
     with pytest.raises(RunCancelledError):
         await ledger.start("c2", execution_id="ex2", effect_key="k2", bound=BOUND)
     await ledger.finish("c1", arguments_json="{}", status="success", output="done", error_code="")
-    await stores.end(claim, "cancelled")
+    await stores.end(claim, "cancelled", reason="CANCELLED")
     shown = {one.tool_call_id: (one.state, one.error_code) for one in await stores.runs.tool_calls(claim.run.run_id)}
     assert shown == {"c1": ("finished", ""), "c2": ("denied", "CANCELLED")}
+
+
+async def test_an_approval_given_after_the_cancel_finds_no_run_to_go_on(system: System, ana: Person) -> None:
+    asked = await ana.say(WRITE)
+    approval_id, _ = approval_of(asked)
+    await system.stop("riskgate")
+    assert (await cancel(system, ana, asked.run.id)).status == CANCELLED
+    await system.come_back("riskgate")
+    with contextlib.suppress(aio.AioRpcError):  # the withdrawal may be there first
+        await ana.approve_at_riskgate(approval_id)
+    await system.agent.watcher.poll_once()
+    await system.agent.runner.idle()
+    assert (await ana.run(asked.run.id)).status == CANCELLED
+    assert not system.sandbox.joinpath("notas.txt").exists()
+
+
+async def test_what_was_started_and_not_redeemed_is_not_carried_out_after_a_cancel(stores: Stores) -> None:
+    await stores.accepted()
+    claim = await stores.claimed()
+    ledger = stores.ledger(claim.lease)
+    await ledger.propose(call(), plan_step="1")
+    await ledger.start("c1", execution_id="ex1", effect_key="k1", bound=BOUND)
+    assert await ledger.check_fence()
+    await Cancellations(stores.database, stores.clock).request(ANA, claim.run.run_id)
+    assert not await ledger.check_fence()
+
+
+async def test_a_turn_that_died_before_the_redeem_does_not_carry_it_out_once_it_was_cancelled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_system(tmp_path) as system:
+        real, times = RiskGateAdapter.redeem, []
+
+        async def redeem(self: RiskGateAdapter, *args: Any, **named: Any) -> Any:
+            times.append(1)
+            if len(times) > 1:
+                return await real(self, *args, **named)
+            run = await system.agent.database.read(
+                lambda connection: connection.exec_driver_sql("SELECT run_id FROM agent_runs").scalar()
+            )
+            await Cancellations(system.agent.database, system.clock).request(Owner("acme", "ana"), str(run))
+            raise Unavailable("STORE_UNAVAILABLE", "the attempt dies here")
+
+        monkeypatch.setattr(RiskGateAdapter, "redeem", redeem)
+        answer = await system.person("ana").say(WRITE)
+        assert answer.run.status == CANCELLED
+        assert [(one.state, one.error_code) for one in answer.run.tool_calls] == [("finished", "CANCELLED")]
+        assert len(times) == 1
+        assert not system.sandbox.joinpath("notas.txt").exists()
+
+
+async def test_a_cancel_that_meets_a_suspending_turn_leaves_no_state_and_asks_for_nothing(
+    system: System, ana: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = TurnServer._execute
+
+    async def execute(self: TurnServer, claim: Any) -> Any:
+        ending = await real(self, claim)
+        await Cancellations(system.agent.database, system.clock).request(claim.lease.owner, claim.lease.run_id)
+        return ending
+
+    monkeypatch.setattr(TurnServer, "_execute", execute)
+    answer = await ana.say(WRITE)
+    assert (answer.run.status, answer.reply.text[:9]) == (CANCELLED, "Cancelado")
+    query = "SELECT (SELECT count(*) FROM agent_checkpoints) + (SELECT count(*) FROM agent_checkpoint_blobs)"
+    assert system.agent.database.read_sync(lambda connection: connection.exec_driver_sql(query).scalar()) == 0
 
 
 async def test_a_run_that_ended_cannot_be_cancelled_and_nobody_elses_is_found(system: System, ana: Person) -> None:
@@ -225,6 +296,16 @@ async def test_what_is_in_doubt_shows_in_the_ledger_over_all_runs(system: System
         ("write_file", "t1", "proposed"),
     ]
     assert len({(one.run_id, one.tool_call_id) for one in shown}) == 4
+    assert list((await listed(state="in_doubt")).tool_calls) == []
+    change = "UPDATE agent_tool_calls SET state = 'in_doubt', execution_id = 'ex_none' WHERE tool = 'write_file'"
+    await system.agent.database.write(lambda connection: connection.exec_driver_sql(change))
+    [doubt] = (await listed(state="in_doubt")).tool_calls
+    assert (doubt.tool, doubt.thread_id) == ("write_file", "t1")
+    request = run_pb2.ResolveInDoubtRequest(
+        run_id=doubt.run_id, tool_call_id=doubt.tool_call_id, resolution=run_pb2.RESOLUTION_DID_NOT_HAPPEN
+    )
+    settled = (await stub.ResolveInDoubt(request, metadata=ana.metadata)).tool_call
+    assert (settled.state, settled.error_code, settled.resolution) == ("finished", "NOT_DONE", request.resolution)
     assert list((await listed(state="in_doubt")).tool_calls) == []
     with pytest.raises(aio.AioRpcError) as error:
         await listed(state="lost")

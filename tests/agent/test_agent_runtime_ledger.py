@@ -186,8 +186,8 @@ async def test_a_delivered_parcel_is_gone_and_a_refused_one_keeps_its_content(st
     await stores.accepted("request-2")
     await stores.end(await stores.claimed())
     first, second = await stores.outbox.waiting("transcript", T1)
-    await stores.outbox.settle(first.outbox_id)
-    await stores.outbox.settle(second.outbox_id, refusal="MESSAGE_CONFLICT")
+    await stores.outbox.settle(first)
+    await stores.outbox.settle(second, refusal="MESSAGE_CONFLICT")
     assert await stores.outbox.waiting("transcript", T1) == []
     assert await stores.outbox.lanes() == []
     delivered, refused = stores.rows("agent_outbox", "state, refusal, payload")

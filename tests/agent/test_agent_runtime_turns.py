@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
+from langchain_core.runnables import RunnableConfig
 from phylactery_agent.ports import (
     ApprovalInfo,
     GateRefusedError,
@@ -23,6 +24,7 @@ from phylactery_agent.runtime.runner import Runner
 from phylactery_agent.runtime.runs import Claim
 from phylactery_agent.runtime.seal import Sealer
 from phylactery_agent.runtime.turns import MAX_ATTEMPTS
+from phylactery_agent.saver.saver import Checkpoints
 from phylactery_chassis.errors import Unavailable
 
 from tests.support.agent_bench import STATE, Bench
@@ -121,24 +123,35 @@ async def test_a_fault_after_an_effect_began_leaves_it_in_doubt_and_reported(sto
     assert bench.services.told == [("ex_1", "IN_DOUBT")]
 
 
-@pytest.mark.parametrize(("status", "forgotten"), [("done", [T1]), ("failed", [T1]), ("suspended", [])])
+@pytest.mark.parametrize(("status", "kept"), [("done", []), ("failed", []), ("suspended", [(T1,)])])
 async def test_the_state_of_a_run_is_kept_exactly_as_long_as_the_run_can_go_on(
-    stores: Stores, bench: Bench, status: str, forgotten: list[str]
+    stores: Stores, bench: Bench, status: str, kept: list[tuple[str]]
 ) -> None:
     async def end(_given: Any, _context: Any) -> Mapping[str, Any]:
+        config: RunnableConfig = {"configurable": {"thread_id": T1}}
+        checkpoint = {"v": 1, "id": "c1", "ts": "", "channel_values": {}, "channel_versions": {}, "versions_seen": {}}
+        await Checkpoints(stores.database).aput(config, checkpoint, {}, {})
         return {**STATE, "run_status": status}
 
     bench.graph.work = end
     await stores.accepted()
     await bench.server().serve(await stores.claimed())
-    assert bench.forgotten == forgotten
+    assert stores.rows("agent_checkpoints", "thread_id") == kept
 
 
-async def test_a_state_that_cannot_be_dropped_costs_no_answer(stores: Stores, bench: Bench) -> None:
-    bench.disk_full = True
-    turn = await stores.accepted()
+async def test_a_run_whose_state_is_gone_says_so_and_leaves_nothing_to_approve(stores: Stores, bench: Bench) -> None:
+    await stores.accepted()
+    claim = await stores.claimed()
+    await stores.ledger(claim.lease).propose(call(), plan_step="1")
+    await stores.end(claim, "suspended", approval_id="ap_1")
+    bench.graph.kept = {}
+    turn = await stores.accepted("request-2", "APROBAR ap_1 abcdef")
     await bench.server().serve(await stores.claimed())
-    assert (await stores.inbox.get(turn.turn_id)).run_status == "done"
+    ended = await stores.inbox.get(turn.turn_id)
+    assert (ended.run_id, ended.run_status, ended.run_reason) == (claim.run.run_id, "failed", "STATE_LOST")
+    [denied] = await stores.runs.tool_calls(claim.run.run_id)
+    assert (denied.state, denied.error_code) == ("denied", "STATE_LOST")
+    assert ("withdrawal", claim.run.run_id) in stores.rows("agent_outbox", "kind, run_id")
 
 
 async def test_a_state_that_says_no_ending_is_a_fault_of_ours(stores: Stores, bench: Bench) -> None:

@@ -23,7 +23,6 @@ from phylactery_agent.runtime.seal import Sealer
 from phylactery_agent.runtime.services import TranscriptPage
 from phylactery_agent.runtime.tasks import TaskStore
 from phylactery_agent.runtime.turns import TurnServer, TurnTools
-from phylactery_chassis.errors import StoreFull
 
 from tests.support.agent_stores import Stores
 
@@ -46,9 +45,10 @@ class StandInGraph:
     def __init__(self, work: Callable[..., Awaitable[Mapping[str, Any]]] | None = None) -> None:
         self.work, self.calls = work, 0
         self.contexts: list[Any] = []
+        self.kept: dict[str, Any] = {"turn_id": "an earlier one"}
 
     async def aget_state(self, _config: Any) -> Any:
-        return SimpleNamespace(values={}, next=())
+        return SimpleNamespace(values=self.kept, next=())
 
     async def ainvoke(self, given: Any, _config: Any, *, context: Any, durability: str) -> Mapping[str, Any]:
         assert durability == "sync"
@@ -145,14 +145,6 @@ class Bench:
         self.sealer = Sealer(b"\x07" * 32)
         self.delivery = Delivery(stores.outbox, self.services, retry_seconds=0.01)
         self.executor = executor
-        self.forgotten: list[str] = []
-        self.disk_full = False
-
-    async def forget_state(self, thread_key: str) -> int:
-        if self.disk_full:
-            raise StoreFull
-        self.forgotten.append(thread_key)
-        return 1
 
     def gate(self, lease: Lease, words: str = "", *, opens_run: bool = True) -> ReportingGate:
         """Answers RiskGate as a turn with these words uses it."""
@@ -171,7 +163,6 @@ class Bench:
             "news": self.stores.news,
             "sealer": self.sealer,
             "graph": self.graph,
-            "forget_state": self.forget_state,
             "executor": self.executor,
             "evict_over_chars": 10_000,
         }

@@ -111,9 +111,10 @@ class FakeLedger:
     async def evicted(self, tool_call_id: str, *, pointer: str, size_chars: int) -> None:
         self._move(tool_call_id, "finished", {"finished"}, status="evicted", output=None)
 
-    async def check_fence(self) -> None:
+    async def check_fence(self) -> bool:
         if self.lost:
             raise LeaseLostError
+        return True
 
 
 @dataclass

@@ -240,6 +240,8 @@ ERRORS: Final[Mapping[str, Mapping[Language, str]]] = {
         "en": "RiskGate knows this request with other words or another result",
     },
     "ALREADY_REDEEMED": {"es": "el permiso ya se usó", "en": "the permit was already used"},
+    "CANCELLED": {"es": "se ha cancelado", "en": "it was cancelled"},
+    "NOT_DONE": {"es": "una persona ha dicho que no llegó a hacerse", "en": "a person has said that it was not done"},
     "POLICY_CHANGED": {"es": "las políticas han cambiado", "en": "the policies changed"},
     "BUDGET_EXCEEDED": {"es": "un presupuesto no alcanza para esto", "en": "a budget does not cover this"},
     "NOT_ELIGIBLE": {

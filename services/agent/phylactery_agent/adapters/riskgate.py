@@ -41,6 +41,7 @@ from phylactery_agent.runtime.model import Owner
 T = TypeVar("T")
 _log = get_logger("riskgate-adapter")
 _BELIEVED = frozenset({key_pb2.KEY_STATE_ACTIVE, key_pb2.KEY_STATE_RETIRING})  # an unknown state is no reason to trust
+_CLOSED = frozenset({"APPROVAL_NOT_FOUND", "APPROVAL_NOT_PENDING", "APPROVAL_EXPIRED", "ALREADY_REDEEMED"})
 _PAGE = 100
 _DECISIONS = {
     types_pb2.DECISION_ALLOW: "ALLOW",
@@ -263,6 +264,8 @@ class RiskGateAdapter:
         try:
             await self._answer(self._connection.approvals.Cancel, request)
         except GateRefusedError as error:
+            if error.reason not in _CLOSED:
+                raise
             _log.info("an approval was closed before it was withdrawn", approval_id=approval.id, reason=error.reason)
 
     async def _answer(self, method: Any, request: Any) -> Any:

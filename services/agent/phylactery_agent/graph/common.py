@@ -21,6 +21,7 @@ from phylactery_agent.graph.state import (
 )
 from phylactery_agent.ports import GateDecision, GateRefusedError, GateUnavailableError, ProposedCall, Told, TurnContext
 
+CANCELLED: Final = "CANCELLED"
 EFFECT_IN_DOUBT: Final = "EFFECT_IN_DOUBT"
 GATE_UNAVAILABLE: Final = "GATE_UNAVAILABLE"
 AWAITING_APPROVAL: Final = "AWAITING_APPROVAL"

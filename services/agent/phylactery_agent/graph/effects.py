@@ -14,6 +14,7 @@ from phylactery_chassis.ids import new_id
 
 from phylactery_agent.executor import EffectInDoubtError, Execution, Executor, ReceiptRefusedError
 from phylactery_agent.graph.common import (
+    CANCELLED,
     EFFECT_IN_DOUBT,
     GATE_UNAVAILABLE,
     blocked_result,
@@ -79,7 +80,8 @@ class Effect:
         if approved is not None and bound.args_hash != approved:
             return await self._stop("APPROVAL_ARGS_MISMATCH")
         execution_id = await self._start(bound)
-        await self._context.ledger.check_fence()
+        if not await self._context.ledger.check_fence():
+            return await self._stop(CANCELLED)
         redeemed = await self._redeem(permit, execution_id)
         reach("agent.8")
         if redeemed.bound != bound:
@@ -263,9 +265,10 @@ class Effect:
             return tool_result(self._tool, error_code=EFFECT_IN_DOUBT, in_doubt=True)
         if row.state == "denied":
             return self._blocked(row.error_code, [error_text(row.error_code, self._state["language"])])
-        if row.output is None:
+        if row.status == "evicted":
             return tool_result(self._tool, kept_by_memory=True)
-        return tool_result(self._tool, output=row.output, error_code=row.error_code, **self._approved())
+        # without an output, a person has said what became of the effect
+        return tool_result(self._tool, output=row.output or "", error_code=row.error_code, **self._approved())
 
     def _blocked(self, code: str, reasons: list[str]) -> ToolResult:
         return blocked_result(self._tool, code, reasons)

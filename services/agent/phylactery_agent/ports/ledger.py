@@ -72,6 +72,6 @@ class Ledger(Protocol):
         """Notes that memory keeps the output now, and drops the ledger's own copy."""
         ...
 
-    async def check_fence(self) -> None:
-        """Raises LeaseLostError unless this process still holds the run."""
+    async def check_fence(self) -> bool:
+        """Says whether the person still wants the run. Raises LeaseLostError unless this process still holds it."""
         ...

@@ -32,14 +32,14 @@ class Delivery:
         """Says that something new waits."""
         self._news.set()
 
-    async def flush(self, kind: OutboxKind, thread_key: str) -> None:
-        """Delivers all that waits for one thread and destination, in order.
+    async def flush(self, kind: OutboxKind, thread_key: str, run_id: str = "") -> None:
+        """Delivers all that waits for one thread and destination, in order; of one run where it is named.
 
         Raises GateUnavailableError or MemoryUnavailableError; what was delivered until then stays delivered.
         """
         lane = self._lanes.setdefault((kind, thread_key), asyncio.Lock())
         async with lane:
-            while parcels := await self._store.waiting(kind, thread_key):
+            while parcels := await self._store.waiting(kind, thread_key, run_id):
                 for parcel in parcels:
                     await self._deliver(parcel)
 
@@ -89,7 +89,7 @@ class Delivery:
             except (GateRefusedError, MemoryRefusedError) as error:
                 refusal = error.reason
                 _log.error("delivery refused for good", kind=parcel.kind, run_id=parcel.run_id, reason=error.reason)
-        await self._store.settle(parcel.outbox_id, refusal=refusal)
+        await self._store.settle(parcel, refusal=refusal)
 
     async def _send(self, parcel: Parcel) -> None:
         if parcel.kind == "transcript":

@@ -12,7 +12,7 @@ from phylactery_chassis.database import Database
 from sqlalchemy.engine import Connection, Row
 
 from phylactery_agent.ports import BoundCall, LedgerRow, ProposedCall
-from phylactery_agent.runtime.lease import require_lease, require_wanted
+from phylactery_agent.runtime.lease import is_cancelled, require_lease, require_wanted
 from phylactery_agent.runtime.model import Lease
 from phylactery_agent.runtime.outbox import queue_observation, queue_outcome
 from phylactery_agent.runtime.schema import TOOL_CALLS, to_bytes, to_text
@@ -145,13 +145,10 @@ class SqlLedger:
             size_chars=size_chars,
         )
 
-    async def check_fence(self) -> None:
-        """Raises LeaseLostError unless this process still holds the run."""
-
-        def work(_connection: Connection, _now: int) -> None:
-            """Does nothing more: the check stands before every write."""
-
-        await self._write(work)
+    async def check_fence(self) -> bool:
+        """Says whether the person still wants the run. Raises LeaseLostError unless this process still holds it."""
+        run_id = self._lease.run_id
+        return await self._write(lambda connection, _now: not is_cancelled(connection, run_id))
 
     async def _move(
         self,
@@ -212,13 +209,14 @@ def close_open_effects(connection: Connection, lease: Lease, now: int) -> None:
         queue_outcome(connection, lease, _report(row.execution_id, "IN_DOUBT", values), now_us=now)
 
 
-def deny_proposals(connection: Connection, lease: Lease, error_code: str, now: int) -> None:
-    """Denies what an ending run had proposed and nobody decided any more."""
-    connection.execute(
+def deny_proposals(connection: Connection, lease: Lease, error_code: str, now: int) -> int:
+    """Denies what an ending run had proposed and nobody decided any more; says how many calls that were."""
+    denied = connection.execute(
         sa.update(TOOL_CALLS)
         .where(TOOL_CALLS.c.run_id == lease.run_id, TOOL_CALLS.c.state == "proposed")
         .values(state="denied", error_code=error_code, fence=lease.fence, updated_us=now)
     )
+    return denied.rowcount
 
 
 def _report(execution_id: str, outcome: str, values: dict[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from phylactery_agent.runtime.schema import OUTBOX
 OutboxKind = Literal["transcript", "memory", "outcome", "observation", "task_end", "withdrawal"]
 
 _PAGE = 100
+_KEPT_OF_RESULTS = ("task_id", "tool", "tool_call_id", "failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,16 +95,16 @@ class OutboxStore:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database, self._clock = database, clock
 
-    async def waiting(self, kind: OutboxKind, thread_key: str) -> Sequence[Parcel]:
-        """Answers what waits for one thread and destination, oldest first, a bounded page of it."""
+    async def waiting(self, kind: OutboxKind, thread_key: str, run_id: str = "") -> Sequence[Parcel]:
+        """Answers what waits for one thread and destination, oldest first, a bounded page; or one run's."""
+        query = sa.select(OUTBOX).where(
+            OUTBOX.c.state == "waiting", OUTBOX.c.kind == kind, OUTBOX.c.thread_key == thread_key
+        )
+        if run_id:
+            query = query.where(OUTBOX.c.run_id == run_id)
 
         def work(connection: Connection) -> Sequence[Parcel]:
-            rows = connection.execute(
-                sa.select(OUTBOX)
-                .where(OUTBOX.c.state == "waiting", OUTBOX.c.kind == kind, OUTBOX.c.thread_key == thread_key)
-                .order_by(OUTBOX.c.outbox_id)
-                .limit(_PAGE)
-            )
+            rows = connection.execute(query.order_by(OUTBOX.c.outbox_id).limit(_PAGE))
             return [
                 Parcel(
                     outbox_id=row.outbox_id,
@@ -145,10 +146,15 @@ class OutboxStore:
 
         return await self._database.read(work)
 
-    async def settle(self, outbox_id: int, *, refusal: str = "") -> None:
-        """Writes that it was delivered, which drops its payload, or refused for good, which keeps it for a person."""
-        clock = self._clock
+    async def settle(self, parcel: Parcel, *, refusal: str = "") -> None:
+        """Writes that it was delivered, which drops its payload, or refused for good, which keeps it for a person.
+
+        What a tool answered is not kept even then: it stands in the ledger, or in memory.
+        """
+        clock, outbox_id = self._clock, parcel.outbox_id
         values = {"state": "refused", "refusal": refusal[:64]} if refusal else {"state": "delivered", "payload": "{}"}
+        if refusal and parcel.kind == "observation":
+            values["payload"] = json.dumps({name: parcel.payload[name] for name in _KEPT_OF_RESULTS})
 
         def work(connection: Connection) -> None:
             connection.execute(

@@ -207,6 +207,9 @@ class Privacy:
     async def _close(self, owner: Owner, held: Collection[str]) -> None:
         """Withdraws approvals, and tells RiskGate of every effect, those in doubt included. Raises Unavailable."""
         try:
+            for key in await self._t.delivery.waiting("withdrawal"):
+                if key in held:
+                    await self._t.delivery.flush("withdrawal", key)
             if runs := await self._t.store.open_runs(owner):
                 await self._t.services.approvals(owner).withdraw(runs, reason=_REASON)
             await self._t.store.give_up(owner)

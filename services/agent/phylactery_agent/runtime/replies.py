@@ -12,6 +12,7 @@ STEP_LIMIT: Final = "STEP_LIMIT"
 TOO_MANY_ATTEMPTS: Final = "TOO_MANY_ATTEMPTS"
 INTERNAL_ERROR: Final = "INTERNAL_ERROR"
 CANCELLED: Final = "CANCELLED"
+STATE_LOST: Final = "STATE_LOST"
 
 _TEXTS: Final[dict[str, dict[Language, str]]] = {
     MEMORY_UNAVAILABLE: {
@@ -39,6 +40,10 @@ _TEXTS: Final[dict[str, dict[Language, str]]] = {
         "es": "Algo ha fallado por nuestra parte y la tarea se ha detenido. "
         "Revisa el registro de la ejecución antes de repetirla.",
         "en": "Something failed on our side and the task was stopped. Look at the run's record before you repeat it.",
+    },
+    STATE_LOST: {
+        "es": "No puedo continuar lo que esperaba tu respuesta: su estado ya no está guardado. Pídelo de nuevo.",
+        "en": "I cannot go on with what waited for your answer: its state is not kept any more. Please ask again.",
     },
     CANCELLED: {
         "es": "Cancelado, como pediste. Lo que ya se había hecho sigue hecho; mira el registro de la ejecución.",

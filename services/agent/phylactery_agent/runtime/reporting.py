@@ -83,7 +83,7 @@ class ReportingGate:
         """
         key = self._lease.thread_key
         await self._delivery.flush("outcome", key)
-        await self._delivery.flush("observation", key)
+        await self._delivery.flush("observation", key, self._lease.run_id)  # a task is one run's
         if await self._delivery.refused("observation", key, self._lease.run_id):
             raise GateRefusedError(_NOT_SHOWN, "RiskGate did not take the result of an earlier call of this run")
         return await self._gate.evaluate(

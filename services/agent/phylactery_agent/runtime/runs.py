@@ -20,9 +20,10 @@ from phylactery_agent.runtime.lease import is_cancelled, lease_until, require_le
 from phylactery_agent.runtime.ledger import close_open_effects, deny_proposals
 from phylactery_agent.runtime.model import Ending, Lease, Owner, StoredRun, StoredToolCall, StoredTurn
 from phylactery_agent.runtime.outbox import queue_memory, queue_task_end, queue_transcript, queue_withdrawal
-from phylactery_agent.runtime.replies import CANCELLED
+from phylactery_agent.runtime.replies import CANCELLED, apology
 from phylactery_agent.runtime.schema import ACTIVE, INBOX, RUNS, TOOL_CALLS, to_bytes
 from phylactery_agent.runtime.tasks import tasks_of
+from phylactery_agent.saver import rows as checkpoints
 
 _MAX_TRANSCRIPT = 100_000
 """Characters memory takes in one message."""
@@ -52,13 +53,14 @@ class RunStore:
         clock = self._clock
         return await self._database.write(lambda connection: _claim(connection, thread_key, holder, clock.now_us()))
 
-    async def end_turn(self, lease: Lease, turn: StoredTurn, ending: Ending) -> None:
+    async def end_turn(self, lease: Lease, turn: StoredTurn, ending: Ending) -> Ending:
         """Ends a turn in one transaction: the run, the reply, its events, the transcript rows, the inbox row.
 
-        The sealed code goes with it. Raises LeaseLostError.
+        The sealed code goes with it, and of a run that ended its state: the next one begins with every field reset.
+        Answers how it ended: a run that suspends itself may have been cancelled. Raises LeaseLostError.
         """
         clock = self._clock
-        await self._database.write(lambda connection: _end(connection, lease, turn, ending, clock.now_us()))
+        return await self._database.write(lambda connection: _end(connection, lease, turn, ending, clock.now_us()))
 
     async def begin_turn(self, claim: Claim, *, trace_id: str, language: str) -> None:
         """Tells that the turn began, and notes its trace and the thread's language. Raises LeaseLostError."""
@@ -212,15 +214,14 @@ def _take(connection: Connection, turn: StoredTurn, active: Row[Any], holder: st
     return Claim(stored, run, lease, attempt)
 
 
-def _end(connection: Connection, lease: Lease, turn: StoredTurn, ending: Ending, now: int) -> None:
+def _end(connection: Connection, lease: Lease, turn: StoredTurn, ending: Ending, now: int) -> Ending:
     require_lease(connection, lease, now)
-    if ending.status == "suspended" and is_cancelled(connection, lease.run_id):
-        ending = replace(ending, status="cancelled", reason=CANCELLED, approval_id="")
-    if ending.status == "cancelled":
-        deny_proposals(connection, lease, CANCELLED, now)
-        queue_withdrawal(connection, lease, now_us=now)
+    ending = _taken_back(connection, lease, ending)
     if ending.status not in ACTIVE:
         close_open_effects(connection, lease, now)
+        if deny_proposals(connection, lease, ending.reason, now) or ending.status == "cancelled":
+            queue_withdrawal(connection, lease, now_us=now)
+        checkpoints.delete_thread(connection, lease.thread_key)
         for opened in tasks_of(connection, lease.run_id):
             queue_task_end(connection, lease, opened.task_id, now_us=now)
     if ending.reply_text:
@@ -259,6 +260,16 @@ def _end(connection: Connection, lease: Lease, turn: StoredTurn, ending: Ending,
         queue_transcript(connection, lease, messages, now_us=now)
     if ending.worth_remembering and (said := said_in(turn)):
         queue_memory(connection, lease, said, now_us=now)
+    return ending
+
+
+def _taken_back(connection: Connection, lease: Lease, ending: Ending) -> Ending:
+    """Answers the ending; of a turn that suspends itself, that it is cancelled, where the person said so meanwhile."""
+    if ending.status != "suspended" or not is_cancelled(connection, lease.run_id):
+        return ending
+    spoken = connection.execute(sa.select(RUNS.c.language).where(RUNS.c.run_id == lease.run_id)).scalar()
+    sorry = apology(CANCELLED, "en" if spoken == "en" else "es")
+    return replace(ending, status="cancelled", reason=CANCELLED, approval_id="", reply_text=sorry)
 
 
 def message_id(turn_id: str) -> str:

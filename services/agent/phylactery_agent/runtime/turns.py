@@ -80,8 +80,6 @@ class TurnTools:
     news: ThreadNews
     sealer: Sealer
     graph: SecuredGraph
-    forget_state: Callable[[str], Awaitable[int]]
-    """Drops every checkpoint of a thread, and answers how many there were."""
     executor: Executor
     evict_over_chars: int
 
@@ -93,6 +91,10 @@ class _Heard:
     language: Language
     intent: str
     pathway: str
+
+
+class StateLostError(Exception):
+    """A run that waited cannot go on: where it stood is not in the database any more."""
 
 
 class TurnServer:
@@ -121,20 +123,11 @@ class TurnServer:
             },
         ) as span:
             ending = await self._under_lease(claim.lease, self._execute(claim))
+            ending = await self._t.runs.end_turn(claim.lease, claim.turn, ending)
             span.set_attribute("phylactery.finish_reason", ending.reason)
-            await self._t.runs.end_turn(claim.lease, claim.turn, ending)
         self._t.news.tell(claim.lease.turn_id)
         self._t.news.tell(claim.lease.thread_key)
         self._t.delivery.wake()
-        if ending.status != "suspended":
-            await self._forget(claim.lease)
-
-    async def _forget(self, lease: Lease) -> None:
-        """Drops the state of a run that ended: the next one begins with every field reset, and these only pile up."""
-        try:
-            await self._t.forget_state(lease.thread_key)
-        except STORE_FAILED as error:
-            _log.warning("a run's state was not dropped", run_id=lease.run_id, error=type(error).__name__)
 
     async def _under_lease(self, lease: Lease, work: Coroutine[Any, Any, T]) -> T:
         """Runs work while the lease is renewed beside it; a lost lease stops it at once."""
@@ -170,6 +163,8 @@ class TurnServer:
             raise
         except RunCancelledError:
             ending = replace(_sorry(claim, replies.CANCELLED, heard.language), status="cancelled")
+        except StateLostError:
+            ending = _sorry(claim, replies.STATE_LOST, heard.language)
         except MemoryUnavailableError:
             ending = _sorry(claim, replies.MEMORY_UNAVAILABLE, heard.language)
         except GateUnavailableError:
@@ -189,6 +184,8 @@ class TurnServer:
         taken_in = snapshot.values.get("turn_id") == lease.turn_id
         if taken_in and not snapshot.next:
             return dict(snapshot.values)
+        if claim.turn.resumed and not snapshot.values:
+            raise StateLostError
         given: dict[str, Any] | None = None
         if not taken_in:
             turn = self._turn(claim, heard, await self._hydrate(claim, heard))

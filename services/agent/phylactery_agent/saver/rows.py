@@ -209,7 +209,7 @@ def delete_thread(connection: Connection, thread_id: str) -> int:
 
 
 def delete_runs(connection: Connection, run_ids: Sequence[str]) -> None:
-    """Drops the checkpoints runs made, with what was written on top of them, and values nothing needs any more."""
+    """Drops the checkpoints runs made, with what was written on top of them; their values go with the thread."""
     query = sa.select(CHECKPOINTS.c.thread_id, CHECKPOINTS.c.checkpoint_ns, CHECKPOINTS.c.checkpoint_id)
     gone = connection.execute(query.where(CHECKPOINTS.c.run_id.in_(run_ids), CHECKPOINTS.c.run_id != "")).all()
     for thread_id, namespace, checkpoint_id in gone:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from phylactery.agent.v1 import chat_pb2, chat_pb2_grpc, privacy_pb2, privacy_pb2_grpc, run_pb2, run_pb2_grpc
 from phylactery_chassis.channel import open_channel
@@ -45,6 +46,7 @@ from phylactery_agent.settings import AgentSettings
 from phylactery_agent.tools.registry import ToolRegistrationError
 
 PACKAGE = "phylactery_agent"
+_FORMER_STATES = ("checkpoints.db", "checkpoints.db-wal", "checkpoints.db-shm")
 _CHAT = chat_pb2.DESCRIPTOR.services_by_name["ChatService"].full_name
 _PRIVACY = privacy_pb2.DESCRIPTOR.services_by_name["PrivacyService"].full_name
 _RUN = run_pb2.DESCRIPTOR.services_by_name["RunService"].full_name
@@ -108,6 +110,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
         why = f"{error.filename} cannot be used ({error.strerror})"
         raise StartError(f"{why}; name folders that can be written in AGENT_DATA_DIR and AGENT_SANDBOX_DIR") from None
     erasure_log = ErasureLog(settings.erasure_log or settings.data_dir / "erasures.jsonl", Erasure, "AGENT_ERASURE_LOG")
+    _remove_former_states(settings.data_dir)
     database = Database(settings.url)
     stack.callback(database.close)
     await asyncio.to_thread(database.migrate, PACKAGE, apply=database.dialect == "sqlite")
@@ -125,7 +128,6 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
             news=news,
             sealer=sealer,
             graph=build_secured(saver),
-            forget_state=saver.forget,
             executor=executor,
             evict_over_chars=settings.evict_over_chars,
         )
@@ -185,6 +187,13 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
         edge=edge,
         privacy=privacy,
     )
+
+
+def _remove_former_states(folder: Path) -> None:
+    """Removes the file in which the state of runs lay before the database held it: it has words of users in it."""
+    for name in _FORMER_STATES:
+        with contextlib.suppress(FileNotFoundError):
+            (folder / name).unlink()
 
 
 def _connect(settings: AgentSettings) -> GrpcServices:
