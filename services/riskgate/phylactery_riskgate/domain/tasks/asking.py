@@ -7,27 +7,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
-from typing import Final, cast
+from typing import Final, NamedTuple
 
 from phylactery_riskgate.domain.model import Asks, CatalogTool
 from phylactery_riskgate.domain.tasks import folding
 from phylactery_riskgate.domain.tasks.languages import (
     ARTICLES,
-    BEFORE_NOUNS,
     DELEGATING,
-    DONE,
-    FORGETTING,
-    IDIOMS,
-    NEAR_NEGATIONS,
-    NEGATIONS,
+    LEFT_OUT,
     OWN,
+    OWNING,
     PRONOUNS,
+    REFERRING,
     SMALL,
 )
-from phylactery_riskgate.domain.tasks.words import Words, is_value
+from phylactery_riskgate.domain.tasks.mood import (
+    clause_of,
+    is_for_later,
+    is_only_spoken_of,
+    leaves_out,
+    takes_back,
+    wants_to_see,
+)
+from phylactery_riskgate.domain.tasks.sentences import Phrase, Sentence, sentences, stem
+from phylactery_riskgate.domain.tasks.words import Words
 
 NOT_ASKED: Final = 0
 HALF_ASKED: Final = 1
@@ -37,40 +43,16 @@ _GAP, _NEXT = 9, 1
 """Words a * may stand for, and how many may stand between two words of a phrase without it; small ones not counted."""
 _REACH: Final = 30
 """Words of any kind between two words of a phrase."""
-_NEGATION_REACH: Final = 4
-_ANY, _QUOTE = "*", "\u2026"
-_SHORTEST_STEM: Final = 3
+_ANY: Final = "*"
 _DELEGATION_GAP: Final = 10
-_SENTENCES: Final = "sentences"
-_MAX_STARTS: Final = 32
-_MAX_SENTENCES: Final = 400
-_MAX_SENTENCE: Final = 400
+_ANSWER: Final = 5
+"""Words of an answer to a question."""
 _SHOWN: Final = 12
 _LEAST_EXAMPLE: Final = 2
 _LEAST_LIKE, _LIKE = 3, 0.6
 """Words in common with an example, and how much of it they are."""
 
-_ENDINGS: Final = (
-    *("selo", "sela", "selos", "selas", "melo", "mela", "melos", "melas", "noslo", "nosla", "iendo", "ando"),
-    *("les", "los", "las", "nos", "ing", "ies", "ed", "es", "me", "te", "le", "lo", "la", "se"),
-    *("ar", "er", "ir", "as", "os", "an", "en", "s", "e", "a", "o", "y", "r", "i"),
-)
-_VERB = re.compile(r"(?:[aei]r(?:[mts]e|l[eoa]s?|nos){0,2}|ing)$")
-"""What stands behind a preposition and is a verb all the same: de enviarle, about sending."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-
-
-def stem(atom: str) -> str:
-    """Cuts endings of Spanish and English words, so that forms of one word are equal; crude and always the same."""
-    cut = True
-    while cut:
-        cut = False
-        for ending in _ENDINGS:
-            if atom.endswith(ending) and len(atom) - len(ending) >= _SHORTEST_STEM:
-                atom = atom[: -len(ending)]
-                cut = True
-                break
-    return atom
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,117 +64,8 @@ class Asked:
     starts: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Phrase:
-    """A phrase; ``first`` is its first word as it is written."""
-
-    first: str
-    stems: tuple[str, ...]
-    gaps: tuple[int, ...]
-
-
-class Sentence:
-    """One sentence of the user's words, in which a quote, an address or a file's name is one word.
-
-    ``tokens`` says which token of the words each atom is of.
-    """
-
-    def __init__(
-        self, atoms: Sequence[str], tokens: Sequence[int], quoted: Sequence[str], clauses: Sequence[int]
-    ) -> None:
-        self.clauses = tuple(clauses)
-        self.atoms = tuple(atoms)
-        self.tokens = tuple(tokens)
-        self.stems = tuple(stem(atom) for atom in atoms)
-        self.said = frozenset((*atoms, *quoted))
-        self.places: dict[str, list[int]] = {}
-        for place, one in enumerate(self.stems):
-            places = self.places.setdefault(one, [])
-            if len(places) < _MAX_STARTS:
-                places.append(place)
-
-    def asks(self, place: int, phrase: _Phrase) -> bool:
-        """Says whether the first word of a phrase asks where it stands: not as a thing, nor as what is done already."""
-        form = self.atoms[place]
-        thing = place > 0 and self.atoms[place - 1] in BEFORE_NOUNS
-        if form == phrase.first:
-            return not (thing and len(phrase.stems) == 1) and not self.denies(place)
-        verb = _VERB.search(form) is not None
-        return (verb or not thing) and not form.endswith(DONE) and not self.denies(place)
-
-    def denies(self, place: int) -> bool:
-        """Says whether what stands at a place is ruled out: do not, never; "do not forget to" asks for it."""
-        first = max((start for start in self.clauses if start <= place), default=0)
-        before = self.atoms[max(place - _NEGATION_REACH, first) : place]
-        at = max((near for near, atom in enumerate(before) if _denies(atom, before[near + 1 :])), default=-1)
-        return at >= 0 and FORGETTING.isdisjoint(before[at:])
-
-
-def _denies(atom: str, after: Sequence[str]) -> bool:
-    if atom in NEGATIONS or after[:1] == ("t",):
-        return True
-    return atom in NEAR_NEGATIONS and SMALL.issuperset(after)
-
-
-def sentences(words: Words) -> tuple[Sentence, ...]:
-    """Answers the sentences of the words, as many as are looked at."""
-    if _SENTENCES not in words.kept:
-        words.kept[_SENTENCES] = tuple(_sentences(words))
-    return cast("tuple[Sentence, ...]", words.kept[_SENTENCES])
-
-
-def _sentences(words: Words) -> list[Sentence]:
-    found: list[Sentence] = []
-    said = _Said()
-    closes = dict(words.quotes)
-    place = 0
-    while place < len(words.tokens) and len(found) < _MAX_SENTENCES:
-        if said.atoms and (place in words.breaks or len(said.atoms) >= _MAX_SENTENCE):
-            found.append(said.sentence())
-            said = _Said()
-        stop = closes.get(place, place + 1)
-        if place in words.clauses:
-            said.clause()
-        said.take(place, words.tokens[place:stop], quoted=place in closes)
-        place = stop
-    if said.atoms:
-        found.append(said.sentence())
-    return found
-
-
-class _Said:
-    """A sentence as it is read."""
-
-    def __init__(self) -> None:
-        self.atoms: list[str] = []
-        self._tokens: list[int] = []
-        self._quoted: list[str] = []
-        self._clauses: list[int] = []
-
-    def clause(self) -> None:
-        """Begins what follows a comma."""
-        self._clauses.append(len(self.atoms))
-
-    def take(self, place: int, tokens: Sequence[str], *, quoted: bool) -> None:
-        """Takes the next word, or the words of the next quote."""
-        atoms = [atom for token in tokens for atom in folding.atoms(token)]
-        if quoted or is_value(tokens[0]):
-            self._quoted.extend(atoms)
-            atoms = [_QUOTE]
-        if self.atoms and (self.atoms[-1], atoms[0]) in IDIOMS:
-            self.atoms.pop()
-            self._tokens.pop()
-            return
-        self.atoms.extend(atoms)
-        self._tokens.extend(place for _ in atoms)
-
-    def sentence(self) -> Sentence:
-        """Answers the sentence."""
-        return Sentence(self.atoms, self._tokens, self._quoted, self._clauses)
-
-
 @lru_cache(maxsize=4_096)
-def _phrases(asks: Asks) -> tuple[_Phrase, ...]:
+def _phrases(asks: Asks) -> tuple[Phrase, ...]:
     return tuple(phrase for text in (*asks.phrases_en, *asks.phrases_es) if (phrase := _phrase(text)).stems)
 
 
@@ -205,7 +78,7 @@ def _examples(asks: Asks) -> tuple[frozenset[str], ...]:
     return tuple(example for example in read if len(example) >= _LEAST_EXAMPLE)
 
 
-def _phrase(text: str) -> _Phrase:
+def _phrase(text: str) -> Phrase:
     first = ""
     stems: list[str] = []
     gaps: list[int] = []
@@ -220,42 +93,128 @@ def _phrase(text: str) -> _Phrase:
                 stems.append(stem(atom))
                 gaps.append(gap)
                 gap = _NEXT
-    return _Phrase(first, tuple(stems), tuple(gaps))
+    return Phrase(first, tuple(stems), tuple(gaps))
 
 
 @lru_cache(maxsize=1_024)
-def _by_name(name: str) -> tuple[_Phrase, ...]:
+def _by_name(name: str) -> tuple[Phrase, ...]:
     """What a tool is called asks for it half, where the catalog says nothing better: delete_file is delete * file."""
     phrase = _phrase(" * ".join(_CAMEL.sub("_", name).replace("_", " ").replace(".", " ").replace("-", " ").split()))
     return (phrase,) if len(phrase.stems) > 1 else ()
 
 
-def asked(words: Words, tool: CatalogTool, targets: Sequence[Sequence[str]] = ()) -> Asked:
-    """Says how clearly the words ask for a tool's effect; ``targets`` are the atoms of what it would be done to."""
+def asked(words: Words, tool: CatalogTool, targets: Sequence[Sequence[str]] = (), *, named: bool = False) -> Asked:
+    """Says how clearly the words ask for a tool's effect.
+
+    ``targets`` are the atoms of what it would be done to; ``named`` says whether the user named a thing it would be
+    done to by something else: the file's name, where a call has its id.
+    """
     said = sentences(words)
-    found = _clearly(said, tool.asks)
     phrases = _phrases(tool.asks) or _by_name(tool.name)
-    return found or _half(said, phrases, targets) or _like(said, tool.asks) or Asked(NOT_ASKED)
+    found = _clearly(words, said, tool)
+    if found is not None and found.level == CLEARLY_ASKED and any(_is_left_out(said, tool, one) for one in targets):
+        found = replace(found, level=HALF_ASKED)
+    return found or _half(said, phrases, targets, named=named) or _like(said, tool.asks) or Asked(NOT_ASKED)
 
 
-def _clearly(said: Sequence[Sentence], asks: Asks) -> Asked | None:
-    shown: tuple[str, ...] = ()
+def _clearly(words: Words, said: Sequence[Sentence], tool: CatalogTool) -> Asked | None:
+    asks = [
+        _Ask(at, start, stop, _level(words, sentence, tool, start, stop))
+        for at, sentence in enumerate(said)
+        for start, stop in sorted(_matches(sentence, tool.asks))
+    ]
+    if not asks:
+        return None
+    level = max(ask.level for ask in asks)
+    if tool.effect != "read":
+        level = min(level, _withdrawn(said, tool, asks[-1]))
+    counted = [ask for ask in asks if ask.level >= level]
     starts: list[int] = []
-    for sentence in said:
-        end = -1
-        for start, stop in sorted(_matches(sentence, asks)):
-            shown = shown or sentence.atoms[start:stop][:_SHOWN]
-            if start >= end:
-                starts.append(sentence.tokens[start])
-            end = max(end, stop)
-    return Asked(CLEARLY_ASKED, shown, tuple(starts)) if starts else None
+    ended = (-1, -1)
+    for ask in counted:
+        if (ask.at, ask.start) >= ended:
+            starts.append(said[ask.at].tokens[ask.start])
+        ended = max(ended, (ask.at, ask.stop))
+    shown = said[counted[0].at].atoms[counted[0].start : counted[0].stop]
+    return Asked(level, shown[:_SHOWN], tuple(starts) if level == CLEARLY_ASKED else ())
+
+
+class _Ask(NamedTuple):
+    """Where a sentence asks, and how clearly."""
+
+    at: int
+    start: int
+    stop: int
+    level: int
+
+
+def _level(words: Words, sentence: Sentence, tool: CatalogTool, start: int, stop: int) -> int:
+    if tool.effect == "read":
+        return CLEARLY_ASKED
+    earlier = sentence.tokens[start] < words.begins and not _refers_back(words)
+    return HALF_ASKED if earlier or is_only_spoken_of(sentence, start, stop) else CLEARLY_ASKED
+
+
+def _refers_back(words: Words) -> bool:
+    """Says whether the newest words may mean what was asked before: they say so, or are but an answer."""
+    newest = words.tokens[words.begins :]
+    return len(newest) <= _ANSWER or not REFERRING.isdisjoint(newest)
+
+
+def _withdrawn(said: Sequence[Sentence], tool: CatalogTool, last: _Ask) -> int:
+    """Answers what is left of what was asked for: what is taken back asks a person, what is forbidden nobody."""
+    left = CLEARLY_ASKED
+    firsts = {phrase.stems[0] for phrase in _phrases(tool.asks)}
+    named = {one for phrase in _phrases(tool.asks) for one in phrase.stems}
+    for at, sentence in enumerate(said):
+        later = at > last.at
+        if (later and takes_back(sentence)) or wants_to_see(sentence):
+            left = min(left, HALF_ASKED)
+        for place, one in enumerate(sentence.stems):
+            if one not in firsts:
+                continue
+            if is_for_later(sentence.atoms[clause_of(sentence, place) : place]):
+                left = min(left, HALF_ASKED)
+            if (later or (at == last.at and place > last.start)) and sentence.denies(place):
+                end = min((clause for clause in sentence.clauses if clause > place), default=len(sentence.atoms))
+                tail = zip(sentence.atoms[place + 1 : end], sentence.stems[place + 1 : end], strict=True)
+                if all(atom in LEFT_OUT or kind in named for atom, kind in tail):
+                    return NOT_ASKED
+    return left
+
+
+def _is_left_out(said: Sequence[Sentence], tool: CatalogTool, target: Sequence[str]) -> bool:
+    """Says whether the words name a target only to leave it out, or as whose something else is."""
+    found = [(sentence, place) for sentence in said for place in _places_of(sentence, tuple(target))]
+    whom = "principal" in tool.roles.values()
+    return bool(found) and all(
+        leaves_out(sentence, place) or sentence.denies(place) or (whom and _is_owner(sentence, place))
+        for sentence, place in found
+    )
+
+
+def _places_of(sentence: Sentence, target: tuple[str, ...]) -> Iterator[int]:
+    if not target:
+        return
+    yield from (one.place for one in sentence.values if set(target) <= set(one.atoms))
+    size = len(target)
+    yield from (
+        place for place in sentence.places.get(stem(target[0]), ()) if sentence.atoms[place : place + size] == target
+    )
+
+
+def _is_owner(sentence: Sentence, place: int) -> bool:
+    """Says whether an address tells whose something is, beside another that tells to whom it goes."""
+    literals = [one.place for one in sentence.values if one.literal]
+    owners = [one for one in literals if one > 0 and sentence.atoms[one - 1] in OWNING]
+    return place in owners and len(owners) < len(literals)
 
 
 def _matches(sentence: Sentence, asks: Asks) -> Iterator[tuple[int, int]]:
     for phrase in _phrases(asks):
         yield from _places(phrase, sentence)
     for example in _examples(asks):
-        if example <= sentence.places.keys():
+        if example <= sentence.places.keys() and not sentence.forbids():
             yield 0, len(sentence.atoms)
 
 
@@ -274,7 +233,9 @@ def _shown(sentence: Sentence, stems: frozenset[str]) -> tuple[str, ...]:
     return tuple(islice(shown, _SHOWN))
 
 
-def _half(said: Sequence[Sentence], phrases: Sequence[_Phrase], targets: Sequence[Sequence[str]]) -> Asked | None:
+def _half(
+    said: Sequence[Sentence], phrases: Sequence[Phrase], targets: Sequence[Sequence[str]], *, named: bool
+) -> Asked | None:
     """Half asked is a phrase out of order, or its verb with what it would be done to."""
     for sentence in said:
         for phrase in phrases:
@@ -282,12 +243,12 @@ def _half(said: Sequence[Sentence], phrases: Sequence[_Phrase], targets: Sequenc
             if not starts:
                 continue
             whole = all(one in sentence.places for one in phrase.stems)
-            if whole or any(target and sentence.said.issuperset(target) for target in targets):
+            if whole or named or any(target and sentence.said.issuperset(target) for target in targets):
                 return Asked(HALF_ASKED, (sentence.atoms[starts[0]],))
     return None
 
 
-def _places(phrase: _Phrase, sentence: Sentence) -> Iterator[tuple[int, int]]:
+def _places(phrase: Phrase, sentence: Sentence) -> Iterator[tuple[int, int]]:
     if any(one not in sentence.places for one in phrase.stems):
         return
     for start in sentence.places[phrase.stems[0]]:
@@ -296,7 +257,7 @@ def _places(phrase: _Phrase, sentence: Sentence) -> Iterator[tuple[int, int]]:
             yield start, stop + 1
 
 
-def _follow(phrase: _Phrase, sentence: Sentence, start: int) -> int | None:
+def _follow(phrase: Phrase, sentence: Sentence, start: int) -> int | None:
     place = start
     for wanted, gap in zip(phrase.stems[1:], phrase.gaps[1:], strict=True):
         passed = 0

@@ -42,8 +42,12 @@ def task_facts(index: TaskIndex | None, tool: CatalogTool, bound: BoundCall) -> 
     targets = [
         _atoms(leaf.value) for name in leaves if is_covered(pointer((name,)), tool.controls) for leaf in leaves[name]
     ]
-    ask = asked(index.words, tool, targets)
-    evidence = _weighed(index, ask, list(_evidence(index, tool, leaves)))
+    found = list(_evidence(index, tool, leaves))
+    named = any(
+        one.origin == NAMED and one.place not in BY_NOBODY and is_covered(one.path, tool.controls) for one in found
+    )
+    ask = asked(index.words, tool, targets, named=named)
+    evidence = _weighed(index, ask, found)
     control = [one for one in evidence if is_covered(one.path, tool.controls)]
     told = list(dict.fromkeys(content_signals(index, _contents(tool, leaves), _reached(tool, evidence))))
     return TaskFacts(

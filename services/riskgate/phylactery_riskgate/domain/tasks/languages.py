@@ -33,9 +33,9 @@ CURRENCIES: Final = _words(
 )
 
 NEGATIONS: Final = _words("not dont never nunca jamas")
-NEAR_NEGATIONS: Final = _words("no without sin tampoco")
+NEAR_NEGATIONS: Final = _words("no without sin tampoco avoid avoiding evita evite evites evitar evitando refrain")
 """These deny the verb they stand before; with a thing between, they deny the thing."""
-IDIOMS: Final = (("make", "sure"), ("be", "sure"), ("make", "certain"))
+IDIOMS: Final = (("make", "sure"), ("be", "sure"), ("make", "certain"), ("add", "up"))
 """Two words that ask for what follows, and for nothing themselves."""
 
 BEFORE_NOUNS: Final = ARTICLES | _words(
@@ -136,3 +136,77 @@ DELEGATING: Final = (
     "haz|sigue|hacer|seguir * dice|pide|indica|pone|diga|explica|manda",
 )
 """How people point at a place that tells what to do: one of the first words, then within a few one of the next."""
+
+
+def _pairs(text: str) -> frozenset[tuple[str, ...]]:
+    return frozenset(tuple(pair.split()) for pair in text.split(","))
+
+
+POLITE: Final = _words(
+    "hi hello hey ok okay so and well please now then also sorry hola oye y pues vale por favor ahora entonces bueno"
+)
+"""How a sentence may begin without being anything yet."""
+THEN: Final = _words("and then please but y e luego despues pero afterwards")
+"""What goes on from a question to a request: see what I owe and pay it."""
+WONDERING: Final = _words(
+    "should shall did does has had was were is are am debo deberia deberiamos debemos puedo podemos ha han hemos"
+)
+ADVISING: Final = _pairs(
+    "can i,could i,may i,might i,do i,do we,do you,do they,have i,have you,have we,have they,he de,when did,when does,"
+    "when do,when was,when is,when will,se puede,se puedo"
+)
+"""With one of these begins a question about doing it; can you, could you and would you ask for it."""
+ASKING_HOW: Final = _words("what which where why how como que donde cual cuales por")
+WHO_KNOWS: Final = _words("who whom whose whether how why quien quienes")
+TELLING: Final = _words(
+    "tell show explain know wonder learn see check me dime di explicame explica sabes saber mira muestrame ensename"
+    " cuentame averigua"
+)
+CONDITIONS: Final = _words("if when whenever while si cuando mientras")
+STATING: Final = _words("i we he she they yo nosotros ellos ellas")
+"""Right before a verb: somebody does it, and asks nobody for it."""
+OBLIGED_THEN: Final = _pairs("had to,used to,tuve que,tenia que,tuvimos que,forgot to,failed to,refused to")
+REMINDING: Final = _words("remind recuerdame recuerdanos")
+BEFOREHAND: Final = _words("before until till antes hasta")
+TRANSLATING: Final = _words(
+    "translate translating translation proofread rephrase paraphrase reword traduce traducir traduceme traduccion"
+    " parafrasea reformula"
+)
+PREPOSITIONS: Final = _words("by via through per por con in en to a")
+CONFIRMING: Final = frozenset(
+    (
+        *("ask me", "check with me", "confirm with me", "let me see", "let me look", "let me check", "let me review"),
+        *("let me read", "let me approve", "show me first", "show it to me first", "preguntame", "consultame"),
+        *("confirmame", "ensenamelo antes", "ensenamelo primero", "pideme permiso"),
+    )
+)
+"""Who says one of these wants to decide first."""
+
+RETRACTS: Final = _words(
+    "don dont stop nevermind mind forget cancel scratch abort not hold dejalo dejala olvidalo olvidala olvida cancela"
+    " cancelalo cancelala anulalo anulala hagas mejor falta espera"
+)
+"""One of these takes back what was said, where nothing but such words stands beside it."""
+RETRACTIONS: Final = RETRACTS | _words(
+    "actually t do it that this please no wait never on off second thought thoughts sorry ok oh leave just now yet the"
+    " anything nothing all of them any more longer after better lo la eso esto nada ya hace pensandolo bien perdon al"
+    " final todavia aun ay por favor de momento se"
+)
+LEFT_OUT: Final = RETRACTIONS | SMALL
+"""Behind a verb that is denied these name nothing else: do not send it yet."""
+REFERRING: Final = _words(
+    "it that them this those these same him her there one yes yeah yep ok okay sure go ahead do again also too another"
+    " instead now then and but so si vale claro adelante hazlo hacedlo eso esa ese esos esas mismo misma tambien ello"
+    " otra otro ademas ahora entonces pero sigue continua continue proceed"
+)
+"""Who says one of these may mean what was asked for in the task before."""
+
+EXCEPTING: Final = _words("except excepting excluding excepto exceptuando salvo menos nothing nobody nadie")
+EXCEPTIONS: Final = _pairs(
+    "but keep,but not,but leave,but never,and keep,other than,instead of,rather than,in lugar,en lugar,en vez,"
+    "aparte de,apart from,pero no,pero deja,pero conserva,under no,in no,at no,bajo ningun,bajo ninguna,en ningun"
+)
+"""What stands behind these is what the user leaves out."""
+NO_WAY: Final = _pairs("under no,in no,at no,bajo ningun,bajo ninguna,en ningun,de ninguna,de ningun")
+"""These deny what follows, whatever the noun: under no circumstances."""
+OWNING: Final = _words("of from de del by")

@@ -43,9 +43,12 @@ _TAG = re.compile(r"<([a-z][a-z0-9_-]{0,39})(?:\s[^<>]{0,200})?>")
 _MAX_TAGS: Final = 64
 _FORWARDED = re.compile(
     r"^[ \t]{0,8}(?:-{2,}[ \t]{0,8}(?:original message|forwarded message|mensaje original|mensaje reenviado)"
-    r"|(?:on|el)\b[^\n]{1,200}\b(?:wrote|escribio):[ \t]{0,8}$)",
+    r"|(?:on|el)\b[^\n]{1,200}\b(?:wrote|escribio):[ \t]{0,8}$"
+    r"|(?:from|de):[ \t]{1,8}[^\n]{1,200}\n)",
     re.MULTILINE,
 )
+_ELISION = re.compile(r"(?:cause|cuz|cos|coz|n|til|till|em|tis|twas|bout|round|\d0s)\b")
+"""Behind an apostrophe that opens no quote: 'cause, 'n', '90s."""
 _CITED = re.compile(r"^[ \t]{0,8}>[^\n]*+", re.MULTILINE)
 _STRONG: Final = 8
 _JOINED, _SHORT_PART, _PARTS = 10, 6, 10
@@ -141,8 +144,14 @@ def _quotes(folded: str) -> Iterator[Span]:
             if char == closing and not folded[place + 1 : place + 2].isalnum():
                 yield opened + 1, place
                 opened = -1
-        elif char in _QUOTES and not folded[place - 1 : place].isalnum() and folded[place + 1 : place + 2].strip():
+        elif char in _QUOTES and _opens(folded, place):
             opened, closing = place, _QUOTES[char]
+
+
+def _opens(folded: str, place: int) -> bool:
+    if folded[place - 1 : place].isalnum() or not folded[place + 1 : place + 2].strip():
+        return False
+    return folded[place] != "'" or _ELISION.match(folded, place + 1) is None
 
 
 def _quoted(folded: str, places: Sequence[Span]) -> list[list[int]]:
@@ -185,6 +194,8 @@ class Words:
     percent_places: frozenset[int]
     clauses: frozenset[int]
     kept: dict[str, Any] = field(default_factory=dict, repr=False)
+    begins: int = 0
+    """Where the newest words begin, behind those of the tasks they continue."""
 
     @cached_property
     def token_places(self) -> dict[str, list[int]]:
@@ -343,6 +354,7 @@ def all_words(pieces: Sequence[Piece]) -> Words:
     money: set[int] = set()
     percents: set[int] = set()
     clauses: set[int] = set()
+    first = 0
     for piece in pieces:
         first = len(tokens)
         breaks.update((first, *(first + place for place in piece["b"])))
@@ -352,5 +364,11 @@ def all_words(pieces: Sequence[Piece]) -> Words:
         clauses.update(first + place for place in piece["c"])
         tokens.extend(piece["t"])
     return Words(
-        tuple(tokens), frozenset(breaks), tuple(quotes), frozenset(money), frozenset(percents), frozenset(clauses)
+        tuple(tokens),
+        frozenset(breaks),
+        tuple(quotes),
+        frozenset(money),
+        frozenset(percents),
+        frozenset(clauses),
+        begins=first,
     )
