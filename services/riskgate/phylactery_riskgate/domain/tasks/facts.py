@@ -50,6 +50,8 @@ def task_facts(index: TaskIndex | None, tool: CatalogTool, bound: BoundCall) -> 
     evidence = _weighed(index, ask, found)
     control = [one for one in evidence if is_covered(one.path, tool.controls)]
     told = list(dict.fromkeys(content_signals(index, _contents(tool, leaves), _reached(tool, evidence))))
+    if any(len(of_one) >= MAX_LEAVES for of_one in leaves.values()):
+        told.append((1, "more values than are looked at"))
     return TaskFacts(
         shown=True,
         intent=ask.level,

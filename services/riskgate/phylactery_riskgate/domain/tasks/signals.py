@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from binascii import Error as NoBase64
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 from phylactery_riskgate.domain.tasks import folding
@@ -29,17 +31,27 @@ _DICTATED: Final = 6
 _SEVERAL: Final = 2
 _SHORTEST_PRIVATE: Final = 4
 _READABLE: Final = 0.9
+_GRAM: Final = 8
+"""Letters and digits that stand together by no chance."""
+_APART: Final = 3
+"""Words that may stand between the parts of a private value."""
+_MAX_RAREST: Final = 16
 
 
 def content_signals(index: TaskIndex, contents: Iterable[str], reached: int) -> Iterator[Signal]:
     """Answers what is strange about the contents of a call; ``reached`` is the origin of whom it reaches."""
     for content in contents:
         text = content[:MAX_CONTENT]
+        if len(content) > MAX_CONTENT:
+            yield 1, "more text than is looked at"
         folded = folding.fold(text)
         tokens = folding.tokens(folded)
         if any(not index.words.hold_tokens(folding.tokens(link)) for link in _links(folded)):
             yield 1, "a link the user did not write"
-        decoded = [folding.tokens(folding.fold(one)) for one in _decoded(text)]
+        found = list(islice(_decoded(text), _MAX_ENCODED + 1))
+        if len(found) > _MAX_ENCODED:
+            yield 1, "more text in an encoding than is looked at"
+        decoded = [folding.tokens(folding.fold(one)) for one in found[:_MAX_ENCODED]]
         if decoded and not index.words.hold_tokens(tokens):
             yield 1, "text in an encoding"
         for said in (tokens, *decoded):
@@ -58,9 +70,7 @@ def _links(folded: str) -> Iterator[str]:
 
 
 def _decoded(text: str) -> Iterator[str]:
-    for count, match in enumerate(_ENCODED.finditer(text)):
-        if count >= _MAX_ENCODED:
-            return
+    for match in _ENCODED.finditer(text):
         written = match.group().rstrip("=").replace("-", "+").replace("_", "/")
         try:
             plain = b64decode(written + "=" * (-len(written) % 4), validate=True).decode()
@@ -72,16 +82,54 @@ def _decoded(text: str) -> Iterator[str]:
 
 def _private(index: TaskIndex, tokens: list[str]) -> Iterator[Signal]:
     """Looks for private values in a content, and whether the user asked for them by the name of their field."""
-    places: dict[str, list[int]] | None = None
+    content: _Content | None = None
+    details = bool(DETAILS & index.words.atom_places.keys())
     for result in index.results:
         for value in result.private:
             if len(value.norm) < _SHORTEST_PRIVATE:
                 continue
-            if places is None:
-                places = _positions(tokens)
+            content = content or _Content(tokens)
             wanted = value.norm.split(" ")
-            if wanted[0] in places and follow(wanted, tokens, places) and not _asked_for(index, wanted, value.field):
-                yield (1 if DETAILS & index.words.atom_places.keys() else 2), f"something private: {value.field}"
+            level = content.holds(wanted)
+            if level and not _asked_for(index, wanted, value.field):
+                yield (1 if details else level), f"something private: {value.field}"
+
+
+class _Content:
+    """A content in which private values are looked for, also where they are written together or apart."""
+
+    def __init__(self, tokens: Sequence[str]) -> None:
+        self._tokens = tokens
+        self._places = _positions(tokens)
+        atoms = [atom for token in tokens for atom in folding.atoms(token)]
+        self._atom_places = _positions(atoms)
+        self._squeezed = "".join(atoms)
+        self._grams = frozenset(self._squeezed[at : at + _GRAM] for at in range(len(self._squeezed) - _GRAM + 1))
+
+    def holds(self, wanted: Sequence[str]) -> int:
+        """Answers 2 for a value that stands there, 1 for one whose parts stand near one another, 0 for none."""
+        if wanted[0] in self._places and follow(wanted, self._tokens, self._places):
+            return 2
+        atoms = [atom for token in wanted for atom in folding.atoms(token)]
+        squeezed = "".join(atoms)
+        if squeezed[:_GRAM] in self._grams and squeezed in self._squeezed:
+            return 2
+        return 1 if len(squeezed) >= _GRAM and len(set(atoms)) > 1 and self._hold_near(atoms) else 0
+
+    def _hold_near(self, atoms: Sequence[str]) -> bool:
+        if not all(atom in self._atom_places for atom in atoms):
+            return False
+        rarest = min((self._atom_places[atom] for atom in atoms), key=len)
+        reach = len(atoms) + _APART
+        return any(
+            all(_any_within(self._atom_places[atom], place - reach, place + reach) for atom in atoms)
+            for place in rarest[:_MAX_RAREST]
+        )
+
+
+def _any_within(places: Sequence[int], first: int, last: int) -> bool:
+    at = bisect_left(places, first)
+    return at < len(places) and places[at] <= last
 
 
 def _gives_away(index: TaskIndex, tokens: Sequence[str]) -> bool:
@@ -100,7 +148,7 @@ def _is_listed(index: TaskIndex, token: str) -> bool:
     return bool(found) and not any(found)
 
 
-def _positions(tokens: list[str]) -> dict[str, list[int]]:
+def _positions(tokens: Sequence[str]) -> dict[str, list[int]]:
     places: dict[str, list[int]] = {}
     for place, token in enumerate(tokens):
         places.setdefault(token, []).append(place)
