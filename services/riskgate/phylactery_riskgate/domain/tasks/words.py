@@ -23,6 +23,7 @@ from phylactery_riskgate.domain.tasks.languages import (
     TURNING,
 )
 from phylactery_riskgate.domain.tasks.literals import dates_of, grouped_numbers, numbers_in, spoken_dates, yearless
+from phylactery_riskgate.domain.tasks.spoken import spoken_amounts
 
 Piece = dict[str, Any]
 
@@ -217,7 +218,7 @@ class Words:
         """What the numbers can mean that are no part of a date."""
         dated = {place for _, taken in spoken_dates(self.tokens) for place in taken}
         plain = (one for place, token in enumerate(self.tokens) if place not in dated for one in numbers_in(token))
-        return frozenset((*plain, *grouped_numbers(self.tokens)))
+        return frozenset((*plain, *grouped_numbers(self.tokens), *spoken_amounts(self.tokens)))
 
     @cached_property
     def ids(self) -> frozenset[str]:
@@ -238,7 +239,7 @@ class Words:
     @cached_property
     def money(self) -> frozenset[str]:
         """The amounts: numbers beside a currency or with two decimals."""
-        found: set[str] = set()
+        found: set[str] = set(spoken_amounts(self.tokens))
         for place, token in enumerate(self.tokens):
             beside = {*self.tokens[max(place - 1, 0) : place], *self.tokens[place + 1 : place + 2]}
             cents = token[-3:-2] in {".", ","}
