@@ -281,6 +281,11 @@ def picks(words: Words, tool: CatalogTool) -> bool:
     return not {stem(atom) for atom in words.picked if atom not in SMALL}.isdisjoint(named)
 
 
+def nouns(tool: CatalogTool) -> frozenset[str]:
+    """Answers the stems of what a tool's phrases and its name call what it works on."""
+    return frozenset(one for phrase in (*_phrases(tool.asks), *_by_name(tool.name)) for one in phrase.stems)
+
+
 def delegated(words: Words) -> bool:
     """Says whether the user pointed at a place that tells what to do."""
     return any(

@@ -33,7 +33,7 @@ def known_numbers(index: TaskIndex, field: str, *, bound: bool, picks: bool = Fa
             if len(found) >= _MAX_NUMBERS:
                 return list(found)
             fits = value.kind[0] == "o" or value.field == field
-            if fits and (not bound or index.is_bound(place, value.item, picks=picks)):
+            if fits and (not bound or index.is_bound(place, value, picks=picks)):
                 found[read] = None
     return list(found)
 

@@ -10,7 +10,7 @@ from phylactery_riskgate.domain.argument_types import one_form
 from phylactery_riskgate.domain.model import BoundCall, CatalogTool, Json, Role
 from phylactery_riskgate.domain.pointers import pointer
 from phylactery_riskgate.domain.tasks import folding
-from phylactery_riskgate.domain.tasks.asking import Asked, asked, delegated, picks
+from phylactery_riskgate.domain.tasks.asking import Asked, asked, delegated, nouns, picks
 from phylactery_riskgate.domain.tasks.index import TaskIndex
 from phylactery_riskgate.domain.tasks.literals import number
 from phylactery_riskgate.domain.tasks.model import FOREIGN, LISTED, NAMED, POINTED, UNSHOWN, Evidence, TaskFacts
@@ -87,7 +87,7 @@ def _atoms(value: Any) -> list[str]:
 
 
 def _evidence(index: TaskIndex, tool: CatalogTool, leaves: dict[str, list[_Leaf]]) -> Iterator[Evidence]:
-    by_order = picks(index.words, tool)
+    by_order, called = picks(index.words, tool), nouns(tool)
     written = frozenset(_norm(leaf.value) for of_one in leaves.values() for leaf in of_one)
     for name, of_one in leaves.items():
         if not of_one:
@@ -101,6 +101,7 @@ def _evidence(index: TaskIndex, tool: CatalogTool, leaves: dict[str, list[_Leaf]
                     value=leaf.value,
                     beside=written,
                     picks=by_order,
+                    nouns=called,
                     limited=leaf.limited,
                     default=leaf.default,
                 ),

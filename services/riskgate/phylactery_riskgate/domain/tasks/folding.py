@@ -35,8 +35,21 @@ def _folded(char: str) -> str:
     return "".join(one for one in plain if not unicodedata.combining(one)).casefold()
 
 
+class _Kept(dict[int, str]):
+    """What each character is written as where accents count, worked out when it is first met."""
+
+    def __missing__(self, point: int) -> str:
+        char = chr(point)
+        hidden = char in _INVISIBLE or unicodedata.category(char) in {"Cf", "Mn", "Me"}
+        kept = "" if hidden else char.lower()
+        if len(self) < _MAX_FOLDS:
+            self[point] = kept
+        return kept
+
+
 _MAX_FOLDS: Final = 16_384
 _FOLDS = _Folds()
+_KEPT = _Kept()
 
 
 def fold(text: str) -> str:
@@ -44,6 +57,13 @@ def fold(text: str) -> str:
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFKC", text).translate(_APOSTROPHES).translate(_FOLDS)
+
+
+def written(text: str) -> str:
+    """Folds case, width and style and keeps accents: bob@acme.example is not bob@acmé.example."""
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFKC", text).translate(_APOSTROPHES).translate(_KEPT)
 
 
 def tokens(folded: str) -> list[str]:

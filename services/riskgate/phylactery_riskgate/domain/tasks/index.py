@@ -79,15 +79,16 @@ class Result:
             yield item
             item = self.parents[item]
 
-    def is_plain(self, item: int) -> bool:
-        """Says whether an item is the whole answer or a plain value in it, and no object of a list."""
-        return item == 0 or (self.parents[item] == 0 and self._sizes[item] == 1)
+    def is_whole(self, value: Value) -> bool:
+        """Says whether a value is of the answer as a whole, and none of a list."""
+        return value.item == 0 and self._sizes[value.field] == 1
 
     @cached_property
-    def _sizes(self) -> dict[int, int]:
-        sizes: dict[int, int] = defaultdict(int)
+    def _sizes(self) -> dict[str, int]:
+        sizes: dict[str, int] = defaultdict(int)
         for value in self.values:
-            sizes[value.item] += 1
+            if value.item == 0:
+                sizes[value.field] += 1
         return sizes
 
     @cached_property
@@ -182,15 +183,20 @@ class TaskIndex:
         return more
 
     @cached_property
+    def asked_for(self) -> tuple[bool, ...]:
+        """For every result, whether it was read with what the user said, or by the id of something they named."""
+        return tuple(
+            result.is_asked_for or (not result.made and any(map(self._identifies, result.arguments)))
+            for result in self.results
+        )
+
+    @cached_property
     def pointed(self) -> tuple[bool, ...]:
         """For every result, whether the user pointed at what was read, or a text they pointed to does.
 
         A text that names where to read on could as well say itself what stands there: that is no more to be trusted.
         """
-        found = [
-            result.is_asked_for or (not result.made and any(map(self._identifies, result.arguments)))
-            for result in self.results
-        ]
+        found = list(self.asked_for)
         for _ in range(_READ_ON):
             new = [
                 place
@@ -230,12 +236,16 @@ class TaskIndex:
             frozenset(atom for token in value.split(" ") for atom in atoms(token)) for value in sorted(self.read_with)
         )
 
-    def is_bound(self, place: int, item: int, *, picks: bool) -> bool:
-        """Says whether an item, or one it stands in, is one the user named, or picked where ``picks`` says so."""
+    def is_bound(self, place: int, value: Value, *, picks: bool) -> bool:
+        """Says whether a value is of what the user named, or picked where ``picks`` says so.
+
+        Of an answer to what they said it is too, but none of a list: they named the list, and nothing in it. And what a
+        text leads to, nobody named.
+        """
         result = self.results[place]
-        if item in result.names or (picks and item in result.picks):
+        if value.item in result.names or (picks and value.item in result.picks):
             return True
-        return self.pointed[place] and result.tool is not PASTED and result.is_plain(item)
+        return self.asked_for[place] and result.tool is not PASTED and result.is_whole(value)
 
     def passes_over(self, place: int, item: int) -> bool:
         """Says whether the user picked another item of the list, and spoke of no more than one."""

@@ -25,12 +25,16 @@ _FEW: Final = 2
 
 
 class Value(NamedTuple):
-    """A value of a result: its kind ("r" behind it for a registry), the item and the field it stands in."""
+    """A value of a result: its kind ("r" behind it for a registry), the item and the field it stands in.
+
+    ``written`` is how it is spelled, where that is more than its tokens.
+    """
 
     norm: str
     kind: str
     item: int
     field: str
+    written: str = ""
 
     @property
     def registry(self) -> bool:
@@ -57,10 +61,10 @@ def named_items(values: Sequence[Value], parents: Sequence[int], words: Words) -
     """Answers the items the words name."""
     fields: dict[str, dict[int, float]] = defaultdict(dict)
     for value in values:
-        strength = _strength(value, words)
-        if strength:
+        strong = strength(value, words)
+        if strong:
             told = fields[value.field]
-            told[value.item] = max(strength, told.get(value.item, 0.0))
+            told[value.item] = max(strong, told.get(value.item, 0.0))
     chosen = [found for told in fields.values() if (found := _best(told))]
     chosen += _by_amount(values, words)
     ordered = frozenset(picked(values, parents, words.orders))
@@ -80,8 +84,8 @@ def _meant(chosen: Sequence[frozenset[int]]) -> frozenset[int]:
     return frozenset.intersection(*chosen) or frozenset().union(*chosen)
 
 
-def _strength(value: Value, words: Words) -> float:
-    """Answers 0 for what names nothing, up to 1 for a part, 2 for the whole of it."""
+def strength(value: Value, words: Words) -> float:
+    """Answers 0 for a value that names nothing, up to 1 for a part of one the words hold, 2 for the whole of it."""
     if looks_literal(value.norm):
         return _WHOLE if value.norm in words.token_places or value.norm in words.joined else 0
     if value.kind[0] != "n":
@@ -100,7 +104,7 @@ def _strength(value: Value, words: Words) -> float:
 def _by_amount(values: Sequence[Value], words: Words) -> list[frozenset[int]]:
     found: dict[str, set[int]] = defaultdict(set)
     for value in values:
-        if value.norm in words.money and value.kind[0] in "so":
+        if value.norm in words.money and value.kind[0] == "o":
             found[value.norm].add(value.item)
     return [frozenset(items) for items in found.values() if len(items) <= _FEW]
 

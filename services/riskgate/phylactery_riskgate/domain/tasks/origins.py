@@ -8,7 +8,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from phylactery_riskgate.domain.model import Mark, Role
-from phylactery_riskgate.domain.tasks import folding
+from phylactery_riskgate.domain.tasks import folding, spelling
 from phylactery_riskgate.domain.tasks.computing import (
     asks_to_calculate,
     is_calculated,
@@ -19,21 +19,27 @@ from phylactery_riskgate.domain.tasks.index import TaskIndex
 from phylactery_riskgate.domain.tasks.languages import EXTENSIONS
 from phylactery_riskgate.domain.tasks.literals import dates_in_token, number, numbers_in, written_forms
 from phylactery_riskgate.domain.tasks.model import FOREIGN, LISTED, NAMED, POINTED
-from phylactery_riskgate.domain.tasks.naming import Value, telling
+from phylactery_riskgate.domain.tasks.naming import Value, strength, telling
 from phylactery_riskgate.domain.tasks.reading import day_print, prints
+from phylactery_riskgate.domain.tasks.sentences import stem
+from phylactery_riskgate.domain.tasks.spelling import Spelled
 from phylactery_riskgate.domain.tasks.words import is_value, looks_literal
 from phylactery_riskgate.domain.visible import make_visible
 
 Found = tuple[int, str]
 """An origin and, in a few words, the place."""
 
-_STRICT: Final = frozenset({"principal", "object", "amount", "secret", "url"})
-"""Roles whose value decides what happens; what is only said, and when, weighs less."""
 _DISGUISES: Final = frozenset({Mark.BIDI, Mark.INVISIBLE, Mark.LOOK_ALIKE, Mark.MIXED_SCRIPT})
 _LOOKED_AT: Final = 4_096
 _WORDS: Final = "the user's words"
 NOTHING: Final = "nothing"
 _DEFAULT: Final = "the tool's default"
+_OTHER_SPELLING: Final = "the user's words, spelled otherwise"
+_REACHED: Final = frozenset({"principal", "url"})
+"""Roles of whom, or what, a call reaches."""
+_GROUPING: Final = frozenset({"", " ", "-", "."})
+"""What may stand between the groups of an account number."""
+_BESIDE_NUMBERS: Final = frozenset(" #€$£¥%\"'.,:")
 BY_NOBODY: Final = frozenset({NOTHING, _DEFAULT})
 """Places of values that say nothing about who wants the call."""
 
@@ -48,6 +54,8 @@ class Argument:
     beside: frozenset[str]
     picks: bool = False
     """The user picks what the tool works on by an order: the largest file."""
+    nouns: frozenset[str] = frozenset()
+    """Stems of what the tool calls what it works on."""
     limited: bool = False
     """The schema leaves the choice between a few values."""
     default: bool = False
@@ -63,19 +71,35 @@ def origin(index: TaskIndex, argument: Argument) -> Found:
         return LISTED, "a choice the tool offers"
     if not isinstance(value, str):
         return _settled(index, argument, [number(value)], _of_number(index, argument, number(value)))
-    if argument.role in _STRICT and not _DISGUISES.isdisjoint(make_visible(value, _LOOKED_AT).marks):
-        return FOREIGN, "a value in disguise"
+    if argument.role in spelling.STRICT:
+        return _of_strict(index, argument, value)
     tokens = folding.tokens(folding.fold(unquote(value) if "%" in value else value))
     if not tokens:
         return NAMED, NOTHING
     return _settled(index, argument, tokens, _of_text(index, argument, tokens))
 
 
+def _of_strict(index: TaskIndex, argument: Argument, value: str) -> Found:
+    """Answers where a text comes from that decides what happens: here its spelling counts, too."""
+    if not value.strip():
+        return NAMED, NOTHING
+    if not _DISGUISES.isdisjoint(make_visible(value, _LOOKED_AT).marks):
+        return FOREIGN, "a value in disguise"
+    ways = spelling.ways(value)
+    tokens = ways[-1].tokens
+    said = spelling.said(index.words, value, argument.role)
+    if not tokens or (said != NAMED and any(way.wild for way in ways)):
+        return FOREIGN, "a sign for more, or for elsewhere, than the user wrote"
+    if said is None and argument.role in spelling.EXACT and any(way.disguised for way in ways):
+        return FOREIGN, "a value in disguise"
+    return _settled(index, argument, tokens, _of_spelled(index, argument, ways, said))
+
+
 def _settled(index: TaskIndex, argument: Argument, tokens: Sequence[str], found: Iterator[Found]) -> Found:
     best = min(found, default=None)
     if best is None:
         best = _from_nowhere(argument)
-    if best[0] == POINTED and argument.role in _STRICT and _contradicts(index, argument, tokens):
+    if best[0] == POINTED and argument.role in spelling.STRICT and _contradicts(index, argument, tokens):
         return FOREIGN, "not the value the user gave"
     return best
 
@@ -83,7 +107,7 @@ def _settled(index: TaskIndex, argument: Argument, tokens: Sequence[str], found:
 def _from_nowhere(argument: Argument) -> Found:
     if argument.limited:
         return LISTED, "a choice the tool offers"
-    if argument.role in _STRICT:
+    if argument.role in spelling.STRICT:
         return FOREIGN, "nowhere"
     return LISTED, "written for the call"
 
@@ -108,12 +132,37 @@ def _of_text(index: TaskIndex, argument: Argument, tokens: Sequence[str]) -> Ite
             yield LISTED, "made of the user's words"
 
 
+def _of_spelled(index: TaskIndex, argument: Argument, ways: Sequence[Spelled], said: int | None) -> Iterator[Found]:
+    tokens = ways[-1].tokens
+    numbers = numbers_in(tokens[0]) if len(tokens) == 1 else ()
+    if numbers:
+        least = NAMED if all(_BESIDE_NUMBERS.issuperset(gap) for gap in ways[-1].gaps) else LISTED
+        for one in numbers:
+            yield from ((max(level, least), place) for level, place in _of_number(index, argument, one))
+        return
+    if said is not None:
+        yield said, _OTHER_SPELLING if said else _WORDS
+    squeezed = "".join(tokens)
+    grouped = not ways[-1].address and all(map(_GROUPING.__contains__, ways[-1].gaps))
+    if grouped and _is_account(index, squeezed):
+        yield NAMED, _WORDS
+    yield from _of_values(index, " ".join(tokens), argument, ways)
+    if grouped and len(tokens) > 1 and looks_literal(squeezed):
+        yield from _of_values(index, squeezed, argument)
+    yield from _of_prints(index, prints(tokens), argument)
+    if argument.role == "object" and _is_composed(index, tokens):
+        yield LISTED, "made of the user's words"
+
+
+def _is_account(index: TaskIndex, squeezed: str) -> bool:
+    """Says whether the user wrote a number of an account, in groups or without."""
+    plain = squeezed.replace("-", "")
+    return plain in index.words.joined or (looks_literal(plain) and plain in index.words.token_places)
+
+
 def _said(index: TaskIndex, tokens: Sequence[str]) -> bool:
     words = index.words
-    squeezed = "".join(tokens).replace("-", "")
-    if words.hold_tokens(tokens) or squeezed in words.joined:
-        return True
-    if looks_literal(squeezed) and squeezed in words.token_places:
+    if words.hold_tokens(tokens) or _is_account(index, "".join(tokens)):
         return True
     # Of an address every part counts: ann@corp.example is no part of mary.ann@corp.example.
     return not any("@" in token for token in tokens) and words.hold_atoms(_atoms(tokens))
@@ -142,11 +191,14 @@ def _of_day(index: TaskIndex, days: Sequence[str]) -> Iterator[Found]:
                 yield POINTED, _text_of(index, place, item)
 
 
-def _of_values(index: TaskIndex, norm: str, argument: Argument) -> Iterator[Found]:
+def _of_values(index: TaskIndex, norm: str, argument: Argument, ways: Sequence[Spelled] = ()) -> Iterator[Found]:
+    """Answers what tools answered of a value; where ``ways`` are given, it names nothing spelled in none of them."""
     for place, result in enumerate(index.results):
         for value in result.by_norm.get(norm, ()):
             if _fits(value, argument):
-                yield _of_value(index, place, value, argument), f"{result.tool} {value.field}".strip()
+                other = bool(ways) and not any(spelling.same(value.written or value.norm, way) for way in ways)
+                level = _of_value(index, place, value, argument)
+                yield max(level, LISTED) if other else level, f"{result.tool} {value.field}".strip()
 
 
 def _fits(value: Value, argument: Argument) -> bool:
@@ -161,9 +213,9 @@ def _of_value(index: TaskIndex, place: int, value: Value, argument: Argument) ->
     if kind == "f" and not value.registry:
         return _free(index, place, value.item, argument)
     if kind == "s" and result.made:
-        return NAMED
-    if index.is_bound(place, value.item, picks=argument.picks):
-        return NAMED
+        return NAMED if argument.role == "object" else LISTED
+    if index.is_bound(place, value, picks=argument.picks):
+        return NAMED if argument.role not in _REACHED or _is_meant(index, value, argument) else LISTED
     if kind == "s" and argument.role == "object" and argument.picks and index.passes_over(place, value.item):
         return FOREIGN
     if kind == "n" and argument.role != "object":
@@ -171,9 +223,23 @@ def _of_value(index: TaskIndex, place: int, value: Value, argument: Argument) ->
     return LISTED
 
 
+def _is_meant(index: TaskIndex, value: Value, argument: Argument) -> bool:
+    """Says whether the user meant just this value of what they named.
+
+    Whoever writes to the user, or invites them, stands beside what the user names, and is not whom they named: unless
+    it is what they named it by, or of a registry, or they spoke of its field ("the same participants") and of no
+    address of their own.
+    """
+    if value.registry or strength(value, index.words) > 0:
+        return True
+    field = telling(folding.atoms_of(folding.fold(value.field)))
+    spoken = bool(field) and all(atom in index.words.atom_places for atom in field)
+    return spoken and not any("@" in one and one not in argument.beside for one in index.words.literals)
+
+
 def _free(index: TaskIndex, place: int, item: int, argument: Argument) -> int:
     pointed = index.is_pointed(place, item)
-    if argument.role in _STRICT:
+    if argument.role in spelling.STRICT:
         return POINTED if pointed else FOREIGN
     return LISTED if pointed else POINTED
 
@@ -192,7 +258,10 @@ def _text_of(index: TaskIndex, place: int, item: int) -> str:
 def _of_number(index: TaskIndex, argument: Argument, norm: str) -> Iterator[Found]:
     if not norm:
         return
-    if norm in (index.words.ids if argument.role == "object" else index.words.numbers):
+    if argument.role == "object":
+        if norm in index.words.ids:
+            yield (NAMED if _is_id(index, argument, norm) else LISTED), _WORDS
+    elif norm in index.words.numbers:
         yield NAMED, _WORDS
         return
     yield from _of_values(index, norm, argument)
@@ -200,6 +269,15 @@ def _of_number(index: TaskIndex, argument: Argument, norm: str) -> Iterator[Foun
         yield from _of_prints(index, prints(form.split(" ")), argument)
     if argument.role == "amount":
         yield from _of_calculation(index, argument, float(norm))
+
+
+def _is_id(index: TaskIndex, argument: Argument, norm: str) -> bool:
+    """Says whether a number stands where the user names a thing of this kind by it: file 5, but not at 5."""
+    words = index.words
+    return any(
+        words.is_numbered(place) or any(stem(atom) in argument.nouns for atom in folding.atoms(words.counted(place)))
+        for place in words.ids[norm]
+    )
 
 
 def _of_calculation(index: TaskIndex, argument: Argument, wanted: float) -> Iterator[Found]:

@@ -163,13 +163,15 @@ class _Reader:
         if len(folded) > MAX_VALUE or (kind == "naming" and len(tokens) > _MAX_NAME):
             self._print(folded, item)
         elif tokens:
-            self._value(" ".join(tokens), kind, item, name, registry=registry)
+            norm, written = " ".join(tokens), " ".join(folding.written(value).split())
+            self._value(norm, kind, item, name, registry=registry, written="" if written == norm else written)
 
-    def _value(self, norm: str, kind: str, item: int, name: str, *, registry: bool) -> None:
+    def _value(self, norm: str, kind: str, item: int, name: str, *, registry: bool, written: str = "") -> None:
         if len(self.values) >= MAX_VALUES:
             self.cut = True
             return
-        self.values.append([norm, KINDS[kind] + ("r" if registry else ""), item, name[:40]])
+        kept = [norm, KINDS[kind] + ("r" if registry else ""), item, name[:40]]
+        self.values.append([*kept, written] if written else kept)
 
     def _print(self, folded: str, item: int) -> None:
         room = MAX_PRINTS - self.printed

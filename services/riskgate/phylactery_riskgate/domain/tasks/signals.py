@@ -140,7 +140,7 @@ def _gives_away(index: TaskIndex, tokens: Sequence[str]) -> bool:
 
 def _is_listed(index: TaskIndex, token: str) -> bool:
     found = [
-        index.is_bound(place, value.item, picks=True)
+        index.is_bound(place, value, picks=True)
         for place, result in enumerate(index.results)
         for value in result.by_norm.get(token, ())
         if value.kind != "f"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
-from phylactery_riskgate.domain.tasks import folding
+from phylactery_riskgate.domain.tasks import folding, spelling
 from phylactery_riskgate.domain.tasks.languages import (
     ARTICLES,
     COMPARING,
@@ -35,6 +35,7 @@ _MAX_PLACES: Final = 64
 _BREAKS: Final = frozenset(".?!;\n")
 _NUMBERING: Final = (("id",), ("number",), ("numero",), ("num",), ("no",))
 _BEHIND, _AHEAD = 2, 4
+_AND: Final = frozenset({"and", "or", "y", "e", "o", "u"})
 _PAUSES: Final = frozenset(",:()–—")
 _MONEY: Final = "€$£¥"
 _QUOTES: Final = {"'": "'", '"': '"', "“": "”", "«": "»", "„": "”"}
@@ -63,6 +64,7 @@ def read_words(words: str) -> Piece:
 
     A piece holds the tokens, where a sentence begins ("b") or a pause ends ("c"), the tokens in quotes ("q"), those
     beside the sign of a currency ("m") or of percent ("%"), and apart from them the tokens of what was pasted ("p").
+    "s" tells what stands between the tokens and "x" how they are written with accents (see spelling.py).
     """
     folded = folding.fold(words)
     pasted = _merged(_pasted(folded))
@@ -73,8 +75,9 @@ def read_words(words: str) -> Piece:
     money: list[int] = []
     percents: list[int] = []
     clauses: list[int] = []
+    own: list[tuple[int, str]] = []
     end = at = 0
-    for start, stop in folding.spans(folded)[:MAX_WORDS]:
+    for number, (start, stop) in enumerate(folding.spans(folded)[:MAX_WORDS]):
         while at < len(pasted) and pasted[at][1] <= start:
             at += 1
         if at < len(pasted) and pasted[at][0] <= start:
@@ -90,10 +93,22 @@ def read_words(words: str) -> Piece:
         if folded[stop : stop + 2].strip()[:1] == "%":
             percents.append(len(tokens))
         tokens.append(folded[start:stop])
+        own.append((number, folded[start:stop]))
         places.append((start, stop))
         end = stop
     quotes = _quoted(folded, places)
-    return {"k": "words", "t": tokens, "b": breaks, "m": money, "%": percents, "c": clauses, "q": quotes, "p": foreign}
+    return {
+        "k": "words",
+        "t": tokens,
+        "b": breaks,
+        "m": money,
+        "%": percents,
+        "c": clauses,
+        "q": quotes,
+        "p": foreign,
+        "s": spelling.gaps_of(folded, places),
+        "x": spelling.accents_of(words, own),
+    }
 
 
 _CURRENCY_SIGNS: Final = frozenset(_MONEY)
@@ -194,6 +209,10 @@ class Words:
     money_places: frozenset[int]
     percent_places: frozenset[int]
     clauses: frozenset[int]
+    gaps: dict[int, str] = field(repr=False)
+    """What stands before a token, where it is more than a space."""
+    accents: dict[int, str] = field(repr=False)
+    """How a token is written that has accents."""
     kept: dict[str, Any] = field(default_factory=dict, repr=False)
     begins: int = 0
     """Where the newest words begin, behind those of the tasks they continue."""
@@ -214,6 +233,29 @@ class Words:
         return _places(self.atoms)
 
     @cached_property
+    def bare(self) -> tuple[str, ...]:
+        """The tokens without the ending of a possessive."""
+        return tuple(map(spelling.bare, self.tokens))
+
+    @cached_property
+    def bare_places(self) -> dict[str, list[int]]:
+        """Where each of these stands."""
+        return _places(self.bare)
+
+    @cached_property
+    def _plain_atoms(self) -> tuple[str, ...]:
+        """The runs of letters and digits; an address is none."""
+        return tuple(atom for token in self.tokens for atom in ((token,) if "@" in token else folding.atoms(token)))
+
+    @cached_property
+    def _plain_places(self) -> dict[str, list[int]]:
+        return _places(self._plain_atoms)
+
+    def hold_plain_atoms(self, wanted: Sequence[str]) -> bool:
+        """Says whether runs of letters and digits follow one another in the words, outside of addresses."""
+        return follow(wanted, self._plain_atoms, self._plain_places)
+
+    @cached_property
     def numbers(self) -> frozenset[str]:
         """What the numbers can mean that are no part of a date."""
         dated = {place for _, taken in spoken_dates(self.tokens) for place in taken}
@@ -221,20 +263,31 @@ class Words:
         return frozenset((*plain, *grouped_numbers(self.tokens), *spoken_amounts(self.tokens)))
 
     @cached_property
-    def ids(self) -> frozenset[str]:
-        """The numbers that can be the number of a thing: file 5, but neither 5 hours nor 5 euros."""
-        return frozenset(
-            one
-            for place, token in enumerate(self.tokens)
-            if token.isdigit() and self._is_id(place)
-            for one in numbers_in(token)
-            if one in self.numbers and one not in self.money and one not in self.percents
-        )
+    def ids(self) -> dict[str, list[int]]:
+        """The numbers that can be the number of a thing, and where: file 5, but neither 5 hours nor 5 euros."""
+        found: dict[str, list[int]] = {}
+        for place, token in enumerate(self.tokens):
+            if token.isdigit() and self._is_id(place):
+                for one in numbers_in(token):
+                    if one in self.numbers and one not in self.money and one not in self.percents:
+                        found.setdefault(one, []).append(place)
+        return found
 
     def _is_id(self, place: int) -> bool:
         after = place + 1
         ended = after >= len(self.tokens) or after in self.breaks or after in self.clauses
-        return ended or self.tokens[after] in SMALL or self.tokens[place - 1 : place] in _NUMBERING
+        return ended or self.tokens[after] in SMALL or self.is_numbered(place)
+
+    def is_numbered(self, place: int) -> bool:
+        """Says whether what stands before a number says that it is one: id 5, #5."""
+        return self.tokens[place - 1 : place] in _NUMBERING or self.gaps.get(place, "").endswith("#")
+
+    def counted(self, place: int) -> str:
+        """Answers the word a number stands behind, over the numbers before it: file 5; files 3 and 5."""
+        place -= 1
+        while place >= 0 and (self.tokens[place].isdigit() or self.tokens[place] in _AND):
+            place -= 1
+        return self.tokens[place] if place >= 0 else ""
 
     @cached_property
     def money(self) -> frozenset[str]:
@@ -371,5 +424,7 @@ def all_words(pieces: Sequence[Piece]) -> Words:
         frozenset(money),
         frozenset(percents),
         frozenset(clauses),
+        gaps=spelling.read_gaps(pieces, "s"),
+        accents=spelling.read_gaps(pieces, "x"),
         begins=first,
     )
