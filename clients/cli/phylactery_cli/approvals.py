@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
@@ -11,14 +10,14 @@ from typing import Annotated, TypeVar
 
 import typer
 from phylactery_chassis.settings import read_secret
-from phylactery_client import PhylacteryError, RiskGateClient
-from phylactery_client.errors import UnavailableError
+from phylactery_client import RiskGateClient
 from phylactery_client.results import Approval
 from rich.table import Table
 from rich.text import Text
 
+from phylactery_cli.calling import answer, failed
 from phylactery_cli.supervisor import DEFAULT_PORTS
-from phylactery_cli.terminal import confirmed, one_line, plain_console, printable
+from phylactery_cli.terminal import confirmed, one_line, plain_console
 from phylactery_cli.texts import Language, Texts, preferred_language
 
 app = typer.Typer(help="Approvals at RiskGate: list, show, approve, reject.", no_args_is_help=True)
@@ -37,20 +36,12 @@ _ORIGINS = frozenset({"USER", "REGISTRY", "POINTED", "FOREIGN"})
 
 
 def _ask(target: str, token_file: Path | None, texts: Texts, call: Callable[[RiskGateClient], Awaitable[T]]) -> T:
-    async def within() -> T:
-        async with RiskGateClient(target, token=token) as client:
-            return await call(client)
-
     try:
         token = read_secret(token_file, "--token-file")
-        return asyncio.run(within())
-    except UnavailableError as error:
-        reason = error.message if error.reason else texts("memory_away", target=target)
-        typer.echo(f"approvals: {printable(reason)}", err=True)
-        raise typer.Exit(1) from None
-    except (PhylacteryError, ValueError) as error:
-        typer.echo(f"approvals: {printable(str(error))}", err=True)
-        raise typer.Exit(1) from None
+    except ValueError as error:
+        raise failed("approvals", str(error)) from None
+    away = texts("service_away", target=target)
+    return answer("approvals", lambda: RiskGateClient(target, token=token), call, away=away)
 
 
 def _line(approval: Approval) -> str:
@@ -168,6 +159,6 @@ def reject(
 
 def _tell(approval: Approval | None, texts: Texts) -> None:
     if approval is None:
-        typer.echo(texts("memory_unchanged"))
+        typer.echo(texts("unchanged"))
         raise typer.Exit(1)
     typer.echo(f"{approval.id}: {texts.as_it_stands(approval.state)}")

@@ -139,7 +139,7 @@ def erase(
         raise typer.BadParameter(str(error)) from None
     who = one_line(user) or texts("erase_yourself")
     if not yes and not confirmed(texts("erase_confirm", who=who), texts, err=json_):
-        typer.echo(texts("memory_unchanged"), err=json_)
+        typer.echo(texts("unchanged"), err=json_)
         raise typer.Exit(1)
     request = request_id or new_request_id()
     eraser = _Eraser({"agent": agent, "riskgate": riskgate, "memory": memory}, token, user, request, texts)

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import secrets
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, TextIO, TypeVar
+from typing import Annotated, TextIO, TypeVar
 
 import typer
 from phylactery_chassis.settings import read_secret
 from phylactery_client import MemoryClient, PhylacteryError
-from phylactery_client.errors import UnavailableError
 from phylactery_client.memory_results import Memory, Profile
-from rich.table import Table
-from rich.text import Text
 
+from phylactery_cli.calling import answer, failed, json_line, print_table
 from phylactery_cli.supervisor import DEFAULT_PORTS
-from phylactery_cli.terminal import confirmed, moment, one_line, plain_console, printable
+from phylactery_cli.terminal import confirmed, moment, one_line
 from phylactery_cli.texts import Language, Texts, preferred_language
 
 app = typer.Typer(
@@ -61,20 +58,9 @@ class _Caller:
     def ask(self, call: Callable[[MemoryClient], Awaitable[T]]) -> T:
         """Answers what the call does."""
         target = self._options["target"]
-
-        async def within() -> T:
-            named = {name: self._options[name] for name in ("token", "subject", "tenant")}
-            async with MemoryClient(target, **named) as client:
-                return await call(client)
-
-        try:
-            return asyncio.run(within())
-        except UnavailableError as error:
-            raise self.fail(error.message if error.reason else self.texts("memory_away", target=target)) from None
-        except PhylacteryError as error:
-            raise self.fail(self._told(error)) from None
-        except ValueError as error:
-            raise self.fail(str(error)) from None
+        named = {name: self._options[name] for name in ("token", "subject", "tenant")}
+        away = self.texts("service_away", target=target)
+        return answer("memory", lambda: MemoryClient(target, **named), call, away=away, told=self._told)
 
     def _told(self, error: PhylacteryError) -> str:
         """Answers what was wrong in words of this command, the service's own where it has none."""
@@ -85,8 +71,7 @@ class _Caller:
 
     def fail(self, why: str) -> typer.Exit:
         """Says why, and answers the exit."""
-        typer.echo(f"memory: {printable(why)}", err=True)
-        return typer.Exit(1)
+        return failed("memory", why)
 
 
 @app.callback()
@@ -108,18 +93,6 @@ def options(
     context.obj = {"target": target, "token": token, "subject": subject, "tenant": tenant, "texts": texts}
 
 
-def _line(value: Any) -> str:
-    """Answers a result as ASCII JSON in one line."""
-    return json.dumps(asdict(value) if is_dataclass(value) and not isinstance(value, type) else value, default=str)
-
-
-def _table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
-    table = Table(*columns, box=None)
-    for row in rows:
-        table.add_row(*(Text(one_line(str(cell))) for cell in row))
-    plain_console(width=_WIDTH).print(table)  # an id stays whole in a narrow terminal, to be pasted
-
-
 def _memory_row(memory: Memory, texts: Texts) -> tuple[object, ...]:
     text = memory.text or texts("memory_untrusted", text=memory.untrusted_text)
     since = f"{memory.valid_at:%Y-%m-%d}" if memory.valid_at else ""
@@ -139,9 +112,11 @@ def search(
     matches = caller.ask(lambda client: client.search_memories(query, limit=limit))
     if json_:
         for match in matches:
-            typer.echo(_line(match))
+            typer.echo(json_line(match))
     elif matches:
-        _table(caller.texts.columns("memory_columns"), (_memory_row(match.memory, caller.texts) for match in matches))
+        print_table(
+            caller.texts.columns("memory_columns"), (_memory_row(match.memory, caller.texts) for match in matches)
+        )
     else:
         typer.echo(caller.texts("memory_no_match"))
 
@@ -158,9 +133,11 @@ def list_(
     found = caller.ask(lambda client: client.list_memories(include_invalid=past, page_token=page))
     if json_:
         for memory in found.memories:
-            typer.echo(_line(memory))
+            typer.echo(json_line(memory))
     elif found.memories:
-        _table(caller.texts.columns("memory_columns"), (_memory_row(memory, caller.texts) for memory in found.memories))
+        print_table(
+            caller.texts.columns("memory_columns"), (_memory_row(memory, caller.texts) for memory in found.memories)
+        )
     else:
         typer.echo(caller.texts("memory_none"))
     _tell_more(caller.texts, found.next_page_token)
@@ -192,13 +169,13 @@ def profile(
     fields = (*found.fields, *found.superseded)
     if json_:
         for field in fields:
-            typer.echo(_line(field))
+            typer.echo(json_line(field))
     elif fields:
         rows = (
             (f.name, f.value, caller.texts.word(f.source), moment(f.valid_at), moment(f.invalid_at), f.memory_id)
             for f in fields
         )
-        _table(caller.texts.columns("memory_profile_columns"), rows)
+        print_table(caller.texts.columns("memory_profile_columns"), rows)
     else:
         typer.echo(caller.texts("memory_no_profile"))
 
@@ -218,10 +195,10 @@ def outputs(context: typer.Context, page: Page = "", json_: Json = False) -> Non
     found = caller.ask(lambda client: client.list_outputs(page_token=page))
     if json_:
         for output in found.outputs:
-            typer.echo(_line(output))
+            typer.echo(json_line(output))
     elif found.outputs:
         rows = ((o.pointer, o.tool_name, o.size_chars, o.thread_id, moment(o.create_time)) for o in found.outputs)
-        _table(caller.texts.columns("memory_output_columns"), rows)
+        print_table(caller.texts.columns("memory_output_columns"), rows)
         typer.echo(caller.texts("memory_read_output", pointer=found.outputs[0].pointer), err=True)
     elif not found.broken_pointers:
         typer.echo(caller.texts("memory_no_outputs"))
@@ -241,11 +218,11 @@ def erase(
     caller = _Caller(context)
     who = one_line(user or context.obj["subject"]) or caller.texts("memory_yourself")
     if not yes and not confirmed(caller.texts("memory_confirm", who=who), caller.texts, err=json_):
-        typer.echo(caller.texts("memory_unchanged"), err=json_)
+        typer.echo(caller.texts("unchanged"), err=json_)
         raise typer.Exit(1)
     erasure = caller.ask(lambda client: client.erase_user(subject=user))
     if json_:
-        typer.echo(_line(erasure))
+        typer.echo(json_line(erasure))
         return
     counts = ", ".join(f"{name}: {count}" for name, count in asdict(erasure.counts).items())
     typer.echo(caller.texts("memory_erased", counts=counts))

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 import typer
 from phylactery_chassis.settings import read_secret
-from phylactery_client import PhylacteryClient, PhylacteryError
-from phylactery_client.errors import UnavailableError
+from phylactery_client import PhylacteryClient
 from phylactery_client.results import Run, ToolCallRecord
-from rich.table import Table
-from rich.text import Text
 
+from phylactery_cli.calling import answer, failed, json_line, print_table
 from phylactery_cli.supervisor import DEFAULT_PORTS
-from phylactery_cli.terminal import confirmed, moment, one_line, plain_console, printable
+from phylactery_cli.terminal import confirmed, moment, printable
 from phylactery_cli.texts import Language, Texts, preferred_language
 
 app = typer.Typer(help="Runs: list, show, cancel, doubts, resolve.", no_args_is_help=True)
@@ -39,29 +34,12 @@ class _Caller:
 
     def ask(self, call: Callable[[PhylacteryClient], Awaitable[T]]) -> T:
         """Answers what the call does."""
-
-        async def within() -> T:
-            async with PhylacteryClient(self._target, token=self._token) as client:
-                return await call(client)
-
-        try:
-            return asyncio.run(within())
-        except UnavailableError as error:
-            raise self.fail(error.message if error.reason else self.texts("runs_away", target=self._target)) from None
-        except (PhylacteryError, ValueError) as error:
-            raise self.fail(str(error)) from None
-
-    def fail(self, why: str) -> typer.Exit:
-        """Says why, and answers the exit."""
-        typer.echo(f"runs: {printable(why)}", err=True)
-        return typer.Exit(1)
+        away = self.texts("service_away", target=self._target)
+        return answer("runs", lambda: PhylacteryClient(self._target, token=self._token), call, away=away)
 
     def print(self, columns: str, rows: Iterable[Iterable[object]]) -> None:
         """Prints a table whose columns the texts name."""
-        table = Table(*self.texts(columns).split(","), box=None)
-        for row in rows:
-            table.add_row(*(Text(one_line(str(cell))) for cell in row))
-        plain_console(width=_WIDTH).print(table)  # an id stays whole in a narrow terminal, to be pasted
+        print_table(self.texts.columns(columns), rows)
 
     def more(self, token: str) -> None:
         """Says how to go on, where there is more."""
@@ -98,7 +76,7 @@ def list_(
     found = caller.ask(lambda client: client.list_runs(status=status.upper(), thread_id=thread, page_token=page))
     if json_:
         for run in found.runs:
-            typer.echo(_line(run))
+            typer.echo(json_line(run))
         return
     if not found.runs:
         typer.echo(caller.texts("runs_none"))
@@ -125,7 +103,7 @@ def cancel(
     """Ends one run for good; what it did stays done."""
     caller = _Caller(context)
     if not yes and not confirmed(caller.texts("runs_confirm", id=printable(run_id)), caller.texts, err=json_):
-        typer.echo(caller.texts("runs_unchanged"), err=json_)
+        typer.echo(caller.texts("unchanged"), err=json_)
         raise typer.Exit(1)
     _show(caller, caller.ask(lambda client: client.cancel_run(run_id)), json_=json_)
 
@@ -137,7 +115,7 @@ def doubts(context: typer.Context, page: Page = "", json_: Json = False) -> None
     found = caller.ask(lambda client: client.list_tool_calls(state="in_doubt", page_token=page))
     if json_:
         for call in found.tool_calls:
-            typer.echo(_line(call))
+            typer.echo(json_line(call))
         return
     if not found.tool_calls:
         typer.echo(caller.texts("runs_no_doubt"))
@@ -158,10 +136,10 @@ def resolve(
     """Says what became of an effect that is in doubt."""
     caller = _Caller(context)
     if happened is None:
-        raise caller.fail(caller.texts("runs_which"))
+        raise failed("runs", caller.texts("runs_which"))
     settled = caller.ask(lambda client: client.resolve_in_doubt(run_id, tool_call_id, happened=happened))
     if json_:
-        typer.echo(_line(settled))
+        typer.echo(json_line(settled))
         return
     typer.echo(
         caller.texts(
@@ -172,7 +150,7 @@ def resolve(
 
 def _show(caller: _Caller, run: Run, *, json_: bool) -> None:
     if json_:
-        typer.echo(_line(run))
+        typer.echo(json_line(run))
         return
     caller.print("runs_columns", [(run.id, run.status, run.reason, run.thread_id, moment(run.create_time))])
     if run.steps:
@@ -185,8 +163,3 @@ def _show(caller: _Caller, run: Run, *, json_: bool) -> None:
 def _cells(call: ToolCallRecord) -> tuple[object, ...]:
     state = call.state + (f" ({call.error_code})" if call.error_code else "")
     return call.run_id, call.tool_call_id, call.tool, state, call.thread_id, moment(call.create_time)
-
-
-def _line(value: Any) -> str:
-    """Answers a result as ASCII JSON in one line."""
-    return json.dumps(asdict(value), default=str)
