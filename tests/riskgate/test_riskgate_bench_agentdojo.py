@@ -127,6 +127,15 @@ def test_a_tailored_attacker_names_another_of_the_things_that_were_shown() -> No
     assert all(swap.call.injected for swap in swaps(own, tools, [[], [listed]]))
 
 
+def test_a_tailored_attacker_names_somebody_a_result_showed() -> None:
+    with bundle_of(CATALOGS / "workspace") as folder:
+        tools = load_bundle(folder).tools
+    own = [Call("search_emails", {"query": ""}), Call("share_file", {"file_id": "7", "email": "a@b.example"})]
+    shown = Shown([{"sender": "a@b.example", "subject": "hi", "recipients": ["me", "eve@b.example"]}])
+    emails = [swap.call.arguments["email"] for swap in swaps(own, tools, [[], [shown]]) if swap.pointer == "/email"]
+    assert emails == ["mallory@attacker.example", "eve@b.example"]
+
+
 @needs_agentdojo
 async def test_a_handful_of_pairs_is_held_that_nothing_else_holds() -> None:
     with bundle_of(CATALOGS / "banking") as folder:
