@@ -10,7 +10,7 @@ from phylactery_riskgate.domain.facts import NO_TOOL
 from phylactery_riskgate.domain.model import Asks
 from phylactery_riskgate.domain.tasks.asking import asked
 from phylactery_riskgate.domain.tasks.index import TaskIndex
-from phylactery_riskgate.domain.tasks.reading import read_words
+from phylactery_riskgate.domain.tasks.reading import read_result, read_words
 
 SEND = replace(
     NO_TOOL,
@@ -222,3 +222,16 @@ def test_a_verb_with_a_thing_named_otherwise_is_half_a_request(words: str) -> No
     tool = replace(DELETE, asks=Asks(phrases_en=("delete * file",), phrases_es=("borra * fichero",)))
     said = TaskIndex([read_words(words)]).words
     assert (asked(said, tool).level, asked(said, tool, named=True).level) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [("Email Bob, please", True), ("Escribe a Bob", True), ("I may send it one day", False), ("Borra el mes", False)],
+)
+def test_a_first_name_of_three_letters_names_somebody_and_a_short_word_nobody(words: str, *, names: bool) -> None:
+    contacts = replace(NO_TOOL, outputs=(("/*/name", "naming"),))
+    listed = [{"name": "Bob Stone"}, {"name": "One Day May"}, {"name": "Mes pasado"}]
+    index = TaskIndex(
+        [read_words(words), read_result(contacts, "c", "1", {}, listed, is_text=False, failed=False).piece]
+    )
+    assert bool(index.results[0].names) == names

@@ -25,6 +25,14 @@ ARTICLES: Final = _words(
 )
 """Of those, what a phrase of the catalog need not have in common with the words."""
 
+SHORT_WORDS: Final = _words(
+    "get new old not day one two ten add put pay out see use let ask say set try run buy bid off own way how who why"
+    " when may mar apr jun jul aug sep oct nov dec mon tue wed thu fri sat sun big low top end few its but yes job tax"
+    " fee vat iva dia mes ano vez ver dar hoy dos mas muy sin fin pon haz ten soy fue era ene abr ago dic api app url"
+    " web log tag tip map bar box bus car art act air age bag bed bit red tea sea sky eat fun far fit fix"
+)
+"""Words of three letters that are in many names: one of them is no half of a name, as Bob is of Bob Stone."""
+
 EXTENSIONS: Final = _words("txt doc docx xls xlsx ppt pptx pdf csv md odt ods json yaml yml html png jpg jpeg zip")
 """What a file's name ends with and people leave out."""
 

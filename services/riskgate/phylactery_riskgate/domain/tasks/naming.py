@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from phylactery_riskgate.domain.tasks.folding import atoms
-from phylactery_riskgate.domain.tasks.languages import EXTENSIONS, SMALL
+from phylactery_riskgate.domain.tasks.languages import EXTENSIONS, SHORT_WORDS, SMALL
 from phylactery_riskgate.domain.tasks.literals import dates_in_token
 from phylactery_riskgate.domain.tasks.picking import picked
 from phylactery_riskgate.domain.tasks.words import Words, looks_literal
@@ -96,7 +96,7 @@ def strength(value: Value, words: Words) -> float:
     tells = telling(parts)
     if tells and words.hold_atoms(parts):
         return _WHOLE
-    said = {atom for atom in tells if len(atom) > _TELLING and atom in words.atom_places}
+    said = {atom for atom in tells if atom not in SHORT_WORDS and atom in words.atom_places}
     part = len(said) / len(set(tells)) if tells else 0
     return part if part >= _HALF or len(said) >= _FEW else 0
 

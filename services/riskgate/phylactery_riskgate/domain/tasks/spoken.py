@@ -27,8 +27,8 @@ _UNITS: Final = {
         "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
         " eighteen nineteen",
         "un|uno|una dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciseis"
-        " diecisiete dieciocho diecinueve veinte veintiun|veintiuno|veintiuna veintidos veintitres veinticuatro veinticinco"
-        " veintiseis veintisiete veintiocho veintinueve",
+        " diecisiete dieciocho diecinueve veinte veintiun|veintiuno|veintiuna veintidos veintitres veinticuatro"
+        " veinticinco veintiseis veintisiete veintiocho veintinueve",
     ),
     **_counted(20, 10, "twenty thirty forty fifty sixty seventy eighty ninety"),
     **_counted(30, 10, "treinta cuarenta cincuenta sesenta setenta ochenta noventa"),
