@@ -14,13 +14,15 @@ from phylactery_riskgate.domain.tasks.asking import Asked, asked, delegated, nou
 from phylactery_riskgate.domain.tasks.index import TaskIndex
 from phylactery_riskgate.domain.tasks.literals import number
 from phylactery_riskgate.domain.tasks.model import FOREIGN, LISTED, NAMED, POINTED, UNSHOWN, Evidence, TaskFacts
-from phylactery_riskgate.domain.tasks.origins import BY_NOBODY, Argument, origin
+from phylactery_riskgate.domain.tasks.origins import BY_NOBODY, NOTHING, Argument, Found, origin
 from phylactery_riskgate.domain.tasks.reading import MAX_VALUE
 from phylactery_riskgate.domain.tasks.signals import content_signals
 from phylactery_riskgate.domain.tasks.spelled import is_another
 
 MAX_LEAVES: Final = 500
 """Values of one argument that are looked at; one of more is foreign."""
+MAX_DISTINCT: Final = 100
+"""Different values of one call that are looked at, those of its control arguments first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,25 +91,32 @@ def _atoms(value: Any) -> list[str]:
 def _evidence(index: TaskIndex, tool: CatalogTool, leaves: dict[str, list[_Leaf]]) -> Iterator[Evidence]:
     by_order, called = picks(index.words, tool), nouns(tool)
     written = frozenset(_norm(leaf.value) for of_one in leaves.values() for leaf in of_one)
-    for name, of_one in leaves.items():
+    known: dict[tuple[Any, ...], Found] = {}
+    for name, of_one in sorted(leaves.items(), key=lambda one: not is_covered(pointer((one[0],)), tool.controls)):
         if not of_one:
             continue
-        found = max(
-            origin(
-                index,
-                Argument(
-                    role=role_of(tool, leaf.path),
-                    name=name,
-                    value=leaf.value,
-                    beside=written,
-                    picks=by_order,
-                    nouns=called,
-                    limited=leaf.limited,
-                    default=leaf.default,
-                ),
-            )
-            for leaf in of_one
-        )
+        found = (NAMED, NOTHING)
+        for leaf in of_one:
+            role = role_of(tool, leaf.path)
+            key = (role, name, type(leaf.value), leaf.value, leaf.limited, leaf.default)
+            if key not in known:
+                if len(known) >= MAX_DISTINCT:
+                    found = (FOREIGN, "more values than are looked at")
+                    break
+                known[key] = origin(
+                    index,
+                    Argument(
+                        role=role,
+                        name=name,
+                        value=leaf.value,
+                        beside=written,
+                        picks=by_order,
+                        nouns=called,
+                        limited=leaf.limited,
+                        default=leaf.default,
+                    ),
+                )
+            found = max(found, known[key])
         if len(of_one) >= MAX_LEAVES:
             found = FOREIGN, "more values than are looked at"
         yield Evidence(pointer((name,)), found[0], found[1])

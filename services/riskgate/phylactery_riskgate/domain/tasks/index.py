@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import starmap
+from itertools import chain, starmap
 from typing import Final
 
 from phylactery_riskgate.domain.tasks.folding import atoms
@@ -22,6 +22,7 @@ PASTED: Final = "what the user pasted"
 _READ_ON: Final = 3
 """How often a text may lead to the next."""
 _LONG_NUMBER: Final = 6
+_NO_PRINTS: Final[frozenset[int]] = frozenset()
 _NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")
 
 
@@ -39,13 +40,18 @@ class Result:
 
     @cached_property
     def by_norm(self) -> dict[str, list[Value]]:
-        """The values by their normal form, and those written in groups also as one."""
-        found: dict[str, list[Value]] = defaultdict(list)
+        """The values by their normal form, and those written in groups also as one.
+
+        Of values that say the same one is kept: a list may hold one value a thousand times.
+        """
+        found: dict[str, dict[tuple[object, ...], Value]] = defaultdict(dict)
         for value in self.values:
-            found[value.norm].append(value)
-            if " " in value.norm and looks_literal(value.norm.replace(" ", "")):
-                found[value.norm.replace(" ", "")].append(value)
-        return dict(found)
+            place = (value.item in self.names, value.item in self.picks, self.parents[value.item], value.item == 0)
+            same = (value.kind, value.field, value.written, *place)
+            found[value.norm].setdefault(same, value)
+            if " " in value.norm and "@" not in value.norm and looks_literal(value.norm.replace(" ", "")):
+                found[value.norm.replace(" ", "")].setdefault(same, value)
+        return {norm: list(values.values()) for norm, values in found.items()}
 
     @cached_property
     def numbers(self) -> tuple[tuple[Value, float], ...]:
@@ -65,6 +71,13 @@ class Result:
     def all_prints(self) -> frozenset[int]:
         """The prints of every item."""
         return frozenset().union(*self.prints.values()) if len(self.prints) != 1 else next(iter(self.prints.values()))
+
+    def first_with(self, wanted: Sequence[int], among: frozenset[int]) -> int | None:
+        """Answers an item whose text holds every print, one of some if there is such, None if there is none."""
+        if not wanted or not self.all_prints.issuperset(wanted):
+            return None
+        inside = (item for item in among if self.prints.get(item, _NO_PRINTS).issuperset(wanted))
+        return next(chain(inside, self.items_with(wanted)), None)
 
     def items_with(self, wanted: Sequence[int]) -> Iterator[int]:
         """Answers the items whose text holds every print."""

@@ -187,7 +187,8 @@ def _of_day(index: TaskIndex, days: Sequence[str]) -> Iterator[Found]:
         yield (NAMED if right else LISTED), "worked out from the user's words"
     for place, result in enumerate(index.results):
         for day in days:
-            for item in result.items_with([day_print(day)]):
+            item = result.first_with([day_print(day)], result.meant)
+            if item is not None:
                 yield POINTED, _text_of(index, place, item)
 
 
@@ -246,7 +247,8 @@ def _free(index: TaskIndex, place: int, item: int, argument: Argument) -> int:
 
 def _of_prints(index: TaskIndex, wanted: Sequence[int], argument: Argument) -> Iterator[Found]:
     for place, result in enumerate(index.results):
-        for item in result.items_with(wanted):
+        item = result.first_with(wanted, result.meant)
+        if item is not None:
             yield _free(index, place, item, argument), _text_of(index, place, item)
 
 
@@ -296,9 +298,9 @@ def _of_calculation(index: TaskIndex, argument: Argument, wanted: float) -> Iter
         if not result.prints:
             continue
         for one in wanted_prints:
-            for item in result.items_with(one):
-                if index.is_pointed(place, item):
-                    yield POINTED, f"worked out with {_text_of(index, place, item)}"
+            item = result.first_with(one, result.meant)
+            if item is not None and index.is_pointed(place, item):
+                yield POINTED, f"worked out with {_text_of(index, place, item)}"
 
 
 def _contradicts(index: TaskIndex, argument: Argument, tokens: Sequence[str]) -> bool:
