@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,14 +22,13 @@ from phylactery_riskgate.domain.tasks.languages import (
     TURNING,
 )
 from phylactery_riskgate.domain.tasks.literals import dates_of, grouped_numbers, numbers_in, spoken_dates, yearless
+from phylactery_riskgate.domain.tasks.pasting import Span, pasted_in, quoted_in
 from phylactery_riskgate.domain.tasks.spoken import spoken_amounts
 
 Piece = dict[str, Any]
 
 MAX_WORDS: Final = 20_000
 """Tokens of the user's words."""
-_LONGEST_QUOTE: Final = 25
-"""Tokens; who quotes more pastes a text, and what a text says is not what the user says."""
 _MAX_PLACES: Final = 64
 _BREAKS: Final = frozenset(".?!;\n")
 _NUMBERING: Final = (("id",), ("number",), ("numero",), ("num",), ("no",))
@@ -38,25 +36,9 @@ _BEHIND, _AHEAD = 2, 4
 _AND: Final = frozenset({"and", "or", "y", "e", "o", "u"})
 _PAUSES: Final = frozenset(",:()–—")
 _MONEY: Final = "€$£¥"
-_QUOTES: Final = {"'": "'", '"': '"', "“": "”", "«": "»", "„": "”"}
-_CLOSING: Final = frozenset(_QUOTES.values())
-_FENCE: Final = "```"
-_TAG = re.compile(r"<([a-z][a-z0-9_-]{0,39})(?:\s[^<>]{0,200})?>")
-_MAX_TAGS: Final = 64
-_FORWARDED = re.compile(
-    r"^[ \t]{0,8}(?:-{2,}[ \t]{0,8}(?:original message|forwarded message|mensaje original|mensaje reenviado)"
-    r"|(?:on|el)\b[^\n]{1,200}\b(?:wrote|escribio):[ \t]{0,8}$"
-    r"|(?:from|de):[ \t]{1,8}[^\n]{1,200}\n)",
-    re.MULTILINE,
-)
-_ELISION = re.compile(r"(?:cause|cuz|cos|coz|n|til|till|em|tis|twas|bout|round|\d0s)\b")
-"""Behind an apostrophe that opens no quote: 'cause, 'n', '90s."""
-_CITED = re.compile(r"^[ \t]{0,8}>[^\n]*+", re.MULTILINE)
 _STRONG: Final = 8
 _JOINED, _SHORT_PART, _PARTS = 10, 6, 10
 """An account number written in groups: its length, that of a group, and how many there are."""
-
-Span = tuple[int, int]
 
 
 def read_words(words: str) -> Piece:
@@ -67,7 +49,7 @@ def read_words(words: str) -> Piece:
     "s" tells what stands between the tokens and "x" how they are written with accents (see spelling.py).
     """
     folded = folding.fold(words)
-    pasted = _merged(_pasted(folded))
+    pasted = pasted_in(folded)
     tokens: list[str] = []
     foreign: list[str] = []
     places: list[Span] = []
@@ -96,7 +78,7 @@ def read_words(words: str) -> Piece:
         own.append((number, folded[start:stop]))
         places.append((start, stop))
         end = stop
-    quotes = _quoted(folded, places)
+    quotes = quoted_in(folded, places)
     return {
         "k": "words",
         "t": tokens,
@@ -112,76 +94,6 @@ def read_words(words: str) -> Piece:
 
 
 _CURRENCY_SIGNS: Final = frozenset(_MONEY)
-
-
-def _pasted(folded: str) -> Iterator[Span]:
-    """Answers what stands in the words without being said: fences, tags, citations, forwarded mail, long quotes."""
-    yield from _fenced(folded)
-    closings: dict[str, int] = {}
-    for tag in _TAG.finditer(folded):
-        if tag[1] not in closings:
-            if len(closings) >= _MAX_TAGS:
-                break
-            closings[tag[1]] = folded.rfind(f"</{tag[1]}>")
-        if closings[tag[1]] >= tag.end():
-            yield tag.start(), closings[tag[1]]
-    yield from (cited.span() for cited in _CITED.finditer(folded))
-    forwarded = _FORWARDED.search(folded)
-    if forwarded is not None:
-        yield forwarded.start(), len(folded)
-    for start, stop in _quotes(folded):
-        if stop - start > _LONGEST_QUOTE and len(folding.tokens(folded[start:stop])) > _LONGEST_QUOTE:
-            yield start, stop
-
-
-def _fenced(folded: str) -> Iterator[Span]:
-    start = folded.find(_FENCE)
-    while start >= 0:
-        stop = folded.find(_FENCE, start + len(_FENCE))
-        yield start, stop if stop >= 0 else len(folded)
-        start = folded.find(_FENCE, stop + len(_FENCE)) if stop >= 0 else -1
-
-
-def _merged(spans: Iterable[Span]) -> list[Span]:
-    merged: list[Span] = []
-    for start, stop in sorted(spans):
-        if merged and start <= merged[-1][1]:
-            merged[-1] = merged[-1][0], max(stop, merged[-1][1])
-        else:
-            merged.append((start, stop))
-    return merged
-
-
-def _quotes(folded: str) -> Iterator[Span]:
-    """Answers what stands in quotes; an apostrophe within a word is none."""
-    opened, closing = -1, ""
-    for place, char in enumerate(folded):
-        if opened >= 0:
-            if char == closing and not folded[place + 1 : place + 2].isalnum():
-                yield opened + 1, place
-                opened = -1
-        elif char in _QUOTES and _opens(folded, place):
-            opened, closing = place, _QUOTES[char]
-
-
-def _opens(folded: str, place: int) -> bool:
-    if folded[place - 1 : place].isalnum() or not folded[place + 1 : place + 2].strip():
-        return False
-    return folded[place] != "'" or _ELISION.match(folded, place + 1) is None
-
-
-def _quoted(folded: str, places: Sequence[Span]) -> list[list[int]]:
-    found: list[list[int]] = []
-    at = 0
-    for start, stop in _quotes(folded):
-        while at < len(places) and places[at][0] < start:
-            at += 1
-        first = at
-        while at < len(places) and places[at][1] <= stop:
-            at += 1
-        if at > first:
-            found.append([first, at])
-    return found
 
 
 def looks_literal(token: str) -> bool:
