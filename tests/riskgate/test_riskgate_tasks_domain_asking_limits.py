@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 from phylactery_riskgate.domain.bundle import default_bundle_folder, load_bundle
 from phylactery_riskgate.domain.facts import NO_TOOL
-from phylactery_riskgate.domain.model import Asks
+from phylactery_riskgate.domain.model import Asks, BoundCall
 from phylactery_riskgate.domain.tasks.asking import asked
+from phylactery_riskgate.domain.tasks.facts import task_facts
 from phylactery_riskgate.domain.tasks.index import TaskIndex
 from phylactery_riskgate.domain.tasks.reading import read_result, read_words
 
@@ -235,3 +236,17 @@ def test_a_first_name_of_three_letters_names_somebody_and_a_short_word_nobody(wo
         [read_words(words), read_result(contacts, "c", "1", {}, listed, is_text=False, failed=False).piece]
     )
     assert bool(index.results[0].names) == names
+
+
+@pytest.mark.parametrize(
+    ("words", "path", "wanted"),
+    [
+        ("Create a file called todo", "todo.md", 1),
+        ("Crea un fichero que se llame todo", "todo.txt", 1),
+        ("Create a file called todo", "all.md", 3),
+        ("Create a file called todo", "evil/todo.exe", 3),
+    ],
+)
+def test_a_name_of_small_words_is_made_of_the_users(words: str, path: str, wanted: int) -> None:
+    call = BoundCall("", "", {"path": path, "content": "x"}, "", "")
+    assert task_facts(TaskIndex([read_words(words)]), WRITE, call).worst == wanted

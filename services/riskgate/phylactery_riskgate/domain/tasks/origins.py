@@ -170,7 +170,9 @@ def _said(index: TaskIndex, tokens: Sequence[str]) -> bool:
 
 def _is_composed(index: TaskIndex, tokens: Sequence[str]) -> bool:
     """Says whether a name is made of the user's words, or a folder was put before the one they gave."""
-    tells = [atom for atom in telling(_atoms(tokens)) if atom not in EXTENSIONS]
+    atoms = [atom for atom in _atoms(tokens) if atom not in EXTENSIONS]
+    # A name may be nothing but small words: todo.md of "a file called todo".
+    tells = telling(atoms) or atoms
     composed = bool(tells) and all(atom in index.words.atom_places for atom in tells)
     return composed or (len(tokens) > 1 and is_value(tokens[-1]) and tokens[-1] in index.words.token_places)
 
