@@ -250,3 +250,17 @@ def test_a_first_name_of_three_letters_names_somebody_and_a_short_word_nobody(wo
 def test_a_name_of_small_words_is_made_of_the_users(words: str, path: str, wanted: int) -> None:
     call = BoundCall("", "", {"path": path, "content": "x"}, "", "")
     assert task_facts(TaskIndex([read_words(words)]), WRITE, call).worst == wanted
+
+
+def test_the_place_of_a_value_is_told_whatever_it_is_called() -> None:
+    files = replace(NO_TOOL, name="files", outputs=(("/*/id", "system"), ("/*/name", "naming")))
+    listed = [{"id": "f1", "name": "budget"}, {"id": "f2", "name": "notes"}]
+    index = TaskIndex(
+        [
+            read_words("Delete the budget"),
+            read_result(files, "files", "1", {}, listed, is_text=False, failed=False).piece,
+        ]
+    )
+    tool = replace(DELETE, controls=("/id",))
+    found = task_facts(index, tool, BoundCall("", "", {"id": "f1"}, "", ""))
+    assert [(one.origin, one.place) for one in found.arguments] == [(0, "files id")]

@@ -14,7 +14,7 @@ from phylactery_riskgate.domain.tasks.asking import Asked, asked, delegated, nou
 from phylactery_riskgate.domain.tasks.index import TaskIndex
 from phylactery_riskgate.domain.tasks.literals import number
 from phylactery_riskgate.domain.tasks.model import FOREIGN, LISTED, NAMED, POINTED, UNSHOWN, Evidence, TaskFacts
-from phylactery_riskgate.domain.tasks.origins import BY_NOBODY, NOTHING, Argument, Found, origin
+from phylactery_riskgate.domain.tasks.origins import BY_NOBODY, Argument, Found, origin
 from phylactery_riskgate.domain.tasks.reading import MAX_VALUE
 from phylactery_riskgate.domain.tasks.signals import content_signals
 from phylactery_riskgate.domain.tasks.spelled import is_another
@@ -95,7 +95,7 @@ def _evidence(index: TaskIndex, tool: CatalogTool, leaves: dict[str, list[_Leaf]
     for name, of_one in sorted(leaves.items(), key=lambda one: not is_covered(pointer((one[0],)), tool.controls)):
         if not of_one:
             continue
-        found = (NAMED, NOTHING)
+        found: Found = (NAMED, "")
         for leaf in of_one:
             role = role_of(tool, leaf.path)
             key = (role, name, type(leaf.value), leaf.value, leaf.limited, leaf.default)
