@@ -239,3 +239,10 @@ def test_an_amount_names_no_id() -> None:
     words = "Delete the file on the gym and pay 7 euros"
     assert origin(words, DELETE, {"id": 7}, seen) == 1
     assert origin(words, DELETE, {"id": 4}, seen) == 0
+
+
+def test_a_part_of_an_address_names_nobody() -> None:
+    book = result(CONTACTS, [{"name": "Bob Stone", "email": "b.stone@evil.example"}])
+    call = {"to": ["b.stone@evil.example"]}
+    assert origin("Send an email to bob@acme.es", SEND, call, book) == 1
+    assert origin("Send an email to Bob", SEND, call, book) == 0

@@ -94,9 +94,9 @@ def strength(value: Value, words: Words) -> float:
     while len(parts) > 1 and parts[-1] in EXTENSIONS:
         parts = parts[:-1]
     tells = telling(parts)
-    if tells and words.hold_atoms(parts):
+    if tells and words.hold_plain_atoms(parts):
         return _WHOLE
-    said = {atom for atom in tells if atom not in SHORT_WORDS and atom in words.atom_places}
+    said = {atom for atom in tells if atom not in SHORT_WORDS and atom in words.plain_places}
     part = len(said) / len(set(tells)) if tells else 0
     return part if part >= _HALF or len(said) >= _FEW else 0
 

@@ -160,12 +160,13 @@ class Words:
         return tuple(atom for token in self.tokens for atom in ((token,) if "@" in token else folding.atoms(token)))
 
     @cached_property
-    def _plain_places(self) -> dict[str, list[int]]:
+    def plain_places(self) -> dict[str, list[int]]:
+        """Where each run stands, those of addresses left out."""
         return _places(self._plain_atoms)
 
     def hold_plain_atoms(self, wanted: Sequence[str]) -> bool:
         """Says whether runs of letters and digits follow one another in the words, outside of addresses."""
-        return follow(wanted, self._plain_atoms, self._plain_places)
+        return follow(wanted, self._plain_atoms, self.plain_places)
 
     @cached_property
     def numbers(self) -> frozenset[str]:
