@@ -255,7 +255,8 @@ async def test_a_proof_tells_nothing_of_another_tenants_record_but_hashes_no_gue
     assert len(nonce) == 22  # 128 random bits in base64
     assert hashlib.sha256(b"\0" + rfc8785.dumps(neighbour)).digest() != sibling
     assert len({record["nonce"] for record in busy.records()}) == 13
-    assert not any(word in proof.SerializeToString() for word in (b"zoe", b"zeta", b"r9", b"t9"))
+    # of the names of the record those that no hash holds by chance
+    assert not any(word in proof.SerializeToString() for word in (b"zoe", b"zeta"))
 
 
 async def test_proofs_go_on_working_while_entries_are_appended(busy, call):

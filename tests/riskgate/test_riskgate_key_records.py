@@ -23,6 +23,14 @@ def run(*words: object, url: str = "") -> Result:
     return CliRunner().invoke(app, [str(word) for word in words], env={"RISKGATE_DATABASE_URL": url})
 
 
+def answered(*words: object, url: str = "") -> dict[str, Any]:
+    """Runs a command that works, and answers what it says."""
+    done = run(*words, "--json", url=url)
+    assert done.exit_code == 0, done.output
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
 def changed(database: Database) -> list[dict[str, Any]]:
     """Answers the records of changes, oldest first."""
     query = "SELECT record FROM audit_entries WHERE kind = 'key_changed' ORDER BY time_us, log, position"
@@ -44,10 +52,10 @@ def test_the_command_records_each_change_once_and_the_export_verifies(stored, tm
     folder, database, url = stored
     data = ("--data-dir", folder)
     first = read_signing(folder / "keys" / "signing.json")[0][0].kid
-    rotated = json.loads(run("keys", "rotate", *data, "--json", url=url).stdout)
+    rotated = answered("keys", "rotate", *data, url=url)
     assert rotated["recorded"]
     second = rotated["active"]
-    assert json.loads(run("keys", "revoke", first, *data, "--json", url=url).stdout)["recorded"]
+    assert answered("keys", "revoke", first, *data, url=url)["recorded"]
     assert run("keys", "revoke", first, *data, url=url).exit_code == 0
     records = changed(database)
     assert [(one["kid"], one["previous_state"], one["state"]) for one in records] == [
