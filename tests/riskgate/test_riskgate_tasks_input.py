@@ -74,11 +74,12 @@ async def test_every_missing_or_overlong_field_is_named(gate, ana, refused):
     assert gate.count("tasks") == gate.count("task_pieces") == 0
 
 
-async def test_words_and_results_of_the_largest_size_are_taken(ana):
+async def test_words_and_results_of_the_largest_size_are_taken(gate, ana):
     task = await ana.begin("ñ" * 100_000)
     await ana.observe(task, "c1", result_text="ñ" * (MIB // 2))
     await ana.observe(task, "c2", result_json=f'"{"x" * (MIB - 2)}"')
     await ana.observe(task, "c3", arguments_json=f'{{"a":"{"x" * (MIB - 8)}"}}', result_json="[]")
+    assert (gate.count("tasks"), gate.count("task_pieces")) == (1, 4), "the words and each result are kept"
 
 
 @pytest.mark.parametrize("text", NO_JSON.values(), ids=NO_JSON.keys())
