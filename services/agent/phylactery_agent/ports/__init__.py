@@ -31,6 +31,15 @@ from phylactery_agent.ports.memory import (
     Remembered,
     StoredOutput,
 )
+from phylactery_agent.ports.model import (
+    Model,
+    ModelBudgetError,
+    ModelCall,
+    ModelMessage,
+    ModelReply,
+    ModelTool,
+    ModelUnavailableError,
+)
 from phylactery_agent.ports.turn import Events, Told, Turn, TurnContext
 
 __all__ = [
@@ -52,6 +61,13 @@ __all__ = [
     "Memories",
     "MemoryRefusedError",
     "MemoryUnavailableError",
+    "Model",
+    "ModelBudgetError",
+    "ModelCall",
+    "ModelMessage",
+    "ModelReply",
+    "ModelTool",
+    "ModelUnavailableError",
     "OutputLine",
     "OutputMatches",
     "OutputRange",

@@ -10,6 +10,7 @@ from phylactery_agent.ports.gate import Gate, GateDecision
 from phylactery_agent.ports.language import Language
 from phylactery_agent.ports.ledger import Ledger
 from phylactery_agent.ports.memory import Hydration, Memories, Outputs
+from phylactery_agent.ports.model import Model
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,5 +69,7 @@ class TurnContext:
     reply_code: str = field(default="", repr=False)
     """The code of an approval reply, unmasked; lives only as long as this turn."""
     evict_over_chars: int = 10_000
+    model: Model | None = None
+    """The model of this run; None is static mode."""
     allowed: dict[str, GateDecision] = field(default_factory=dict, repr=False)
     """ALLOW decisions of this turn by tool_call_id, with their permits: from RiskGate to Tools, once, past no store."""
