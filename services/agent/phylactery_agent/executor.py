@@ -24,7 +24,7 @@ from phylactery_chassis.signatures import can_be_believed, verify_signature
 from phylactery_chassis.telemetry import span
 from pydantic import BaseModel, ValidationError
 
-from phylactery_agent.ports import BoundCall, Memories, Outputs
+from phylactery_agent.ports import BoundCall, Memories, Outputs, Reminders
 from phylactery_agent.tools.builtin import builtin_implementations
 from phylactery_agent.tools.builtin.journal import EffectJournal
 from phylactery_agent.tools.contract import Implementation, Invocation, Reconciled, ToolFailedError, ToolSpec
@@ -123,6 +123,7 @@ class Executor:
         keys: ReceiptKeys,
         outputs: Outputs,
         memories: Memories,
+        reminders: Reminders | None = None,
     ) -> str:
         """Runs exactly the bound call under its receipt and answers its output.
 
@@ -132,7 +133,7 @@ class Executor:
             EffectInDoubtError: it failed and nobody can say whether the effect happened.
         """
         spec, implementation, args = await self._admit(receipt, bound, execution, keys)
-        invocation = Invocation(args, execution.effect_key, outputs, memories, execution.tenant)
+        invocation = Invocation(args, execution.effect_key, outputs, memories, execution.tenant, reminders)
         with span(f"{semconv.EXECUTE_TOOL} {bound.tool}", attributes={semconv.GEN_AI_TOOL: bound.tool}):
             attempts = 1 + (spec.contract.retries if _repeatable(spec) else 0)
             for attempt in range(1, attempts + 1):
@@ -157,6 +158,7 @@ class Executor:
         tenant: str,
         outputs: Outputs,
         memories: Memories,
+        reminders: Reminders | None = None,
     ) -> Reconciled:
         """Asks the other side whether the effect under this key happened; unknown where it cannot be asked.
 
@@ -169,7 +171,7 @@ class Executor:
             args = spec.args_model.model_validate(dict(arguments))
         except ValidationError:
             return Reconciled("unknown")
-        return await _ask(spec, implementation, Invocation(args, effect_key, outputs, memories, tenant))
+        return await _ask(spec, implementation, Invocation(args, effect_key, outputs, memories, tenant, reminders))
 
     async def _admit(
         self, receipt: str, bound: BoundCall, execution: Execution, keys: ReceiptKeys

@@ -193,6 +193,7 @@ class Effect:
                 keys=context.gate,
                 outputs=context.outputs,
                 memories=context.memories,
+                reminders=context.reminders,
             )
         except ReceiptRefusedError:
             return await self._stop("RECEIPT_REFUSED")
@@ -241,6 +242,7 @@ class Effect:
             tenant=self._state["tenant"],
             outputs=self._context.outputs,
             memories=self._context.memories,
+            reminders=self._context.reminders,
         )
 
     async def _finish(self, status: Literal["success", "error"], output: str, code: str) -> ToolResult:

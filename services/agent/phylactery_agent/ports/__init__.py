@@ -40,6 +40,7 @@ from phylactery_agent.ports.model import (
     ModelTool,
     ModelUnavailableError,
 )
+from phylactery_agent.ports.reminders import Reminder, ReminderRefusedError, Reminders, WantedReminder
 from phylactery_agent.ports.turn import Events, Told, Turn, TurnContext
 
 __all__ = [
@@ -77,8 +78,12 @@ __all__ = [
     "Recalled",
     "Redeemed",
     "Remembered",
+    "Reminder",
+    "ReminderRefusedError",
+    "Reminders",
     "StoredOutput",
     "Told",
     "Turn",
     "TurnContext",
+    "WantedReminder",
 ]

@@ -11,6 +11,7 @@ from phylactery_agent.ports.language import Language
 from phylactery_agent.ports.ledger import Ledger
 from phylactery_agent.ports.memory import Hydration, Memories, Outputs
 from phylactery_agent.ports.model import Model
+from phylactery_agent.ports.reminders import Reminders
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,5 +72,7 @@ class TurnContext:
     evict_over_chars: int = 10_000
     model: Model | None = None
     """The model of this run; None is static mode."""
+    reminders: Reminders | None = None
+    """The person's reminders; None where nobody keeps any."""
     allowed: dict[str, GateDecision] = field(default_factory=dict, repr=False)
     """ALLOW decisions of this turn by tool_call_id, with their permits: from RiskGate to Tools, once, past no store."""

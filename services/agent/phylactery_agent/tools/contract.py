@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar
 import rfc8785
 from pydantic import BaseModel
 
-from phylactery_agent.ports import Language, Memories, Outputs
+from phylactery_agent.ports import Language, Memories, Outputs, Reminders
 
 Risk = Literal["low", "medium", "high", "critical"]
 Effect = Literal["read", "write", "irreversible"]
@@ -105,13 +105,15 @@ class ToolFailedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """What an implementation gets: checked arguments, the effect's key, whose effect it is, and the user's memory."""
+    """What an implementation gets: checked arguments, the effect's key, whose effect it is, and what is the user's."""
 
     args: BaseModel
     effect_key: str
     outputs: Outputs
     memories: Memories
     tenant: str
+    reminders: Reminders | None = None
+    """None where nobody keeps any."""
 
 
 def arguments_of(invocation: Invocation, model: type[Arguments]) -> Arguments:
