@@ -8,6 +8,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from phylactery.agent.v1 import event_pb2 as _event_pb2
 from phylactery.agent.v1 import run_pb2 as _run_pb2
 import builtins as _builtins
@@ -21,6 +22,54 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _OnBusy:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _OnBusyEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_OnBusy.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    ON_BUSY_UNSPECIFIED: _OnBusy.ValueType  # 0
+    """ON_BUSY_UNSPECIFIED means ENQUEUE."""
+    ON_BUSY_ENQUEUE: _OnBusy.ValueType  # 1
+    """ON_BUSY_ENQUEUE waits: the messages of a thread are served one after the other, in the order they were taken."""
+    ON_BUSY_REJECT: _OnBusy.ValueType  # 2
+    """ON_BUSY_REJECT is FAILED_PRECONDITION with THREAD_BUSY; nothing is kept, and the request_id is still free."""
+    ON_BUSY_INTERRUPT: _OnBusy.ValueType  # 3
+    """ON_BUSY_INTERRUPT cancels the run that is being served, as CancelRun does: an effect that had begun goes on to its
+    end, no other begins. Then the message is served. Messages that wait keep their place before it: each was promised
+    an answer, and none is lost because of another. A suspended run is not interrupted; CancelRun ends it.
+    """
+    ON_BUSY_COALESCE: _OnBusy.ValueType  # 4
+    """ON_BUSY_COALESCE answers the message together with the one that waits right before it, if nobody began that one: one
+    run gets both texts, in order, a line for each, and both callers get its answer. They stay apart where either answers
+    an approval, where they came with other credentials, and where both together have more than 20,000 characters; then
+    the message waits as with ENQUEUE.
+    """
+
+class OnBusy(_OnBusy, metaclass=_OnBusyEnumTypeWrapper):
+    """OnBusy says what a message does to a thread that is busy: one in which a turn waits or runs. A run that is suspended,
+    because it waits for a person, is not busy: a message is what it waits for. In a thread that is not busy all are alike.
+    """
+
+ON_BUSY_UNSPECIFIED: OnBusy.ValueType  # 0
+"""ON_BUSY_UNSPECIFIED means ENQUEUE."""
+ON_BUSY_ENQUEUE: OnBusy.ValueType  # 1
+"""ON_BUSY_ENQUEUE waits: the messages of a thread are served one after the other, in the order they were taken."""
+ON_BUSY_REJECT: OnBusy.ValueType  # 2
+"""ON_BUSY_REJECT is FAILED_PRECONDITION with THREAD_BUSY; nothing is kept, and the request_id is still free."""
+ON_BUSY_INTERRUPT: OnBusy.ValueType  # 3
+"""ON_BUSY_INTERRUPT cancels the run that is being served, as CancelRun does: an effect that had begun goes on to its
+end, no other begins. Then the message is served. Messages that wait keep their place before it: each was promised
+an answer, and none is lost because of another. A suspended run is not interrupted; CancelRun ends it.
+"""
+ON_BUSY_COALESCE: OnBusy.ValueType  # 4
+"""ON_BUSY_COALESCE answers the message together with the one that waits right before it, if nobody began that one: one
+run gets both texts, in order, a line for each, and both callers get its answer. They stay apart where either answers
+an approval, where they came with other credentials, and where both together have more than 20,000 characters; then
+the message waits as with ENQUEUE.
+"""
+Global___OnBusy: _TypeAlias = OnBusy  # noqa: Y015
+
 @_typing.final
 class SendMessageRequest(_message.Message):
     """SendMessageRequest is one message of a person."""
@@ -31,6 +80,8 @@ class SendMessageRequest(_message.Message):
     THREAD_ID_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
     LANGUAGE_FIELD_NUMBER: _builtins.int
+    ON_BUSY_FIELD_NUMBER: _builtins.int
+    GRAPH_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """request_id makes the call idempotent, 8 to 128 characters of [A-Za-z0-9_.:-], unique per user. Required."""
     thread_id: _builtins.str
@@ -41,6 +92,13 @@ class SendMessageRequest(_message.Message):
     """text is what the person says, 1 to 20,000 characters. Required."""
     language: _builtins.str
     """language is how the agent answers: "es" or "en". Empty follows the message."""
+    on_busy: Global___OnBusy.ValueType
+    """on_busy says what happens where the thread is busy. Unspecified is ENQUEUE. It is part of the body."""
+    graph: _builtins.str
+    """graph is the graph that serves the thread. Empty is the thread's own, for a new thread the agent's AGENT_GRAPH. A
+    thread keeps the graph it was opened with: another one is FAILED_PRECONDITION with GRAPH_CONFLICT, and one the agent
+    does not know INVALID_ARGUMENT. It is part of the body.
+    """
     def __init__(
         self,
         *,
@@ -48,10 +106,12 @@ class SendMessageRequest(_message.Message):
         thread_id: _builtins.str = ...,
         text: _builtins.str = ...,
         language: _builtins.str = ...,
+        on_busy: Global___OnBusy.ValueType = ...,
+        graph: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["language", b"language", "request_id", b"request_id", "text", b"text", "thread_id", b"thread_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["graph", b"graph", "language", b"language", "on_busy", b"on_busy", "request_id", b"request_id", "text", b"text", "thread_id", b"thread_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -107,6 +167,8 @@ class StreamMessageRequest(_message.Message):
     THREAD_ID_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
     LANGUAGE_FIELD_NUMBER: _builtins.int
+    ON_BUSY_FIELD_NUMBER: _builtins.int
+    GRAPH_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """request_id is as in SendMessageRequest. Required."""
     thread_id: _builtins.str
@@ -115,6 +177,10 @@ class StreamMessageRequest(_message.Message):
     """text is as in SendMessageRequest. Required."""
     language: _builtins.str
     """language is as in SendMessageRequest."""
+    on_busy: Global___OnBusy.ValueType
+    """on_busy is as in SendMessageRequest."""
+    graph: _builtins.str
+    """graph is as in SendMessageRequest."""
     def __init__(
         self,
         *,
@@ -122,10 +188,12 @@ class StreamMessageRequest(_message.Message):
         thread_id: _builtins.str = ...,
         text: _builtins.str = ...,
         language: _builtins.str = ...,
+        on_busy: Global___OnBusy.ValueType = ...,
+        graph: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["language", b"language", "request_id", b"request_id", "text", b"text", "thread_id", b"thread_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["graph", b"graph", "language", b"language", "on_busy", b"on_busy", "request_id", b"request_id", "text", b"text", "thread_id", b"thread_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -154,6 +222,56 @@ class StreamMessageResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___StreamMessageResponse: _TypeAlias = StreamMessageResponse  # noqa: Y015
+
+@_typing.final
+class WatchThreadRequest(_message.Message):
+    """WatchThreadRequest names a thread and where to go on."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    THREAD_ID_FIELD_NUMBER: _builtins.int
+    AFTER_SEQUENCE_FIELD_NUMBER: _builtins.int
+    thread_id: _builtins.str
+    """thread_id is the conversation. Required."""
+    after_sequence: _builtins.int
+    """after_sequence is the sequence of the last event the caller saw. 0 begins with the thread's first."""
+    def __init__(
+        self,
+        *,
+        thread_id: _builtins.str = ...,
+        after_sequence: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_sequence", b"after_sequence", "thread_id", b"thread_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WatchThreadRequest: _TypeAlias = WatchThreadRequest  # noqa: Y015
+
+@_typing.final
+class WatchThreadResponse(_message.Message):
+    """WatchThreadResponse is one event of the thread."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EVENT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def event(self) -> _event_pb2.Event:
+        """event is what happened."""
+
+    def __init__(
+        self,
+        *,
+        event: _event_pb2.Event | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WatchThreadResponse: _TypeAlias = WatchThreadResponse  # noqa: Y015
 
 @_typing.final
 class GetThreadRequest(_message.Message):
@@ -213,10 +331,16 @@ class Thread(_message.Message):
     LAST_SEQUENCE_FIELD_NUMBER: _builtins.int
     LAST_RUN_FIELD_NUMBER: _builtins.int
     PENDING_APPROVAL_FIELD_NUMBER: _builtins.int
+    FIRST_SEQUENCE_FIELD_NUMBER: _builtins.int
+    GRAPH_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """id is the conversation's id."""
     last_sequence: _builtins.int
     """last_sequence is the sequence of its last event."""
+    first_sequence: _builtins.int
+    """first_sequence is the sequence of the first event that is kept, last_sequence + 1 where none is."""
+    graph: _builtins.str
+    """graph is the graph that serves it."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """create_time is when its first message came."""
@@ -231,7 +355,7 @@ class Thread(_message.Message):
 
     @_builtins.property
     def pending_approval(self) -> _event_pb2.ApprovalRequired:
-        """pending_approval is what it waits for. Unset where nothing waits."""
+        """pending_approval is what it waits for. Unset where nothing waits, and in ListThreads."""
 
     def __init__(
         self,
@@ -242,14 +366,109 @@ class Thread(_message.Message):
         last_sequence: _builtins.int = ...,
         last_run: _run_pb2.Run | None = ...,
         pending_approval: _event_pb2.ApprovalRequired | None = ...,
+        first_sequence: _builtins.int = ...,
+        graph: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "last_run", b"last_run", "pending_approval", b"pending_approval", "update_time", b"update_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "id", b"id", "last_run", b"last_run", "last_sequence", b"last_sequence", "pending_approval", b"pending_approval", "update_time", b"update_time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "first_sequence", b"first_sequence", "graph", b"graph", "id", b"id", "last_run", b"last_run", "last_sequence", b"last_sequence", "pending_approval", b"pending_approval", "update_time", b"update_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Thread: _TypeAlias = Thread  # noqa: Y015
+
+@_typing.final
+class ListThreadsRequest(_message.Message):
+    """ListThreadsRequest asks for a page of threads."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    page_size: _builtins.int
+    """page_size is how many at most, 1 to 100. 0 means 20."""
+    page_token: _builtins.str
+    """page_token is next_page_token of the page before. Empty starts at the newest."""
+    def __init__(
+        self,
+        *,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListThreadsRequest: _TypeAlias = ListThreadsRequest  # noqa: Y015
+
+@_typing.final
+class ListThreadsResponse(_message.Message):
+    """ListThreadsResponse is one page."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    THREADS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """next_page_token asks for the next page. Empty where this is the last."""
+    @_builtins.property
+    def threads(self) -> _containers.RepeatedCompositeFieldContainer[Global___Thread]:
+        """threads are the threads, the newest opened first."""
+
+    def __init__(
+        self,
+        *,
+        threads: _abc.Iterable[Global___Thread] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "threads", b"threads"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListThreadsResponse: _TypeAlias = ListThreadsResponse  # noqa: Y015
+
+@_typing.final
+class DeleteThreadRequest(_message.Message):
+    """DeleteThreadRequest names a thread."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    THREAD_ID_FIELD_NUMBER: _builtins.int
+    thread_id: _builtins.str
+    """thread_id is the conversation. Required."""
+    def __init__(
+        self,
+        *,
+        thread_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["thread_id", b"thread_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteThreadRequest: _TypeAlias = DeleteThreadRequest  # noqa: Y015
+
+@_typing.final
+class DeleteThreadResponse(_message.Message):
+    """DeleteThreadResponse says that nothing of the thread is left at the agent."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteThreadResponse: _TypeAlias = DeleteThreadResponse  # noqa: Y015
 
 @_typing.final
 class Message(_message.Message):

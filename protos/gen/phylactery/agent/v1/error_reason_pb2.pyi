@@ -89,6 +89,26 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """NOT_FOUND: no such tool call in a run of this caller:
     {"reason":"ERROR_REASON_TOOL_CALL_NOT_FOUND","domain":"agent.phylactery","metadata":{"tool_call_id":"…"}}
     """
+    ERROR_REASON_GRAPH_CONFLICT: _ErrorReason.ValueType  # 17
+    """FAILED_PRECONDITION: the thread is served by another graph; leave graph empty, or open another thread:
+    {"reason":"ERROR_REASON_GRAPH_CONFLICT","domain":"agent.phylactery","metadata":{"graph":"secured"}}
+    """
+    ERROR_REASON_THREAD_BUSY: _ErrorReason.ValueType  # 18
+    """FAILED_PRECONDITION: a turn of the thread waits or runs, and the message was not to wait:
+    {"reason":"ERROR_REASON_THREAD_BUSY","domain":"agent.phylactery","metadata":{"thread_id":"…"}}
+    """
+    ERROR_REASON_CURSOR_TOO_OLD: _ErrorReason.ValueType  # 19
+    """OUT_OF_RANGE: the events after the cursor are not kept any more; take GetThread's state and go on from there:
+    {"reason":"ERROR_REASON_CURSOR_TOO_OLD","domain":"agent.phylactery","metadata":{"first_sequence":"120"}}
+    """
+    ERROR_REASON_CURSOR_AHEAD: _ErrorReason.ValueType  # 20
+    """OUT_OF_RANGE: the thread has no event with this sequence yet; it may be another one of the same name:
+    {"reason":"ERROR_REASON_CURSOR_AHEAD","domain":"agent.phylactery","metadata":{"last_sequence":"7"}}
+    """
+    ERROR_REASON_TOO_MANY_WATCHES: _ErrorReason.ValueType  # 21
+    """RESOURCE_EXHAUSTED: the caller watches as much as one caller may; end another watch first:
+    {"reason":"ERROR_REASON_TOO_MANY_WATCHES","domain":"agent.phylactery","metadata":{"limit":"100"}}
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """ErrorReason is every reason this service gives. Each comment shows the ErrorInfo a client sees."""
@@ -159,5 +179,25 @@ ERROR_REASON_NOT_IN_DOUBT: ErrorReason.ValueType  # 15
 ERROR_REASON_TOOL_CALL_NOT_FOUND: ErrorReason.ValueType  # 16
 """NOT_FOUND: no such tool call in a run of this caller:
 {"reason":"ERROR_REASON_TOOL_CALL_NOT_FOUND","domain":"agent.phylactery","metadata":{"tool_call_id":"…"}}
+"""
+ERROR_REASON_GRAPH_CONFLICT: ErrorReason.ValueType  # 17
+"""FAILED_PRECONDITION: the thread is served by another graph; leave graph empty, or open another thread:
+{"reason":"ERROR_REASON_GRAPH_CONFLICT","domain":"agent.phylactery","metadata":{"graph":"secured"}}
+"""
+ERROR_REASON_THREAD_BUSY: ErrorReason.ValueType  # 18
+"""FAILED_PRECONDITION: a turn of the thread waits or runs, and the message was not to wait:
+{"reason":"ERROR_REASON_THREAD_BUSY","domain":"agent.phylactery","metadata":{"thread_id":"…"}}
+"""
+ERROR_REASON_CURSOR_TOO_OLD: ErrorReason.ValueType  # 19
+"""OUT_OF_RANGE: the events after the cursor are not kept any more; take GetThread's state and go on from there:
+{"reason":"ERROR_REASON_CURSOR_TOO_OLD","domain":"agent.phylactery","metadata":{"first_sequence":"120"}}
+"""
+ERROR_REASON_CURSOR_AHEAD: ErrorReason.ValueType  # 20
+"""OUT_OF_RANGE: the thread has no event with this sequence yet; it may be another one of the same name:
+{"reason":"ERROR_REASON_CURSOR_AHEAD","domain":"agent.phylactery","metadata":{"last_sequence":"7"}}
+"""
+ERROR_REASON_TOO_MANY_WATCHES: ErrorReason.ValueType  # 21
+"""RESOURCE_EXHAUSTED: the caller watches as much as one caller may; end another watch first:
+{"reason":"ERROR_REASON_TOO_MANY_WATCHES","domain":"agent.phylactery","metadata":{"limit":"100"}}
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -77,6 +77,7 @@ class Event(_message.Message):
     RISK_DECISION_FIELD_NUMBER: _builtins.int
     APPROVAL_REQUIRED_FIELD_NUMBER: _builtins.int
     TOOL_RESULT_FIELD_NUMBER: _builtins.int
+    MESSAGE_DELTA_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
     RUN_FINISHED_FIELD_NUMBER: _builtins.int
     MEMORY_DEGRADED_FIELD_NUMBER: _builtins.int
@@ -119,6 +120,10 @@ class Event(_message.Message):
         """tool_result says how a tool ended."""
 
     @_builtins.property
+    def message_delta(self) -> Global___MessageDelta:
+        """message_delta is a part of what the agent is about to say."""
+
+    @_builtins.property
     def message(self) -> Global___AssistantMessage:
         """message is what the agent says to the person."""
 
@@ -144,15 +149,16 @@ class Event(_message.Message):
         risk_decision: Global___RiskDecision | None = ...,
         approval_required: Global___ApprovalRequired | None = ...,
         tool_result: Global___ToolResult | None = ...,
+        message_delta: Global___MessageDelta | None = ...,
         message: Global___AssistantMessage | None = ...,
         run_finished: Global___RunFinished | None = ...,
         memory_degraded: Global___MemoryDegraded | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["approval_required", b"approval_required", "create_time", b"create_time", "kind", b"kind", "memory_degraded", b"memory_degraded", "message", b"message", "risk_decision", b"risk_decision", "route_decided", b"route_decided", "run_finished", b"run_finished", "run_started", b"run_started", "step", b"step", "tool_proposed", b"tool_proposed", "tool_result", b"tool_result"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["approval_required", b"approval_required", "create_time", b"create_time", "kind", b"kind", "memory_degraded", b"memory_degraded", "message", b"message", "message_delta", b"message_delta", "risk_decision", b"risk_decision", "route_decided", b"route_decided", "run_finished", b"run_finished", "run_started", b"run_started", "step", b"step", "tool_proposed", b"tool_proposed", "tool_result", b"tool_result"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_required", b"approval_required", "create_time", b"create_time", "kind", b"kind", "memory_degraded", b"memory_degraded", "message", b"message", "risk_decision", b"risk_decision", "route_decided", b"route_decided", "run_finished", b"run_finished", "run_id", b"run_id", "run_started", b"run_started", "sequence", b"sequence", "step", b"step", "thread_id", b"thread_id", "tool_proposed", b"tool_proposed", "tool_result", b"tool_result"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_required", b"approval_required", "create_time", b"create_time", "kind", b"kind", "memory_degraded", b"memory_degraded", "message", b"message", "message_delta", b"message_delta", "risk_decision", b"risk_decision", "route_decided", b"route_decided", "run_finished", b"run_finished", "run_id", b"run_id", "run_started", b"run_started", "sequence", b"sequence", "step", b"step", "thread_id", b"thread_id", "tool_proposed", b"tool_proposed", "tool_result", b"tool_result"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["run_started", "route_decided", "step", "tool_proposed", "risk_decision", "approval_required", "tool_result", "message", "run_finished", "memory_degraded"]  # noqa: Y015
+    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["run_started", "route_decided", "step", "tool_proposed", "risk_decision", "approval_required", "tool_result", "message_delta", "message", "run_finished", "memory_degraded"]  # noqa: Y015
     _WhichOneofArgType_kind: _TypeAlias = _typing.Literal["kind", b"kind"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -479,6 +485,39 @@ class ToolResult(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ToolResult: _TypeAlias = ToolResult  # noqa: Y015
+
+@_typing.final
+class MessageDelta(_message.Message):
+    """MessageDelta is a part of a message while it is being written: what text stands at offset now. A client cuts what it
+    holds of the message at offset, then appends text. The message event that follows holds all of it and is what counts;
+    a message whose event does not follow was given up. One delta holds many tokens.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MESSAGE_ID_FIELD_NUMBER: _builtins.int
+    OFFSET_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    message_id: _builtins.str
+    """message_id is the message's id, as in the message event that follows."""
+    offset: _builtins.int
+    """offset is where text goes, in Unicode code points from the beginning of the message."""
+    text: _builtins.str
+    """text is what stands there."""
+    def __init__(
+        self,
+        *,
+        message_id: _builtins.str = ...,
+        offset: _builtins.int = ...,
+        text: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["message_id", b"message_id", "offset", b"offset", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MessageDelta: _TypeAlias = MessageDelta  # noqa: Y015
 
 @_typing.final
 class AssistantMessage(_message.Message):
