@@ -8,6 +8,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
+from phylactery_agent.graph.guards import MAX_SUPERSTEPS
 from phylactery_agent.graph.nodes.approval_handler import approval_handler
 from phylactery_agent.graph.nodes.await_approval import await_approval
 from phylactery_agent.graph.nodes.executor import executor
@@ -19,7 +20,7 @@ from phylactery_agent.graph.nodes.router import router
 from phylactery_agent.graph.nodes.supervisor import supervisor
 from phylactery_agent.graph.nodes.tools import tools
 from phylactery_agent.graph.routing import NodeFunction, checked, targets_of
-from phylactery_agent.graph.state import MAX_SUPERSTEPS, AgentState
+from phylactery_agent.graph.state import AgentState
 from phylactery_agent.ports import TurnContext
 
 RECURSION_LIMIT: Final = MAX_SUPERSTEPS + 5

@@ -11,8 +11,6 @@ from phylactery_agent.ports import Hydration, Language, Turn
 
 MAX_TRIES: Final = 3
 MAX_REPLANS: Final = 2
-MAX_SUPERSTEPS: Final = 25
-MAX_TOOL_CALLS: Final = 12
 MAX_PLAN_STEPS: Final = 50
 WINDOW_MESSAGES: Final = 20
 AUDIT_TRAIL_LENGTH: Final = 50

@@ -16,10 +16,9 @@ from phylactery_agent.graph.common import (
     step_told,
     with_step,
 )
+from phylactery_agent.graph.guards import MAX_SUPERSTEPS, MAX_TOOL_CALLS, TOOL_CALL_LIMIT, budget_spent
 from phylactery_agent.graph.state import (
     MAX_REPLANS,
-    MAX_SUPERSTEPS,
-    MAX_TOOL_CALLS,
     AgentState,
     StepState,
     StepStatus,
@@ -94,13 +93,14 @@ def _stopped(state: AgentState, steps: list[StepState]) -> Outcome | None:
 def _spent(state: AgentState) -> Outcome | None:
     """Answers how the turn ends where one call more would pass a budget; None where there is room."""
     budgets, language = state["budgets"], state["language"]
-    if budgets["tool_calls"] >= MAX_TOOL_CALLS:
+    spent = budget_spent(supersteps=budgets["supersteps"], tool_calls=budgets["tool_calls"], needed=1 + STEPS_OF_A_CALL)
+    if not spent:
+        return None
+    if spent == TOOL_CALL_LIMIT:
         limit = say("tool_limit", language, limit=MAX_TOOL_CALLS)
-        return _end(state, "failed", "TOOL_CALL_LIMIT", [*_not_done(state), limit])
-    if budgets["supersteps"] + 1 + STEPS_OF_A_CALL > MAX_SUPERSTEPS:
-        limit = say("step_limit", language, limit=MAX_SUPERSTEPS)
-        return _ask(state, [*_failures(state), *_not_done(state), limit], reason="STEP_LIMIT")
-    return None
+        return _end(state, "failed", spent, [*_not_done(state), limit])
+    limit = say("step_limit", language, limit=MAX_SUPERSTEPS)
+    return _ask(state, [*_failures(state), *_not_done(state), limit], reason=spent)
 
 
 def _replan_or_ask(state: AgentState) -> Outcome:

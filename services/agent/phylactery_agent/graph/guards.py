@@ -1,0 +1,105 @@
+"""Guards against loops, for every graph: pure functions over what a run called and what came of it.
+
+A guard never decides what comes next: it answers a verdict with a stable reason, and whoever owns the plan acts on it.
+What they read is kept in the graph's state, so a crash resets none of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypedDict
+
+import rfc8785
+
+MAX_SUPERSTEPS: Final = 25
+"""Nodes one turn may run."""
+MAX_TOOL_CALLS: Final = 12
+"""Calls one run may propose."""
+HINT_AT: Final = 2
+"""So often the same call with the same result is worth a hint."""
+LOOP_AT: Final = 3
+"""So often it is a loop."""
+ALTERNATING: Final = 6
+"""Over so many calls, two that take turns are a loop."""
+CALLS_KEPT: Final = MAX_TOOL_CALLS * 2
+"""Records a state keeps: a run cannot make more calls, so none is forgotten before the run ends."""
+
+REPEATED_CALL: Final = "REPEATED_CALL"
+ALTERNATING_CALLS: Final = "ALTERNATING_CALLS"
+STEP_LIMIT: Final = "STEP_LIMIT"
+TOOL_CALL_LIMIT: Final = "TOOL_CALL_LIMIT"
+LOOPS: Final = frozenset({REPEATED_CALL, ALTERNATING_CALLS})
+
+
+class CallRecord(TypedDict):
+    """One call that came to an end: hashes of what was called and of what it answered. No value is in it."""
+
+    tool: str
+    call: str
+    result: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a guard says: go on, go on but tell whoever plans, or stop this. reason is a stable word, empty for ok."""
+
+    kind: Literal["ok", "hint", "loop"]
+    reason: str = ""
+
+
+OK: Final = Verdict("ok")
+
+
+def call_record(tool: str, args: dict[str, Any], result: str) -> CallRecord:
+    """Answers the record of a call; result is its output, or the stable code of its error.
+
+    Arguments without an RFC 8785 form, which a model may propose, are told apart by their Python form: nothing but this
+    guard reads it.
+    """
+    try:
+        canonical = rfc8785.dumps(args)
+    except (rfc8785.CanonicalizationError, RecursionError):
+        canonical = repr(args).encode("utf-8", "surrogatepass")
+    called = hashlib.sha256(tool.encode() + b"\x1f" + canonical).hexdigest()
+    return CallRecord(
+        tool=tool, call=called, result=hashlib.sha256(result.encode("utf-8", "surrogatepass")).hexdigest()
+    )
+
+
+def with_call(calls: Sequence[CallRecord], record: CallRecord) -> list[CallRecord]:
+    """Answers the bounded list with one record more, the newest last."""
+    return [*calls, record][-CALLS_KEPT:]
+
+
+def judge(calls: Sequence[CallRecord]) -> Verdict:
+    """Judges the newest call by those before it.
+
+    The same tool, arguments and result a second time is a hint, a third time a loop, whatever stood between them. Two
+    calls that took turns three times are a loop too, whatever they answered. Asking the same again is no loop as long
+    as the answer changes: somebody may be waiting for it.
+    """
+    if not calls:
+        return OK
+    newest = calls[-1]
+    times = sum(record == newest for record in calls)
+    if times >= LOOP_AT:
+        return Verdict("loop", REPEATED_CALL)
+    if _take_turns(calls[-ALTERNATING:]):
+        return Verdict("loop", ALTERNATING_CALLS)
+    return Verdict("hint", REPEATED_CALL) if times >= HINT_AT else OK
+
+
+def _take_turns(last: Sequence[CallRecord]) -> bool:
+    """Says whether the records are A-B-A-B-A-B of two different calls."""
+    if len(last) < ALTERNATING or last[0]["call"] == last[1]["call"]:
+        return False
+    return all(record["call"] == last[place % 2]["call"] for place, record in enumerate(last))
+
+
+def budget_spent(*, supersteps: int, tool_calls: int, needed: int) -> str:
+    """Answers why nothing new may be begun, empty where there is room; needed is the supersteps it would take."""
+    if tool_calls >= MAX_TOOL_CALLS:
+        return TOOL_CALL_LIMIT
+    return STEP_LIMIT if supersteps + needed > MAX_SUPERSTEPS else ""
