@@ -1,0 +1,58 @@
+"""The built-in tools' specifications: schema, contract, and how people ask for them in Spanish and English.
+
+The schemas are the catalog's (RiskGate's default bundle); a test compares them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from phylactery_agent.tools.contract import ToolSpec
+from phylactery_agent.tools.specs.files import READ_FILE, WRITE_FILE, ReadFileArguments, WriteFileArguments
+from phylactery_agent.tools.specs.memories import (
+    ECHO,
+    RECALL,
+    REMEMBER,
+    EchoArguments,
+    RecallArguments,
+    RememberArguments,
+)
+from phylactery_agent.tools.specs.outputs import (
+    READ_OUTPUT,
+    REHYDRATE_OUTPUT,
+    SEARCH_OUTPUT,
+    ReadOutputArguments,
+    RehydrateOutputArguments,
+    SearchOutputArguments,
+)
+
+__all__ = [
+    "BUILTIN_SPECS",
+    "ECHO",
+    "READ_FILE",
+    "READ_OUTPUT",
+    "RECALL",
+    "REHYDRATE_OUTPUT",
+    "REMEMBER",
+    "SEARCH_OUTPUT",
+    "WRITE_FILE",
+    "EchoArguments",
+    "ReadFileArguments",
+    "ReadOutputArguments",
+    "RecallArguments",
+    "RehydrateOutputArguments",
+    "RememberArguments",
+    "SearchOutputArguments",
+    "WriteFileArguments",
+]
+
+BUILTIN_SPECS: Final[tuple[ToolSpec, ...]] = (
+    READ_OUTPUT,
+    REHYDRATE_OUTPUT,
+    SEARCH_OUTPUT,
+    READ_FILE,
+    WRITE_FILE,
+    RECALL,
+    REMEMBER,
+    ECHO,
+)

@@ -1,0 +1,90 @@
+"""read_file and write_file, and what they share with other tools over files."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pydantic import Field
+
+from phylactery_agent.tools.contract import Contract, Example, Pattern, ToolSpec
+from phylactery_agent.tools.specs.parts import FILE_EN, FILE_ES, PATH, READ_EN, READ_ES, Arguments, object_schema
+
+_CONTENT: Final = r"(?P<content>.+)"
+_WRITE_ES: Final = r"(?:escribe|escribir|escribas|guarda|guardar|graba)"
+_WRITE_EN: Final = r"(?:write|save|store)"
+_APPEND_ES: Final = r"(?:a[nñ]ade|a[nñ]adir|agrega|agregar|anexa)"
+_APPEND_EN: Final = r"(?:append|add)"
+
+
+class ReadFileArguments(Arguments):
+    """The arguments of read_file."""
+
+    path: str = Field(min_length=1, max_length=400)
+
+
+class WriteFileArguments(Arguments):
+    """The arguments of write_file."""
+
+    path: str = Field(min_length=1, max_length=400)
+    content: str
+    append: bool = False
+
+
+READ_FILE: Final = ToolSpec(
+    name="read_file",
+    descriptions={"es": "leer un fichero: lee notas.txt", "en": "read a file: read notes.txt"},
+    schema=object_schema(["path"], path={"type": "string", "minLength": 1, "maxLength": 400}),
+    args_model=ReadFileArguments,
+    contract=Contract(risk="low", effect="read", idempotency="read_only", retries=1),
+    verbs=(READ_ES, READ_EN),
+    patterns=(
+        Pattern("es", READ_ES + r"\s+(?:el\s+contenido\s+de(?:l)?\s+)?" + FILE_ES + PATH),
+        Pattern("en", READ_EN + r"\s+(?:the\s+contents?\s+of\s+)?" + FILE_EN + PATH),
+    ),
+    examples=(
+        Example("es", "lee notas.txt", {"path": "notas.txt"}),
+        Example("es", "muéstrame el fichero «mis notas.txt»", {"path": "mis notas.txt"}),
+        Example("en", "read notes.txt", {"path": "notes.txt"}),
+        Example("en", "show me the file docs/plan.md", {"path": "docs/plan.md"}),
+    ),
+    labels={"es": "Contenido de «{path}»:", "en": "Contents of “{path}”:"},
+)
+
+WRITE_FILE: Final = ToolSpec(
+    name="write_file",
+    descriptions={
+        "es": 'escribir o añadir en un fichero: escribe "hola" en notas.txt',
+        "en": 'write or append to a file: write "hello" to notes.txt',
+    },
+    schema=object_schema(
+        ["path", "content"],
+        path={"type": "string", "minLength": 1, "maxLength": 400},
+        content={"type": "string"},
+        append={"type": "boolean", "default": False},
+    ),
+    args_model=WriteFileArguments,
+    contract=Contract(risk="medium", effect="write", idempotency="reconcilable", controls=("/path",)),
+    verbs=(_WRITE_ES, _WRITE_EN, _APPEND_ES, _APPEND_EN),
+    patterns=(
+        Pattern("es", _WRITE_ES + r"\s+" + _CONTENT + r"\s+en\s+" + FILE_ES + PATH),
+        Pattern(
+            "es",
+            _APPEND_ES + r"\s+" + _CONTENT + r"\s+(?:al\s+final\s+de|al|a|en)\s+" + FILE_ES + PATH,
+            {"append": True},
+        ),
+        Pattern("en", _WRITE_EN + r"\s+" + _CONTENT + r"\s+(?:into|in|to)\s+" + FILE_EN + PATH),
+        Pattern(
+            "en",
+            _APPEND_EN + r"\s+" + _CONTENT + r"\s+(?:to\s+the\s+end\s+of|to)\s+" + FILE_EN + PATH,
+            {"append": True},
+        ),
+    ),
+    examples=(
+        Example("es", 'escribe "hola" en b.txt', {"path": "b.txt", "content": "hola"}),
+        Example("es", "añade «otra línea» a b.txt", {"path": "b.txt", "content": "otra línea", "append": True}),
+        Example("en", 'write "hello" to b.txt', {"path": "b.txt", "content": "hello"}),
+        Example("en", "append 'one more' to the file b.txt", {"path": "b.txt", "content": "one more", "append": True}),
+    ),
+    labels={"es": "Guardado en «{path}».", "en": "Saved to “{path}”."},
+    quotes_output=False,
+)

@@ -1,0 +1,114 @@
+"""echo, remember and recall."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pydantic import Field
+
+from phylactery_agent.tools.contract import Contract, Example, Pattern, ToolSpec
+from phylactery_agent.tools.specs.parts import Arguments, object_schema
+
+_ECHO_ES: Final = r"(?:repite|repetir|eco|di)"
+_ECHO_EN: Final = r"(?:echo|repeat|say)"
+_REMEMBER_ES: Final = r"(?:recuerda|recordar|acu[eé]rdate(?:\s+de)?|no\s+(?:te\s+)?olvides(?:\s+de)?|anota|apunta)"
+_REMEMBER_EN: Final = r"(?:remember|keep\s+in\s+mind|don['’]?t\s+forget|note)"
+_RECALL_ES: Final = r"qu[eé]\s+(?:recuerdas|sabes)"
+_RECALL_EN: Final = r"(?:what\s+do\s+you\s+(?:remember|know)|recall)"
+_QUERY: Final = r"(?P<query>.+?)"
+
+
+class EchoArguments(Arguments):
+    """The arguments of echo."""
+
+    text: str
+
+
+class RememberArguments(Arguments):
+    """The arguments of remember."""
+
+    text: str = Field(min_length=1, max_length=10_000)
+
+
+class RecallArguments(Arguments):
+    """The arguments of recall; without a query it answers what was said last."""
+
+    query: str = Field(default="", max_length=2_000)
+    limit: int = Field(default=10, ge=1, le=50)
+
+
+ECHO: Final = ToolSpec(
+    name="echo",
+    descriptions={"es": "repetir un texto: repite hola", "en": "repeat a text: echo hello"},
+    schema=object_schema(["text"], text={"type": "string"}),
+    args_model=EchoArguments,
+    contract=Contract(risk="low", effect="read", idempotency="read_only", retries=1),
+    verbs=(_ECHO_ES, _ECHO_EN),
+    patterns=(
+        Pattern("es", _ECHO_ES + r":?\s+(?P<text>.+)"),
+        Pattern("en", _ECHO_EN + r":?\s+(?P<text>.+)"),
+    ),
+    examples=(
+        Example("es", "repite hola a todos", {"text": "hola a todos"}),
+        Example("en", 'echo "hello there"', {"text": "hello there"}),
+    ),
+    labels={"es": "", "en": ""},
+)
+
+REMEMBER: Final = ToolSpec(
+    name="remember",
+    descriptions={
+        "es": "recordar algo sobre ti: recuerda que prefiero el té",
+        "en": "remember something about you: remember that I prefer tea",
+    },
+    schema=object_schema(["text"], text={"type": "string", "minLength": 1, "maxLength": 10_000}),
+    args_model=RememberArguments,
+    # The same text is the same memory, so a second run changes nothing.
+    contract=Contract(risk="low", effect="write", idempotency="idempotent_by_key", retries=1),
+    verbs=(_REMEMBER_ES, _REMEMBER_EN),
+    patterns=(
+        Pattern("es", _REMEMBER_ES + r"(?:\s+que|:)\s+(?P<text>.+)"),
+        Pattern("en", _REMEMBER_EN + r"(?:\s+that|:)\s+(?P<text>.+)"),
+    ),
+    examples=(
+        Example("es", "recuerda que prefiero el té", {"text": "prefiero el té"}),
+        Example("es", "no olvides que vivo en Lima.", {"text": "vivo en Lima."}),
+        Example("en", "remember that I prefer tea", {"text": "I prefer tea"}),
+        Example("en", 'please remember: "my dog is called Nilo"', {"text": "my dog is called Nilo"}),
+    ),
+    labels={"es": "Lo recordaré: {text}", "en": "I will remember: {text}"},
+    quotes_output=False,
+)
+
+RECALL: Final = ToolSpec(
+    name="recall",
+    descriptions={
+        "es": "decir qué recuerdo: ¿qué recuerdas sobre el té?",
+        "en": "say what I remember: what do you remember about tea?",
+    },
+    schema=object_schema(
+        [],
+        query={"type": "string", "maxLength": 2_000, "default": ""},
+        limit={"type": "integer", "minimum": 1, "maximum": 50, "default": 10},
+    ),
+    args_model=RecallArguments,
+    contract=Contract(risk="low", effect="read", idempotency="read_only", retries=1),
+    verbs=(_RECALL_ES, _RECALL_EN, r"busca\s+en\s+(?:tu|la)\s+memoria", r"search\s+(?:your\s+)?memory"),
+    patterns=(
+        Pattern("es", _RECALL_ES + r"\s+(?:de|sobre|acerca\s+de)\s+m[ií]"),
+        Pattern("es", _RECALL_ES + r"\s+(?:de|del|sobre|acerca\s+de(?:l)?)\s+" + _QUERY),
+        Pattern("es", r"busca\s+en\s+(?:tu|la)\s+memoria:?\s+" + _QUERY),
+        Pattern("en", _RECALL_EN + r"\s+(?:about|of)\s+me"),
+        Pattern("en", _RECALL_EN + r"\s+(?:about|of)\s+" + _QUERY),
+        Pattern("en", r"search\s+(?:your\s+)?memory\s+for:?\s+" + _QUERY),
+    ),
+    examples=(
+        Example("es", "¿qué recuerdas sobre el té?", {"query": "el té"}),
+        Example("es", "¿qué sabes de mí?", {}),
+        Example("es", "busca en tu memoria la clave del portal", {"query": "la clave del portal"}),
+        Example("en", "what do you remember about tea?", {"query": "tea"}),
+        Example("en", "what do you know about me?", {}),
+        Example("en", "search your memory for the name of my dog", {"query": "the name of my dog"}),
+    ),
+    labels={"es": "Lo que recuerdo:", "en": "What I remember:"},
+)

@@ -1,0 +1,26 @@
+"""What several specifications share: words that open a clause, what stands for an argument, and the form of schemas."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict
+
+PATH: Final = r"(?P<path>\"[^\"]+\"|'[^']+'|«[^»]+»|“[^”]+”|[^\s\"'«»“”]+)"
+FILE_ES: Final = r"(?:(?:el|un)\s+)?(?:(?:fichero|archivo)\s+)?"
+FILE_EN: Final = r"(?:(?:the|a)\s+)?(?:file\s+)?"
+READ_ES: Final = r"(?:lee|leer|leas|lees|l[eé]eme|muestra|mu[eé]strame|ense[nñ]a|ens[eé][nñ]ame|abre)"
+READ_EN: Final = r"(?:read|show|display|open|cat)(?:\s+me)?"
+SEARCH_ES: Final = r"(?:busca|buscar|encuentra)"
+SEARCH_EN: Final = r"(?:search\s+for|find|grep)"
+
+
+class Arguments(BaseModel):
+    """The arguments of a built-in tool: no field it does not have, no value of another type."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+def object_schema(required: list[str], **properties: dict[str, Any]) -> dict[str, Any]:
+    """Answers the JSON Schema of arguments with these properties and no others."""
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
