@@ -35,6 +35,7 @@ class AgentSettings(ServiceSettings):
     sandbox_dir: Path | None = Field(None, description="the only folder file tools reach; empty is <data_dir>/sandbox")
     tool_modules: list[str] = Field(default_factory=list, description="JSON list of modules that add tools")
     evict_over_chars: int = Field(10_000, ge=1_000, description="longer outputs go to memory, a pointer stays")
+    graph: str = Field("secured", description="graph that serves a new thread whose first message names none")
     max_concurrent_turns: int = Field(16, ge=1, le=1_000, description="turns served at once")
     approval_poll_seconds: float = Field(
         1.0,

@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 from phylactery_chassis.clock import Clock
 from phylactery_chassis.database import Database
-from phylactery_chassis.errors import AlreadyExists, NotFound, ResourceExhausted
+from phylactery_chassis.errors import AlreadyExists, FailedPrecondition, NotFound, ResourceExhausted
 from phylactery_chassis.ids import new_id
 from sqlalchemy.engine import Connection, Row
 
@@ -16,7 +16,6 @@ from phylactery_agent.runtime.model import APPROVALS_SOURCE, Incoming, Owner, St
 from phylactery_agent.runtime.schema import ACTIVE, INBOX, RUNS, THREADS, to_bytes, to_text
 
 MAX_QUEUED = 100
-GRAPH = "secured"
 
 
 class InboxStore:
@@ -28,7 +27,8 @@ class InboxStore:
     async def accept(self, incoming: Incoming) -> StoredTurn:
         """Commits a message, or answers the one that came with this id before.
 
-        Raises AlreadyExists REQUEST_CONFLICT (another body), ResourceExhausted TOO_MANY_QUEUED.
+        Raises AlreadyExists REQUEST_CONFLICT (another body), ResourceExhausted TOO_MANY_QUEUED, FailedPrecondition
+        GRAPH_CONFLICT (another graph than the thread's) and THREAD_BUSY (where the message was not to wait).
         """
         clock = self._clock
         return await self._database.write(lambda connection: _accept(connection, incoming, clock.now_us()))
@@ -97,6 +97,7 @@ def _accept(connection: Connection, incoming: Incoming, now: int) -> StoredTurn:
                 metadata={"request_id": incoming.message_id},
             )
         return turn_of(there)
+    active = _active_run(connection, incoming.thread_key)  # before the thread: whoever ends a run locks them like this
     _open_thread(connection, incoming, now)
     waiting = connection.execute(
         sa.select(sa.func.count()).where(INBOX.c.thread_key == incoming.thread_key, INBOX.c.state == "waiting")
@@ -107,14 +108,23 @@ def _accept(connection: Connection, incoming: Incoming, now: int) -> StoredTurn:
             f"{MAX_QUEUED} messages wait in this thread already; wait for their answers",
             metadata={"limit": str(MAX_QUEUED)},
         )
-    run_id = "" if waiting or _active_run(connection, incoming.thread_key) else insert_run(connection, incoming, now)
+    _heed_busy(connection, incoming, active, waiting=waiting > 0, now=now)
+    run_id = "" if waiting or active is not None else insert_run(connection, incoming, now)
     _insert(connection, incoming, now, source=owner.user_id, approval_id="", run_id=run_id)
     return _get(connection, incoming.turn_id)
 
 
 def _open_thread(connection: Connection, incoming: Incoming, now: int) -> None:
+    """Opens the thread, or locks it until the commit: two messages at once see each other. Raises GRAPH_CONFLICT."""
     key = incoming.thread_key
-    if connection.execute(sa.select(THREADS.c.thread_key).where(THREADS.c.thread_key == key)).first() is not None:
+    graph = connection.execute(sa.select(THREADS.c.graph).where(THREADS.c.thread_key == key).with_for_update()).scalar()
+    if graph is not None:
+        if incoming.graph not in ("", graph):
+            raise FailedPrecondition(
+                "GRAPH_CONFLICT",
+                f"the graph '{graph}' serves this thread; leave graph empty, or open another thread for another graph",
+                metadata={"graph": graph},
+            )
         return
     connection.execute(
         sa.insert(THREADS).values(
@@ -126,13 +136,36 @@ def _open_thread(connection: Connection, incoming: Incoming, now: int) -> None:
             last_position=0,
             created_us=now,
             updated_us=now,
+            graph=incoming.graph or incoming.opens_graph,
+            first_sequence=1,
         )
     )
 
 
-def _active_run(connection: Connection, thread_key: str) -> bool:
-    query = sa.select(RUNS.c.run_id).where(RUNS.c.thread_key == thread_key, RUNS.c.status.in_(ACTIVE))
-    return connection.execute(query).first() is not None
+def _active_run(connection: Connection, thread_key: str) -> Row[Any, Any] | None:
+    """Answers the thread's active run, locked until the commit."""
+    query = sa.select(RUNS.c.run_id, RUNS.c.status).where(RUNS.c.thread_key == thread_key, RUNS.c.status.in_(ACTIVE))
+    return connection.execute(query.with_for_update()).first()
+
+
+def _heed_busy(
+    connection: Connection, incoming: Incoming, active: Row[Any, Any] | None, *, waiting: bool, now: int
+) -> None:
+    """Does what the message wants where a turn waits or runs; a suspended run waits for it. Raises THREAD_BUSY.
+
+    What a message is answered together with is decided when it is claimed; see joining.
+    """
+    if incoming.on_busy == "reject" and (waiting or (active is not None and active.status != "suspended")):
+        raise FailedPrecondition(
+            "THREAD_BUSY",
+            f"a turn of thread '{incoming.thread_id}' waits or runs, and this message was not to wait; "
+            "send it again once that is answered, or with another on_busy",
+            metadata={"thread_id": incoming.thread_id},
+        )
+    if incoming.on_busy == "interrupt" and active is not None and active.status == "running":
+        connection.execute(
+            sa.update(RUNS).where(RUNS.c.run_id == active.run_id, RUNS.c.cancel_us == 0).values(cancel_us=now)
+        )
 
 
 def insert_run(connection: Connection, opening: Incoming | StoredTurn, now: int) -> str:
@@ -145,7 +178,7 @@ def insert_run(connection: Connection, opening: Incoming | StoredTurn, now: int)
             thread_id=opening.thread_id,
             tenant=opening.owner.tenant,
             user_id=opening.owner.user_id,
-            graph=GRAPH,
+            graph=sa.select(THREADS.c.graph).where(THREADS.c.thread_key == opening.thread_key).scalar_subquery(),
             language=opening.language,
             status="queued",
             reason="",
@@ -204,6 +237,8 @@ def _insert(
             reply_id="",
             reply_text=b"",
             last_sequence=0,
+            on_busy=incoming.on_busy,
+            lead_turn="",
         )
     )
 
@@ -244,5 +279,7 @@ def turn_of(row: Row[Any]) -> StoredTurn:
         reply_id=row.reply_id,
         reply_text=to_text(row.reply_text),
         last_sequence=row.last_sequence,
+        on_busy=row.on_busy,
+        lead_turn=row.lead_turn,
         sealed_code=row.sealed_code,
     )

@@ -13,6 +13,7 @@ from phylactery_agent.ports import LedgerState
 RunStatus = Literal["queued", "running", "suspended", "done", "failed", "cancelled"]
 Resolution = Literal["", "happened", "did_not_happen"]
 TurnKind = Literal["message", "approval_decided"]
+OnBusy = Literal["enqueue", "reject", "interrupt", "coalesce"]
 
 APPROVALS_SOURCE = "riskgate/approvals"
 """The inbox source of approvals decided at RiskGate; no subject can hold a slash."""
@@ -46,7 +47,10 @@ class _OfThread:
 
 @dataclass(frozen=True, slots=True)
 class Incoming(_OfThread):
-    """A checked message on its way into the inbox; body_hash is over the words as they came, codes included."""
+    """A checked message on its way into the inbox; body_hash is over the words as they came, codes included.
+
+    graph is the one the caller asks for, empty for the thread's own; a new thread then gets opens_graph.
+    """
 
     owner: Owner
     message_id: str
@@ -55,6 +59,9 @@ class Incoming(_OfThread):
     text: str
     language: str
     turn_id: str
+    on_busy: OnBusy = "enqueue"
+    graph: str = ""
+    opens_graph: str = "secured"
     sealed_code: bytes | None = field(default=None, repr=False)
     level: str = "user"
     credential_hash: str = field(default="", repr=False)
@@ -63,7 +70,11 @@ class Incoming(_OfThread):
 
 @dataclass(frozen=True, slots=True)
 class StoredTurn(_OfThread):
-    """One inbox row: a message, or an approval decided elsewhere, and the answer once it was handled."""
+    """One inbox row: a message, or an approval decided elsewhere, and the answer once it was handled.
+
+    lead_turn is the turn this message is answered with, empty where it is its own; joined are the turns answered with
+    this one, whose words its text holds once it is claimed.
+    """
 
     turn_id: str
     owner: Owner
@@ -88,7 +99,15 @@ class StoredTurn(_OfThread):
     reply_id: str
     reply_text: str
     last_sequence: int
+    on_busy: OnBusy = "enqueue"
+    lead_turn: str = ""
+    joined: tuple[str, ...] = ()
     sealed_code: bytes | None = field(default=None, repr=False)
+
+    @property
+    def served_as(self) -> str:
+        """Answers the turn whose events and answer are this one's."""
+        return self.lead_turn or self.turn_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +136,8 @@ class StoredThread:
 
     thread_id: str
     owner: Owner
+    graph: str
+    first_sequence: int
     last_sequence: int
     created_us: int
     updated_us: int

@@ -16,6 +16,7 @@ from sqlalchemy.engine import Connection, Row
 from phylactery_agent.ports import LeaseLostError
 from phylactery_agent.runtime.events import append_event
 from phylactery_agent.runtime.inbox import insert_run, turn_of
+from phylactery_agent.runtime.joining import together
 from phylactery_agent.runtime.lease import is_cancelled, lease_until, require_lease
 from phylactery_agent.runtime.ledger import close_open_effects, deny_proposals
 from phylactery_agent.runtime.model import Ending, Lease, Owner, StoredRun, StoredToolCall, StoredTurn
@@ -211,7 +212,7 @@ def _take(connection: Connection, turn: StoredTurn, active: Row[Any], holder: st
     )
     run = run_of(connection.execute(sa.select(RUNS).where(RUNS.c.run_id == active.run_id)).one())
     stored = turn_of(connection.execute(sa.select(INBOX).where(INBOX.c.turn_id == turn.turn_id)).one())
-    return Claim(stored, run, lease, attempt)
+    return Claim(together(connection, stored, run.run_id, again=again), run, lease, attempt)
 
 
 def _end(connection: Connection, lease: Lease, turn: StoredTurn, ending: Ending, now: int) -> Ending:
@@ -242,7 +243,7 @@ def _end(connection: Connection, lease: Lease, turn: StoredTurn, ending: Ending,
     connection.execute(sa.update(RUNS).where(RUNS.c.run_id == lease.run_id).values(**values))
     connection.execute(
         sa.update(INBOX)
-        .where(INBOX.c.turn_id == lease.turn_id)
+        .where(INBOX.c.turn_id.in_((lease.turn_id, *turn.joined)))
         .values(
             state="handled",
             sealed_code=None,

@@ -28,8 +28,10 @@ THREADS = sa.Table(
     sa.Column("last_position", sa.BigInteger, nullable=False),
     sa.Column("created_us", sa.BigInteger, nullable=False),
     sa.Column("updated_us", sa.BigInteger, nullable=False),
+    sa.Column("graph", _WORD, nullable=False, server_default="secured"),
+    sa.Column("first_sequence", sa.BigInteger, nullable=False, server_default="1"),
 )
-sa.Index("agent_threads_by_user", THREADS.c.tenant, THREADS.c.user_id)
+sa.Index("agent_threads_by_user", THREADS.c.tenant, THREADS.c.user_id, THREADS.c.created_us, THREADS.c.thread_key)
 
 RUNS = sa.Table(
     "agent_runs",
@@ -92,6 +94,8 @@ INBOX = sa.Table(
     sa.Column("reply_text", sa.LargeBinary, nullable=False),
     sa.Column("last_sequence", sa.BigInteger, nullable=False),
     sa.Column("task_id", _NAME, nullable=False, server_default=""),
+    sa.Column("on_busy", _WORD, nullable=False, server_default="enqueue"),
+    sa.Column("lead_turn", _NAME, nullable=False, server_default=""),
     sa.UniqueConstraint("tenant", "source", "message_id", name="agent_inbox_once"),
     sa.UniqueConstraint("thread_key", "position", name="agent_inbox_order"),
 )

@@ -31,6 +31,8 @@ class ThreadStore:
             return StoredThread(
                 thread_id=row.thread_id,
                 owner=owner,
+                graph=row.graph,
+                first_sequence=row.first_sequence,
                 last_sequence=row.last_sequence,
                 created_us=row.created_us,
                 updated_us=row.updated_us,

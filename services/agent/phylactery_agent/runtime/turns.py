@@ -125,7 +125,8 @@ class TurnServer:
             ending = await self._under_lease(claim.lease, self._execute(claim))
             ending = await self._t.runs.end_turn(claim.lease, claim.turn, ending)
             span.set_attribute("phylactery.finish_reason", ending.reason)
-        self._t.news.tell(claim.lease.turn_id)
+        for turn_id in (claim.lease.turn_id, *claim.turn.joined):
+            self._t.news.tell(turn_id)
         self._t.news.tell(claim.lease.thread_key)
         self._t.delivery.wake()
 

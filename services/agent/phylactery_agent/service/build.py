@@ -46,6 +46,7 @@ from phylactery_agent.settings import AgentSettings
 from phylactery_agent.tools.registry import ToolRegistrationError
 
 PACKAGE = "phylactery_agent"
+_GRAPHS = ("secured",)
 _FORMER_STATES = ("checkpoints.db", "checkpoints.db-wal", "checkpoints.db-shm")
 _CHAT = chat_pb2.DESCRIPTOR.services_by_name["ChatService"].full_name
 _PRIVACY = privacy_pb2.DESCRIPTOR.services_by_name["PrivacyService"].full_name
@@ -77,6 +78,8 @@ async def build_agent(settings: AgentSettings, clock: Clock | None = None) -> Ag
     Raises StartError when the folder is taken, a key is unusable or a tool module is none.
     """
     settings.prepare()
+    if settings.graph not in _GRAPHS:
+        raise StartError(f"AGENT_GRAPH: there is no graph '{settings.graph}'; there are {', '.join(_GRAPHS)}")
     async with contextlib.AsyncExitStack() as stack:
         agent = await _assemble(settings, clock or SystemClock(), stack)
         closing = stack.pop_all()
@@ -151,6 +154,8 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
             services=services,
             sealer=sealer,
             wake=runner.wake,
+            graphs=_GRAPHS,
+            default_graph=settings.graph,
         )
     )
     run_edge = RunEdge(

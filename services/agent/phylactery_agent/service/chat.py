@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Collection
 from dataclasses import dataclass, replace
 
 from phylactery_chassis import telemetry
 from phylactery_chassis.crashpoints import reach
-from phylactery_chassis.errors import InvalidArgument, Unavailable, Violation
+from phylactery_chassis.errors import InvalidArgument, OutOfRange, Unavailable, Violation
 from phylactery_chassis.identity import Principal, Role
 from phylactery_chassis.ids import new_id
 
@@ -34,7 +34,7 @@ from phylactery_agent.service.requests import DEFAULT_PAGE, MessageRequest, Tran
 from phylactery_agent.service.views import Answer, PendingApproval, Said, ShownEvent, ShownRun, ShownThread
 
 _APPROVAL = "approval_required"
-_FINISHED = "run_finished"
+_STARTED, _FINISHED = "run_started", "run_finished"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,9 @@ class EdgeTools:
     services: Services
     sealer: Sealer
     wake: Callable[[str], None]
+    graphs: Collection[str]
+    """The names of the graphs there are."""
+    default_graph: str
 
 
 class ChatEdge:
@@ -84,17 +87,24 @@ class ChatEdge:
         with self._t.news.listen(turn.thread_key) as news:
             while True:
                 news.clear()
-                events = await self._t.log.of_turn(turn.turn_id, after=sequence)
+                events = await self._t.log.of_turn(turn.served_as, after=sequence)
+                if events and not sequence and events[0].kind != _STARTED:
+                    raise _events_gone(turn)
                 for event in events:
                     sequence = event.sequence
                     yield await self._shown(turn.owner, event)
                     if event.kind == _FINISHED:
                         return
-                if not events:
-                    if told:
-                        await self._t.inbox.get(turn.turn_id)  # raises where the user was erased: no event comes then
-                    await news.wait()
-                    told = True
+                if events:
+                    continue
+                if told or turn.handled:
+                    before, turn = turn, await self._t.inbox.get(turn.turn_id)  # raises where the thread is gone
+                    if (turn.served_as, turn.handled) != (before.served_as, before.handled):
+                        continue  # its events came, or are another turn's
+                    if turn.handled:
+                        raise _events_gone(turn)
+                await news.wait()
+                told = True
 
     async def thread(self, principal: Principal, thread_id: str) -> ShownThread:
         """Answers where a thread stands. Raises NotFound THREAD_NOT_FOUND."""
@@ -138,16 +148,24 @@ class ChatEdge:
     async def _commit(self, principal: Principal, request: MessageRequest) -> StoredTurn:
         owner, turn_id = owner_of(principal), new_id("tu")
         masked = mask(request.text)
-        body = json.dumps([request.thread_id, request.text, request.language])
+        if request.graph and request.graph not in self._t.graphs:
+            raise InvalidArgument(
+                "INVALID_REQUEST",
+                f"there is no graph '{request.graph}'; there are {', '.join(sorted(self._t.graphs))}",
+                violations=[Violation("graph", "names no graph of this agent")],
+            )
         turn = await self._t.inbox.accept(
             Incoming(
                 owner=owner,
                 message_id=request.request_id,
                 thread_id=request.thread_id or new_id("th"),
-                body_hash=self._t.sealer.body_hash(body.encode()),
+                body_hash=self._t.sealer.body_hash(_body(request)),
                 text=masked.text,
                 language=request.language,
                 turn_id=turn_id,
+                on_busy=request.on_busy or "enqueue",
+                graph=request.graph,
+                opens_graph=self._t.default_graph,
                 sealed_code=self._t.sealer.seal(masked.code, turn_id=turn_id) if masked.code else None,
                 level=principal.level,
                 credential_hash=principal.credential_hash,
@@ -194,6 +212,21 @@ class ChatEdge:
         except GateRefusedError as error:
             return error.reason, None
         return info.state, info
+
+
+def _events_gone(turn: StoredTurn) -> OutOfRange:
+    return OutOfRange(
+        "CURSOR_TOO_OLD",
+        "the events of this turn are not kept any more; SendMessage with the same request_id answers what came of it",
+        metadata={"thread_id": turn.thread_id},
+    )
+
+
+def _body(request: MessageRequest) -> bytes:
+    """Answers what the same request_id must come with again; what is left to its default is not in it."""
+    body = [request.thread_id, request.text, request.language]
+    choices = [request.on_busy or "enqueue", request.graph]
+    return json.dumps(body if choices == ["enqueue", ""] else body + choices).encode()
 
 
 def owner_of(principal: Principal) -> Owner:

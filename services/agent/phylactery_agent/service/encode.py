@@ -15,7 +15,7 @@ from phylactery_agent.runtime.model import StoredRun, StoredToolCall
 from phylactery_agent.runtime.services import TranscriptMessage
 from phylactery_agent.service.views import Answer, PendingApproval, ShownEvent, ShownRun, ShownThread
 
-_STATUS, _RESOLUTION, _NONE = "RUN_STATUS_", "RESOLUTION_", "unspecified"
+_STATUS, _RESOLUTION, _ON_BUSY, _NONE = "RUN_STATUS_", "RESOLUTION_", "ON_BUSY_", "unspecified"
 
 
 def event_message(shown: ShownEvent) -> event_pb2.Event:
@@ -100,6 +100,11 @@ def resolution_word(value: int) -> str:
     return _word(run_pb2.Resolution, value, _RESOLUTION)
 
 
+def on_busy_word(value: int) -> str:
+    """Answers the word of an OnBusy in the same way."""
+    return _word(chat_pb2.OnBusy, value, _ON_BUSY)
+
+
 def _word(enum: Any, value: int, prefix: str) -> str:
     if value not in enum.values():
         return str(value)
@@ -135,7 +140,9 @@ def thread_message(shown: ShownThread) -> chat_pb2.Thread:
         id=shown.thread.thread_id,
         create_time=to_timestamp(shown.thread.created_us),
         update_time=to_timestamp(shown.thread.updated_us),
+        first_sequence=shown.thread.first_sequence,
         last_sequence=shown.thread.last_sequence,
+        graph=shown.thread.graph,
     )
     if shown.run is not None:
         thread.last_run.CopyFrom(run_message(shown.run))

@@ -18,6 +18,8 @@ class MessageRequest(EdgeModel):
     thread_id: OptionalIdentifier
     text: Annotated[str, StringConstraints(min_length=1, max_length=MAX_TEXT)]
     language: Literal["", "es", "en"]
+    on_busy: Literal["", "enqueue", "reject", "interrupt", "coalesce"] = ""
+    graph: Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]{0,64}$")] = ""
 
 
 class ThreadRequest(EdgeModel):

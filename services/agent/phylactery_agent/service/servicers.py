@@ -164,5 +164,7 @@ def _message(request: chat_pb2.SendMessageRequest | chat_pb2.StreamMessageReques
             "thread_id": request.thread_id,
             "text": request.text,
             "language": request.language,
+            "on_busy": encode.on_busy_word(request.on_busy),
+            "graph": request.graph,
         },
     )

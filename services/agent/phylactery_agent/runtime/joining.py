@@ -1,0 +1,67 @@
+"""Messages that are answered together (on_busy COALESCE): whoever claims the first one takes those behind it along.
+
+It is decided by the claim, in its transaction, so a message is served once, alone or with others, whatever dies when.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from phylactery_agent.runtime.inbox import turn_of
+from phylactery_agent.runtime.model import StoredTurn
+from phylactery_agent.runtime.schema import INBOX
+from phylactery_agent.static.grammar import parse_reply
+
+MAX_TEXT: Final = 20_000
+"""Characters of all texts together, as many as one message may have."""
+
+
+def together(connection: Connection, turn: StoredTurn, run_id: str, *, again: bool) -> StoredTurn:
+    """Answers the turn with the words of all that are answered with it; the first claim decides who they are."""
+    waiting = [turn_of(row) for row in connection.execute(_behind(turn))]
+    behind = [one for one in waiting if one.lead_turn == turn.turn_id] if again else _wanted(turn, waiting)
+    if not behind:
+        return turn
+    ids = tuple(one.turn_id for one in behind)
+    if not again:
+        connection.execute(
+            sa.update(INBOX).where(INBOX.c.turn_id.in_(ids)).values(lead_turn=turn.turn_id, run_id=run_id)
+        )
+    language = next((one.language for one in reversed((turn, *behind)) if one.language), "")
+    return replace(turn, text=_text((turn, *behind)), language=language, joined=ids)
+
+
+def _behind(turn: StoredTurn) -> sa.Select[Any]:
+    """Answers the query for what waits behind a turn."""
+    waiting = sa.select(INBOX).where(INBOX.c.thread_key == turn.thread_key, INBOX.c.state == "waiting")
+    return waiting.where(INBOX.c.position > turn.position).order_by(INBOX.c.position)
+
+
+def _wanted(turn: StoredTurn, waiting: Sequence[StoredTurn]) -> list[StoredTurn]:
+    """Answers the messages right behind a turn that ask to be answered with what waits before them, and can be."""
+    found: list[StoredTurn] = []
+    for one in waiting:
+        if one.on_busy != "coalesce" or not _fit((turn, *found, one)):
+            break
+        found.append(one)
+    return found
+
+
+def _fit(turns: tuple[StoredTurn, ...]) -> bool:
+    """Says whether these may be one: words of one credential that answer no approval, and not too many."""
+    first = turns[0]
+    return (
+        all(turn.kind == "message" and parse_reply(turn.text) is None for turn in turns)
+        and all((turn.level, turn.credential_hash) == (first.level, first.credential_hash) for turn in turns)
+        and len(_text(turns)) <= MAX_TEXT
+        and parse_reply(_text(turns)) is None
+    )
+
+
+def _text(turns: tuple[StoredTurn, ...]) -> str:
+    return "\n".join(turn.text for turn in turns)
