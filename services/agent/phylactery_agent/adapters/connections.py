@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from grpc import aio
 
+from phylactery_agent.adapters.inspection import InspectionAdapter
 from phylactery_agent.adapters.memory import MemoriesAdapter, MemoryConnection, OutputsAdapter, TranscriptAdapter
 from phylactery_agent.adapters.riskgate import RiskGateAdapter, RiskGateConnection
-from phylactery_agent.ports import Outputs
+from phylactery_agent.ports import Inspector, Outputs
 from phylactery_agent.runtime.model import Owner
 from phylactery_agent.runtime.services import Approvals, TaskGate, Transcript, UserMemory
 
@@ -25,6 +26,10 @@ class GrpcServices:
     def approvals(self, owner: Owner) -> Approvals:
         """Answers the user's approvals at RiskGate."""
         return RiskGateAdapter(self._riskgate, owner)
+
+    def inspector(self, owner: Owner) -> Inspector:
+        """Answers RiskGate's inspection of text on behalf of the user."""
+        return InspectionAdapter(self._riskgate, owner)
 
     def outputs(self, owner: Owner) -> Outputs:
         """Answers memory's outputs on behalf of the user."""

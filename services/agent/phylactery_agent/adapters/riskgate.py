@@ -11,6 +11,7 @@ from grpc import aio
 from phylactery.riskgate.v1 import (
     approval_pb2,
     approval_pb2_grpc,
+    inspection_pb2_grpc,
     key_pb2,
     key_pb2_grpc,
     riskgate_pb2,
@@ -57,6 +58,7 @@ class RiskGateConnection:
         self.decisions = riskgate_pb2_grpc.RiskGateServiceStub(channel)
         self.approvals = approval_pb2_grpc.ApprovalServiceStub(channel)
         self.tasks = task_pb2_grpc.TaskServiceStub(channel)
+        self.inspections = inspection_pb2_grpc.InspectionServiceStub(channel)
         self._keys = key_pb2_grpc.KeyServiceStub(channel)
         self._known: tuple[str, Mapping[str, Mapping[str, str]]] = ("", {})
         self._known_until = 0.0

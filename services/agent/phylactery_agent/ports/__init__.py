@@ -15,6 +15,7 @@ from phylactery_agent.ports.gate import (
     ProposedCall,
     Redeemed,
 )
+from phylactery_agent.ports.inspection import Inspected, Inspector
 from phylactery_agent.ports.language import Language
 from phylactery_agent.ports.ledger import LeaseLostError, Ledger, LedgerRow, LedgerState
 from phylactery_agent.ports.memory import (
@@ -54,6 +55,8 @@ __all__ = [
     "GateRefusedError",
     "GateUnavailableError",
     "Hydration",
+    "Inspected",
+    "Inspector",
     "Language",
     "LeaseLostError",
     "Ledger",

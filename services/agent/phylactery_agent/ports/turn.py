@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from phylactery_agent.ports.gate import Gate, GateDecision
+from phylactery_agent.ports.inspection import Inspector
 from phylactery_agent.ports.language import Language
 from phylactery_agent.ports.ledger import Ledger
 from phylactery_agent.ports.memory import Hydration, Memories, Outputs
@@ -72,6 +73,10 @@ class TurnContext:
     evict_over_chars: int = 10_000
     model: Model | None = None
     """The model of this run; None is static mode."""
+    inspector: Inspector | None = None
+    """RiskGate's inspection of what goes out; None counts as away, so nothing foreign is quoted."""
+    allowed_tools: tuple[str, ...] = ()
+    """What the caller of this turn may use; empty is everything. It narrows what the state allows, never widens it."""
     reminders: Reminders | None = None
     """The person's reminders; None where nobody keeps any."""
     allowed: dict[str, GateDecision] = field(default_factory=dict, repr=False)

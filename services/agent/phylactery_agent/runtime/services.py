@@ -6,7 +6,16 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from phylactery_agent.ports import Gate, GateDecision, Hydration, Outputs, ProposedCall, Recalled, Remembered
+from phylactery_agent.ports import (
+    Gate,
+    GateDecision,
+    Hydration,
+    Inspector,
+    Outputs,
+    ProposedCall,
+    Recalled,
+    Remembered,
+)
 from phylactery_agent.runtime.model import Owner
 
 
@@ -126,6 +135,10 @@ class Services(Protocol):
 
     def approvals(self, owner: Owner) -> Approvals:
         """Answers the user's approvals at RiskGate."""
+        ...
+
+    def inspector(self, owner: Owner) -> Inspector:
+        """Answers RiskGate's inspection of text on behalf of the user."""
         ...
 
     def outputs(self, owner: Owner) -> Outputs:

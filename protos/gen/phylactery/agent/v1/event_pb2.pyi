@@ -81,6 +81,7 @@ class Event(_message.Message):
     MESSAGE_FIELD_NUMBER: _builtins.int
     RUN_FINISHED_FIELD_NUMBER: _builtins.int
     MEMORY_DEGRADED_FIELD_NUMBER: _builtins.int
+    NOTICE_FIELD_NUMBER: _builtins.int
     thread_id: _builtins.str
     """thread_id is the conversation."""
     run_id: _builtins.str
@@ -135,6 +136,10 @@ class Event(_message.Message):
     def memory_degraded(self) -> Global___MemoryDegraded:
         """memory_degraded says that the turn goes on without anything from the memory service. The reply says so too."""
 
+    @_builtins.property
+    def notice(self) -> Global___Notice:
+        """notice says that something about the turn is not as usual: what was redacted, that the model is away, a loop."""
+
     def __init__(
         self,
         *,
@@ -153,12 +158,13 @@ class Event(_message.Message):
         message: Global___AssistantMessage | None = ...,
         run_finished: Global___RunFinished | None = ...,
         memory_degraded: Global___MemoryDegraded | None = ...,
+        notice: Global___Notice | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["approval_required", b"approval_required", "create_time", b"create_time", "kind", b"kind", "memory_degraded", b"memory_degraded", "message", b"message", "message_delta", b"message_delta", "risk_decision", b"risk_decision", "route_decided", b"route_decided", "run_finished", b"run_finished", "run_started", b"run_started", "step", b"step", "tool_proposed", b"tool_proposed", "tool_result", b"tool_result"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["approval_required", b"approval_required", "create_time", b"create_time", "kind", b"kind", "memory_degraded", b"memory_degraded", "message", b"message", "message_delta", b"message_delta", "notice", b"notice", "risk_decision", b"risk_decision", "route_decided", b"route_decided", "run_finished", b"run_finished", "run_started", b"run_started", "step", b"step", "tool_proposed", b"tool_proposed", "tool_result", b"tool_result"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_required", b"approval_required", "create_time", b"create_time", "kind", b"kind", "memory_degraded", b"memory_degraded", "message", b"message", "message_delta", b"message_delta", "risk_decision", b"risk_decision", "route_decided", b"route_decided", "run_finished", b"run_finished", "run_id", b"run_id", "run_started", b"run_started", "sequence", b"sequence", "step", b"step", "thread_id", b"thread_id", "tool_proposed", b"tool_proposed", "tool_result", b"tool_result"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_required", b"approval_required", "create_time", b"create_time", "kind", b"kind", "memory_degraded", b"memory_degraded", "message", b"message", "message_delta", b"message_delta", "notice", b"notice", "risk_decision", b"risk_decision", "route_decided", b"route_decided", "run_finished", b"run_finished", "run_id", b"run_id", "run_started", b"run_started", "sequence", b"sequence", "step", b"step", "thread_id", b"thread_id", "tool_proposed", b"tool_proposed", "tool_result", b"tool_result"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["run_started", "route_decided", "step", "tool_proposed", "risk_decision", "approval_required", "tool_result", "message_delta", "message", "run_finished", "memory_degraded"]  # noqa: Y015
+    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["run_started", "route_decided", "step", "tool_proposed", "risk_decision", "approval_required", "tool_result", "message_delta", "message", "run_finished", "memory_degraded", "notice"]  # noqa: Y015
     _WhichOneofArgType_kind: _TypeAlias = _typing.Literal["kind", b"kind"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -241,6 +247,48 @@ class MemoryDegraded(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___MemoryDegraded: _TypeAlias = MemoryDegraded  # noqa: Y015
+
+@_typing.final
+class Notice(_message.Message):
+    """Notice names something about a turn that is not as usual."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REASON_FIELD_NUMBER: _builtins.int
+    STEP_ID_FIELD_NUMBER: _builtins.int
+    KINDS_FIELD_NUMBER: _builtins.int
+    DIRECTION_FIELD_NUMBER: _builtins.int
+    reason: _builtins.str
+    """reason is a stable word: SECRETS_REDACTED and PERSONAL_DATA for what Inspect found, NOT_INSPECTED where the reply goes
+    without quoted outputs because RiskGate did not look at them, REPEATED_CALL and ALTERNATING_CALLS for a loop,
+    MODEL_PLAN_INVALID and the reasons of a model that is away or spent (MODEL_…, TOKEN_LIMIT, MONEY_LIMIT) where static
+    mode does what is left, DO_NOT_STORE where the person wants nothing kept.
+    """
+    step_id: _builtins.str
+    """step_id is the plan step it is about. Empty where it is about the turn."""
+    direction: _builtins.str
+    """direction is "in" for what the person said, "out" for what the agent says, "result" for a tool's result. Empty where
+    nothing was inspected.
+    """
+    @_builtins.property
+    def kinds(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """kinds is what was found, as in Inspect and in lower case: "card". No found value is ever in it."""
+
+    def __init__(
+        self,
+        *,
+        reason: _builtins.str = ...,
+        step_id: _builtins.str = ...,
+        kinds: _abc.Iterable[_builtins.str] | None = ...,
+        direction: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["direction", b"direction", "kinds", b"kinds", "reason", b"reason", "step_id", b"step_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Notice: _TypeAlias = Notice  # noqa: Y015
 
 @_typing.final
 class Step(_message.Message):
