@@ -65,8 +65,8 @@ async def test_a_thread_is_its_owners_and_the_same_name_is_another_thread_for_so
         claim = await stores.claimed(owner=owner)
         assert (claim.turn.turn_id, claim.lease.thread_id, claim.lease.owner) == (turn.turn_id, "t1", owner)
         await stores.end(claim, "suspended", approval_id=f"ap_{owner.tenant}_{owner.user_id}")
-        assert [event.sequence for event in await stores.log.of_turn(turn.turn_id)] == [1, 2]
-        assert (await stores.threads.get(owner, "t1")).last_sequence == 2
+        assert [event.sequence for event in await stores.log.of_turn(turn.turn_id)] == [1, 2, 3]
+        assert (await stores.threads.get(owner, "t1")).last_sequence == 3
         [parcel] = await stores.outbox.waiting("transcript", owner.thread_key("t1"))
         assert (parcel.owner, parcel.payload["messages"][0]["text"]) == (owner, turn.text)
         newest = await stores.runs.newest(owner, "t1")
@@ -159,7 +159,8 @@ async def test_the_end_of_a_turn_is_written_whole_and_drops_the_sealed_code(stor
     run = await stores.runs.get(ANA, turn.run_id)
     assert (stored.handled, stored.sealed_code, stored.reply_text) == (True, None, "listo")
     assert (run.status, run.reason, run.approval_id) == ("suspended", "AWAITING_APPROVAL", "ap_1")
-    assert [event.kind for event in await stores.log.of_turn(turn.turn_id)] == ["message", "run_finished"]
+    told = [event.kind for event in await stores.log.of_turn(turn.turn_id)]
+    assert told == ["run_started", "message", "run_finished"]
     [parcel] = await stores.outbox.waiting("transcript", T1)
     assert [(m["role"], m["text"]) for m in parcel.payload["messages"]] == [("user", "hola"), ("assistant", "listo")]
 
@@ -180,7 +181,7 @@ async def test_a_stale_holder_cannot_end_a_turn(stores: Stores) -> None:
     with pytest.raises(LeaseLostError):
         await stores.end(old)
     assert (await stores.inbox.get(turn.turn_id)).handled is False
-    assert stores.rows("agent_events") == []
+    assert stores.rows("agent_events", "kind") == [("run_started",)]
     assert stores.rows("agent_outbox") == []
 
 

@@ -129,7 +129,7 @@ async def test_every_write_of_a_stale_holder_is_refused(stores: Stores, claim: C
     row = await ledger.find("c1")
     assert row is not None
     assert row.state == "started"
-    assert stores.rows("agent_events") == []
+    assert stores.rows("agent_events", "kind") == [("run_started",)]
 
 
 async def test_a_lease_that_ran_out_is_lost_even_when_nobody_took_it(stores: Stores, claim: Claim) -> None:
@@ -148,8 +148,9 @@ async def test_sequences_have_no_gaps_and_a_key_counts_once(stores: Stores, clai
     events = stores.events(claim.lease)
     keys = ["a", "b", "a", "c", "b", "d"]
     await asyncio.gather(*(events.emit(Told("step", {"step_id": key}, key=key)) for key in keys))
-    stored = await stores.log.of_turn(claim.lease.turn_id)
-    assert [event.sequence for event in stored] == [1, 2, 3, 4]
+    started, *stored = await stores.log.of_turn(claim.lease.turn_id)
+    assert (started.sequence, started.kind) == (1, "run_started")
+    assert [event.sequence for event in stored] == [2, 3, 4, 5]
     assert {event.payload["step_id"] for event in stored} == {"a", "b", "c", "d"}
 
 
@@ -160,17 +161,14 @@ async def test_sequences_go_on_across_turns_and_stay_the_threads_own(stores: Sto
             claim = await stores.claimed(thread_id)
             await stores.events(claim.lease).emit(Told("step", {"step_id": "s"}, key="s"))
             await stores.end(claim)
-            assert [e.sequence for e in await stores.log.of_turn(turn.turn_id)] == [
-                3 * number - 2,
-                3 * number - 1,
-                3 * number,
-            ]
+            first = 4 * number - 3
+            assert [e.sequence for e in await stores.log.of_turn(turn.turn_id)] == list(range(first, first + 4))
 
 
 async def test_the_code_and_the_arguments_of_an_approval_are_never_stored(stores: Stores, claim: Claim) -> None:
     payload = {"approval_id": "ap_1", "tool": "write_file", "code": "S3CRET-CODE", "arguments": [{"display": "/etc"}]}
     await stores.events(claim.lease).emit(Told("approval_required", payload, key="ap"))
-    [event] = await stores.log.of_turn(claim.lease.turn_id)
+    [_, event] = await stores.log.of_turn(claim.lease.turn_id)
     assert event.payload == {"approval_id": "ap_1", "tool": "write_file"}
 
 

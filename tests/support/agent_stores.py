@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import sqlalchemy as sa
-from phylactery_agent.ports import BoundCall, ProposedCall
+from phylactery_agent.ports import BoundCall, ProposedCall, Told
 from phylactery_agent.runtime.events import EventLog, ThreadEvents
 from phylactery_agent.runtime.inbox import InboxStore
 from phylactery_agent.runtime.lease import Leases
@@ -18,6 +18,7 @@ from phylactery_agent.runtime.outbox import OutboxStore
 from phylactery_agent.runtime.runs import Claim, RunStore
 from phylactery_agent.runtime.signals import ThreadNews
 from phylactery_agent.runtime.threads import ThreadStore
+from phylactery_agent.runtime.writes import TurnWrites
 from phylactery_chassis.clock import FakeClock
 from phylactery_chassis.database import Database
 from phylactery_chassis.ids import new_id
@@ -53,6 +54,14 @@ def call(tool_call_id: str = "c1", tool: str = "write_file") -> ProposedCall:
 BOUND = BoundCall("write_file", "v1", '{"path":"a"}', sha('{"path":"a"}'))
 
 
+class WrittenEvents(ThreadEvents):
+    """Events that are written at once, with nothing that follows from them."""
+
+    async def emit(self, *told: Told) -> None:
+        await super().emit(*told)
+        await self._writes.flush()
+
+
 class Stores:
     """Every store over one database, with a clock a test moves."""
 
@@ -62,11 +71,17 @@ class Stores:
         self.leases, self.outbox = Leases(database, self.clock), OutboxStore(database, self.clock)
         self.log, self.threads = EventLog(database), ThreadStore(database)
 
-    def events(self, lease: Lease) -> ThreadEvents:
-        return ThreadEvents(self.database, self.clock, self.news, lease)
+    def writes(self, lease: Lease) -> TurnWrites:
+        return TurnWrites(self.database, self.clock, lease, written=lambda: self.news.tell(lease.thread_key))
+
+    def events(self, lease: Lease) -> WrittenEvents:
+        return WrittenEvents(self.writes(lease))
 
     def ledger(self, lease: Lease) -> SqlLedger:
-        return SqlLedger(self.database, self.clock, lease)
+        return self.ledger_of(self.writes(lease))
+
+    def ledger_of(self, writes: TurnWrites) -> SqlLedger:
+        return SqlLedger(self.database, writes)
 
     async def accepted(self, message_id: str = "request-1", text: str = "hola", **changes: Any) -> StoredTurn:
         return await self.inbox.accept(incoming(message_id, text, **changes))
@@ -76,9 +91,13 @@ class Stores:
         assert claim is not None
         return claim
 
-    async def end(self, claim: Claim, status: str = "done", **changes: Any) -> None:
+    async def end(
+        self, claim: Claim, status: str = "done", *, writes: TurnWrites | None = None, **changes: Any
+    ) -> None:
         fields: dict[str, Any] = {"reason": "ANSWERED", "reply_id": f"{claim.lease.turn_id}.r", "reply_text": "listo"}
-        await self.runs.end_turn(claim.lease, claim.turn, Ending(status=status, **{**fields, **changes}))
+        await self.runs.end_turn(
+            writes or self.writes(claim.lease), claim.turn, Ending(status=status, **{**fields, **changes})
+        )
 
     def rows(self, table: str, columns: str = "*") -> list[Any]:
         return self.database.read_sync(lambda c: list(c.execute(sa.text(f"SELECT {columns} FROM {table}"))))

@@ -31,7 +31,7 @@ class Events(Protocol):
     """The thread's outward log."""
 
     async def emit(self, *told: Told) -> None:
-        """Stores events in one commit, in order, then sends them to whoever listens."""
+        """Stores events in one commit, in order, no later than whatever follows from them; then they are sent."""
         ...
 
 

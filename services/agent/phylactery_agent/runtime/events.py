@@ -7,15 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from phylactery_chassis.clock import Clock
 from phylactery_chassis.database import Database
 from sqlalchemy.engine import Connection, Row
 
 from phylactery_agent.ports import Told
-from phylactery_agent.runtime.lease import require_lease
 from phylactery_agent.runtime.model import Lease, StoredEvent
 from phylactery_agent.runtime.schema import EVENTS, THREADS
-from phylactery_agent.runtime.signals import ThreadNews
+from phylactery_agent.runtime.writes import TurnWrites
 
 _PAGE = 200
 _NEVER_STORED = frozenset({"code", "arguments"})
@@ -61,21 +59,18 @@ def append_event(
 class ThreadEvents:
     """ports.Events for one turn, under its lease."""
 
-    def __init__(self, database: Database, clock: Clock, news: ThreadNews, lease: Lease) -> None:
-        self._database, self._clock, self._news, self._lease = database, clock, news, lease
+    def __init__(self, writes: TurnWrites) -> None:
+        self._writes = writes
 
     async def emit(self, *told: Told) -> None:
-        """Stores each event once, all in one commit, then wakes who listens. Raises LeaseLostError."""
-        lease, clock = self._lease, self._clock
+        """Stores each event once, in order and in one commit, with the turn's next write; see runtime.writes."""
+        lease = self._writes.lease
 
-        def work(connection: Connection) -> None:
-            now = clock.now_us()
-            require_lease(connection, lease, now)
+        def work(connection: Connection, now: int) -> None:
             for event in told:
                 append_event(connection, lease, event.kind, event.payload, once=event.key, now_us=now)
 
-        await self._database.write(work)
-        self._news.tell(lease.thread_key)
+        self._writes.hold(work)
 
 
 class EventLog:

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import sqlalchemy as sa
-from phylactery_chassis.clock import Clock
 from phylactery_chassis.database import Database
 from sqlalchemy.engine import Connection, Row
 
 from phylactery_agent.ports import BoundCall, LedgerRow, ProposedCall
-from phylactery_agent.runtime.lease import is_cancelled, require_lease, require_wanted
+from phylactery_agent.runtime.lease import is_cancelled, require_wanted
 from phylactery_agent.runtime.model import Lease
 from phylactery_agent.runtime.outbox import queue_observation, queue_outcome
 from phylactery_agent.runtime.schema import TOOL_CALLS, to_bytes, to_text
 from phylactery_agent.runtime.tasks import Result, observation, task_of
+from phylactery_agent.runtime.writes import TurnWrites
 
-T = TypeVar("T")
 _MAX_WORD = 64
 
 
@@ -29,8 +28,8 @@ class IllegalTransitionError(RuntimeError):
 class SqlLedger:
     """ports.Ledger of one run under its lease: every write proves the lease in its own transaction."""
 
-    def __init__(self, database: Database, clock: Clock, lease: Lease) -> None:
-        self._database, self._clock, self._lease = database, clock, lease
+    def __init__(self, database: Database, writes: TurnWrites) -> None:
+        self._database, self._writes, self._lease = database, writes, writes.lease
 
     async def find(self, tool_call_id: str) -> LedgerRow | None:
         """Answers the row of this proposal, if there is one."""
@@ -43,10 +42,11 @@ class SqlLedger:
         return await self._database.read(work)
 
     async def propose(self, call: ProposedCall, *, plan_step: str) -> None:
-        """Writes the proposal; the same one again changes nothing."""
+        """Writes the proposal; the same one again changes nothing. Raises RunCancelledError: nothing more is begun."""
         lease = self._lease
 
         def work(connection: Connection, now: int) -> None:
+            require_wanted(connection, lease.run_id)
             if _select(connection, lease.run_id, call.tool_call_id) is not None:
                 return
             newest = connection.execute(
@@ -76,7 +76,7 @@ class SqlLedger:
                 )
             )
 
-        await self._write(work)
+        await self._writes.write(work)
 
     async def deny(self, tool_call_id: str, *, error_code: str) -> None:
         """Writes that it was blocked, rejected or expired."""
@@ -148,7 +148,7 @@ class SqlLedger:
     async def check_fence(self) -> bool:
         """Says whether the person still wants the run. Raises LeaseLostError unless this process still holds it."""
         run_id = self._lease.run_id
-        return await self._write(lambda connection, _now: not is_cancelled(connection, run_id))
+        return await self._writes.write(lambda connection, _now: not is_cancelled(connection, run_id))
 
     async def _move(
         self,
@@ -183,17 +183,7 @@ class SqlLedger:
                 shown = observation(task_id, row.tool, tool_call_id, result)
                 queue_observation(connection, lease, shown, now_us=now)
 
-        await self._write(work)
-
-    async def _write(self, work: Callable[[Connection, int], T]) -> T:
-        lease, clock = self._lease, self._clock
-
-        def guarded(connection: Connection) -> T:
-            now = clock.now_us()
-            require_lease(connection, lease, now)
-            return work(connection, now)
-
-        return await self._database.write(guarded)
+        await self._writes.write(work)
 
 
 def close_open_effects(connection: Connection, lease: Lease, now: int) -> None:

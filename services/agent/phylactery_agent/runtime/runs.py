@@ -17,14 +17,16 @@ from phylactery_agent.ports import LeaseLostError
 from phylactery_agent.runtime.events import append_event
 from phylactery_agent.runtime.inbox import insert_run, turn_of
 from phylactery_agent.runtime.joining import together
-from phylactery_agent.runtime.lease import is_cancelled, lease_until, require_lease
+from phylactery_agent.runtime.lease import is_cancelled, lease_until
 from phylactery_agent.runtime.ledger import close_open_effects, deny_proposals
 from phylactery_agent.runtime.model import Ending, Lease, Owner, StoredRun, StoredToolCall, StoredTurn
 from phylactery_agent.runtime.outbox import queue_memory, queue_task_end, queue_transcript, queue_withdrawal
 from phylactery_agent.runtime.replies import CANCELLED, apology
 from phylactery_agent.runtime.schema import ACTIVE, INBOX, RUNS, TOOL_CALLS, to_bytes
 from phylactery_agent.runtime.tasks import tasks_of
+from phylactery_agent.runtime.writes import TurnWrites
 from phylactery_agent.saver import rows as checkpoints
+from phylactery_agent.saver.rows import Place
 
 _MAX_TRANSCRIPT = 100_000
 """Characters memory takes in one message."""
@@ -47,36 +49,28 @@ class RunStore:
         self._database, self._clock = database, clock
 
     async def claim_next(self, thread_key: str, holder: str) -> Claim | None:
-        """Claims the thread's oldest unhandled turn; None when there is none.
+        """Claims the thread's oldest unhandled turn, and tells that it began; None when there is none.
 
         Raises LeaseLostError while another process serves the thread.
         """
         clock = self._clock
         return await self._database.write(lambda connection: _claim(connection, thread_key, holder, clock.now_us()))
 
-    async def end_turn(self, lease: Lease, turn: StoredTurn, ending: Ending) -> Ending:
+    async def end_turn(self, writes: TurnWrites, turn: StoredTurn, ending: Ending) -> Ending:
         """Ends a turn in one transaction: the run, the reply, its events, the transcript rows, the inbox row.
 
         The sealed code goes with it, and of a run that ended its state: the next one begins with every field reset.
         Answers how it ended: a run that suspends itself may have been cancelled. Raises LeaseLostError.
         """
-        clock = self._clock
-        return await self._database.write(lambda connection: _end(connection, lease, turn, ending, clock.now_us()))
+        if ending.status not in ACTIVE:
+            writes.drop(lambda slot: isinstance(slot, Place))  # where the run stood goes with its end
+        return await writes.write(lambda connection, now: _end(connection, writes.lease, turn, ending, now))
 
-    async def begin_turn(self, claim: Claim, *, trace_id: str, language: str) -> None:
-        """Tells that the turn began, and notes its trace and the thread's language. Raises LeaseLostError."""
-        clock, lease = self._clock, claim.lease
-        started = {"resumed": claim.turn.resumed, "graph": claim.run.graph}
-
-        def work(connection: Connection) -> None:
-            now = clock.now_us()
-            require_lease(connection, lease, now)
-            append_event(connection, lease, "run_started", started, once="run_started", now_us=now)
-            connection.execute(
-                sa.update(RUNS).where(RUNS.c.run_id == lease.run_id).values(trace_id=trace_id, language=language)
-            )
-
-        await self._database.write(work)
+    def begin_turn(self, writes: TurnWrites, *, trace_id: str, language: str) -> None:
+        """Notes the turn's trace and the thread's language, with the turn's next write."""
+        values = {"trace_id": trace_id, "language": language}
+        update = sa.update(RUNS).where(RUNS.c.run_id == writes.lease.run_id).values(**values)
+        writes.hold(lambda connection, _now: _run_statement(connection, update))
 
     async def release_all(self) -> int:
         """Frees every lease: the folder's lock proves that whoever held them is dead. Answers how many there were."""
@@ -123,6 +117,10 @@ class RunStore:
             return [run_of(row) for row in connection.execute(query.order_by(RUNS.c.updated_us))]
 
         return await self._database.read(work)
+
+
+def _run_statement(connection: Connection, statement: sa.Update) -> None:
+    connection.execute(statement)
 
 
 def owned_run(connection: Connection, owner: Owner, run_id: str, *, lock: bool = False) -> Row[Any]:
@@ -210,13 +208,14 @@ def _take(connection: Connection, turn: StoredTurn, active: Row[Any], holder: st
         fence=active.fence + 1,
         traceparent=turn.traceparent,
     )
+    started = {"resumed": resumed, "graph": active.graph}
+    append_event(connection, lease, "run_started", started, once="run_started", now_us=now)
     run = run_of(connection.execute(sa.select(RUNS).where(RUNS.c.run_id == active.run_id)).one())
     stored = turn_of(connection.execute(sa.select(INBOX).where(INBOX.c.turn_id == turn.turn_id)).one())
     return Claim(together(connection, stored, run.run_id, again=again), run, lease, attempt)
 
 
 def _end(connection: Connection, lease: Lease, turn: StoredTurn, ending: Ending, now: int) -> Ending:
-    require_lease(connection, lease, now)
     ending = _taken_back(connection, lease, ending)
     if ending.status not in ACTIVE:
         close_open_effects(connection, lease, now)
@@ -265,8 +264,8 @@ def _end(connection: Connection, lease: Lease, turn: StoredTurn, ending: Ending,
 
 
 def _taken_back(connection: Connection, lease: Lease, ending: Ending) -> Ending:
-    """Answers the ending; of a turn that suspends itself, that it is cancelled, where the person said so meanwhile."""
-    if ending.status != "suspended" or not is_cancelled(connection, lease.run_id):
+    """Answers the ending; that it is cancelled, where the person said so before it could end well or suspend itself."""
+    if ending.status not in {"done", "suspended"} or not is_cancelled(connection, lease.run_id):
         return ending
     spoken = connection.execute(sa.select(RUNS.c.language).where(RUNS.c.run_id == lease.run_id)).scalar()
     sorry = apology(CANCELLED, "en" if spoken == "en" else "es")

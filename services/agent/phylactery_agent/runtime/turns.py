@@ -17,7 +17,6 @@ from phylactery_chassis.database import Database
 from phylactery_chassis.errors import STORE_FAILED
 from phylactery_chassis.ids import new_id
 from phylactery_chassis.logs import get_logger
-from sqlalchemy.engine import Connection
 
 from phylactery_agent.executor import Executor
 from phylactery_agent.graph.builder import SecuredGraph
@@ -39,8 +38,6 @@ from phylactery_agent.runtime.lease import (
     HEARTBEAT_SECONDS,
     Leases,
     RunCancelledError,
-    require_lease,
-    require_wanted,
 )
 from phylactery_agent.runtime.ledger import SqlLedger
 from phylactery_agent.runtime.model import Ending, Lease
@@ -51,7 +48,8 @@ from phylactery_agent.runtime.seal import Sealer, SealError
 from phylactery_agent.runtime.services import Services
 from phylactery_agent.runtime.signals import ThreadNews
 from phylactery_agent.runtime.tasks import TaskStore
-from phylactery_agent.saver.saver import Fence, fenced
+from phylactery_agent.runtime.writes import TurnWrites
+from phylactery_agent.saver.saver import held_by
 from phylactery_agent.static.grammar import parse_reply
 from phylactery_agent.static.intents import APPROVAL_DECIDED, APPROVAL_REPLY, classify
 from phylactery_agent.tools.specs import REMEMBER
@@ -122,12 +120,18 @@ class TurnServer:
                 semconv.RUN_ID: claim.lease.run_id,
             },
         ) as span:
-            ending = await self._under_lease(claim.lease, self._execute(claim))
-            ending = await self._t.runs.end_turn(claim.lease, claim.turn, ending)
+            news = self._t.news
+            writes = TurnWrites(
+                self._t.database, self._t.clock, claim.lease, written=lambda: news.tell(claim.lease.thread_key)
+            )
+            try:
+                ending = await self._under_lease(claim.lease, self._execute(claim, writes))
+                ending = await self._t.runs.end_turn(writes, claim.turn, ending)
+            finally:
+                await writes.close()
             span.set_attribute("phylactery.finish_reason", ending.reason)
         for turn_id in (claim.lease.turn_id, *claim.turn.joined):
             self._t.news.tell(turn_id)
-        self._t.news.tell(claim.lease.thread_key)
         self._t.delivery.wake()
 
     async def _under_lease(self, lease: Lease, work: Coroutine[Any, Any, T]) -> T:
@@ -150,15 +154,14 @@ class TurnServer:
             await asyncio.sleep(self._heartbeat_seconds)
             await self._t.leases.renew(lease)
 
-    async def _execute(self, claim: Claim) -> Ending:
-        heard = _listen(claim)
-        await self._t.runs.begin_turn(claim, trace_id=telemetry.current_trace_id(), language=heard.language)
+    async def _execute(self, claim: Claim, writes: TurnWrites) -> Ending:
         self._t.news.tell(claim.lease.thread_key)
-        events = ThreadEvents(self._t.database, self._t.clock, self._t.news, claim.lease)
+        heard = _listen(claim)
+        self._t.runs.begin_turn(writes, trace_id=telemetry.current_trace_id(), language=heard.language)
         if claim.attempt > MAX_ATTEMPTS:
             return _sorry(claim, replies.TOO_MANY_ATTEMPTS, heard.language)
         try:
-            return _ending(claim, await self._invoke(claim, heard, events))
+            return _ending(claim, await self._invoke(claim, heard, writes))
         except (LeaseLostError, *STORE_FAILED) as error:
             _log.warning("turn interrupted", run_id=claim.lease.run_id, error=type(error).__name__)
             raise
@@ -173,11 +176,12 @@ class TurnServer:
         except GraphRecursionError:
             ending = _sorry(claim, replies.STEP_LIMIT, heard.language)
         except Exception as error:  # noqa: BLE001 - a fault of ours ends the turn with an answer; its text may hold a value
+            writes.drop(lambda _slot: True)  # one of them may be the fault
             _log.error("turn failed", run_id=claim.lease.run_id, error=type(error).__name__, error_id=new_id("err"))
             ending = _sorry(claim, replies.INTERNAL_ERROR, heard.language)
         return ending
 
-    async def _invoke(self, claim: Claim, heard: _Heard, events: ThreadEvents) -> Mapping[str, Any]:
+    async def _invoke(self, claim: Claim, heard: _Heard, writes: TurnWrites) -> Mapping[str, Any]:
         """Answers the state after the turn. A turn the checkpoint has taken in already goes on where it stopped."""
         graph, lease = self._t.graph, claim.lease
         config: RunnableConfig = {"configurable": {"thread_id": lease.thread_key}}
@@ -192,19 +196,10 @@ class TurnServer:
             turn = self._turn(claim, heard, await self._hydrate(claim, heard))
             given = reentry_input(turn) if claim.turn.resumed else new_run_input(turn)
         entered = cast("AgentState | None", given)  # LangGraph takes any part of the state
-        context = self._context(claim, heard, events, request_turn=snapshot.values.get("request_turn", ""))
+        context = self._context(claim, heard, writes, request_turn=snapshot.values.get("request_turn", ""))
         # LANGSMITH_TRACING in the environment would send every argument away
-        with tracing_context(enabled=False), fenced(self._fence(lease)):
+        with tracing_context(enabled=False), held_by(writes):
             return dict(await graph.ainvoke(entered, config, context=context, durability="sync"))
-
-    def _fence(self, lease: Lease) -> Fence:
-        """Answers what every checkpoint of the turn proves in its own transaction."""
-
-        def prove(connection: Connection) -> None:
-            require_lease(connection, lease, self._t.clock.now_us())
-            require_wanted(connection, lease.run_id)
-
-        return prove
 
     async def _hydrate(self, claim: Claim, heard: _Heard) -> Hydration | None:
         """Answers what the pathway reads, from one call, after memory was told every earlier turn of the thread.
@@ -243,15 +238,15 @@ class TurnServer:
             session_token_hash=claim.turn.credential_hash,
         )
 
-    def _context(self, claim: Claim, heard: _Heard, events: ThreadEvents, *, request_turn: str) -> TurnContext:
+    def _context(self, claim: Claim, heard: _Heard, writes: TurnWrites, *, request_turn: str) -> TurnContext:
         lease = claim.lease
         before = request_turn if claim.turn.resumed else ""
         return TurnContext(
             gate=self._gate(claim),
             outputs=self._t.services.outputs(lease.owner),
             memories=TurnMemories(self._t.services, self._t.delivery, lease, claim.turn, before),
-            ledger=SqlLedger(self._t.database, self._t.clock, lease),
-            events=events,
+            ledger=SqlLedger(self._t.database, writes),
+            events=ThreadEvents(writes),
             executor=self._t.executor,
             language=heard.language,
             reply_code=self._code(claim),

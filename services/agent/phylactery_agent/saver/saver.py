@@ -12,8 +12,8 @@ import contextlib
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol, TypeVar
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -39,7 +39,25 @@ T = TypeVar("T")
 Fence = Callable[[Connection], None]
 """Raises, in the transaction that writes, where the writer has no authority any more."""
 
+
+class Holder(Protocol):
+    """Writes a checkpoint later, with what first rests on it, in one transaction and under its own fence."""
+
+    def hold(self, work: Callable[[Connection, int], None], *, slot: object, kept: Any) -> None:
+        """Takes a write in the place of what was held in this slot."""
+        ...
+
+    def held(self, slot: object) -> Any:
+        """Answers what was given as ``kept`` with the write that waits in a slot, or None."""
+        ...
+
+    async def flush(self) -> None:
+        """Writes what is held."""
+        ...
+
+
 _FENCE: ContextVar[Fence | None] = ContextVar("phylactery_fence", default=None)
+_HOLDER: ContextVar[Holder | None] = ContextVar("phylactery_holder", default=None)
 _VERSION_BITS: Final = 30
 _INLINE_CHARACTERS = 200
 """A text up to here lies in the checkpoint itself: a row of its own would take more."""
@@ -57,12 +75,39 @@ def fenced(fence: Fence) -> Iterator[None]:
         _FENCE.reset(token)
 
 
+@contextlib.contextmanager
+def held_by(holder: Holder) -> Iterator[None]:
+    """Gives every checkpoint made in the block, and by tasks begun in it, to a holder instead of writing it at once.
+
+    Of the checkpoints of a line that wait together only the last is written: the others are steps nobody heard of.
+    Its slot is a rows.Place.
+    """
+    token = _HOLDER.set(holder)
+    try:
+        yield
+    finally:
+        _HOLDER.reset(token)
+
+
 @dataclass(frozen=True, slots=True)
 class _Packed:
-    """A checkpoint on its way to the store: its body, and the values that have rows of their own."""
+    """A checkpoint on its way to the store: its body, the values that have rows of their own, and which it names."""
 
     body: bytes
     blobs: dict[tuple[str, str], bytes]
+    names: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A checkpoint that a holder has: the row, and every value it names that is not stored yet."""
+
+    row: Row
+    blobs: dict[tuple[str, str], bytes]
+
+    def write(self, connection: Connection, _now_us: int) -> None:
+        """Stores it."""
+        rows.put(connection, self.row, self.blobs)
 
 
 class Checkpoints(BaseCheckpointSaver[int]):
@@ -101,7 +146,11 @@ class Checkpoints(BaseCheckpointSaver[int]):
             packed.body,
             pack(told),
         )
-        await self._write(lambda connection: rows.put(connection, row, packed.blobs))
+        holder = _HOLDER.get()
+        if holder is None:
+            await self._write(lambda connection: rows.put(connection, row, packed.blobs))
+        else:
+            _hold(holder, row, packed)
         return _config(place, checkpoint["id"])
 
     async def aput_writes(
@@ -124,6 +173,9 @@ class Checkpoints(BaseCheckpointSaver[int]):
         Raises NotPlainError for what is no plain data, and DataLoss where a value is missing.
         """
         place, checkpoint_id = _place(config), get_checkpoint_id(config) or ""
+        holder = _HOLDER.get()
+        if holder is not None and holder.held(place) is not None:
+            await holder.flush()
         return await self._database.read_quickly(lambda connection: _find(connection, place, checkpoint_id))
 
     async def alist(
@@ -256,7 +308,18 @@ def _pack(checkpoint: Checkpoint, new_versions: ChannelVersions) -> _Packed:
         if channel in new_versions:
             blobs[channel, version] = pack(value)
     body: dict[str, Any] = {**checkpoint, "channel_values": inside}
-    return _Packed(pack({"checkpoint": body, "blobs": outside}), blobs)
+    return _Packed(pack({"checkpoint": body, "blobs": outside}), blobs, outside)
+
+
+def _hold(holder: Holder, row: Row, packed: _Packed) -> None:
+    """Gives a checkpoint to a holder, with the values it still names of the one that waits there, which it replaces."""
+    before: _Waiting | None = holder.held(row.place)
+    waiting = _Waiting(row, packed.blobs)
+    if before is not None:
+        both = before.blobs | packed.blobs
+        named = {key: body for key, body in both.items() if packed.names.get(key[0]) == key[1]}
+        waiting = _Waiting(replace(row, parent_id=before.row.parent_id), named)
+    holder.hold(waiting.write, slot=row.place, kept=waiting)
 
 
 def _body(row: Row) -> dict[str, Any]:
