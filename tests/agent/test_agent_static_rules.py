@@ -53,17 +53,7 @@ def test_every_example_a_tool_declares_is_what_its_patterns_read(spec: ToolSpec,
 def test_every_builtin_schema_is_the_default_bundles_word_for_word() -> None:
     catalog = {tool["name"]: tool["schema"] for tool in yaml.safe_load(CATALOG.read_text(encoding="utf-8"))["tools"]}
     assert {spec.name: dict(spec.schema) for spec in BUILTIN_SPECS} == {
-        name: catalog[name]
-        for name in (
-            "echo",
-            "read_file",
-            "write_file",
-            "read_output",
-            "rehydrate_output",
-            "search_output",
-            "remember",
-            "recall",
-        )
+        spec.name: catalog[spec.name] for spec in BUILTIN_SPECS
     }
 
 

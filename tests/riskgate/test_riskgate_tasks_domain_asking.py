@@ -33,6 +33,8 @@ REQUESTS = {
         "Escríbeme un resumen en resumen.md",
         "Añade una línea al final de diario.txt",
     ],
+    "list_dir": ["Enséñame los archivos que hay", "¿Qué hay en la carpeta informes?", "Lístame los ficheros de docs"],
+    "search_files": ["Busca «IVA» en mis ficheros", "¿En qué archivo se menciona a Marta? Búscalo en los archivos"],
     "read_output": ["Enséñame el resto de la salida anterior", "Lee la salida out_abcdefgh desde el carácter 5000"],
     "rehydrate_output": ["Recupera la salida out_abcdefgh entera", "Tráeme la salida completa"],
     "search_output": ["Busca «error» en la salida out_abcdefgh", "Encuentra las líneas con timeout en esa salida"],

@@ -79,6 +79,14 @@ class ToolSpec:
     """What a reply says above the result; str.format fields are arguments."""
     quotes_output: bool = True
     """Whether a reply quotes the output."""
+    shown: Callable[[str, Language], str] | None = None
+    """How a reply quotes an output that is JSON; None quotes it as it is."""
+
+    def quoted(self, output: str, language: Language) -> str:
+        """Answers what a reply quotes of the output."""
+        if not self.quotes_output:
+            return ""
+        return output if self.shown is None else self.shown(output, language)
 
     @property
     def schema_hash(self) -> str:

@@ -133,7 +133,7 @@ def _notes(state: AgentState, tool: ProposedTool, result: ToolResult) -> list[st
         ]
     if metadata.get("kept_by_memory"):
         return [say("result", language, label=label, output=say("result_kept", language))]
-    quoted = result["output"] if spec is None or spec.quotes_output else ""
+    quoted = result["output"] if spec is None else spec.quoted(result["output"], language)
     if len(quoted) > MAX_QUOTE and (spec is None or spec.contract.evictable):
         more = len(quoted) - MAX_QUOTE
         quoted = say("result_cut", language, output=quoted[:MAX_QUOTE], more=more)

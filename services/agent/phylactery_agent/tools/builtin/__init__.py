@@ -7,6 +7,7 @@ from pathlib import Path
 
 from phylactery_agent.tools.builtin.files import FileTools
 from phylactery_agent.tools.builtin.journal import EffectJournal
+from phylactery_agent.tools.builtin.listing import FolderTools
 from phylactery_agent.tools.builtin.memories import recall, remember
 from phylactery_agent.tools.builtin.sandbox import Sandbox, tenant_folder
 from phylactery_agent.tools.builtin.texts import echo, read_output, rehydrate_output, search_output
@@ -21,14 +22,20 @@ class _TenantFiles:
     def __init__(self, root: Path, journal: EffectJournal, max_file_bytes: int) -> None:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._root, self._journal, self._max_file_bytes = root, journal, max_file_bytes
-        self._tools: dict[str, FileTools] = {}
+        self._tools: dict[str, tuple[FileTools, FolderTools]] = {}
 
     def of(self, invocation: Invocation) -> FileTools:
-        """Answers the tools of the invocation's tenant, made when they are first asked for."""
-        tenant = invocation.tenant
+        """Answers the tools over files of the invocation's tenant, made when they are first asked for."""
+        return self._of(invocation.tenant)[0]
+
+    def folders_of(self, invocation: Invocation) -> FolderTools:
+        """Answers the tools over folders of the invocation's tenant."""
+        return self._of(invocation.tenant)[1]
+
+    def _of(self, tenant: str) -> tuple[FileTools, FolderTools]:
         if tenant not in self._tools:
             sandbox = Sandbox(self._root / tenant_folder(tenant), self._max_file_bytes)
-            self._tools[tenant] = FileTools(sandbox, self._journal)
+            self._tools[tenant] = (FileTools(sandbox, self._journal), FolderTools(sandbox))
         return self._tools[tenant]
 
 
@@ -42,6 +49,8 @@ def builtin_implementations(sandbox: Path, journal: Path, max_file_bytes: int) -
             run=lambda call: files.of(call).write_file(call),
             reconcile=lambda call: files.of(call).reconcile_write(call),
         ),
+        "list_dir": Implementation(run=lambda call: files.folders_of(call).list_dir(call)),
+        "search_files": Implementation(run=lambda call: files.folders_of(call).search_files(call)),
         "read_output": Implementation(run=read_output),
         "rehydrate_output": Implementation(run=rehydrate_output),
         "search_output": Implementation(run=search_output),

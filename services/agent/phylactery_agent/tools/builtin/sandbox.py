@@ -8,8 +8,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -67,6 +67,41 @@ class Sandbox:
             ToolFailedError: as split_path; NOT_FOUND for a missing folder, PATH_OUTSIDE_SANDBOX for a symlink.
         """
         *folders, name = split_path(path)
+        with self._walked(folders) as descriptor:
+            yield descriptor, name
+
+    @contextmanager
+    def folder(self, path: str) -> Iterator[int]:
+        """Opens a folder; an empty path, or ".", is the sandbox itself, and one "/" at the end is taken.
+
+        Raises:
+            ToolFailedError: as split_path; NOT_FOUND, NOT_A_FOLDER, PATH_OUTSIDE_SANDBOX for a symlink.
+        """
+        folders = () if path in {"", "."} else split_path(path.removesuffix("/") or path)
+        with ExitStack() as stack:
+            try:
+                descriptor = stack.enter_context(self._walked(folders))
+            except ToolFailedError as error:
+                if error.code == "NOT_A_FILE":
+                    raise ToolFailedError("NOT_A_FOLDER", "the path is no folder") from error
+                raise
+            yield descriptor
+
+    @contextmanager
+    def inner(self, folder: int, name: str) -> Iterator[int]:
+        """Opens a folder inside an open one. Raises ToolFailedError as parent does."""
+        try:
+            descriptor = os.open(name, _FOLDER_FLAGS, dir_fd=folder)
+        except OSError as error:
+            raise _failed(error, folder, name) from error
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    @contextmanager
+    def _walked(self, folders: Sequence[str]) -> Iterator[int]:
+        """Opens one folder after the other, each from the one before."""
         descriptor = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             for folder in folders:
@@ -76,7 +111,7 @@ class Sandbox:
                     raise _failed(error, descriptor, folder) from error
                 os.close(descriptor)
                 descriptor = inner
-            yield descriptor, name
+            yield descriptor
         finally:
             os.close(descriptor)
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from phylactery_agent.tools.contract import ToolSpec
 from phylactery_agent.tools.specs.files import READ_FILE, WRITE_FILE, ReadFileArguments, WriteFileArguments
+from phylactery_agent.tools.specs.folders import LIST_DIR, SEARCH_FILES, ListDirArguments, SearchFilesArguments
 from phylactery_agent.tools.specs.memories import (
     ECHO,
     RECALL,
@@ -29,19 +30,23 @@ from phylactery_agent.tools.specs.outputs import (
 __all__ = [
     "BUILTIN_SPECS",
     "ECHO",
+    "LIST_DIR",
     "READ_FILE",
     "READ_OUTPUT",
     "RECALL",
     "REHYDRATE_OUTPUT",
     "REMEMBER",
+    "SEARCH_FILES",
     "SEARCH_OUTPUT",
     "WRITE_FILE",
     "EchoArguments",
+    "ListDirArguments",
     "ReadFileArguments",
     "ReadOutputArguments",
     "RecallArguments",
     "RehydrateOutputArguments",
     "RememberArguments",
+    "SearchFilesArguments",
     "SearchOutputArguments",
     "WriteFileArguments",
 ]
@@ -50,9 +55,11 @@ BUILTIN_SPECS: Final[tuple[ToolSpec, ...]] = (
     READ_OUTPUT,
     REHYDRATE_OUTPUT,
     SEARCH_OUTPUT,
+    LIST_DIR,
     READ_FILE,
     WRITE_FILE,
     RECALL,
+    SEARCH_FILES,
     REMEMBER,
     ECHO,
 )

@@ -1,0 +1,232 @@
+"""list_dir and search_files: what is in the sandbox, and where something is written in it.
+
+Every folder is opened from the one before and never followed, as in sandbox.py. What RiskGate's policies protect by its
+path (hidden names, key material) is neither listed nor searched: a search over a folder must not say what reading the
+file would not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import json
+import os
+import stat
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any, Final, Protocol, cast
+
+import re2
+
+from phylactery_agent.tools.builtin.sandbox import Sandbox
+from phylactery_agent.tools.contract import Invocation, ToolFailedError, arguments_of
+from phylactery_agent.tools.specs import ListDirArguments, SearchFilesArguments
+
+MAX_ENTRIES: Final = 1_000
+"""Entries one answer lists."""
+MAX_SCANNED: Final = 100_000
+"""Names one folder may have; what lies behind them is not looked at."""
+MAX_FILES: Final = 5_000
+"""Files one search looks into."""
+MAX_SEARCHED_BYTES: Final = 64 * 1024 * 1024
+MAX_DEPTH: Final = 32
+MAX_SEARCH_SECONDS: Final = 8.0
+"""Less than the contract's time: a search that is stopped says so and answers what it found."""
+MAX_LINE_CHARS: Final = 300
+_PROTECTED_SUFFIXES: Final = (".pem", ".key")
+
+
+class _Expression(Protocol):
+    def search(self, text: str) -> object | None: ...
+
+
+@dataclass
+class _Search:
+    """One search under way."""
+
+    expression: _Expression
+    limit: int
+    stopped: threading.Event
+    until: float
+    matches: list[dict[str, Any]] = field(default_factory=list)
+    searched: int = 0
+    skipped: int = 0
+    bytes_read: int = 0
+    complete: bool = True
+
+    @property
+    def over(self) -> bool:
+        """Says whether a bound is reached; then the answer is not complete."""
+        reached = (
+            self.stopped.is_set()
+            or self.searched + self.skipped >= MAX_FILES
+            or self.bytes_read >= MAX_SEARCHED_BYTES
+            or time.monotonic() >= self.until
+        )
+        if reached or not self.complete:
+            self.complete = False
+            return True
+        return False
+
+    def answer(self) -> str:
+        """Answers the tool's JSON."""
+        return json.dumps(
+            {
+                "matches": self.matches,
+                "searched": self.searched,
+                "skipped": self.skipped,
+                "complete": self.complete,
+            },
+            ensure_ascii=False,
+        )
+
+
+class FolderTools:
+    """The two tools over one sandbox."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+
+    async def list_dir(self, invocation: Invocation) -> str:
+        """Answers a folder's entries by name: kind, size in bytes, time of the last change.
+
+        Raises:
+            ToolFailedError: NOT_FOUND, NOT_A_FOLDER, or as Sandbox says.
+        """
+        args = arguments_of(invocation, ListDirArguments)
+        return await asyncio.to_thread(self._list, args.path)
+
+    async def search_files(self, invocation: Invocation) -> str:
+        """Answers the lines that match below a folder, in the order of the paths.
+
+        Raises:
+            ToolFailedError: PATTERN_INVALID, NOT_FOUND, NOT_A_FOLDER, or as Sandbox says.
+        """
+        args = arguments_of(invocation, SearchFilesArguments)
+        search = _Search(
+            expression=_compiled(args), limit=args.limit, stopped=threading.Event(), until=_now() + MAX_SEARCH_SECONDS
+        )
+        try:
+            return await asyncio.to_thread(self._search, args.path, search)
+        except asyncio.CancelledError:
+            search.stopped.set()  # the thread cannot be stopped, but its walk can
+            raise
+
+    def _list(self, path: str) -> str:
+        with self._sandbox.folder(path) as folder:
+            names, complete = _names(folder, MAX_ENTRIES)
+            entries = [entry for name in names if (entry := _entry(folder, name)) is not None]
+        return json.dumps({"entries": entries, "complete": complete}, ensure_ascii=False)
+
+    def _search(self, path: str, search: _Search) -> str:
+        with self._sandbox.folder(path) as folder:
+            self._walk(folder, "" if path == "." else path.removesuffix("/"), 0, search)
+        return search.answer()
+
+    def _walk(self, folder: int, path: str, depth: int, search: _Search) -> None:
+        names, complete = _names(folder, MAX_SCANNED)
+        search.complete = search.complete and complete
+        for name in names:
+            if search.over:
+                return
+            below = f"{path}/{name}" if path else name
+            kind = _kind(folder, name)
+            if kind == "file":
+                self._look_into(folder, name, below, search)
+            elif kind == "folder" and depth < MAX_DEPTH:
+                with suppress(ToolFailedError), self._sandbox.inner(folder, name) as inner:
+                    self._walk(inner, below, depth + 1, search)
+            elif kind == "folder":
+                search.complete = False
+
+    def _look_into(self, folder: int, name: str, path: str, search: _Search) -> None:
+        """Adds a file's matching lines; what is no text, too large or not to be read is counted as skipped."""
+        try:
+            data = self._sandbox.read_bytes(folder, name)
+            path.encode()
+            text = "" if data is None else data.decode()
+        except (ToolFailedError, UnicodeError):
+            search.skipped += 1
+            return
+        if data is None or "\x00" in text:
+            search.skipped += 1
+            return
+        search.searched += 1
+        search.bytes_read += len(data)
+        for number, line in enumerate(text.split("\n"), 1):
+            if search.expression.search(line) is None:
+                continue
+            if len(search.matches) >= search.limit:
+                search.complete = False
+                return
+            shown = line.rstrip("\r")
+            cut = shown if len(shown) <= MAX_LINE_CHARS else shown[:MAX_LINE_CHARS] + "…"
+            search.matches.append({"path": path, "line": number, "text": cut})
+
+
+def _now() -> float:
+    return time.monotonic()
+
+
+def _compiled(args: SearchFilesArguments) -> _Expression:
+    engine = cast("Any", re2)
+    options = engine.Options()
+    options.literal, options.case_sensitive, options.log_errors = args.literal, not args.ignore_case, False
+    try:
+        return cast("_Expression", engine.compile(args.pattern, options=options))
+    except engine.error as error:
+        raise ToolFailedError("PATTERN_INVALID", "the pattern is no RE2 expression; ask for it literally") from error
+
+
+def _protected(name: str) -> bool:
+    """Says whether policies never let a file of this name be read: as RiskGate sees a path's segments."""
+    return name.lstrip().startswith(".") or name.rstrip(" .").casefold().endswith(_PROTECTED_SUFFIXES)
+
+
+def _names(folder: int, limit: int) -> tuple[list[str], bool]:
+    """Answers the names that may be seen, in order, and whether they are all."""
+    scanned = 0
+
+    def seen() -> Iterator[str]:
+        nonlocal scanned
+        with os.scandir(folder) as found:
+            for entry in islice(found, MAX_SCANNED + 1):
+                scanned += 1
+                if not _protected(entry.name):
+                    yield entry.name
+
+    names = heapq.nsmallest(limit + 1, seen())
+    return names[:limit], len(names) <= limit and scanned <= MAX_SCANNED
+
+
+def _stat(folder: int, name: str) -> os.stat_result | None:
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except OSError:
+        return None  # it went meanwhile
+
+
+def _kind(folder: int, name: str) -> str:
+    found = _stat(folder, name)
+    if found is None:
+        return "gone"
+    if stat.S_ISDIR(found.st_mode):
+        return "folder"
+    return "file" if stat.S_ISREG(found.st_mode) else "other"
+
+
+def _entry(folder: int, name: str) -> dict[str, Any] | None:
+    found = _stat(folder, name)
+    if found is None:
+        return None
+    entry: dict[str, Any] = {"name": name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")}
+    entry["kind"] = _kind(folder, name)
+    if entry["kind"] == "file":
+        entry["size"] = found.st_size
+    entry["modified"] = datetime.fromtimestamp(found.st_mtime, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return entry
