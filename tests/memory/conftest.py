@@ -135,6 +135,10 @@ class User:
         request = memory_pb2.AppendMessagesRequest(thread_id=thread_id, messages=messages)
         return await self.memory.AppendMessages(request, metadata=self.metadata)
 
+    async def delete_thread(self, thread_id: str, request_id: str = "request-1") -> memory_pb2.DeleteThreadResponse:
+        request = memory_pb2.DeleteThreadRequest(thread_id=thread_id, request_id=request_id)
+        return await self.memory.DeleteThread(request, metadata=self.metadata)
+
     async def list(self, thread_id: str, **options: Any) -> memory_pb2.ListMessagesResponse:
         request = memory_pb2.ListMessagesRequest(thread_id=thread_id, **options)
         return await self.memory.ListMessages(request, metadata=self.metadata)

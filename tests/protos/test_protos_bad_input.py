@@ -100,6 +100,7 @@ def valid_requests() -> dict[str, list[Message]]:
         "MemoryService/ListMessages": [
             memory_pb2.ListMessagesRequest(thread_id="t1", page_size=5, page_token="WzFd", max_characters=9)
         ],
+        "MemoryService/DeleteThread": [memory_pb2.DeleteThreadRequest(thread_id="t9", request_id="request-1")],
         "MemoryService/WriteMemory": [
             user_memory_pb2.WriteMemoryRequest(
                 text="vivo en Lima",

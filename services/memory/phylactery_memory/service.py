@@ -41,6 +41,8 @@ from phylactery_memory.store.output_objects import OutputObjects, refuse_without
 from phylactery_memory.store.outputs import OutputStore
 from phylactery_memory.store.privacy import PrivacyStore
 from phylactery_memory.store.profiles import ProfileStore
+from phylactery_memory.store.threads import ThreadStore
+from phylactery_memory.threads import Threads
 from phylactery_memory.transcript import Transcript
 
 PACKAGE = "phylactery_memory"
@@ -107,7 +109,8 @@ def assemble(database: Database, settings: MemorySettings, clock: Clock) -> Serv
         MemoryStore(database), embedder, clock, limit=settings.max_memories, profile=profiles, metrics=metrics
     )
     contexts = Contexts(transcript, memories, profiles, metrics)
-    memory = MemoryServicer(transcript, memories, profiles, contexts)
+    threads = Threads(ThreadStore(database, objects), clock)
+    memory = MemoryServicer(transcript, threads, memories, profiles, contexts)
     private = PrivacyStore(database, objects)
     privacy = Privacy(private, ErasureLog(settings.erasure_log or settings.data_dir / "erasures.jsonl"), clock)
     exports = Exports(private, transcript, memories, profiles, outputs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from phylactery_chassis.clock import MICROSECONDS
-from phylactery_chassis.edge import EdgeModel, Identifier, OptionalIdentifier
+from phylactery_chassis.edge import EdgeModel, Identifier, LongIdentifier, OptionalIdentifier
 from pydantic import Field
 
 MAX_SEQUENCE = 2**63 - 1
@@ -40,6 +40,13 @@ class AppendRequest(EdgeModel):
 
     thread_id: Identifier
     messages: Annotated[list[MessageItem], Field(min_length=1, max_length=100)]
+
+
+class DeleteRequest(EdgeModel):
+    """A thread to remove, once."""
+
+    thread_id: Identifier
+    request_id: LongIdentifier
 
 
 class ListRequest(EdgeModel):

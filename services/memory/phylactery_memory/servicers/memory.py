@@ -8,15 +8,20 @@ from phylactery_memory.profiles import Profiles
 from phylactery_memory.servicers.context import ContextRpcs
 from phylactery_memory.servicers.memories import MemoryRpcs
 from phylactery_memory.servicers.profile import ProfileRpcs
+from phylactery_memory.servicers.threads import ThreadRpcs
 from phylactery_memory.servicers.transcript import TranscriptRpcs
+from phylactery_memory.threads import Threads
 from phylactery_memory.transcript import Transcript
 
 
-class MemoryServicer(TranscriptRpcs, MemoryRpcs, ProfileRpcs, ContextRpcs):
+class MemoryServicer(TranscriptRpcs, ThreadRpcs, MemoryRpcs, ProfileRpcs, ContextRpcs):
     """Every RPC of MemoryService."""
 
-    def __init__(self, transcript: Transcript, memories: Memories, profiles: Profiles, contexts: Contexts) -> None:
+    def __init__(
+        self, transcript: Transcript, threads: Threads, memories: Memories, profiles: Profiles, contexts: Contexts
+    ) -> None:
         TranscriptRpcs.__init__(self, transcript)
+        ThreadRpcs.__init__(self, threads)
         MemoryRpcs.__init__(self, memories)
         ProfileRpcs.__init__(self, profiles)
         ContextRpcs.__init__(self, contexts)

@@ -128,6 +128,18 @@ messages = sa.Table(
     sa.UniqueConstraint("tenant", "subject", "thread_id", "message_id", name="uq_messages_v2_message"),
 )
 
+thread_deletions = sa.Table(
+    "thread_deletions",
+    metadata,
+    sa.Column("tenant", _ID, primary_key=True),
+    sa.Column("subject", _ID, primary_key=True),
+    sa.Column("request_id", _ID, primary_key=True),
+    sa.Column("messages", sa.BigInteger, nullable=False),
+    sa.Column("outputs", sa.BigInteger, nullable=False),
+    sa.Column("create_us", sa.BigInteger, nullable=False),
+)
+"""What was asked to be deleted, so that it is deleted once; no thread is named."""
+
 memory_owners = sa.Table(
     "memory_owners",
     metadata,

@@ -245,6 +245,58 @@ class ListMessagesResponse(_message.Message):
 Global___ListMessagesResponse: _TypeAlias = ListMessagesResponse  # noqa: Y015
 
 @_typing.final
+class DeleteThreadRequest(_message.Message):
+    """DeleteThreadRequest names a thread."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    THREAD_ID_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    thread_id: _builtins.str
+    """thread_id is the conversation. Required."""
+    request_id: _builtins.str
+    """request_id makes the call idempotent, 8 to 128 characters of [A-Za-z0-9_.:-], unique per user. Required."""
+    def __init__(
+        self,
+        *,
+        thread_id: _builtins.str = ...,
+        request_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["request_id", b"request_id", "thread_id", b"thread_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteThreadRequest: _TypeAlias = DeleteThreadRequest  # noqa: Y015
+
+@_typing.final
+class DeleteThreadResponse(_message.Message):
+    """DeleteThreadResponse says what was removed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MESSAGES_FIELD_NUMBER: _builtins.int
+    OUTPUTS_FIELD_NUMBER: _builtins.int
+    messages: _builtins.int
+    """messages is how many messages were removed."""
+    outputs: _builtins.int
+    """outputs is how many outputs were removed."""
+    def __init__(
+        self,
+        *,
+        messages: _builtins.int = ...,
+        outputs: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["messages", b"messages", "outputs", b"outputs"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteThreadResponse: _TypeAlias = DeleteThreadResponse  # noqa: Y015
+
+@_typing.final
 class BuildContextRequest(_message.Message):
     """BuildContextRequest asks what a turn should know. The bounds may be narrower than the pathway's, and never wider."""
 

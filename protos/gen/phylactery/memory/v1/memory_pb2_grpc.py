@@ -49,6 +49,11 @@ class MemoryServiceStub:
                 request_serializer=phylactery_dot_memory_dot_v1_dot_memory__pb2.ListMessagesRequest.SerializeToString,
                 response_deserializer=phylactery_dot_memory_dot_v1_dot_memory__pb2.ListMessagesResponse.FromString,
                 _registered_method=True)
+        self.DeleteThread = channel.unary_unary(
+                '/phylactery.memory.v1.MemoryService/DeleteThread',
+                request_serializer=phylactery_dot_memory_dot_v1_dot_memory__pb2.DeleteThreadRequest.SerializeToString,
+                response_deserializer=phylactery_dot_memory_dot_v1_dot_memory__pb2.DeleteThreadResponse.FromString,
+                _registered_method=True)
         self.WriteMemory = channel.unary_unary(
                 '/phylactery.memory.v1.MemoryService/WriteMemory',
                 request_serializer=phylactery_dot_memory_dot_v1_dot_user__memory__pb2.WriteMemoryRequest.SerializeToString,
@@ -111,6 +116,15 @@ class MemoryServiceServicer:
     def ListMessages(self, request, context):
         """ListMessages lists a thread's messages, newest first, bounded by messages and by characters. A thread without
         messages reads as empty.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteThread(self, request, context):
+        """DeleteThread removes a thread's messages and the outputs stored for it, for good; what was remembered about the person
+        stays, ForgetMemory removes that. The same request_id again removes nothing and answers the same, so that what is
+        said since in a thread of the same name stays. A thread that is not there is no error.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -194,6 +208,11 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.ListMessages,
                     request_deserializer=phylactery_dot_memory_dot_v1_dot_memory__pb2.ListMessagesRequest.FromString,
                     response_serializer=phylactery_dot_memory_dot_v1_dot_memory__pb2.ListMessagesResponse.SerializeToString,
+            ),
+            'DeleteThread': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteThread,
+                    request_deserializer=phylactery_dot_memory_dot_v1_dot_memory__pb2.DeleteThreadRequest.FromString,
+                    response_serializer=phylactery_dot_memory_dot_v1_dot_memory__pb2.DeleteThreadResponse.SerializeToString,
             ),
             'WriteMemory': grpc.unary_unary_rpc_method_handler(
                     servicer.WriteMemory,
@@ -293,6 +312,33 @@ class MemoryService:
             '/phylactery.memory.v1.MemoryService/ListMessages',
             phylactery_dot_memory_dot_v1_dot_memory__pb2.ListMessagesRequest.SerializeToString,
             phylactery_dot_memory_dot_v1_dot_memory__pb2.ListMessagesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteThread(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/phylactery.memory.v1.MemoryService/DeleteThread',
+            phylactery_dot_memory_dot_v1_dot_memory__pb2.DeleteThreadRequest.SerializeToString,
+            phylactery_dot_memory_dot_v1_dot_memory__pb2.DeleteThreadResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -49,6 +49,11 @@ class MemoryServiceStub:
     """ListMessages lists a thread's messages, newest first, bounded by messages and by characters. A thread without
     messages reads as empty.
     """
+    DeleteThread: _grpc.UnaryUnaryMultiCallable[_memory_pb2.DeleteThreadRequest, _memory_pb2.DeleteThreadResponse]
+    """DeleteThread removes a thread's messages and the outputs stored for it, for good; what was remembered about the person
+    stays, ForgetMemory removes that. The same request_id again removes nothing and answers the same, so that what is
+    said since in a thread of the same name stays. A thread that is not there is no error.
+    """
     WriteMemory: _grpc.UnaryUnaryMultiCallable[_user_memory_pb2.WriteMemoryRequest, _user_memory_pb2.WriteMemoryResponse]
     """WriteMemory decides by fixed rules what a text is worth keeping as, keeps it, and says why. A useful fact or
     preference goes to the semantic layer, a stable preference to the profile too, anything ephemeral nowhere; a password,
@@ -98,6 +103,11 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     ListMessages: _aio.UnaryUnaryMultiCallable[_memory_pb2.ListMessagesRequest, _memory_pb2.ListMessagesResponse]  # type: ignore[assignment]
     """ListMessages lists a thread's messages, newest first, bounded by messages and by characters. A thread without
     messages reads as empty.
+    """
+    DeleteThread: _aio.UnaryUnaryMultiCallable[_memory_pb2.DeleteThreadRequest, _memory_pb2.DeleteThreadResponse]  # type: ignore[assignment]
+    """DeleteThread removes a thread's messages and the outputs stored for it, for good; what was remembered about the person
+    stays, ForgetMemory removes that. The same request_id again removes nothing and answers the same, so that what is
+    said since in a thread of the same name stays. A thread that is not there is no error.
     """
     WriteMemory: _aio.UnaryUnaryMultiCallable[_user_memory_pb2.WriteMemoryRequest, _user_memory_pb2.WriteMemoryResponse]  # type: ignore[assignment]
     """WriteMemory decides by fixed rules what a text is worth keeping as, keeps it, and says why. A useful fact or
@@ -157,6 +167,17 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_memory_pb2.ListMessagesResponse, _abc.Awaitable[_memory_pb2.ListMessagesResponse]]:
         """ListMessages lists a thread's messages, newest first, bounded by messages and by characters. A thread without
         messages reads as empty.
+        """
+
+    @_abc_1.abstractmethod
+    def DeleteThread(
+        self,
+        request: _memory_pb2.DeleteThreadRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_pb2.DeleteThreadResponse, _abc.Awaitable[_memory_pb2.DeleteThreadResponse]]:
+        """DeleteThread removes a thread's messages and the outputs stored for it, for good; what was remembered about the person
+        stays, ForgetMemory removes that. The same request_id again removes nothing and answers the same, so that what is
+        said since in a thread of the same name stays. A thread that is not there is no error.
         """
 
     @_abc_1.abstractmethod
