@@ -132,9 +132,8 @@ async def test_a_message_re_enters_the_suspended_run(stores: Stores) -> None:
 
 async def test_the_database_itself_allows_one_active_run_per_thread(stores: Stores) -> None:
     await stores.accepted()
-    copy = "INSERT INTO agent_runs SELECT 'other', " + ", ".join(
-        column.name for column in METADATA.tables["agent_runs"].columns if column.name != "run_id"
-    )
+    columns = ", ".join(c.name for c in METADATA.tables["agent_runs"].columns if c.name != "run_id")
+    copy = f"INSERT INTO agent_runs (run_id, {columns}) SELECT 'other', {columns}"
     with pytest.raises(sa.exc.IntegrityError):
         await stores.database.write(lambda connection: connection.execute(sa.text(f"{copy} FROM agent_runs")))
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 from phylactery_agent.executor import Executor
+from phylactery_agent.graph.registry import SPECS, ServedGraph
 from phylactery_agent.ports import (
     ApprovalInfo,
     GateRefusedError,
@@ -162,7 +163,7 @@ class Bench:
             "delivery": self.delivery,
             "news": self.stores.news,
             "sealer": self.sealer,
-            "graph": self.graph,
+            "graphs": SimpleNamespace(get=lambda name: ServedGraph(cast("Any", self.graph), SPECS[name])),
             "executor": self.executor,
             "evict_over_chars": 10_000,
         }

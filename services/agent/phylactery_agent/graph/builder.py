@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.graph import START, StateGraph
-from langgraph.graph.state import CompiledStateGraph
 
 from phylactery_agent.graph.guards import MAX_SUPERSTEPS
 from phylactery_agent.graph.nodes.approval_handler import approval_handler
@@ -19,9 +17,9 @@ from phylactery_agent.graph.nodes.risk_gate import risk_gate
 from phylactery_agent.graph.nodes.router import router
 from phylactery_agent.graph.nodes.supervisor import supervisor
 from phylactery_agent.graph.nodes.tools import tools
-from phylactery_agent.graph.routing import NodeFunction, checked, targets_of
-from phylactery_agent.graph.state import AgentState
-from phylactery_agent.ports import TurnContext
+from phylactery_agent.graph.routing import NodeFunction
+from phylactery_agent.graph.spec import CompiledGraph, GraphSpec
+from phylactery_agent.graph.state import AgentState, new_run_input, reentry_input
 
 RECURSION_LIMIT: Final = MAX_SUPERSTEPS + 5
 """The backstop behind Supervisor's own guard. LangGraph's default is 10007, which guards nothing."""
@@ -39,14 +37,21 @@ NODES: Final[dict[str, NodeFunction]] = {
     "Finalizer": finalizer,
 }
 
-SecuredGraph = CompiledStateGraph[AgentState, TurnContext, AgentState, AgentState]
+SECURED: Final = GraphSpec(
+    name="secured",
+    descriptions={
+        "es": "Planifica, propone una llamada cada vez y pasa cada efecto por RiskGate",
+        "en": "Plans, proposes one call at a time and passes every effect through RiskGate",
+    },
+    state=AgentState,
+    entry="Router",
+    nodes=NODES,
+    recursion_limit=RECURSION_LIMIT,
+    new_run_input=new_run_input,
+    reentry_input=reentry_input,
+)
 
 
-def build_secured(checkpointer: BaseCheckpointSaver[Any]) -> SecuredGraph:
+def build_secured(checkpointer: BaseCheckpointSaver[Any]) -> CompiledGraph:
     """Compiles the graph over a checkpointer. Invoke it with durability "sync" and a TurnContext as context."""
-    graph = StateGraph(AgentState, context_schema=TurnContext)
-    for name, function in NODES.items():
-        graph.add_node(name, checked(name, function), destinations=targets_of(function))
-    graph.add_edge(START, "Router")
-    compiled = graph.compile(checkpointer=checkpointer, name="secured")
-    return compiled.with_config(recursion_limit=RECURSION_LIMIT)
+    return SECURED.compile(checkpointer)

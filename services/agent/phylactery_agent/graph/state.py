@@ -137,14 +137,28 @@ class ProfileFact(TypedDict):
     trust: str
 
 
-class AgentState(TypedDict):
+class TurnState(TypedDict):
+    """What the runtime reads of a state, whichever graph it is of: which turn was taken in, and how it ended."""
+
+    turn_id: str
+    request_turn: str
+    """The turn that brought the request."""
+    plan: list[PlannedStep]
+    steps: dict[str, StepState]
+    approval_id: str | None
+    do_not_store: bool
+    run_status: RunStatus
+    finish_reason: str
+    reply: Reply | None
+
+
+class AgentState(TurnState):
     """The whole state of a thread in the secured graph."""
 
     thread_id: str
     user_id: str
     tenant: str
     run_id: str
-    turn_id: str
     language: Language
     agent_mode: AgentMode
     intent: str
@@ -156,31 +170,22 @@ class AgentState(TypedDict):
     """Why this turn goes on without anything from memory; empty where it was read."""
     incoming: Incoming
     request: str
-    request_turn: str
-    """The turn that brought the request."""
     request_pathway: str
     """How the message with the request was served; an approval's reply is served otherwise and changes nothing here."""
-    plan: list[PlannedStep]
     current_step: str | None
-    steps: dict[str, StepState]
     tried: list[str]
     proposed_tool: ProposedTool | None
     queued_tools: list[ProposedTool]
     last_tool_result: ToolResult | None
     awaiting_approval: bool
-    approval_id: str | None
     approval_hash: str | None
     approval_state: ApprovalState | None
     awaiting_user_input: bool
     directive: str
     notes: list[str]
     security_context: SecurityContext
-    do_not_store: bool
     audit_trail: list[str]
     budgets: Budgets
-    run_status: RunStatus
-    finish_reason: str
-    reply: Reply | None
 
 
 def new_run_input(turn: Turn) -> dict[str, Any]:

@@ -118,6 +118,8 @@ class StoredRun(_OfThread):
     thread_id: str
     owner: Owner
     graph: str
+    graph_version: str
+    """The version of the graph it stands in; empty before it was served."""
     language: str
     status: RunStatus
     reason: str

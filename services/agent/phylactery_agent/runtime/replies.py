@@ -13,6 +13,7 @@ TOO_MANY_ATTEMPTS: Final = "TOO_MANY_ATTEMPTS"
 INTERNAL_ERROR: Final = "INTERNAL_ERROR"
 CANCELLED: Final = "CANCELLED"
 STATE_LOST: Final = "STATE_LOST"
+GRAPH_CHANGED: Final = "GRAPH_CHANGED"
 
 _TEXTS: Final[dict[str, dict[Language, str]]] = {
     MEMORY_UNAVAILABLE: {
@@ -44,6 +45,12 @@ _TEXTS: Final[dict[str, dict[Language, str]]] = {
     STATE_LOST: {
         "es": "No puedo continuar lo que esperaba tu respuesta: su estado ya no está guardado. Pídelo de nuevo.",
         "en": "I cannot go on with what waited for your answer: its state is not kept any more. Please ask again.",
+    },
+    GRAPH_CHANGED: {
+        "es": "No puedo continuar lo que estaba a medias: el agente se ha actualizado y trabaja de otra manera. "
+        "Mira el registro de la ejecución y pídelo de nuevo.",
+        "en": "I cannot go on with what was half done: the agent was updated and works in another way now. "
+        "Look at the run's record and ask again.",
     },
     CANCELLED: {
         "es": "Cancelado, como pediste. Lo que ya se había hecho sigue hecho; mira el registro de la ejecución.",

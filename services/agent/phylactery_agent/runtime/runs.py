@@ -72,6 +72,11 @@ class RunStore:
         update = sa.update(RUNS).where(RUNS.c.run_id == writes.lease.run_id).values(**values)
         writes.hold(lambda connection, _now: _run_statement(connection, update))
 
+    def note_version(self, writes: TurnWrites, graph_version: str) -> None:
+        """Notes in which version of its graph a run stands, with the turn's next write."""
+        update = sa.update(RUNS).where(RUNS.c.run_id == writes.lease.run_id).values(graph_version=graph_version)
+        writes.hold(lambda connection, _now: _run_statement(connection, update))
+
     async def release_all(self) -> int:
         """Frees every lease: the folder's lock proves that whoever held them is dead. Answers how many there were."""
 
@@ -303,6 +308,7 @@ def run_of(row: Row[Any]) -> StoredRun:
         thread_id=row.thread_id,
         owner=Owner(row.tenant, row.user_id),
         graph=row.graph,
+        graph_version=row.graph_version,
         language=row.language,
         status=row.status,
         reason=row.reason,

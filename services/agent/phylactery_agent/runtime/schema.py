@@ -53,6 +53,7 @@ RUNS = sa.Table(
     sa.Column("attempt", sa.BigInteger, nullable=False),
     sa.Column("lease_owner", _NAME, nullable=False),
     sa.Column("lease_until_us", sa.BigInteger, nullable=False),
+    sa.Column("graph_version", _WORD, nullable=False, server_default=""),
     sa.Column("cancel_us", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("created_us", sa.BigInteger, nullable=False),
     sa.Column("updated_us", sa.BigInteger, nullable=False),

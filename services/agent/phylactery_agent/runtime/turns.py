@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast, get_args
 
@@ -19,8 +19,8 @@ from phylactery_chassis.ids import new_id
 from phylactery_chassis.logs import get_logger
 
 from phylactery_agent.executor import Executor
-from phylactery_agent.graph.builder import SecuredGraph
-from phylactery_agent.graph.state import WINDOW_MESSAGES, AgentState, new_run_input, reentry_input
+from phylactery_agent.graph.registry import Graphs, UnknownGraphError
+from phylactery_agent.graph.state import WINDOW_MESSAGES, TurnState
 from phylactery_agent.ports import (
     GateUnavailableError,
     Hydration,
@@ -77,7 +77,7 @@ class TurnTools:
     delivery: Delivery
     news: ThreadNews
     sealer: Sealer
-    graph: SecuredGraph
+    graphs: Graphs
     executor: Executor
     evict_over_chars: int
 
@@ -93,6 +93,10 @@ class _Heard:
 
 class StateLostError(Exception):
     """A run that waited cannot go on: where it stood is not in the database any more."""
+
+
+class GraphChangedError(Exception):
+    """A run stands in another version of its graph: going on could do what nobody asked for."""
 
 
 class TurnServer:
@@ -173,6 +177,8 @@ class TurnServer:
             ending = _sorry(claim, replies.MEMORY_UNAVAILABLE, heard.language)
         except GateUnavailableError:
             ending = _sorry(claim, replies.GATE_UNAVAILABLE, heard.language)
+        except (UnknownGraphError, GraphChangedError):
+            ending = _sorry(claim, replies.GRAPH_CHANGED, heard.language)
         except GraphRecursionError:
             ending = _sorry(claim, replies.STEP_LIMIT, heard.language)
         except Exception as error:  # noqa: BLE001 - a fault of ours ends the turn with an answer; its text may hold a value
@@ -181,25 +187,34 @@ class TurnServer:
             ending = _sorry(claim, replies.INTERNAL_ERROR, heard.language)
         return ending
 
-    async def _invoke(self, claim: Claim, heard: _Heard, writes: TurnWrites) -> Mapping[str, Any]:
+    async def _invoke(self, claim: Claim, heard: _Heard, writes: TurnWrites) -> TurnState:
         """Answers the state after the turn. A turn the checkpoint has taken in already goes on where it stopped."""
-        graph, lease = self._t.graph, claim.lease
+        graph, lease = self._t.graphs.get(claim.run.graph), claim.lease
         config: RunnableConfig = {"configurable": {"thread_id": lease.thread_key}}
-        snapshot = await graph.aget_state(config)
+        snapshot = await graph.compiled.aget_state(config)
         taken_in = snapshot.values.get("turn_id") == lease.turn_id
-        if taken_in and not snapshot.next:
-            return dict(snapshot.values)
         if claim.turn.resumed and not snapshot.values:
             raise StateLostError
+        self._require_version(claim, writes, graph.spec.version, begun=snapshot.values.get("run_id") == lease.run_id)
+        if taken_in and not snapshot.next:
+            return cast("TurnState", snapshot.values)
         given: dict[str, Any] | None = None
         if not taken_in:
             turn = self._turn(claim, heard, await self._hydrate(claim, heard))
-            given = reentry_input(turn) if claim.turn.resumed else new_run_input(turn)
-        entered = cast("AgentState | None", given)  # LangGraph takes any part of the state
+            given = graph.spec.reentry_input(turn) if claim.turn.resumed else graph.spec.new_run_input(turn)
         context = self._context(claim, heard, writes, request_turn=snapshot.values.get("request_turn", ""))
         # LANGSMITH_TRACING in the environment would send every argument away
         with tracing_context(enabled=False), held_by(writes):
-            return dict(await graph.ainvoke(entered, config, context=context, durability="sync"))
+            ended = await graph.compiled.ainvoke(given, config, context=context, durability="sync")
+        return cast("TurnState", ended)
+
+    def _require_version(self, claim: Claim, writes: TurnWrites, version: str, *, begun: bool) -> None:
+        """Raises GraphChangedError where the run stands in another version of its graph, or in one nobody noted."""
+        if claim.run.graph_version == version:
+            return
+        if begun:
+            raise GraphChangedError
+        self._t.runs.note_version(writes, version)
 
     async def _hydrate(self, claim: Claim, heard: _Heard) -> Hydration | None:
         """Answers what the pathway reads, from one call, after memory was told every earlier turn of the thread.
@@ -299,27 +314,27 @@ def _sorry(claim: Claim, reason: str, language: Language) -> Ending:
     )
 
 
-def _ending(claim: Claim, state: Mapping[str, Any]) -> Ending:
+def _ending(claim: Claim, state: TurnState) -> Ending:
     """Answers how the graph says the turn ends."""
-    reply = state.get("reply") or {}
+    reply = state["reply"]
     status = state["run_status"]
     if status not in {"done", "suspended", "failed"}:
         raise RuntimeError(f"the graph stopped in run_status '{status}'")
     return Ending(
         status=status,
         reason=state["finish_reason"],
-        reply_id=reply.get("id", "") or f"{claim.lease.turn_id}.reply",
-        reply_text=reply.get("text", ""),
-        approval_id=(state.get("approval_id") or "") if status == "suspended" else "",
+        reply_id=f"{claim.lease.turn_id}.reply" if reply is None else reply["id"],
+        reply_text="" if reply is None else reply["text"],
+        approval_id=(state["approval_id"] or "") if status == "suspended" else "",
         steps=tuple(
-            {name: step[name] for name in ("description", "status", "tries")} | {"step_id": key}
+            {"step_id": key, "description": step["description"], "status": step["status"], "tries": step["tries"]}
             for key, step in state["steps"].items()
         ),
         worth_remembering=_worth_remembering(claim, state),
     )
 
 
-def _worth_remembering(claim: Claim, state: Mapping[str, Any]) -> bool:
+def _worth_remembering(claim: Claim, state: TurnState) -> bool:
     """Says whether memory's write policy is asked about the person's words.
 
     Not about an answer to an approval, and not about a request to remember: the tool serves that one, and what RiskGate

@@ -18,7 +18,7 @@ from phylactery_chassis.server import Registration, Service
 
 from phylactery_agent.adapters.connections import GrpcServices
 from phylactery_agent.executor import Executor, ToolSettings
-from phylactery_agent.graph.builder import build_secured
+from phylactery_agent.graph.registry import GRAPH_NAMES, Graphs
 from phylactery_agent.runtime.approvals import ApprovalWatcher
 from phylactery_agent.runtime.cancelling import Cancellations
 from phylactery_agent.runtime.delivery import Delivery
@@ -46,7 +46,6 @@ from phylactery_agent.settings import AgentSettings
 from phylactery_agent.tools.registry import ToolRegistrationError
 
 PACKAGE = "phylactery_agent"
-_GRAPHS = ("secured",)
 _FORMER_STATES = ("checkpoints.db", "checkpoints.db-wal", "checkpoints.db-shm")
 _CHAT = chat_pb2.DESCRIPTOR.services_by_name["ChatService"].full_name
 _PRIVACY = privacy_pb2.DESCRIPTOR.services_by_name["PrivacyService"].full_name
@@ -78,8 +77,8 @@ async def build_agent(settings: AgentSettings, clock: Clock | None = None) -> Ag
     Raises StartError when the folder is taken, a key is unusable or a tool module is none.
     """
     settings.prepare()
-    if settings.graph not in _GRAPHS:
-        raise StartError(f"AGENT_GRAPH: there is no graph '{settings.graph}'; there are {', '.join(_GRAPHS)}")
+    if settings.graph not in GRAPH_NAMES:
+        raise StartError(f"AGENT_GRAPH: there is no graph '{settings.graph}'; there are {', '.join(GRAPH_NAMES)}")
     async with contextlib.AsyncExitStack() as stack:
         agent = await _assemble(settings, clock or SystemClock(), stack)
         closing = stack.pop_all()
@@ -130,7 +129,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
             delivery=delivery,
             news=news,
             sealer=sealer,
-            graph=build_secured(saver),
+            graphs=Graphs(saver),
             executor=executor,
             evict_over_chars=settings.evict_over_chars,
         )
@@ -154,7 +153,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
             services=services,
             sealer=sealer,
             wake=runner.wake,
-            graphs=_GRAPHS,
+            graphs=GRAPH_NAMES,
             default_graph=settings.graph,
         )
     )
