@@ -18,6 +18,10 @@ os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
 # A process with threads is not forked, and numpy's arithmetic is small here.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+# Tests name their model themselves: one of whoever runs them is not asked.
+for _name in [name for name in os.environ if name.startswith(("PHYLACTERY_MODEL", "AGENT_MODEL"))]:
+    del os.environ[_name]
+
 # No example fails for the machine's load. Every run tries the same ones, so that a run says something about the change
 # it is for; `pytest --hypothesis-profile explore` looks for new ones.
 settings.register_profile("explore", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar
 
-from phylactery_chassis.settings import ServiceSettings, read_secret
+from phylactery_chassis.settings import read_secret
 from pydantic import Field, SecretStr
 from pydantic_settings import SettingsConfigDict
 
+from phylactery_agent.models.settings import ModelSettings
 
-class AgentSettings(ServiceSettings):
+
+class AgentSettings(ModelSettings):
     """Settings of the agent."""
 
     model_config = SettingsConfigDict(env_prefix="AGENT_", extra="ignore")

@@ -37,7 +37,10 @@ class ModelTool:
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """One tool call a model proposes. arguments is None where its text is no JSON object; raw is that text."""
+    """One tool call a model proposes. arguments is None where its text is no JSON object; raw is that text.
+
+    id is made by us and unique in the run, whatever the endpoint calls it: a ledger may be keyed by it.
+    """
 
     id: str
     name: str
@@ -78,9 +81,12 @@ class Model(Protocol):
         key: str,
         tools: Sequence[ModelTool] = (),
         on_text: Callable[[str], Awaitable[None]] | None = None,
+        keep: bool = True,
     ) -> ModelReply:
         """Answers the conversation. key names the call in the run: a node that runs again gets the same reply unpaid.
 
-        on_text is given the text so far, whole, each time it grew; a reply that is tried again begins anew.
+        A key that comes back with another conversation is asked anew, and paid. on_text is given the text so far,
+        whole, each time it grew; a reply that is tried again begins anew. Without keep nothing of the reply is stored
+        (a turn that is not to be stored), and a node that runs again pays again.
         """
         ...

@@ -20,6 +20,7 @@ from phylactery_agent.runtime.joining import together
 from phylactery_agent.runtime.lease import is_cancelled, lease_until
 from phylactery_agent.runtime.ledger import close_open_effects, deny_proposals
 from phylactery_agent.runtime.model import Ending, Lease, Owner, StoredRun, StoredToolCall, StoredTurn
+from phylactery_agent.runtime.model_calls import forget_replies
 from phylactery_agent.runtime.outbox import queue_memory, queue_task_end, queue_transcript, queue_withdrawal
 from phylactery_agent.runtime.replies import CANCELLED, apology
 from phylactery_agent.runtime.schema import ACTIVE, INBOX, RUNS, TOOL_CALLS, to_bytes
@@ -227,6 +228,7 @@ def _end(connection: Connection, lease: Lease, turn: StoredTurn, ending: Ending,
         if deny_proposals(connection, lease, ending.reason, now) or ending.status == "cancelled":
             queue_withdrawal(connection, lease, now_us=now)
         checkpoints.delete_thread(connection, lease.thread_key)
+        forget_replies(connection, lease.run_id)
         for opened in tasks_of(connection, lease.run_id):
             queue_task_end(connection, lease, opened.task_id, now_us=now)
     if ending.reply_text:

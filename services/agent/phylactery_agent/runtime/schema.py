@@ -55,6 +55,9 @@ RUNS = sa.Table(
     sa.Column("lease_until_us", sa.BigInteger, nullable=False),
     sa.Column("graph_version", _WORD, nullable=False, server_default=""),
     sa.Column("cancel_us", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("model_calls", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("tokens", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("cost_micros", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("created_us", sa.BigInteger, nullable=False),
     sa.Column("updated_us", sa.BigInteger, nullable=False),
 )
@@ -141,6 +144,21 @@ TOOL_CALLS = sa.Table(
     sa.Column("fence", sa.BigInteger, nullable=False),
     sa.Column("created_us", sa.BigInteger, nullable=False),
     sa.Column("updated_us", sa.BigInteger, nullable=False),
+)
+
+MODEL_CALLS = sa.Table(
+    "agent_model_calls",
+    METADATA,
+    sa.Column("run_id", _NAME, primary_key=True),
+    sa.Column("key", _NAME, primary_key=True),
+    sa.Column("request_hash", _HASH, nullable=False),
+    sa.Column("reply", sa.LargeBinary, nullable=True),
+    sa.Column("model", sa.String(256), nullable=False),
+    sa.Column("prompt_tokens", sa.BigInteger, nullable=False),
+    sa.Column("completion_tokens", sa.BigInteger, nullable=False),
+    sa.Column("cost_micros", sa.BigInteger, nullable=False),
+    sa.Column("fence", sa.BigInteger, nullable=False),
+    sa.Column("created_us", sa.BigInteger, nullable=False),
 )
 
 OUTBOX = sa.Table(

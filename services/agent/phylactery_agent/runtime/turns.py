@@ -41,6 +41,7 @@ from phylactery_agent.runtime.lease import (
 )
 from phylactery_agent.runtime.ledger import SqlLedger
 from phylactery_agent.runtime.model import Ending, Lease
+from phylactery_agent.runtime.model_runs import RunModels
 from phylactery_agent.runtime.remembering import TurnMemories
 from phylactery_agent.runtime.reporting import ReportingGate, TurnTask
 from phylactery_agent.runtime.runs import Claim, RunStore
@@ -80,6 +81,8 @@ class TurnTools:
     graphs: Graphs
     executor: Executor
     evict_over_chars: int
+    models: RunModels | None = None
+    """None is static mode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +269,7 @@ class TurnServer:
             language=heard.language,
             reply_code=self._code(claim),
             evict_over_chars=self._t.evict_over_chars,
+            model=self._t.models.of(lease) if self._t.models else None,
         )
 
     def _gate(self, claim: Claim) -> ReportingGate:

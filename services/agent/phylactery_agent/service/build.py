@@ -19,6 +19,7 @@ from phylactery_chassis.server import Registration, Service
 from phylactery_agent.adapters.connections import GrpcServices
 from phylactery_agent.executor import Executor, ToolSettings
 from phylactery_agent.graph.registry import GRAPH_NAMES, Graphs
+from phylactery_agent.models.opening import open_models
 from phylactery_agent.runtime.approvals import ApprovalWatcher
 from phylactery_agent.runtime.cancelling import Cancellations
 from phylactery_agent.runtime.delivery import Delivery
@@ -27,6 +28,7 @@ from phylactery_agent.runtime.events import EventLog
 from phylactery_agent.runtime.folder_lock import FolderLock, FolderTakenError
 from phylactery_agent.runtime.inbox import InboxStore
 from phylactery_agent.runtime.lease import Leases
+from phylactery_agent.runtime.model_runs import RunModels
 from phylactery_agent.runtime.outbox import OutboxStore
 from phylactery_agent.runtime.privacy import Privacy, PrivacyTools
 from phylactery_agent.runtime.resolving import Resolutions
@@ -92,6 +94,9 @@ async def build_agent(settings: AgentSettings, clock: Clock | None = None) -> Ag
 
 
 async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.AsyncExitStack) -> Agent:
+    models = open_models(settings, clock)
+    if models is not None:
+        stack.push_async_callback(models.close)
     try:
         stack.callback(FolderLock(settings.data_dir).release)
         sealer = Sealer.from_folder(settings.data_dir)
@@ -132,6 +137,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
             graphs=Graphs(saver),
             executor=executor,
             evict_over_chars=settings.evict_over_chars,
+            models=RunModels(models, database, clock) if models is not None else None,
         )
     )
     runner = Runner(

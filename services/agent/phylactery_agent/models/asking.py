@@ -1,0 +1,199 @@
+"""Every endpoint there is, asked in order: again where that may help, then the fallback, then nobody."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+from urllib.parse import urlsplit
+
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode
+from phylactery_chassis import semconv, telemetry
+from phylactery_chassis.clock import Clock, SystemClock
+from phylactery_chassis.logs import get_logger
+
+from phylactery_agent.models import faults
+from phylactery_agent.models.breaker import Breaker, Ticket
+from phylactery_agent.models.client import EndpointClient, OnText
+from phylactery_agent.models.config import Endpoint, ModelConfig
+from phylactery_agent.models.faults import ModelFault
+from phylactery_agent.models.question import Answered, Question, Spent
+from phylactery_agent.models.reading import Heard, estimated_tokens
+from phylactery_agent.models.retry import RetryPolicy
+from phylactery_agent.ports import ModelUnavailableError
+
+Sleep = Callable[[float], Awaitable[None]]
+_log = get_logger("models")
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    client: EndpointClient
+    breaker: Breaker
+
+
+class Models:
+    """The endpoints of a process."""
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        *,
+        clock: Clock | None = None,
+        random: Random | None = None,
+        sleep: Sleep = asyncio.sleep,
+        monotonic: Callable[[], float] | None = None,
+    ) -> None:
+        """Opens no connection yet; a test gives its own chance, sleep and time."""
+        self.config = config
+        self._sleep = sleep
+        self._policy = RetryPolicy(
+            attempts=config.attempts,
+            backoff_seconds=config.backoff_seconds,
+            longest_wait=config.retry_after_seconds,
+            random=random or Random(),  # noqa: S311 - spreads retries, protects nothing
+        )
+        timing = {} if monotonic is None else {"monotonic": monotonic}
+        self._places = [
+            _Place(
+                EndpointClient(endpoint, config.bounds, clock or SystemClock()),
+                Breaker(config.breaker_failures, config.breaker_seconds, **timing),
+            )
+            for endpoint in config.endpoints
+        ]
+
+    async def close(self) -> None:
+        """Closes every connection."""
+        for place in self._places:
+            await place.client.close()
+
+    def most(self, question: Question) -> tuple[int, int]:
+        """Answers the tokens and the money, in millionths, one reply is expected to take at most."""
+        prompt, completion = estimated_tokens(question.size_bytes), self.config.bounds.reply_tokens
+        return prompt + completion, max(one.cost_micros(prompt, completion) for one in self.config.endpoints)
+
+    async def ask(self, question: Question, spent: Spent, on_text: OnText | None = None) -> Answered:
+        """Answers the reply of the first endpoint that gives one, and adds what all of it took to spent.
+
+        Raises ModelUnavailableError with the reason of the first endpoint. What on_text raises is passed on.
+        """
+        given_up: list[tuple[Endpoint, ModelFault]] = []
+        try:
+            async with asyncio.timeout(self.config.total_seconds) as bound:
+                for place in self._places:
+                    try:
+                        return Answered(await self._insist(place, question, spent, on_text), place.client.endpoint)
+                    except ModelFault as fault:
+                        given_up.append((place.client.endpoint, fault))
+                        _log.warning("a model gave no reply", model=place.client.endpoint.model, reason=fault.reason)
+        except TimeoutError:
+            if not bound.expired():
+                raise
+            given_up.append(
+                (self._places[min(len(given_up), len(self._places) - 1)].client.endpoint, ModelFault(faults.TIMEOUT))
+            )
+        raise ModelUnavailableError(
+            given_up[0][1].reason, "; ".join(f"{endpoint}: {fault}" for endpoint, fault in given_up)
+        ) from None
+
+    async def _insist(self, place: _Place, question: Question, spent: Spent, on_text: OnText | None) -> Heard:
+        """Asks one endpoint as often as that may help. Raises ModelFault."""
+        made = 0
+        while True:
+            ticket = place.breaker.admit()
+            if ticket is None:
+                raise ModelFault(faults.CLOSED_OFF)
+            made += 1
+            try:
+                return await self._once(place, ticket, question, spent, on_text, attempt=made)
+            except ModelFault as fault:
+                pause = self._policy.pause(made, fault)
+                if pause is None:
+                    raise
+            await self._sleep(pause)
+
+    async def _once(
+        self, place: _Place, ticket: Ticket, question: Question, spent: Spent, on_text: OnText | None, *, attempt: int
+    ) -> Heard:
+        endpoint, fault = place.client.endpoint, None
+        spent.requests += 1
+        with _span(endpoint, attempt) as span, _leaving(place.breaker, ticket):
+            try:
+                heard = _counted(await place.client.ask(question, on_text), question)
+            except ModelFault as error:
+                fault = error
+                span.set_attribute(semconv.ERROR_TYPE, fault.reason)
+                span.set_status(Status(StatusCode.ERROR))
+            else:
+                spent.add(endpoint, heard.prompt_tokens or 0, heard.completion_tokens or 0)
+                _describe(span, heard, endpoint)
+        if fault is None:
+            if place.breaker.succeeded(ticket):
+                _log.info("a model answers again", model=endpoint.model)
+            return heard
+        if fault.began:
+            spent.add(endpoint, estimated_tokens(question.size_bytes), estimated_tokens(fault.heard_bytes))
+        self._tell(place, ticket, fault)
+        raise fault
+
+    def _tell(self, place: _Place, ticket: Ticket, fault: ModelFault) -> None:
+        """Tells the breaker. An endpoint that refuses what it was asked is well."""
+        if not fault.ails:
+            place.breaker.succeeded(ticket)
+        elif place.breaker.failed(ticket, self._policy.hold(fault)):
+            _log.warning("a model is left alone for a while", model=place.client.endpoint.model, reason=fault.reason)
+
+
+def _counted(heard: Heard, question: Question) -> Heard:
+    """Answers the reply with its tokens: estimated where the endpoint did not count them."""
+    written = heard.text + "".join(call.name + call.raw for call in heard.calls)
+    prompt, completion = heard.prompt_tokens, heard.completion_tokens
+    return Heard(
+        heard.text,
+        heard.calls,
+        heard.finish_reason,
+        heard.model,
+        estimated_tokens(question.size_bytes) if prompt is None else prompt,
+        estimated_tokens(len(written.encode())) if completion is None else completion,
+    )
+
+
+@contextlib.contextmanager
+def _leaving(breaker: Breaker, ticket: Ticket) -> Iterator[None]:
+    """Gives the ticket back where the block is left by a cancellation, or by what listens."""
+    try:
+        yield
+    except BaseException:
+        breaker.abandoned(ticket)
+        raise
+
+
+@contextlib.contextmanager
+def _span(endpoint: Endpoint, attempt: int) -> Iterator[Span]:
+    """Opens the span of one request: which model, where, how it went; nothing of what was said."""
+    where = urlsplit(endpoint.base_url)
+    attributes: dict[str, telemetry.Attribute] = {
+        semconv.GEN_AI_OPERATION: semconv.CHAT,
+        semconv.GEN_AI_PROVIDER: "openai",
+        semconv.GEN_AI_REQUEST_MODEL: endpoint.model,
+        semconv.SERVER_ADDRESS: where.hostname or "",
+        semconv.ATTEMPT: attempt,
+    }
+    if where.port is not None:
+        attributes[semconv.SERVER_PORT] = where.port
+    with telemetry.span(f"{semconv.CHAT} {endpoint.model}", kind=SpanKind.CLIENT, attributes=attributes) as span:
+        yield span
+
+
+def _describe(span: Span, heard: Heard, endpoint: Endpoint) -> None:
+    span.set_attribute(semconv.GEN_AI_INPUT_TOKENS, heard.prompt_tokens or 0)
+    span.set_attribute(semconv.GEN_AI_OUTPUT_TOKENS, heard.completion_tokens or 0)
+    words: Sequence[tuple[str, str]] = (
+        (semconv.GEN_AI_RESPONSE_MODEL, heard.model),
+        (semconv.GEN_AI_FINISH_REASONS, heard.finish_reason),
+    )
+    for name, word in words:
+        if word and word.isprintable() and not (endpoint.api_key and endpoint.api_key in word):
+            span.set_attribute(name, [word] if name == semconv.GEN_AI_FINISH_REASONS else word)

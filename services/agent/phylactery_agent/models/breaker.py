@@ -1,0 +1,75 @@
+"""A circuit breaker: an endpoint that keeps failing is left alone, and tried again with one call at a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+BreakerState = Literal["closed", "open", "half_open"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """Leave to ask once. It is given back with what came of it, or abandoned."""
+
+    era: int
+    probe: bool
+
+
+class Breaker:
+    """Closed lets every call through, open none, half open one; time is monotonic, so no clock set back can hold it."""
+
+    def __init__(self, failures: int, seconds: float, monotonic: Callable[[], float] = time.monotonic) -> None:
+        """Opens after so many failures in a row, for so many seconds."""
+        self._limit, self._seconds, self._monotonic = failures, seconds, monotonic
+        self._failures, self._era = 0, 0
+        self._open_until: float | None = None
+        self._probing = False
+
+    @property
+    def state(self) -> BreakerState:
+        """Answers where it stands."""
+        if self._open_until is None:
+            return "closed"
+        return "open" if self._monotonic() < self._open_until else "half_open"
+
+    def admit(self) -> Ticket | None:
+        """Answers a ticket, None where the endpoint is to be left alone."""
+        state = self.state
+        if state == "closed":
+            return Ticket(self._era, probe=False)
+        if state == "open" or self._probing:
+            return None
+        self._probing = True
+        return Ticket(self._era, probe=True)
+
+    def succeeded(self, ticket: Ticket) -> bool:
+        """Notes an answer; says whether it closed the breaker. What was asked before it opened counts no more."""
+        if ticket.era != self._era:
+            return False
+        self._failures = 0
+        if not ticket.probe:
+            return False
+        self._enter(None)
+        return True
+
+    def failed(self, ticket: Ticket, hold_seconds: float = 0.0) -> bool:
+        """Notes a failure, after which the endpoint wants to be left alone so long; says whether it opened."""
+        if ticket.era != self._era:
+            return False
+        self._failures += 1
+        if not ticket.probe and not hold_seconds and self._failures < self._limit:
+            return False
+        self._enter(self._monotonic() + max(hold_seconds, self._seconds if not hold_seconds or ticket.probe else 0.0))
+        return True
+
+    def abandoned(self, ticket: Ticket) -> None:
+        """Notes that nobody waited for the answer: the next call may try instead."""
+        if ticket.era == self._era and ticket.probe:
+            self._probing = False
+
+    def _enter(self, open_until: float | None) -> None:
+        self._open_until, self._probing, self._failures = open_until, False, 0
+        self._era += 1

@@ -1,0 +1,115 @@
+"""Why an endpoint gave no answer, as values: what may help, and what never will. No text of an endpoint is in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+REFUSED_KEY: Final = "MODEL_REFUSED_KEY"
+FORBIDDEN: Final = "MODEL_FORBIDDEN"
+NOT_FOUND: Final = "MODEL_NOT_FOUND"
+BAD_REQUEST: Final = "MODEL_BAD_REQUEST"
+TOO_LONG: Final = "MODEL_CONVERSATION_TOO_LONG"
+QUOTA: Final = "MODEL_QUOTA_EXHAUSTED"
+RATE_LIMITED: Final = "MODEL_RATE_LIMITED"
+SERVER_ERROR: Final = "MODEL_SERVER_ERROR"
+UNREACHABLE: Final = "MODEL_UNREACHABLE"
+TIMEOUT: Final = "MODEL_TIMEOUT"
+MALFORMED: Final = "MODEL_MALFORMED"
+CUT_OFF: Final = "MODEL_CUT_OFF"
+TOO_LARGE: Final = "MODEL_REPLY_TOO_LARGE"
+REDIRECTED: Final = "MODEL_REDIRECTED"
+CLOSED_OFF: Final = "MODEL_CLOSED_OFF"
+
+_ADVICE: Final[Mapping[str, str]] = {
+    REFUSED_KEY: "it refused the key; set the right one in PHYLACTERY_MODEL_API_KEY",
+    FORBIDDEN: "it does not let this key use the model; ask whoever runs it",
+    NOT_FOUND: "it has no such model or path; check PHYLACTERY_MODEL and PHYLACTERY_MODEL_BASE_URL",
+    BAD_REQUEST: "it does not take what it was asked; it may know no tools, or no such setting",
+    TOO_LONG: "the conversation is longer than the model takes",
+    QUOTA: "what was paid there is used up",
+    RATE_LIMITED: "it is asked too often",
+    SERVER_ERROR: "it failed",
+    UNREACHABLE: "it cannot be reached, or closed the connection",
+    TIMEOUT: "it did not answer in time",
+    MALFORMED: "what it answered is no reply",
+    CUT_OFF: "its reply stopped before the end",
+    TOO_LARGE: "its reply is larger than AGENT_MODEL_REPLY_BYTES",
+    REDIRECTED: "it sends elsewhere, where no conversation is taken to; set PHYLACTERY_MODEL_BASE_URL to the new place",
+    CLOSED_OFF: "it failed too often and is left alone for a while",
+}
+_RETRIED: Final = frozenset({RATE_LIMITED, SERVER_ERROR, UNREACHABLE, TIMEOUT, MALFORMED, CUT_OFF})
+_OF_STATUS: Final[Mapping[int, str]] = {
+    401: REFUSED_KEY,
+    403: FORBIDDEN,
+    404: NOT_FOUND,
+    408: TIMEOUT,
+    409: SERVER_ERROR,
+    413: TOO_LONG,
+    429: RATE_LIMITED,
+}
+_OF_CODE: Final[Mapping[str, str]] = {
+    "context_length_exceeded": TOO_LONG,
+    "insufficient_quota": QUOTA,
+    "invalid_api_key": REFUSED_KEY,
+    "model_not_found": NOT_FOUND,
+}
+"""Codes that say more than the status does."""
+_CODE = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
+
+
+@dataclass(eq=False)
+class ModelFault(Exception):
+    """One attempt that gave no reply.
+
+    retry_after is what the endpoint asked for, in seconds; began says that a reply had begun, which is usually paid;
+    heard_bytes is how much of it came. status is that of HTTP, 0 where there was none; code is the endpoint's own word.
+    """
+
+    reason: str
+    status: int = 0
+    code: str = ""
+    retry_after: float | None = None
+    began: bool = False
+    heard_bytes: int = 0
+
+    @property
+    def retried(self) -> bool:
+        """Says whether the same question may be answered a moment later."""
+        return self.reason in _RETRIED
+
+    @property
+    def ails(self) -> bool:
+        """Says whether it speaks against the endpoint, rather than against what it was asked."""
+        return self.retried or self.reason in (QUOTA, TOO_LARGE)
+
+    def __str__(self) -> str:
+        """Says what happened, for a person."""
+        detail = f"HTTP {self.status}" + (f" {self.code}" if self.code else "") if self.status else ""
+        return f"{_ADVICE[self.reason]}" + (f" ({detail})" if detail else "")
+
+
+def of_status(status: int, body: Any, *, secret: str, retry_after: float | None = None) -> ModelFault:
+    """Answers the fault of an HTTP status. Of the body counts the code alone, where it is a word and not the key."""
+    code = _code(body, secret)
+    if 300 <= status < 400:  # noqa: PLR2004 - a redirect
+        return ModelFault(REDIRECTED, status)
+    reason = _OF_CODE.get(code) if 400 <= status < 500 else None  # noqa: PLR2004 - the caller's fault
+    reason = reason or _OF_STATUS.get(status) or (SERVER_ERROR if status >= 500 else BAD_REQUEST)  # noqa: PLR2004
+    return ModelFault(reason, status, code, retry_after)
+
+
+def of_error_event(error: Any, *, secret: str) -> ModelFault:
+    """Answers the fault an endpoint tells in the middle of a stream."""
+    code = _code({"error": error}, secret)
+    return ModelFault(_OF_CODE.get(code, SERVER_ERROR), code=code, began=True)
+
+
+def _code(body: Any, secret: str) -> str:
+    error = body.get("error", body) if isinstance(body, dict) else None
+    code = error.get("code") if isinstance(error, dict) else None
+    if not isinstance(code, str) or not _CODE.fullmatch(code) or (secret and (secret in code or code in secret)):
+        return ""
+    return code

@@ -1,0 +1,29 @@
+"""Opens the models the settings name; without any, the library that speaks to them is not even imported."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from phylactery_chassis.clock import Clock
+from phylactery_chassis.logs import get_logger
+
+from phylactery_agent.models.config import model_config
+from phylactery_agent.models.settings import ModelSettings
+
+if TYPE_CHECKING:
+    from phylactery_agent.models.asking import Models
+
+_log = get_logger("models")
+
+
+def open_models(settings: ModelSettings, clock: Clock) -> Models | None:
+    """Answers the models; None is static mode. Nothing is connected yet. Raises StartError."""
+    config = model_config(settings)
+    if config is None:
+        _log.info("static mode: no model is configured")
+        return None
+    from phylactery_agent.models.asking import Models  # late: it takes a second to import
+
+    for place, endpoint in enumerate(config.endpoints):
+        _log.info("fallback model" if place else "model", model=endpoint.model, endpoint=endpoint.base_url)
+    return Models(config, clock=clock)

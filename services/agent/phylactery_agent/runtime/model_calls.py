@@ -1,0 +1,190 @@
+"""What models answered, kept so that a node that runs again pays once, and what a run has used of them.
+
+A call is counted, with the most it may take, before anybody is asked: a crash in the middle resets nothing. What it
+really took replaces that together with the reply, in one transaction, before the reply is used.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from phylactery_chassis.clock import Clock
+from phylactery_chassis.database import Database
+from sqlalchemy.engine import Connection, Row
+
+from phylactery_agent.models.config import RunLimits
+from phylactery_agent.models.reading import arguments_of
+from phylactery_agent.ports import ModelBudgetError, ModelCall, ModelReply
+from phylactery_agent.runtime.lease import require_lease, require_wanted
+from phylactery_agent.runtime.model import Lease
+from phylactery_agent.runtime.schema import MODEL_CALLS, RUNS
+
+CALL_LIMIT = "MODEL_CALL_LIMIT"
+TOKEN_LIMIT = "TOKEN_LIMIT"  # noqa: S105 - tokens of a model
+MONEY_LIMIT = "MONEY_LIMIT"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Calls, tokens and millionths of the currency."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_micros: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """Answers the tokens read and written."""
+        return self.prompt_tokens + self.completion_tokens
+
+
+class ModelCallStore:
+    """The model calls of runs. Every write proves the lease in its own transaction."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database, self._clock = database, clock
+
+    async def begin(
+        self, lease: Lease, key: str, request_hash: str, *, most: Usage, limits: RunLimits
+    ) -> ModelReply | None:
+        """Answers what the call was answered before; else counts it, with the most it may take, and answers None.
+
+        A key that comes back with another request is a new call in the old one's row. Raises ModelBudgetError, and
+        then nothing is counted; LeaseLostError, RunCancelledError.
+        """
+        clock = self._clock
+
+        def work(connection: Connection) -> ModelReply | None:
+            now = clock.now_us()
+            require_lease(connection, lease, now)
+            require_wanted(connection, lease.run_id)
+            row = _row(connection, lease, key)
+            if row is not None and row.request_hash == request_hash and row.reply is not None:
+                return reply_of(row)
+            _charge(connection, lease, most, limits)
+            values = {
+                "request_hash": request_hash,
+                "reply": None,
+                "model": "",
+                "prompt_tokens": most.prompt_tokens,
+                "completion_tokens": most.completion_tokens,
+                "cost_micros": most.cost_micros,
+                "fence": lease.fence,
+                "created_us": now,
+            }
+            if row is None:
+                connection.execute(sa.insert(MODEL_CALLS).values(run_id=lease.run_id, key=key, **values))
+            else:
+                connection.execute(_update(lease, key).values(**values))
+            return None
+
+        return await self._database.write(work)
+
+    async def settle(
+        self, lease: Lease, key: str, *, counted: Usage, took: Usage, reply: ModelReply | None, model: str = ""
+    ) -> None:
+        """Replaces what was counted by what the call took, and keeps the reply where there is one to be kept.
+
+        Raises LeaseLostError: whoever holds the run now has counted, and will ask, for itself.
+        """
+        clock = self._clock
+
+        def work(connection: Connection) -> None:
+            require_lease(connection, lease, clock.now_us())
+            _add(
+                connection,
+                lease,
+                calls=took.calls - counted.calls,
+                tokens=took.tokens - counted.tokens,
+                cost=took.cost_micros - counted.cost_micros,
+            )
+            connection.execute(
+                _update(lease, key).values(
+                    reply=None if reply is None else _to_bytes(reply),
+                    model=model,
+                    prompt_tokens=took.prompt_tokens,
+                    completion_tokens=took.completion_tokens,
+                    cost_micros=took.cost_micros,
+                    fence=lease.fence,
+                )
+            )
+
+        await self._database.write(work)
+
+    async def used(self, run_id: str) -> Usage:
+        """Answers what a run has used, with what is being asked; its tokens are told as one number, as read."""
+
+        def work(connection: Connection) -> Usage:
+            row = connection.execute(_counters().where(RUNS.c.run_id == run_id)).one()
+            return Usage(row.model_calls, row.tokens, 0, row.cost_micros)
+
+        return await self._database.read(work)
+
+
+def forget_replies(connection: Connection, run_id: str) -> None:
+    """Drops what models said in a run that has ended: nothing asks for it again, and what it took stays."""
+    connection.execute(sa.update(MODEL_CALLS).where(MODEL_CALLS.c.run_id == run_id).values(reply=None))
+
+
+def _counters() -> sa.Select[Any]:
+    return sa.select(RUNS.c.model_calls, RUNS.c.tokens, RUNS.c.cost_micros)
+
+
+def _charge(connection: Connection, lease: Lease, most: Usage, limits: RunLimits) -> None:
+    """Counts a call. Raises ModelBudgetError where the run may not make it."""
+    used = connection.execute(_counters().where(RUNS.c.run_id == lease.run_id)).one()
+    if used.model_calls + most.calls > limits.calls:
+        raise ModelBudgetError(CALL_LIMIT)
+    if used.tokens + most.tokens > limits.tokens:
+        raise ModelBudgetError(TOKEN_LIMIT)
+    if limits.cost_micros and used.cost_micros + most.cost_micros > limits.cost_micros:
+        raise ModelBudgetError(MONEY_LIMIT)
+    _add(connection, lease, calls=most.calls, tokens=most.tokens, cost=most.cost_micros)
+
+
+def _add(connection: Connection, lease: Lease, *, calls: int, tokens: int, cost: int) -> None:
+    connection.execute(
+        sa.update(RUNS)
+        .where(RUNS.c.run_id == lease.run_id)
+        .values(
+            model_calls=RUNS.c.model_calls + calls,
+            tokens=RUNS.c.tokens + tokens,
+            cost_micros=RUNS.c.cost_micros + cost,
+        )
+    )
+
+
+def _update(lease: Lease, key: str) -> sa.Update:
+    return sa.update(MODEL_CALLS).where(MODEL_CALLS.c.run_id == lease.run_id, MODEL_CALLS.c.key == key)
+
+
+def _row(connection: Connection, lease: Lease, key: str) -> Row[Any] | None:
+    return connection.execute(
+        sa.select(MODEL_CALLS).where(MODEL_CALLS.c.run_id == lease.run_id, MODEL_CALLS.c.key == key)
+    ).one_or_none()
+
+
+def _to_bytes(reply: ModelReply) -> bytes:
+    calls = [{"id": call.id, "name": call.name, "raw": call.raw} for call in reply.calls]
+    kept = {"text": reply.text, "calls": calls, "finish_reason": reply.finish_reason, "model": reply.model}
+    return json.dumps(kept, ensure_ascii=False).encode()
+
+
+def reply_of(row: Row[Any]) -> ModelReply:
+    """Answers the reply a row holds."""
+    kept = json.loads(row.reply)
+    return ModelReply(
+        text=kept["text"],
+        calls=tuple(
+            ModelCall(call["id"], call["name"], arguments_of(call["raw"]), call["raw"]) for call in kept["calls"]
+        ),
+        finish_reason=kept["finish_reason"],
+        model=kept["model"],
+        prompt_tokens=row.prompt_tokens,
+        completion_tokens=row.completion_tokens,
+        cost_micros=row.cost_micros,
+    )

@@ -1,0 +1,145 @@
+"""The model of one run: every call is counted before it is asked, and its reply durable before it is used."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from phylactery_chassis import crashpoints
+from phylactery_chassis.clock import Clock
+from phylactery_chassis.database import Database
+
+from phylactery_agent.models.question import Answered, Question, Spent
+from phylactery_agent.models.reading import arguments_of, clean
+from phylactery_agent.ports import ModelCall, ModelMessage, ModelReply, ModelTool, ModelUnavailableError
+from phylactery_agent.runtime.model import Lease
+from phylactery_agent.runtime.model_calls import ModelCallStore, Usage
+
+if TYPE_CHECKING:
+    from phylactery_agent.models.asking import Models
+
+_MAX_KEY = 128
+_ID_LETTERS = 9
+"""Letters and digits of a tool call's id: some endpoints take exactly nine, none refuses them."""
+
+OnText = Callable[[str], Awaitable[None]]
+
+
+class RunModels:
+    """Makes the model of each run."""
+
+    def __init__(self, models: Models, database: Database, clock: Clock) -> None:
+        self.models = models
+        self._store = ModelCallStore(database, clock)
+
+    def of(self, lease: Lease) -> RunModel:
+        """Answers the model of the run under this lease."""
+        return RunModel(self.models, self._store, lease)
+
+
+class RunModel:
+    """ports.Model of one run."""
+
+    def __init__(self, models: Models, store: ModelCallStore, lease: Lease) -> None:
+        self._models, self._store, self._lease = models, store, lease
+
+    async def reply(
+        self,
+        messages: Sequence[ModelMessage],
+        *,
+        key: str,
+        tools: Sequence[ModelTool] = (),
+        on_text: OnText | None = None,
+        keep: bool = True,
+    ) -> ModelReply:
+        """Answers the conversation; see the port.
+
+        A call that is cut off by a crash or a cancellation stays counted with the most it may have taken: nobody knows
+        what was paid.
+        """
+        if not 0 < len(key) <= _MAX_KEY:
+            raise ValueError(f"a key of a model call has 1 to {_MAX_KEY} characters; this one has {len(key)}")
+        question = wire_question(messages, tools)
+        request_hash = hash_of(question)
+        tokens, cost = self._models.most(question)
+        most = Usage(1, tokens, 0, cost)
+        before = await self._store.begin(self._lease, key, request_hash, most=most, limits=self._models.config.limits)
+        if before is not None:
+            if on_text is not None and before.text:
+                await on_text(before.text)
+            return before
+        crashpoints.reach("agent.model.counted")
+        spent = Spent()
+        try:
+            answered = await self._models.ask(question, spent, on_text)
+        except ModelUnavailableError:
+            took = Usage(min(spent.requests, 1), spent.prompt_tokens, spent.completion_tokens, spent.cost_micros)
+            await self._store.settle(self._lease, key, counted=most, took=took, reply=None)
+            raise
+        crashpoints.reach("agent.model.answered")
+        reply = self._reply(answered, spent, key, request_hash)
+        took = Usage(1, reply.prompt_tokens, reply.completion_tokens, reply.cost_micros)
+        await self._store.settle(
+            self._lease, key, counted=most, took=took, reply=reply if keep else None, model=reply.model
+        )
+        crashpoints.reach("agent.model.kept")
+        return reply
+
+    def _reply(self, answered: Answered, spent: Spent, key: str, request_hash: str) -> ModelReply:
+        heard = answered.heard
+        calls = tuple(
+            ModelCall(self._call_id(key, request_hash, place), call.name, arguments_of(call.raw), call.raw)
+            for place, call in enumerate(heard.calls)
+        )
+        return ModelReply(
+            text=heard.text,
+            calls=calls,
+            finish_reason=heard.finish_reason,
+            model=answered.endpoint.model,
+            prompt_tokens=spent.prompt_tokens,
+            completion_tokens=spent.completion_tokens,
+            cost_micros=spent.cost_micros,
+        )
+
+    def _call_id(self, key: str, request_hash: str, place: int) -> str:
+        """Answers an id that no other call of the run has: endpoints repeat theirs, and the ledger is keyed by it."""
+        name = json.dumps([self._lease.run_id, key, request_hash, place])
+        return base64.b32encode(hashlib.sha256(name.encode()).digest()).decode().lower()[:_ID_LETTERS]
+
+
+def wire_question(messages: Sequence[ModelMessage], tools: Sequence[ModelTool]) -> Question:
+    """Answers a conversation as the wire has it."""
+    return Question([_message(one) for one in messages], [_tool(one) for one in tools])
+
+
+def hash_of(question: Question) -> str:
+    """Answers what tells a request from another: the conversation and the tools, whichever model is asked."""
+    body = json.dumps([question.messages, question.tools], sort_keys=True, separators=(",", ":"))
+    return "sha256:" + hashlib.sha256(body.encode()).hexdigest()
+
+
+def _message(message: ModelMessage) -> Mapping[str, Any]:
+    words = clean(message.content)
+    wire: dict[str, Any] = {"role": message.role, "content": words}
+    if message.tool_call_id:
+        wire["tool_call_id"] = message.tool_call_id
+    if message.tool_calls:
+        wire["content"] = words or None
+        wire["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": _arguments(call)}}
+            for call in message.tool_calls
+        ]
+    return wire
+
+
+def _arguments(call: ModelCall) -> str:
+    """Answers the arguments as they are sent back: what is no object many endpoints refuse, from themselves too."""
+    return call.raw if call.arguments is not None and call.raw.strip() else "{}"
+
+
+def _tool(tool: ModelTool) -> Mapping[str, Any]:
+    function = {"name": tool.name, "description": clean(tool.description), "parameters": dict(tool.schema)}
+    return {"type": "function", "function": function}
