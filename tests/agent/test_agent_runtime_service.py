@@ -41,7 +41,7 @@ async def test_a_read_runs_without_asking_anybody(system: System, ana: Person) -
     assert "contenido" in answer.reply.text
     [record] = answer.run.tool_calls
     assert (record.tool, record.state, record.status) == ("read_file", "finished", "success")
-    assert [(step.status, step.tries) for step in answer.run.steps] == [("done", 1)]
+    assert [(step.status, step.tries) for step in answer.run.plan_steps] == [("done", 1)]
 
 
 async def test_a_write_waits_for_the_code_and_then_happens_once(system: System, ana: Person) -> None:

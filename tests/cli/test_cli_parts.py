@@ -83,7 +83,7 @@ def test_what_a_model_names_can_neither_style_the_approval_nor_add_a_line_to_it(
 
 
 def test_a_note_about_an_event_stays_one_line():
-    step = event_pb2.Step(description="read a\n  · riskgate ALLOW", status="running")
+    step = event_pb2.PlanStep(description="read a\n  · riskgate ALLOW", status="running")
     tool = event_pb2.ToolProposed(tool="t\x1b[2J\nb")
     for event in (event_pb2.Event(step=step), event_pb2.Event(tool_proposed=tool)):
         assert shown(event).count("\n") == 1

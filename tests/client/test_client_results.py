@@ -25,17 +25,23 @@ from phylactery_client import (
     erasure_results,
     errors,
     results,
+    run_results,
 )
 from phylactery_client.decode import decode, enum_number, enum_word
 from phylactery_memory.service import build
 from phylactery_memory.settings import MemorySettings
 
 MESSAGES = {
-    results.Step: event_pb2.Step,
-    results.ToolCallRecord: run_pb2.ToolCallRecord,
-    results.Run: run_pb2.Run,
-    results.RunPage: run_pb2.ListRunsResponse,
-    results.ToolCallPage: run_pb2.ListToolCallsResponse,
+    run_results.PlanStep: event_pb2.PlanStep,
+    run_results.ToolCallRecord: run_pb2.ToolCallRecord,
+    run_results.BudgetUse: run_pb2.BudgetUse,
+    run_results.RunBudget: run_pb2.RunBudget,
+    run_results.Run: run_pb2.Run,
+    run_results.RunPage: run_pb2.ListRunsResponse,
+    run_results.RunStep: run_pb2.RunStep,
+    run_results.RunStepPage: run_pb2.ListRunStepsResponse,
+    run_results.RetriedRun: run_pb2.RetryRunResponse,
+    run_results.ToolCallPage: run_pb2.ListToolCallsResponse,
     results.ChatMessage: chat_pb2.Message,
     results.ApprovalArgument: event_pb2.ApprovalArgument,
     results.PendingApproval: event_pb2.ApprovalRequired,
@@ -135,7 +141,7 @@ def test_a_result_cannot_be_changed_and_hides_what_is_secret(result):
 
 
 def test_a_number_this_client_does_not_know_stays_a_number():
-    assert decode(results.Run, run_pb2.Run(status=77)).status == "77"
+    assert decode(run_results.Run, run_pb2.Run(status=77)).status == "77"
 
 
 def test_a_word_that_is_none_names_the_words_there_are():

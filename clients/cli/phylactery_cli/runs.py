@@ -9,7 +9,7 @@ from typing import Annotated, TypeVar
 import typer
 from phylactery_chassis.settings import read_secret
 from phylactery_client import PhylacteryClient
-from phylactery_client.results import Run, ToolCallRecord
+from phylactery_client.run_results import Run, ToolCallRecord
 
 from phylactery_cli.calling import answer, failed, json_line, print_table
 from phylactery_cli.supervisor import DEFAULT_PORTS
@@ -153,8 +153,8 @@ def _show(caller: _Caller, run: Run, *, json_: bool) -> None:
         typer.echo(json_line(run))
         return
     caller.print("runs_columns", [(run.id, run.status, run.reason, run.thread_id, moment(run.create_time))])
-    if run.steps:
-        rows = ((step.step_id, step.status, step.tries, step.description) for step in run.steps)
+    if run.plan_steps:
+        rows = ((step.step_id, step.status, step.tries, step.description) for step in run.plan_steps)
         caller.print("runs_step_columns", rows)
     if run.tool_calls:
         caller.print("runs_call_columns", (_cells(call) for call in run.tool_calls))

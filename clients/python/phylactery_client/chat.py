@@ -20,7 +20,8 @@ from phylactery.agent.v1 import (
 from phylactery_client.channel import ServiceClient, new_request_id
 from phylactery_client.decode import decode, enum_number
 from phylactery_client.erasure_results import AgentErasure
-from phylactery_client.results import ChatPage, Event, Run, RunPage, Thread, ToolCallPage, ToolCallRecord, Turn
+from phylactery_client.results import ChatPage, Event, Thread, Turn
+from phylactery_client.run_results import RetriedRun, Run, RunPage, RunStepPage, ToolCallPage, ToolCallRecord
 
 
 class PhylacteryClient(ServiceClient):
@@ -115,6 +116,30 @@ class PhylacteryClient(ServiceClient):
         """Ends a run for good and answers it once it has ended; timing out takes nothing back."""
         request = run_pb2.CancelRunRequest(run_id=run_id)
         return decode(Run, (await self._call(self._runs.CancelRun, request, timeout)).run)
+
+    async def retry_run(
+        self,
+        run_id: str,
+        *,
+        acknowledge_effects: bool = False,
+        request_id: str | None = None,
+        timeout: float | None = None,
+    ) -> RetriedRun:
+        """Begins a run that failed once more, as a new run with the same words, and answers the new one at once.
+
+        acknowledge_effects says that what the old run did, or may have done, may happen a second time.
+        """
+        request = run_pb2.RetryRunRequest(
+            run_id=run_id, request_id=request_id or new_request_id(), acknowledge_effects=acknowledge_effects
+        )
+        return decode(RetriedRun, await self._call(self._runs.RetryRun, request, timeout))
+
+    async def list_run_steps(
+        self, run_id: str, *, page_size: int = 0, page_token: str = "", timeout: float | None = None
+    ) -> RunStepPage:
+        """Answers a page of the nodes a run executed, oldest first; page_size 0 means 100."""
+        request = run_pb2.ListRunStepsRequest(run_id=run_id, page_size=page_size, page_token=page_token)
+        return decode(RunStepPage, await self._call(self._runs.ListRunSteps, request, timeout))
 
     async def list_tool_calls(
         self, *, state: str = "", page_size: int = 0, page_token: str = "", timeout: float | None = None

@@ -11,67 +11,7 @@ from typing import Any
 
 from phylactery.agent.v1 import event_pb2
 
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A step of the plan; status is pending, running, done, failed or blocked."""
-
-    step_id: str
-    description: str
-    status: str
-    tries: int
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCallRecord:
-    """One row of the ledger of effects; state is proposed, denied, started, finished or in_doubt."""
-
-    tool_call_id: str
-    tool: str
-    state: str
-    execution_id: str
-    args_hash: str
-    status: str
-    size_chars: int
-    pointer: str
-    error_code: str
-    run_id: str
-    thread_id: str
-    resolution: str
-    create_time: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One execution of a graph; status is QUEUED, RUNNING, SUSPENDED, DONE, FAILED or CANCELLED."""
-
-    id: str
-    thread_id: str
-    graph: str
-    status: str
-    reason: str
-    create_time: datetime | None
-    update_time: datetime | None
-    approval_id: str
-    tool_calls: tuple[ToolCallRecord, ...]
-    steps: tuple[Step, ...]
-    trace_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class RunPage:
-    """One page of a user's runs, newest first, without their tool calls and steps."""
-
-    runs: tuple[Run, ...]
-    next_page_token: str
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCallPage:
-    """One page of the ledger, newest first."""
-
-    tool_calls: tuple[ToolCallRecord, ...]
-    next_page_token: str
+from phylactery_client.run_results import Run
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from phylactery_client import PhylacteryError, ToolCall
 from phylactery_client.errors import FailedPreconditionError
-from phylactery_client.results import PendingApproval, Run, Turn
+from phylactery_client.results import PendingApproval, Turn
+from phylactery_client.run_results import Run
 
 from phylactery_cli.demo.stage import Stage, expect
 

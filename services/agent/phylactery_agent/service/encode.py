@@ -52,7 +52,7 @@ def run_message(shown: ShownRun) -> run_pb2.Run:
     """Answers a run with its steps and its ledger."""
     message = listed_run(shown.run)
     message.tool_calls.extend(tool_call_message(call) for call in shown.tool_calls)
-    message.steps.extend(event_pb2.Step(**_step(step)) for step in shown.run.steps)
+    message.plan_steps.extend(event_pb2.PlanStep(**_step(step)) for step in shown.run.steps)
     return message
 
 

@@ -109,6 +109,12 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """RESOURCE_EXHAUSTED: the caller watches as much as one caller may; end another watch first:
     {"reason":"ERROR_REASON_TOO_MANY_WATCHES","domain":"agent.phylactery","metadata":{"limit":"100"}}
     """
+    ERROR_REASON_RUN_NOT_RETRYABLE: _ErrorReason.ValueType  # 22
+    """FAILED_PRECONDITION: the run cannot be begun once more; why is NOT_FAILED, RETRIED, WORDS_GONE, THREAD_BUSY or
+    EFFECTS, the last with the calls that changed something or may have, at most ten of them:
+    {"reason":"ERROR_REASON_RUN_NOT_RETRYABLE","domain":"agent.phylactery",
+    "metadata":{"why":"EFFECTS","tool_call_ids":"tc_…,tc_…"}}
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """ErrorReason is every reason this service gives. Each comment shows the ErrorInfo a client sees."""
@@ -199,5 +205,11 @@ ERROR_REASON_CURSOR_AHEAD: ErrorReason.ValueType  # 20
 ERROR_REASON_TOO_MANY_WATCHES: ErrorReason.ValueType  # 21
 """RESOURCE_EXHAUSTED: the caller watches as much as one caller may; end another watch first:
 {"reason":"ERROR_REASON_TOO_MANY_WATCHES","domain":"agent.phylactery","metadata":{"limit":"100"}}
+"""
+ERROR_REASON_RUN_NOT_RETRYABLE: ErrorReason.ValueType  # 22
+"""FAILED_PRECONDITION: the run cannot be begun once more; why is NOT_FAILED, RETRIED, WORDS_GONE, THREAD_BUSY or
+EFFECTS, the last with the calls that changed something or may have, at most ten of them:
+{"reason":"ERROR_REASON_RUN_NOT_RETRYABLE","domain":"agent.phylactery",
+"metadata":{"why":"EFFECTS","tool_call_ids":"tc_…,tc_…"}}
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

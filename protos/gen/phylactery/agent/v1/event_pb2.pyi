@@ -101,8 +101,8 @@ class Event(_message.Message):
         """route_decided says where Router sent the message."""
 
     @_builtins.property
-    def step(self) -> Global___Step:
-        """step says that a step of the plan changed its status."""
+    def step(self) -> Global___PlanStep:
+        """step says that a step of the plan changed its status. Nodes executed are no events: RunService.ListRunSteps."""
 
     @_builtins.property
     def tool_proposed(self) -> Global___ToolProposed:
@@ -149,7 +149,7 @@ class Event(_message.Message):
         create_time: _timestamp_pb2.Timestamp | None = ...,
         run_started: Global___RunStarted | None = ...,
         route_decided: Global___RouteDecided | None = ...,
-        step: Global___Step | None = ...,
+        step: Global___PlanStep | None = ...,
         tool_proposed: Global___ToolProposed | None = ...,
         risk_decision: Global___RiskDecision | None = ...,
         approval_required: Global___ApprovalRequired | None = ...,
@@ -291,8 +291,8 @@ class Notice(_message.Message):
 Global___Notice: _TypeAlias = Notice  # noqa: Y015
 
 @_typing.final
-class Step(_message.Message):
-    """Step is a step of the plan."""
+class PlanStep(_message.Message):
+    """PlanStep is a step of the plan: one thing to do for the person. A node the graph executed is a RunStep."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -322,7 +322,7 @@ class Step(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___Step: _TypeAlias = Step  # noqa: Y015
+Global___PlanStep: _TypeAlias = PlanStep  # noqa: Y015
 
 @_typing.final
 class ToolProposed(_message.Message):

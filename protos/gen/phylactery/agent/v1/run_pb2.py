@@ -26,15 +26,15 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from phylactery.agent.v1 import event_pb2 as phylactery_dot_agent_dot_v1_dot_event__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dphylactery/agent/v1/run.proto\x12\x13phylactery.agent.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fphylactery/agent/v1/event.proto\"\x1f\n\rGetRunRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\"7\n\x0eGetRunResponse\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x18.phylactery.agent.v1.Run\"{\n\x0fListRunsRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12.\n\x06status\x18\x02 \x01(\x0e\x32\x1e.phylactery.agent.v1.RunStatus\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"S\n\x10ListRunsResponse\x12&\n\x04runs\x18\x01 \x03(\x0b\x32\x18.phylactery.agent.v1.Run\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\"\n\x10\x43\x61ncelRunRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\":\n\x11\x43\x61ncelRunResponse\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x18.phylactery.agent.v1.Run\"L\n\x14ListToolCallsRequest\x12\r\n\x05state\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"i\n\x15ListToolCallsResponse\x12\x37\n\ntool_calls\x18\x01 \x03(\x0b\x32#.phylactery.agent.v1.ToolCallRecord\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"r\n\x15ResolveInDoubtRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x14\n\x0ctool_call_id\x18\x02 \x01(\t\x12\x33\n\nresolution\x18\x03 \x01(\x0e\x32\x1f.phylactery.agent.v1.Resolution\"P\n\x16ResolveInDoubtResponse\x12\x36\n\ttool_call\x18\x01 \x01(\x0b\x32#.phylactery.agent.v1.ToolCallRecord\"\xdf\x02\n\x03Run\x12\n\n\x02id\x18\x01 \x01(\t\x12\x11\n\tthread_id\x18\x02 \x01(\t\x12\r\n\x05graph\x18\x03 \x01(\t\x12.\n\x06status\x18\x04 \x01(\x0e\x32\x1e.phylactery.agent.v1.RunStatus\x12\x0e\n\x06reason\x18\x05 \x01(\t\x12/\n\x0b\x63reate_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bupdate_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0b\x61pproval_id\x18\x08 \x01(\t\x12\x37\n\ntool_calls\x18\t \x03(\x0b\x32#.phylactery.agent.v1.ToolCallRecord\x12(\n\x05steps\x18\n \x03(\x0b\x32\x19.phylactery.agent.v1.Step\x12\x10\n\x08trace_id\x18\x0b \x01(\t\"\xbe\x02\n\x0eToolCallRecord\x12\x14\n\x0ctool_call_id\x18\x01 \x01(\t\x12\x0c\n\x04tool\x18\x02 \x01(\t\x12\r\n\x05state\x18\x03 \x01(\t\x12\x14\n\x0c\x65xecution_id\x18\x04 \x01(\t\x12\x11\n\targs_hash\x18\x05 \x01(\t\x12\x0e\n\x06status\x18\x06 \x01(\t\x12\x12\n\nsize_chars\x18\x07 \x01(\x03\x12\x0f\n\x07pointer\x18\x08 \x01(\t\x12\x12\n\nerror_code\x18\t \x01(\t\x12\x0e\n\x06run_id\x18\n \x01(\t\x12\x11\n\tthread_id\x18\x0b \x01(\t\x12\x33\n\nresolution\x18\x0c \x01(\x0e\x32\x1f.phylactery.agent.v1.Resolution\x12/\n\x0b\x63reate_time\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp*`\n\nResolution\x12\x1a\n\x16RESOLUTION_UNSPECIFIED\x10\x00\x12\x17\n\x13RESOLUTION_HAPPENED\x10\x01\x12\x1d\n\x19RESOLUTION_DID_NOT_HAPPEN\x10\x02\x32\xe7\x03\n\nRunService\x12Q\n\x06GetRun\x12\".phylactery.agent.v1.GetRunRequest\x1a#.phylactery.agent.v1.GetRunResponse\x12W\n\x08ListRuns\x12$.phylactery.agent.v1.ListRunsRequest\x1a%.phylactery.agent.v1.ListRunsResponse\x12Z\n\tCancelRun\x12%.phylactery.agent.v1.CancelRunRequest\x1a&.phylactery.agent.v1.CancelRunResponse\x12\x66\n\rListToolCalls\x12).phylactery.agent.v1.ListToolCallsRequest\x1a*.phylactery.agent.v1.ListToolCallsResponse\x12i\n\x0eResolveInDoubt\x12*.phylactery.agent.v1.ResolveInDoubtRequest\x1a+.phylactery.agent.v1.ResolveInDoubtResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dphylactery/agent/v1/run.proto\x12\x13phylactery.agent.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fphylactery/agent/v1/event.proto\"\x1f\n\rGetRunRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\"7\n\x0eGetRunResponse\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x18.phylactery.agent.v1.Run\"{\n\x0fListRunsRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12.\n\x06status\x18\x02 \x01(\x0e\x32\x1e.phylactery.agent.v1.RunStatus\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"S\n\x10ListRunsResponse\x12&\n\x04runs\x18\x01 \x03(\x0b\x32\x18.phylactery.agent.v1.Run\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\"\n\x10\x43\x61ncelRunRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\":\n\x11\x43\x61ncelRunResponse\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x18.phylactery.agent.v1.Run\"R\n\x0fRetryRunRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\x1b\n\x13\x61\x63knowledge_effects\x18\x03 \x01(\x08\"o\n\x10RetryRunResponse\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x18.phylactery.agent.v1.Run\x12\x34\n\x07\x65\x66\x66\x65\x63ts\x18\x02 \x03(\x0b\x32#.phylactery.agent.v1.ToolCallRecord\"L\n\x13ListRunStepsRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"`\n\x14ListRunStepsResponse\x12/\n\trun_steps\x18\x01 \x03(\x0b\x32\x1c.phylactery.agent.v1.RunStep\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xd3\x01\n\x07RunStep\x12\x11\n\tsuperstep\x18\x01 \x01(\x03\x12\x10\n\x08position\x18\x02 \x01(\x05\x12\x0c\n\x04node\x18\x03 \x01(\t\x12.\n\nstart_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0b\x64uration_us\x18\x05 \x01(\x03\x12\x12\n\nnext_nodes\x18\x06 \x03(\t\x12\x14\n\x0ctool_call_id\x18\x07 \x01(\t\x12\x15\n\rfinish_reason\x18\x08 \x01(\t\x12\x0f\n\x07turn_id\x18\t \x01(\t\"(\n\tBudgetUse\x12\x0c\n\x04used\x18\x01 \x01(\x03\x12\r\n\x05limit\x18\x02 \x01(\x03\"\xc0\x02\n\tRunBudget\x12\x32\n\nsupersteps\x18\x01 \x01(\x0b\x32\x1e.phylactery.agent.v1.BudgetUse\x12\x32\n\ntool_calls\x18\x02 \x01(\x0b\x32\x1e.phylactery.agent.v1.BudgetUse\x12\x33\n\x0bmodel_calls\x18\x03 \x01(\x0b\x32\x1e.phylactery.agent.v1.BudgetUse\x12.\n\x06tokens\x18\x04 \x01(\x0b\x32\x1e.phylactery.agent.v1.BudgetUse\x12\x33\n\x0b\x63ost_micros\x18\x05 \x01(\x0b\x32\x1e.phylactery.agent.v1.BudgetUse\x12\x31\n\tactive_us\x18\x06 \x01(\x0b\x32\x1e.phylactery.agent.v1.BudgetUse\"L\n\x14ListToolCallsRequest\x12\r\n\x05state\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"i\n\x15ListToolCallsResponse\x12\x37\n\ntool_calls\x18\x01 \x03(\x0b\x32#.phylactery.agent.v1.ToolCallRecord\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"r\n\x15ResolveInDoubtRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x14\n\x0ctool_call_id\x18\x02 \x01(\t\x12\x33\n\nresolution\x18\x03 \x01(\x0e\x32\x1f.phylactery.agent.v1.Resolution\"P\n\x16ResolveInDoubtResponse\x12\x36\n\ttool_call\x18\x01 \x01(\x0b\x32#.phylactery.agent.v1.ToolCallRecord\"\xaa\x03\n\x03Run\x12\n\n\x02id\x18\x01 \x01(\t\x12\x11\n\tthread_id\x18\x02 \x01(\t\x12\r\n\x05graph\x18\x03 \x01(\t\x12.\n\x06status\x18\x04 \x01(\x0e\x32\x1e.phylactery.agent.v1.RunStatus\x12\x0e\n\x06reason\x18\x05 \x01(\t\x12/\n\x0b\x63reate_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bupdate_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0b\x61pproval_id\x18\x08 \x01(\t\x12\x37\n\ntool_calls\x18\t \x03(\x0b\x32#.phylactery.agent.v1.ToolCallRecord\x12\x31\n\nplan_steps\x18\n \x03(\x0b\x32\x1d.phylactery.agent.v1.PlanStep\x12\x10\n\x08trace_id\x18\x0b \x01(\t\x12.\n\x06\x62udget\x18\x0c \x01(\x0b\x32\x1e.phylactery.agent.v1.RunBudget\x12\x10\n\x08retry_of\x18\r \x01(\t\"\xbe\x02\n\x0eToolCallRecord\x12\x14\n\x0ctool_call_id\x18\x01 \x01(\t\x12\x0c\n\x04tool\x18\x02 \x01(\t\x12\r\n\x05state\x18\x03 \x01(\t\x12\x14\n\x0c\x65xecution_id\x18\x04 \x01(\t\x12\x11\n\targs_hash\x18\x05 \x01(\t\x12\x0e\n\x06status\x18\x06 \x01(\t\x12\x12\n\nsize_chars\x18\x07 \x01(\x03\x12\x0f\n\x07pointer\x18\x08 \x01(\t\x12\x12\n\nerror_code\x18\t \x01(\t\x12\x0e\n\x06run_id\x18\n \x01(\t\x12\x11\n\tthread_id\x18\x0b \x01(\t\x12\x33\n\nresolution\x18\x0c \x01(\x0e\x32\x1f.phylactery.agent.v1.Resolution\x12/\n\x0b\x63reate_time\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp*`\n\nResolution\x12\x1a\n\x16RESOLUTION_UNSPECIFIED\x10\x00\x12\x17\n\x13RESOLUTION_HAPPENED\x10\x01\x12\x1d\n\x19RESOLUTION_DID_NOT_HAPPEN\x10\x02\x32\xa5\x05\n\nRunService\x12Q\n\x06GetRun\x12\".phylactery.agent.v1.GetRunRequest\x1a#.phylactery.agent.v1.GetRunResponse\x12W\n\x08ListRuns\x12$.phylactery.agent.v1.ListRunsRequest\x1a%.phylactery.agent.v1.ListRunsResponse\x12Z\n\tCancelRun\x12%.phylactery.agent.v1.CancelRunRequest\x1a&.phylactery.agent.v1.CancelRunResponse\x12W\n\x08RetryRun\x12$.phylactery.agent.v1.RetryRunRequest\x1a%.phylactery.agent.v1.RetryRunResponse\x12\x63\n\x0cListRunSteps\x12(.phylactery.agent.v1.ListRunStepsRequest\x1a).phylactery.agent.v1.ListRunStepsResponse\x12\x66\n\rListToolCalls\x12).phylactery.agent.v1.ListToolCallsRequest\x1a*.phylactery.agent.v1.ListToolCallsResponse\x12i\n\x0eResolveInDoubt\x12*.phylactery.agent.v1.ResolveInDoubtRequest\x1a+.phylactery.agent.v1.ResolveInDoubtResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'phylactery.agent.v1.run_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_RESOLUTION']._serialized_start=1574
-  _globals['_RESOLUTION']._serialized_end=1670
+  _globals['_RESOLUTION']._serialized_start=2601
+  _globals['_RESOLUTION']._serialized_end=2697
   _globals['_GETRUNREQUEST']._serialized_start=120
   _globals['_GETRUNREQUEST']._serialized_end=151
   _globals['_GETRUNRESPONSE']._serialized_start=153
@@ -47,18 +47,32 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CANCELRUNREQUEST']._serialized_end=454
   _globals['_CANCELRUNRESPONSE']._serialized_start=456
   _globals['_CANCELRUNRESPONSE']._serialized_end=514
-  _globals['_LISTTOOLCALLSREQUEST']._serialized_start=516
-  _globals['_LISTTOOLCALLSREQUEST']._serialized_end=592
-  _globals['_LISTTOOLCALLSRESPONSE']._serialized_start=594
-  _globals['_LISTTOOLCALLSRESPONSE']._serialized_end=699
-  _globals['_RESOLVEINDOUBTREQUEST']._serialized_start=701
-  _globals['_RESOLVEINDOUBTREQUEST']._serialized_end=815
-  _globals['_RESOLVEINDOUBTRESPONSE']._serialized_start=817
-  _globals['_RESOLVEINDOUBTRESPONSE']._serialized_end=897
-  _globals['_RUN']._serialized_start=900
-  _globals['_RUN']._serialized_end=1251
-  _globals['_TOOLCALLRECORD']._serialized_start=1254
-  _globals['_TOOLCALLRECORD']._serialized_end=1572
-  _globals['_RUNSERVICE']._serialized_start=1673
-  _globals['_RUNSERVICE']._serialized_end=2160
+  _globals['_RETRYRUNREQUEST']._serialized_start=516
+  _globals['_RETRYRUNREQUEST']._serialized_end=598
+  _globals['_RETRYRUNRESPONSE']._serialized_start=600
+  _globals['_RETRYRUNRESPONSE']._serialized_end=711
+  _globals['_LISTRUNSTEPSREQUEST']._serialized_start=713
+  _globals['_LISTRUNSTEPSREQUEST']._serialized_end=789
+  _globals['_LISTRUNSTEPSRESPONSE']._serialized_start=791
+  _globals['_LISTRUNSTEPSRESPONSE']._serialized_end=887
+  _globals['_RUNSTEP']._serialized_start=890
+  _globals['_RUNSTEP']._serialized_end=1101
+  _globals['_BUDGETUSE']._serialized_start=1103
+  _globals['_BUDGETUSE']._serialized_end=1143
+  _globals['_RUNBUDGET']._serialized_start=1146
+  _globals['_RUNBUDGET']._serialized_end=1466
+  _globals['_LISTTOOLCALLSREQUEST']._serialized_start=1468
+  _globals['_LISTTOOLCALLSREQUEST']._serialized_end=1544
+  _globals['_LISTTOOLCALLSRESPONSE']._serialized_start=1546
+  _globals['_LISTTOOLCALLSRESPONSE']._serialized_end=1651
+  _globals['_RESOLVEINDOUBTREQUEST']._serialized_start=1653
+  _globals['_RESOLVEINDOUBTREQUEST']._serialized_end=1767
+  _globals['_RESOLVEINDOUBTRESPONSE']._serialized_start=1769
+  _globals['_RESOLVEINDOUBTRESPONSE']._serialized_end=1849
+  _globals['_RUN']._serialized_start=1852
+  _globals['_RUN']._serialized_end=2278
+  _globals['_TOOLCALLRECORD']._serialized_start=2281
+  _globals['_TOOLCALLRECORD']._serialized_end=2599
+  _globals['_RUNSERVICE']._serialized_start=2700
+  _globals['_RUNSERVICE']._serialized_end=3377
 # @@protoc_insertion_point(module_scope)

@@ -200,6 +200,264 @@ class CancelRunResponse(_message.Message):
 Global___CancelRunResponse: _TypeAlias = CancelRunResponse  # noqa: Y015
 
 @_typing.final
+class RetryRunRequest(_message.Message):
+    """RetryRunRequest names a run that failed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    ACKNOWLEDGE_EFFECTS_FIELD_NUMBER: _builtins.int
+    run_id: _builtins.str
+    """run_id is the run that failed. Required."""
+    request_id: _builtins.str
+    """request_id makes it happen once: the same one answers the same new run. Required."""
+    acknowledge_effects: _builtins.bool
+    """acknowledge_effects says that what the old run did, or may have done, may happen a second time."""
+    def __init__(
+        self,
+        *,
+        run_id: _builtins.str = ...,
+        request_id: _builtins.str = ...,
+        acknowledge_effects: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acknowledge_effects", b"acknowledge_effects", "request_id", b"request_id", "run_id", b"run_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RetryRunRequest: _TypeAlias = RetryRunRequest  # noqa: Y015
+
+@_typing.final
+class RetryRunResponse(_message.Message):
+    """RetryRunResponse is the new run."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_FIELD_NUMBER: _builtins.int
+    EFFECTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def run(self) -> Global___Run:
+        """run is the new run, queued or further."""
+
+    @_builtins.property
+    def effects(self) -> _containers.RepeatedCompositeFieldContainer[Global___ToolCallRecord]:
+        """effects are the calls of the runs before that changed something outside or may have, oldest first: the new run knows
+        nothing of them.
+        """
+
+    def __init__(
+        self,
+        *,
+        run: Global___Run | None = ...,
+        effects: _abc.Iterable[Global___ToolCallRecord] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["run", b"run"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["effects", b"effects", "run", b"run"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RetryRunResponse: _TypeAlias = RetryRunResponse  # noqa: Y015
+
+@_typing.final
+class ListRunStepsRequest(_message.Message):
+    """ListRunStepsRequest asks for a page of the nodes a run executed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    run_id: _builtins.str
+    """run_id is the run. Required."""
+    page_size: _builtins.int
+    """page_size is how many at most, 1 to 500. 0 means 100."""
+    page_token: _builtins.str
+    """page_token is next_page_token of the page before. Empty starts at the oldest."""
+    def __init__(
+        self,
+        *,
+        run_id: _builtins.str = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token", "run_id", b"run_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListRunStepsRequest: _TypeAlias = ListRunStepsRequest  # noqa: Y015
+
+@_typing.final
+class ListRunStepsResponse(_message.Message):
+    """ListRunStepsResponse is a page of them."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_STEPS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """next_page_token asks for the next page. Empty where this is the last."""
+    @_builtins.property
+    def run_steps(self) -> _containers.RepeatedCompositeFieldContainer[Global___RunStep]:
+        """run_steps are the nodes executed, oldest first."""
+
+    def __init__(
+        self,
+        *,
+        run_steps: _abc.Iterable[Global___RunStep] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "run_steps", b"run_steps"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListRunStepsResponse: _TypeAlias = ListRunStepsResponse  # noqa: Y015
+
+@_typing.final
+class RunStep(_message.Message):
+    """RunStep is one node the graph executed and whose outcome was kept. A step of the plan is a PlanStep."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SUPERSTEP_FIELD_NUMBER: _builtins.int
+    POSITION_FIELD_NUMBER: _builtins.int
+    NODE_FIELD_NUMBER: _builtins.int
+    START_TIME_FIELD_NUMBER: _builtins.int
+    DURATION_US_FIELD_NUMBER: _builtins.int
+    NEXT_NODES_FIELD_NUMBER: _builtins.int
+    TOOL_CALL_ID_FIELD_NUMBER: _builtins.int
+    FINISH_REASON_FIELD_NUMBER: _builtins.int
+    TURN_ID_FIELD_NUMBER: _builtins.int
+    superstep: _builtins.int
+    """superstep counts the graph's supersteps over the whole run, from 1; nodes that ran side by side share one."""
+    position: _builtins.int
+    """position tells nodes of one superstep apart, from 0."""
+    node: _builtins.str
+    """node is the node's name."""
+    duration_us: _builtins.int
+    """duration_us is how long it took, in microseconds."""
+    tool_call_id: _builtins.str
+    """tool_call_id is the call it worked on. Empty where there was none."""
+    finish_reason: _builtins.str
+    """finish_reason is why the turn stopped there, as in RunFinished. Empty where it went on."""
+    turn_id: _builtins.str
+    """turn_id is the turn of the run it belongs to."""
+    @_builtins.property
+    def start_time(self) -> _timestamp_pb2.Timestamp:
+        """start_time is when it began."""
+
+    @_builtins.property
+    def next_nodes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """next_nodes is where the graph went from there. Empty where the turn ended."""
+
+    def __init__(
+        self,
+        *,
+        superstep: _builtins.int = ...,
+        position: _builtins.int = ...,
+        node: _builtins.str = ...,
+        start_time: _timestamp_pb2.Timestamp | None = ...,
+        duration_us: _builtins.int = ...,
+        next_nodes: _abc.Iterable[_builtins.str] | None = ...,
+        tool_call_id: _builtins.str = ...,
+        finish_reason: _builtins.str = ...,
+        turn_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["start_time", b"start_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["duration_us", b"duration_us", "finish_reason", b"finish_reason", "next_nodes", b"next_nodes", "node", b"node", "position", b"position", "start_time", b"start_time", "superstep", b"superstep", "tool_call_id", b"tool_call_id", "turn_id", b"turn_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RunStep: _TypeAlias = RunStep  # noqa: Y015
+
+@_typing.final
+class BudgetUse(_message.Message):
+    """BudgetUse is how much of one budget is used."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    USED_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    used: _builtins.int
+    """used is the amount so far."""
+    limit: _builtins.int
+    """limit is the amount at which the run stops. 0 means that there is none."""
+    def __init__(
+        self,
+        *,
+        used: _builtins.int = ...,
+        limit: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "used", b"used"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BudgetUse: _TypeAlias = BudgetUse  # noqa: Y015
+
+@_typing.final
+class RunBudget(_message.Message):
+    """RunBudget is what a run has used of what it may. All of it is kept with the run, so no crash sets it back."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SUPERSTEPS_FIELD_NUMBER: _builtins.int
+    TOOL_CALLS_FIELD_NUMBER: _builtins.int
+    MODEL_CALLS_FIELD_NUMBER: _builtins.int
+    TOKENS_FIELD_NUMBER: _builtins.int
+    COST_MICROS_FIELD_NUMBER: _builtins.int
+    ACTIVE_US_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def supersteps(self) -> Global___BudgetUse:
+        """supersteps is how many supersteps of the graph were kept, over all turns; the limit holds for one turn."""
+
+    @_builtins.property
+    def tool_calls(self) -> Global___BudgetUse:
+        """tool_calls is how many calls were proposed."""
+
+    @_builtins.property
+    def model_calls(self) -> Global___BudgetUse:
+        """model_calls is how many calls of a model were made; replies that were kept cost nothing a second time."""
+
+    @_builtins.property
+    def tokens(self) -> Global___BudgetUse:
+        """tokens is how many tokens models counted, in and out."""
+
+    @_builtins.property
+    def cost_micros(self) -> Global___BudgetUse:
+        """cost_micros is the money they cost, in millionths of the currency prices are configured in."""
+
+    @_builtins.property
+    def active_us(self) -> Global___BudgetUse:
+        """active_us is how long the run was being served, in microseconds; waiting does not count."""
+
+    def __init__(
+        self,
+        *,
+        supersteps: Global___BudgetUse | None = ...,
+        tool_calls: Global___BudgetUse | None = ...,
+        model_calls: Global___BudgetUse | None = ...,
+        tokens: Global___BudgetUse | None = ...,
+        cost_micros: Global___BudgetUse | None = ...,
+        active_us: Global___BudgetUse | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["active_us", b"active_us", "cost_micros", b"cost_micros", "model_calls", b"model_calls", "supersteps", b"supersteps", "tokens", b"tokens", "tool_calls", b"tool_calls"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["active_us", b"active_us", "cost_micros", b"cost_micros", "model_calls", b"model_calls", "supersteps", b"supersteps", "tokens", b"tokens", "tool_calls", b"tool_calls"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RunBudget: _TypeAlias = RunBudget  # noqa: Y015
+
+@_typing.final
 class ListToolCallsRequest(_message.Message):
     """ListToolCallsRequest asks for a page of the ledger of effects."""
 
@@ -326,8 +584,10 @@ class Run(_message.Message):
     UPDATE_TIME_FIELD_NUMBER: _builtins.int
     APPROVAL_ID_FIELD_NUMBER: _builtins.int
     TOOL_CALLS_FIELD_NUMBER: _builtins.int
-    STEPS_FIELD_NUMBER: _builtins.int
+    PLAN_STEPS_FIELD_NUMBER: _builtins.int
     TRACE_ID_FIELD_NUMBER: _builtins.int
+    BUDGET_FIELD_NUMBER: _builtins.int
+    RETRY_OF_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """id is the run's id."""
     thread_id: _builtins.str
@@ -342,6 +602,8 @@ class Run(_message.Message):
     """approval_id is what it waits for. Empty unless it is suspended on an approval."""
     trace_id: _builtins.str
     """trace_id is the W3C trace id of its newest turn, 32 hex digits."""
+    retry_of: _builtins.str
+    """retry_of is the run that failed and that this one began once more. Empty where it is none."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """create_time is when it began."""
@@ -355,8 +617,12 @@ class Run(_message.Message):
         """tool_calls is the ledger of its effects, oldest first."""
 
     @_builtins.property
-    def steps(self) -> _containers.RepeatedCompositeFieldContainer[_event_pb2.Step]:
-        """steps is the plan and how far it came."""
+    def plan_steps(self) -> _containers.RepeatedCompositeFieldContainer[_event_pb2.PlanStep]:
+        """plan_steps is the plan and how far it came. The nodes executed are RunSteps: ListRunSteps lists them."""
+
+    @_builtins.property
+    def budget(self) -> Global___RunBudget:
+        """budget is what it has used of what it may."""
 
     def __init__(
         self,
@@ -370,12 +636,14 @@ class Run(_message.Message):
         update_time: _timestamp_pb2.Timestamp | None = ...,
         approval_id: _builtins.str = ...,
         tool_calls: _abc.Iterable[Global___ToolCallRecord] | None = ...,
-        steps: _abc.Iterable[_event_pb2.Step] | None = ...,
+        plan_steps: _abc.Iterable[_event_pb2.PlanStep] | None = ...,
         trace_id: _builtins.str = ...,
+        budget: Global___RunBudget | None = ...,
+        retry_of: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "update_time", b"update_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "create_time", b"create_time", "update_time", b"update_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_id", b"approval_id", "create_time", b"create_time", "graph", b"graph", "id", b"id", "reason", b"reason", "status", b"status", "steps", b"steps", "thread_id", b"thread_id", "tool_calls", b"tool_calls", "trace_id", b"trace_id", "update_time", b"update_time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_id", b"approval_id", "budget", b"budget", "create_time", b"create_time", "graph", b"graph", "id", b"id", "plan_steps", b"plan_steps", "reason", b"reason", "retry_of", b"retry_of", "status", b"status", "thread_id", b"thread_id", "tool_calls", b"tool_calls", "trace_id", b"trace_id", "update_time", b"update_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class RunServiceStub:
-    """RunService shows runs, ends them early, and settles what nobody could know. Every caller reaches their own alone.
+    """RunService shows runs, ends them early, begins them once more, and settles what nobody could know. Every caller reaches their own alone.
     """
 
     def __init__(self, channel):
@@ -50,6 +50,16 @@ class RunServiceStub:
                 request_serializer=phylactery_dot_agent_dot_v1_dot_run__pb2.CancelRunRequest.SerializeToString,
                 response_deserializer=phylactery_dot_agent_dot_v1_dot_run__pb2.CancelRunResponse.FromString,
                 _registered_method=True)
+        self.RetryRun = channel.unary_unary(
+                '/phylactery.agent.v1.RunService/RetryRun',
+                request_serializer=phylactery_dot_agent_dot_v1_dot_run__pb2.RetryRunRequest.SerializeToString,
+                response_deserializer=phylactery_dot_agent_dot_v1_dot_run__pb2.RetryRunResponse.FromString,
+                _registered_method=True)
+        self.ListRunSteps = channel.unary_unary(
+                '/phylactery.agent.v1.RunService/ListRunSteps',
+                request_serializer=phylactery_dot_agent_dot_v1_dot_run__pb2.ListRunStepsRequest.SerializeToString,
+                response_deserializer=phylactery_dot_agent_dot_v1_dot_run__pb2.ListRunStepsResponse.FromString,
+                _registered_method=True)
         self.ListToolCalls = channel.unary_unary(
                 '/phylactery.agent.v1.RunService/ListToolCalls',
                 request_serializer=phylactery_dot_agent_dot_v1_dot_run__pb2.ListToolCallsRequest.SerializeToString,
@@ -63,7 +73,7 @@ class RunServiceStub:
 
 
 class RunServiceServicer:
-    """RunService shows runs, ends them early, and settles what nobody could know. Every caller reaches their own alone.
+    """RunService shows runs, ends them early, begins them once more, and settles what nobody could know. Every caller reaches their own alone.
     """
 
     def GetRun(self, request, context):
@@ -74,7 +84,7 @@ class RunServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListRuns(self, request, context):
-        """ListRuns lists runs, newest first, without their tool calls and steps.
+        """ListRuns lists runs, newest first, without their tool calls and plan.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -84,6 +94,26 @@ class RunServiceServicer:
         """CancelRun ends a run for good and answers it once it has ended. An effect that had begun goes on to its end, or is
         marked in doubt; no other begins. What waits for a person is withdrawn. Cancelling it again answers the same; one
         that ended otherwise is FAILED_PRECONDITION with RUN_ENDED. A caller that leaves early takes nothing back.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RetryRun(self, request, context):
+        """RetryRun begins a run that failed once more, as a new run of the same thread with the same words, and answers the
+        new one at once. The same request_id answers the same new run again. Nothing is hidden: where the old run, or one it
+        was itself a retry of, ran something that changes the outside, or nobody knows whether it did, the call is refused
+        until acknowledge_effects says that it may happen once more. What cannot be retried is FAILED_PRECONDITION with
+        RUN_NOT_RETRYABLE: a run that has not failed, one that was retried already, one whose words are not kept, and one
+        whose thread is serving something else.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListRunSteps(self, request, context):
+        """ListRunSteps lists the nodes a run executed, oldest first. It shows what happened and is never read to go on with a
+        run; of a very long run it holds the newest 500.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -122,6 +152,16 @@ def add_RunServiceServicer_to_server(servicer, server):
                     request_deserializer=phylactery_dot_agent_dot_v1_dot_run__pb2.CancelRunRequest.FromString,
                     response_serializer=phylactery_dot_agent_dot_v1_dot_run__pb2.CancelRunResponse.SerializeToString,
             ),
+            'RetryRun': grpc.unary_unary_rpc_method_handler(
+                    servicer.RetryRun,
+                    request_deserializer=phylactery_dot_agent_dot_v1_dot_run__pb2.RetryRunRequest.FromString,
+                    response_serializer=phylactery_dot_agent_dot_v1_dot_run__pb2.RetryRunResponse.SerializeToString,
+            ),
+            'ListRunSteps': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListRunSteps,
+                    request_deserializer=phylactery_dot_agent_dot_v1_dot_run__pb2.ListRunStepsRequest.FromString,
+                    response_serializer=phylactery_dot_agent_dot_v1_dot_run__pb2.ListRunStepsResponse.SerializeToString,
+            ),
             'ListToolCalls': grpc.unary_unary_rpc_method_handler(
                     servicer.ListToolCalls,
                     request_deserializer=phylactery_dot_agent_dot_v1_dot_run__pb2.ListToolCallsRequest.FromString,
@@ -141,7 +181,7 @@ def add_RunServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class RunService:
-    """RunService shows runs, ends them early, and settles what nobody could know. Every caller reaches their own alone.
+    """RunService shows runs, ends them early, begins them once more, and settles what nobody could know. Every caller reaches their own alone.
     """
 
     @staticmethod
@@ -215,6 +255,60 @@ class RunService:
             '/phylactery.agent.v1.RunService/CancelRun',
             phylactery_dot_agent_dot_v1_dot_run__pb2.CancelRunRequest.SerializeToString,
             phylactery_dot_agent_dot_v1_dot_run__pb2.CancelRunResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RetryRun(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/phylactery.agent.v1.RunService/RetryRun',
+            phylactery_dot_agent_dot_v1_dot_run__pb2.RetryRunRequest.SerializeToString,
+            phylactery_dot_agent_dot_v1_dot_run__pb2.RetryRunResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListRunSteps(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/phylactery.agent.v1.RunService/ListRunSteps',
+            phylactery_dot_agent_dot_v1_dot_run__pb2.ListRunStepsRequest.SerializeToString,
+            phylactery_dot_agent_dot_v1_dot_run__pb2.ListRunStepsResponse.FromString,
             options,
             channel_credentials,
             insecure,

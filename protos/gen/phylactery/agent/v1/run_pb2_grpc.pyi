@@ -27,7 +27,7 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class RunServiceStub:
-    """RunService shows runs, ends them early, and settles what nobody could know. Every caller reaches their own alone."""
+    """RunService shows runs, ends them early, begins them once more, and settles what nobody could know. Every caller reaches their own alone."""
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -36,11 +36,23 @@ class RunServiceStub:
     GetRun: _grpc.UnaryUnaryMultiCallable[_run_pb2.GetRunRequest, _run_pb2.GetRunResponse]
     """GetRun answers where a run stands and what its tool calls came to."""
     ListRuns: _grpc.UnaryUnaryMultiCallable[_run_pb2.ListRunsRequest, _run_pb2.ListRunsResponse]
-    """ListRuns lists runs, newest first, without their tool calls and steps."""
+    """ListRuns lists runs, newest first, without their tool calls and plan."""
     CancelRun: _grpc.UnaryUnaryMultiCallable[_run_pb2.CancelRunRequest, _run_pb2.CancelRunResponse]
     """CancelRun ends a run for good and answers it once it has ended. An effect that had begun goes on to its end, or is
     marked in doubt; no other begins. What waits for a person is withdrawn. Cancelling it again answers the same; one
     that ended otherwise is FAILED_PRECONDITION with RUN_ENDED. A caller that leaves early takes nothing back.
+    """
+    RetryRun: _grpc.UnaryUnaryMultiCallable[_run_pb2.RetryRunRequest, _run_pb2.RetryRunResponse]
+    """RetryRun begins a run that failed once more, as a new run of the same thread with the same words, and answers the
+    new one at once. The same request_id answers the same new run again. Nothing is hidden: where the old run, or one it
+    was itself a retry of, ran something that changes the outside, or nobody knows whether it did, the call is refused
+    until acknowledge_effects says that it may happen once more. What cannot be retried is FAILED_PRECONDITION with
+    RUN_NOT_RETRYABLE: a run that has not failed, one that was retried already, one whose words are not kept, and one
+    whose thread is serving something else.
+    """
+    ListRunSteps: _grpc.UnaryUnaryMultiCallable[_run_pb2.ListRunStepsRequest, _run_pb2.ListRunStepsResponse]
+    """ListRunSteps lists the nodes a run executed, oldest first. It shows what happened and is never read to go on with a
+    run; of a very long run it holds the newest 500.
     """
     ListToolCalls: _grpc.UnaryUnaryMultiCallable[_run_pb2.ListToolCallsRequest, _run_pb2.ListToolCallsResponse]
     """ListToolCalls lists rows of the ledger of effects over all runs, newest first: those in doubt wait for a person."""
@@ -51,17 +63,29 @@ class RunServiceStub:
 
 @_typing.type_check_only
 class RunServiceAsyncStub(RunServiceStub):
-    """RunService shows runs, ends them early, and settles what nobody could know. Every caller reaches their own alone."""
+    """RunService shows runs, ends them early, begins them once more, and settles what nobody could know. Every caller reaches their own alone."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     GetRun: _aio.UnaryUnaryMultiCallable[_run_pb2.GetRunRequest, _run_pb2.GetRunResponse]  # type: ignore[assignment]
     """GetRun answers where a run stands and what its tool calls came to."""
     ListRuns: _aio.UnaryUnaryMultiCallable[_run_pb2.ListRunsRequest, _run_pb2.ListRunsResponse]  # type: ignore[assignment]
-    """ListRuns lists runs, newest first, without their tool calls and steps."""
+    """ListRuns lists runs, newest first, without their tool calls and plan."""
     CancelRun: _aio.UnaryUnaryMultiCallable[_run_pb2.CancelRunRequest, _run_pb2.CancelRunResponse]  # type: ignore[assignment]
     """CancelRun ends a run for good and answers it once it has ended. An effect that had begun goes on to its end, or is
     marked in doubt; no other begins. What waits for a person is withdrawn. Cancelling it again answers the same; one
     that ended otherwise is FAILED_PRECONDITION with RUN_ENDED. A caller that leaves early takes nothing back.
+    """
+    RetryRun: _aio.UnaryUnaryMultiCallable[_run_pb2.RetryRunRequest, _run_pb2.RetryRunResponse]  # type: ignore[assignment]
+    """RetryRun begins a run that failed once more, as a new run of the same thread with the same words, and answers the
+    new one at once. The same request_id answers the same new run again. Nothing is hidden: where the old run, or one it
+    was itself a retry of, ran something that changes the outside, or nobody knows whether it did, the call is refused
+    until acknowledge_effects says that it may happen once more. What cannot be retried is FAILED_PRECONDITION with
+    RUN_NOT_RETRYABLE: a run that has not failed, one that was retried already, one whose words are not kept, and one
+    whose thread is serving something else.
+    """
+    ListRunSteps: _aio.UnaryUnaryMultiCallable[_run_pb2.ListRunStepsRequest, _run_pb2.ListRunStepsResponse]  # type: ignore[assignment]
+    """ListRunSteps lists the nodes a run executed, oldest first. It shows what happened and is never read to go on with a
+    run; of a very long run it holds the newest 500.
     """
     ListToolCalls: _aio.UnaryUnaryMultiCallable[_run_pb2.ListToolCallsRequest, _run_pb2.ListToolCallsResponse]  # type: ignore[assignment]
     """ListToolCalls lists rows of the ledger of effects over all runs, newest first: those in doubt wait for a person."""
@@ -71,7 +95,7 @@ class RunServiceAsyncStub(RunServiceStub):
     """
 
 class RunServiceServicer(metaclass=_abc_1.ABCMeta):
-    """RunService shows runs, ends them early, and settles what nobody could know. Every caller reaches their own alone."""
+    """RunService shows runs, ends them early, begins them once more, and settles what nobody could know. Every caller reaches their own alone."""
 
     @_abc_1.abstractmethod
     def GetRun(
@@ -87,7 +111,7 @@ class RunServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _run_pb2.ListRunsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_run_pb2.ListRunsResponse, _abc.Awaitable[_run_pb2.ListRunsResponse]]:
-        """ListRuns lists runs, newest first, without their tool calls and steps."""
+        """ListRuns lists runs, newest first, without their tool calls and plan."""
 
     @_abc_1.abstractmethod
     def CancelRun(
@@ -98,6 +122,30 @@ class RunServiceServicer(metaclass=_abc_1.ABCMeta):
         """CancelRun ends a run for good and answers it once it has ended. An effect that had begun goes on to its end, or is
         marked in doubt; no other begins. What waits for a person is withdrawn. Cancelling it again answers the same; one
         that ended otherwise is FAILED_PRECONDITION with RUN_ENDED. A caller that leaves early takes nothing back.
+        """
+
+    @_abc_1.abstractmethod
+    def RetryRun(
+        self,
+        request: _run_pb2.RetryRunRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_run_pb2.RetryRunResponse, _abc.Awaitable[_run_pb2.RetryRunResponse]]:
+        """RetryRun begins a run that failed once more, as a new run of the same thread with the same words, and answers the
+        new one at once. The same request_id answers the same new run again. Nothing is hidden: where the old run, or one it
+        was itself a retry of, ran something that changes the outside, or nobody knows whether it did, the call is refused
+        until acknowledge_effects says that it may happen once more. What cannot be retried is FAILED_PRECONDITION with
+        RUN_NOT_RETRYABLE: a run that has not failed, one that was retried already, one whose words are not kept, and one
+        whose thread is serving something else.
+        """
+
+    @_abc_1.abstractmethod
+    def ListRunSteps(
+        self,
+        request: _run_pb2.ListRunStepsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_run_pb2.ListRunStepsResponse, _abc.Awaitable[_run_pb2.ListRunStepsResponse]]:
+        """ListRunSteps lists the nodes a run executed, oldest first. It shows what happened and is never read to go on with a
+        run; of a very long run it holds the newest 500.
         """
 
     @_abc_1.abstractmethod

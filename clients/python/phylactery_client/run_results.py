@@ -1,0 +1,121 @@
+"""What calls about runs answer, in the same way as results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStep:
+    """A step of the plan; status is pending, running, done, failed or blocked."""
+
+    step_id: str
+    description: str
+    status: str
+    tries: int
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallRecord:
+    """One row of the ledger of effects; state is proposed, denied, started, finished or in_doubt."""
+
+    tool_call_id: str
+    tool: str
+    state: str
+    execution_id: str
+    args_hash: str
+    status: str
+    size_chars: int
+    pointer: str
+    error_code: str
+    run_id: str
+    thread_id: str
+    resolution: str
+    create_time: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetUse:
+    """How much of one budget is used; a limit of 0 is none."""
+
+    used: int
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunBudget:
+    """What a run has used of what it may."""
+
+    supersteps: BudgetUse | None
+    tool_calls: BudgetUse | None
+    model_calls: BudgetUse | None
+    tokens: BudgetUse | None
+    cost_micros: BudgetUse | None
+    active_us: BudgetUse | None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One execution of a graph; status is QUEUED, RUNNING, SUSPENDED, DONE, FAILED or CANCELLED."""
+
+    id: str
+    thread_id: str
+    graph: str
+    status: str
+    reason: str
+    create_time: datetime | None
+    update_time: datetime | None
+    approval_id: str
+    tool_calls: tuple[ToolCallRecord, ...]
+    plan_steps: tuple[PlanStep, ...]
+    trace_id: str
+    budget: RunBudget | None
+    retry_of: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunPage:
+    """One page of a user's runs, newest first, without their tool calls and plan."""
+
+    runs: tuple[Run, ...]
+    next_page_token: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunStep:
+    """One node the graph executed; next_nodes is empty where the turn ended."""
+
+    superstep: int
+    position: int
+    node: str
+    start_time: datetime | None
+    duration_us: int
+    next_nodes: tuple[str, ...]
+    tool_call_id: str
+    finish_reason: str
+    turn_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunStepPage:
+    """One page of the nodes a run executed, oldest first."""
+
+    run_steps: tuple[RunStep, ...]
+    next_page_token: str
+
+
+@dataclass(frozen=True, slots=True)
+class RetriedRun:
+    """The new run of a retry, and the calls of the runs before it that changed something outside or may have."""
+
+    run: Run | None
+    effects: tuple[ToolCallRecord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallPage:
+    """One page of the ledger, newest first."""
+
+    tool_calls: tuple[ToolCallRecord, ...]
+    next_page_token: str
