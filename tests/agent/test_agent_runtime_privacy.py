@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import os
 import shutil
 import signal
 from dataclasses import replace
@@ -24,9 +23,9 @@ from phylactery_agent.runtime.schema import METADATA
 from phylactery_chassis.identity import Principal, Role
 
 from tests.support.agent_bench import Bench
+from tests.support.agent_process import AgentProcess
 from tests.support.agent_stores import BOUND, Stores, call
 from tests.support.agent_system import DONE, SUSPENDED, Person, System, approval_of, refused
-from tests.support.forks import Forked
 
 Code = grpc.StatusCode
 MARK = "zarzuela"
@@ -321,32 +320,6 @@ def test_every_table_is_a_users_or_names_nobody() -> None:
     assert METADATA.tables.keys() - own == {"agent_erasures"}
 
 
-class Process:
-    """A real agent over a folder, which may die at a crash point."""
-
-    def __init__(self, system: System, folder: Path, point: str = "none") -> None:
-        self.ready = folder / "ready.json"
-        self.ready.unlink(missing_ok=True)
-        environment = {
-            **os.environ, "AGENT_PORT": "0", "AGENT_DATA_DIR": str(folder), "AGENT_READY_FILE": str(self.ready),
-            "AGENT_LOG_LEVEL": "ERROR", "AGENT_APPROVAL_POLL_SECONDS": "0", "AGENT_RETRY_SECONDS": "0.05",
-            "AGENT_RISKGATE_TARGET": system.target("riskgate"), "AGENT_MEMORY_TARGET": system.target("memory"),
-            "CRASH_SERVICE": "agent", "CRASH_AT": point,
-        }  # fmt: skip
-        self.child = Forked("tests.support.crashing", environment=environment)
-
-    async def channel(self) -> aio.Channel:
-        while not self.ready.exists():
-            assert self.child.poll() is None
-            await asyncio.sleep(0.05)
-        port = json.loads(self.ready.read_text())["port"]
-        return aio.insecure_channel(f"127.0.0.1:{port}", [("grpc.enable_retries", 0)])
-
-    def end(self) -> None:
-        self.child.send_signal(signal.SIGTERM)
-        assert self.child.wait(60) == 0
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("point", ["logged", "closed", "forgotten", "removed"])
 async def test_an_agent_killed_in_the_middle_of_an_erasure_finishes_it_and_the_same_request_answers_it(
@@ -354,7 +327,7 @@ async def test_an_agent_killed_in_the_middle_of_an_erasure_finishes_it_and_the_s
 ) -> None:
     folder = tmp_path / "killed"
     folder.mkdir()
-    process = Process(system, folder, f"agent.erase.{point}")
+    process = AgentProcess(system, folder, f"agent.erase.{point}")
     async with await process.channel() as channel:
         chat = system.through(channel, ana)
         waiting = await fill(chat)
@@ -363,7 +336,7 @@ async def test_an_agent_killed_in_the_middle_of_an_erasure_finishes_it_and_the_s
         assert caught.value.code() is Code.UNAVAILABLE
     assert process.child.wait(60) == -signal.SIGKILL
     assert files_with(folder, MARK)
-    process = Process(system, folder)
+    process = AgentProcess(system, folder)
     async with await process.channel() as channel:
         assert files_with(folder, MARK) == []
         erasure = await erase(channel, ana.metadata)

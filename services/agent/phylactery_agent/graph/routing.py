@@ -13,6 +13,7 @@ from phylactery_chassis import semconv
 from phylactery_chassis.telemetry import span
 
 from phylactery_agent.graph.state import AgentState
+from phylactery_agent.graph.trail import Stopwatch
 from phylactery_agent.ports import TurnContext
 
 
@@ -47,11 +48,13 @@ def checked(name: str, function: NodeFunction) -> NodeFunction:
     title = semconv.PLAN if name == "Planner" else f"node {name}"
 
     async def run(state: AgentState, runtime: Runtime[TurnContext]) -> Command[Any]:
+        watch = Stopwatch(runtime.context.trail, name)
         with span(title, attributes={semconv.NODE: name, semconv.RUN_ID: state["run_id"]}):
             command = await function(state, runtime)
         if not isinstance(command.goto, str) or command.goto not in targets:
             raise RouteError(f"{name} may not go to {command.goto!r}; it declares {sorted(targets)}")
         update = dict(command.update or {})
+        watch.ended(dict(state), command)
         budgets = update.get("budgets", state["budgets"])
         update["budgets"] = {**budgets, "supersteps": budgets["supersteps"] + 1}
         return Command(goto=command.goto, update=update)

@@ -42,6 +42,7 @@ from phylactery_agent.ports.model import (
     ModelUnavailableError,
 )
 from phylactery_agent.ports.reminders import Reminder, ReminderRefusedError, Reminders, WantedReminder
+from phylactery_agent.ports.trail import NodeStep, NoTrail, Trail
 from phylactery_agent.ports.turn import Events, Told, Turn, TurnContext
 
 __all__ = [
@@ -72,6 +73,8 @@ __all__ = [
     "ModelReply",
     "ModelTool",
     "ModelUnavailableError",
+    "NoTrail",
+    "NodeStep",
     "OutputLine",
     "OutputMatches",
     "OutputRange",
@@ -86,6 +89,7 @@ __all__ = [
     "Reminders",
     "StoredOutput",
     "Told",
+    "Trail",
     "Turn",
     "TurnContext",
     "WantedReminder",

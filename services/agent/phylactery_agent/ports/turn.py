@@ -13,6 +13,7 @@ from phylactery_agent.ports.ledger import Ledger
 from phylactery_agent.ports.memory import Hydration, Memories, Outputs
 from phylactery_agent.ports.model import Model
 from phylactery_agent.ports.reminders import Reminders
+from phylactery_agent.ports.trail import NoTrail, Trail
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,5 +80,7 @@ class TurnContext:
     """What the caller of this turn may use; empty is everything. It narrows what the state allows, never widens it."""
     reminders: Reminders | None = None
     """The person's reminders; None where nobody keeps any."""
+    trail: Trail = field(default_factory=NoTrail)
+    """Where the wrapper of every node notes that it ran."""
     allowed: dict[str, GateDecision] = field(default_factory=dict, repr=False)
     """ALLOW decisions of this turn by tool_call_id, with their permits: from RiskGate to Tools, once, past no store."""

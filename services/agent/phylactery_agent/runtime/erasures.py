@@ -16,7 +16,17 @@ from sqlalchemy.engine import Connection
 
 from phylactery_agent.runtime.ledger import close_open_effects
 from phylactery_agent.runtime.model import Lease, Owner
-from phylactery_agent.runtime.schema import ERASURES, EVENTS, INBOX, MODEL_CALLS, OUTBOX, RUNS, THREADS, TOOL_CALLS
+from phylactery_agent.runtime.schema import (
+    ERASURES,
+    EVENTS,
+    INBOX,
+    MODEL_CALLS,
+    OUTBOX,
+    RUNS,
+    STEPS,
+    THREADS,
+    TOOL_CALLS,
+)
 from phylactery_agent.saver.tables import BLOBS, CHECKPOINTS, WRITES
 
 _BEGUN = ("running", "suspended")
@@ -181,6 +191,7 @@ def of_user(owner: Owner) -> Iterator[tuple[str, sa.Table, sa.ColumnElement[bool
     runs = sa.select(RUNS.c.run_id).where(RUNS.c.thread_key.in_(keys))
     yield "tool_calls", TOOL_CALLS, TOOL_CALLS.c.run_id.in_(runs)
     yield "", MODEL_CALLS, MODEL_CALLS.c.run_id.in_(runs)
+    yield "", STEPS, STEPS.c.run_id.in_(runs)
     yield "", BLOBS, BLOBS.c.thread_id.in_(keys)
     yield "", WRITES, WRITES.c.thread_id.in_(keys)
     yield "checkpoints", CHECKPOINTS, CHECKPOINTS.c.thread_id.in_(keys)

@@ -48,7 +48,7 @@ class InboxStore:
             if current is None or tuple(current) != ("suspended", run.approval_id, run.fence):
                 return None
             message_id = f"{run.approval_id}:{state}:{run.fence}"
-            if _find(connection, run.owner.tenant, APPROVALS_SOURCE, message_id) is not None:
+            if find_turn(connection, run.owner.tenant, APPROVALS_SOURCE, message_id) is not None:
                 return None
             turn_id = new_id("tu")
             incoming = Incoming(
@@ -60,7 +60,9 @@ class InboxStore:
                 language=run.language,
                 turn_id=turn_id,
             )
-            _insert(connection, incoming, now, source=APPROVALS_SOURCE, approval_id=run.approval_id, run_id=run.run_id)
+            insert_turn(
+                connection, incoming, now, source=APPROVALS_SOURCE, approval_id=run.approval_id, run_id=run.run_id
+            )
             return _get(connection, turn_id)
 
         return await self._database.write(work)
@@ -88,7 +90,7 @@ class InboxStore:
 
 def _accept(connection: Connection, incoming: Incoming, now: int) -> StoredTurn:
     owner = incoming.owner
-    there = _find(connection, owner.tenant, owner.user_id, incoming.message_id)
+    there = find_turn(connection, owner.tenant, owner.user_id, incoming.message_id)
     if there is not None:
         if there.body_hash != incoming.body_hash:
             raise AlreadyExists(
@@ -110,7 +112,7 @@ def _accept(connection: Connection, incoming: Incoming, now: int) -> StoredTurn:
         )
     _heed_busy(connection, incoming, active, waiting=waiting > 0, now=now)
     run_id = "" if waiting or active is not None else insert_run(connection, incoming, now)
-    _insert(connection, incoming, now, source=owner.user_id, approval_id="", run_id=run_id)
+    insert_turn(connection, incoming, now, source=owner.user_id, approval_id="", run_id=run_id)
     return _get(connection, incoming.turn_id)
 
 
@@ -197,9 +199,10 @@ def insert_run(connection: Connection, opening: Incoming | StoredTurn, now: int)
     return run_id
 
 
-def _insert(
+def insert_turn(
     connection: Connection, incoming: Incoming, now: int, *, source: str, approval_id: str, run_id: str
 ) -> None:
+    """Writes a turn at the end of its thread."""
     connection.execute(
         sa.update(THREADS)
         .where(THREADS.c.thread_key == incoming.thread_key)
@@ -243,7 +246,8 @@ def _insert(
     )
 
 
-def _find(connection: Connection, tenant: str, source: str, message_id: str) -> Row[Any] | None:
+def find_turn(connection: Connection, tenant: str, source: str, message_id: str) -> Row[Any] | None:
+    """Answers the row of a turn by the name its source gave it."""
     return connection.execute(
         sa.select(INBOX).where(INBOX.c.tenant == tenant, INBOX.c.source == source, INBOX.c.message_id == message_id)
     ).one_or_none()

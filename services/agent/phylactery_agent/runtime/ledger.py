@@ -14,7 +14,7 @@ from phylactery_agent.ports import BoundCall, LedgerRow, ProposedCall
 from phylactery_agent.runtime.lease import is_cancelled, require_wanted
 from phylactery_agent.runtime.model import Lease
 from phylactery_agent.runtime.outbox import queue_observation, queue_outcome
-from phylactery_agent.runtime.schema import TOOL_CALLS, to_bytes, to_text
+from phylactery_agent.runtime.schema import RUNS, TOOL_CALLS, to_bytes, to_text
 from phylactery_agent.runtime.tasks import Result, observation, task_of
 from phylactery_agent.runtime.writes import TurnWrites
 
@@ -71,9 +71,14 @@ class SqlLedger:
                     size_chars=0,
                     pointer="",
                     fence=lease.fence,
+                    tenant=lease.owner.tenant,
+                    user_id=lease.owner.user_id,
                     created_us=now,
                     updated_us=now,
                 )
+            )
+            connection.execute(
+                sa.update(RUNS).where(RUNS.c.run_id == lease.run_id).values(tool_calls=RUNS.c.tool_calls + 1)
             )
 
         await self._writes.write(work)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 from phylactery_agent.ports import LedgerState
 
+T = TypeVar("T")
 RunStatus = Literal["queued", "running", "suspended", "done", "failed", "cancelled"]
 Resolution = Literal["", "happened", "did_not_happen"]
 TurnKind = Literal["message", "approval_decided"]
@@ -130,6 +131,33 @@ class StoredRun(_OfThread):
     fence: int
     created_us: int
     updated_us: int
+    retry_of: str = ""
+    """The run that failed and that this one began once more."""
+    supersteps: int = 0
+    tool_calls: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StoredStep:
+    """One node a run executed."""
+
+    superstep: int
+    position: int
+    turn_id: str
+    node: str
+    started_us: int
+    duration_us: int
+    next_nodes: tuple[str, ...]
+    tool_call_id: str
+    finish_reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """Some rows, and how to ask for those after them; the token is empty where there are none."""
+
+    rows: Sequence[T]
+    next_page_token: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,29 +1,20 @@
-"""A user's runs and their ledger, newest first, a page at a time."""
+"""A user's runs and their ledger, newest first, and the nodes of one run in their order, a page at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+import json
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from phylactery_chassis.database import Database
 from phylactery_chassis.paging import decode_token, encode_token
-from sqlalchemy.engine import Connection
+from sqlalchemy.engine import Connection, Row
 
-from phylactery_agent.runtime.model import Owner, StoredRun, StoredToolCall
-from phylactery_agent.runtime.runs import of_owner, run_of, tool_call_of, with_thread
-from phylactery_agent.runtime.schema import RUNS, TOOL_CALLS
+from phylactery_agent.runtime.model import Owner, Page, StoredRun, StoredStep, StoredToolCall
+from phylactery_agent.runtime.runs import of_owner, owned_run, run_of, tool_call_of, with_thread
+from phylactery_agent.runtime.schema import RUNS, STEPS, TOOL_CALLS
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Page(Generic[T]):
-    """Some rows, and how to ask for those after them; the token is empty where there are none."""
-
-    rows: Sequence[T]
-    next_page_token: str
 
 
 class RunLists:
@@ -51,7 +42,7 @@ class RunLists:
 
     async def tool_calls(self, owner: Owner, *, state: str, size: int, token: str) -> Page[StoredToolCall]:
         """Answers the ledger of all the owner's runs; an empty state names all."""
-        query = with_thread().where(RUNS.c.tenant == owner.tenant, RUNS.c.user_id == owner.user_id)
+        query = with_thread().where(TOOL_CALLS.c.tenant == owner.tenant, TOOL_CALLS.c.user_id == owner.user_id)
         if state:
             query = query.where(TOOL_CALLS.c.state == state)
         key = (TOOL_CALLS.c.created_us, TOOL_CALLS.c.run_id, TOOL_CALLS.c.tool_call_id)
@@ -64,6 +55,36 @@ class RunLists:
             return _page(found, size, lambda call: (call.created_us, call.run_id, call.tool_call_id))
 
         return await self._database.read(work)
+
+    async def steps(self, owner: Owner, run_id: str, *, size: int, token: str) -> Page[StoredStep]:
+        """Answers the nodes one of the owner's runs executed, oldest first. Raises NotFound RUN_NOT_FOUND."""
+        key = (STEPS.c.superstep, STEPS.c.position)
+        query = sa.select(STEPS).where(STEPS.c.run_id == run_id)
+        if token:
+            after = (sa.literal(part) for part in decode_token(token, int, int))
+            query = query.where(sa.tuple_(*key) > sa.tuple_(*after))
+        query = query.order_by(*key).limit(size + 1)
+
+        def work(connection: Connection) -> Page[StoredStep]:
+            owned_run(connection, owner, run_id)
+            found = [_step_of(row) for row in connection.execute(query)]
+            return _page(found, size, lambda step: (step.superstep, step.position))
+
+        return await self._database.read(work)
+
+
+def _step_of(row: Row[Any]) -> StoredStep:
+    return StoredStep(
+        superstep=row.superstep,
+        position=row.position,
+        turn_id=row.turn_id,
+        node=row.node,
+        started_us=row.started_us,
+        duration_us=row.duration_us,
+        next_nodes=tuple(json.loads(row.next_nodes)),
+        tool_call_id=row.tool_call_id,
+        finish_reason=row.finish_reason,
+    )
 
 
 def _before(token: str, *columns: sa.Column[Any]) -> sa.ColumnElement[bool]:

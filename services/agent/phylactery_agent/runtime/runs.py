@@ -321,6 +321,9 @@ def run_of(row: Row[Any]) -> StoredRun:
         fence=row.fence,
         created_us=row.created_us,
         updated_us=row.updated_us,
+        retry_of=row.retry_of,
+        supersteps=row.supersteps,
+        tool_calls=row.tool_calls,
     )
 
 

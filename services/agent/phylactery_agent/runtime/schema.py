@@ -58,6 +58,9 @@ RUNS = sa.Table(
     sa.Column("model_calls", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("tokens", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("cost_micros", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("retry_of", _NAME, nullable=False, server_default=""),
+    sa.Column("supersteps", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("tool_calls", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("created_us", sa.BigInteger, nullable=False),
     sa.Column("updated_us", sa.BigInteger, nullable=False),
 )
@@ -66,6 +69,8 @@ sa.Index("agent_runs_one_active", RUNS.c.thread_key, unique=True, sqlite_where=_
 sa.Index("agent_runs_by_thread", RUNS.c.thread_key, RUNS.c.created_us)
 sa.Index("agent_runs_by_status", RUNS.c.status)
 sa.Index("agent_runs_by_user", RUNS.c.tenant, RUNS.c.user_id, RUNS.c.created_us, RUNS.c.run_id)
+_retry = RUNS.c.retry_of != ""
+sa.Index("agent_runs_one_retry", RUNS.c.retry_of, unique=True, sqlite_where=_retry, postgresql_where=_retry)
 
 INBOX = sa.Table(
     "agent_inbox",
@@ -142,8 +147,36 @@ TOOL_CALLS = sa.Table(
     sa.Column("pointer", _NAME, nullable=False),
     sa.Column("resolution", _WORD, nullable=False, server_default=""),
     sa.Column("fence", sa.BigInteger, nullable=False),
+    sa.Column("tenant", _NAME, nullable=False, server_default=""),
+    sa.Column("user_id", _NAME, nullable=False, server_default=""),
     sa.Column("created_us", sa.BigInteger, nullable=False),
     sa.Column("updated_us", sa.BigInteger, nullable=False),
+)
+_newest = (
+    TOOL_CALLS.c.tenant,
+    TOOL_CALLS.c.user_id,
+    TOOL_CALLS.c.created_us,
+    TOOL_CALLS.c.run_id,
+    TOOL_CALLS.c.tool_call_id,
+)
+_doubted = TOOL_CALLS.c.state == "in_doubt"
+sa.Index("agent_tool_calls_by_user", *_newest)
+sa.Index("agent_tool_calls_in_doubt", *_newest, sqlite_where=_doubted, postgresql_where=_doubted)
+
+STEPS = sa.Table(
+    "agent_steps",
+    METADATA,
+    sa.Column("run_id", _NAME, primary_key=True),
+    sa.Column("superstep", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("position", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("turn_id", _NAME, nullable=False),
+    sa.Column("node", _WORD, nullable=False),
+    sa.Column("started_us", sa.BigInteger, nullable=False),
+    sa.Column("duration_us", sa.BigInteger, nullable=False),
+    sa.Column("next_nodes", sa.Text, nullable=False),
+    sa.Column("tool_call_id", _NAME, nullable=False),
+    sa.Column("finish_reason", _WORD, nullable=False),
+    sqlite_with_rowid=False,
 )
 
 MODEL_CALLS = sa.Table(

@@ -48,6 +48,7 @@ from phylactery_agent.runtime.runs import Claim, RunStore
 from phylactery_agent.runtime.seal import Sealer, SealError
 from phylactery_agent.runtime.services import Services
 from phylactery_agent.runtime.signals import ThreadNews
+from phylactery_agent.runtime.steps import RunTrail, TrailHolder
 from phylactery_agent.runtime.tasks import TaskStore
 from phylactery_agent.runtime.writes import TurnWrites
 from phylactery_agent.saver.saver import held_by
@@ -205,9 +206,10 @@ class TurnServer:
         if not taken_in:
             turn = self._turn(claim, heard, await self._hydrate(claim, heard))
             given = graph.spec.reentry_input(turn) if claim.turn.resumed else graph.spec.new_run_input(turn)
-        context = self._context(claim, heard, writes, request_turn=snapshot.values.get("request_turn", ""))
+        trail = RunTrail(self._t.clock, lease, supersteps=claim.run.supersteps)
+        context = self._context(claim, heard, writes, trail, request_turn=snapshot.values.get("request_turn", ""))
         # LANGSMITH_TRACING in the environment would send every argument away
-        with tracing_context(enabled=False), held_by(writes):
+        with tracing_context(enabled=False), held_by(TrailHolder(writes, trail)):
             ended = await graph.compiled.ainvoke(given, config, context=context, durability="sync")
         return cast("TurnState", ended)
 
@@ -256,7 +258,9 @@ class TurnServer:
             session_token_hash=claim.turn.credential_hash,
         )
 
-    def _context(self, claim: Claim, heard: _Heard, writes: TurnWrites, *, request_turn: str) -> TurnContext:
+    def _context(
+        self, claim: Claim, heard: _Heard, writes: TurnWrites, trail: RunTrail, *, request_turn: str
+    ) -> TurnContext:
         lease = claim.lease
         before = request_turn if claim.turn.resumed else ""
         return TurnContext(
@@ -270,6 +274,7 @@ class TurnServer:
             reply_code=self._code(claim),
             evict_over_chars=self._t.evict_over_chars,
             model=self._t.models.of(lease) if self._t.models else None,
+            trail=trail,
         )
 
     def _gate(self, claim: Claim) -> ReportingGate:

@@ -32,6 +32,7 @@ from phylactery_agent.runtime.model_runs import RunModels
 from phylactery_agent.runtime.outbox import OutboxStore
 from phylactery_agent.runtime.privacy import Privacy, PrivacyTools
 from phylactery_agent.runtime.resolving import Resolutions
+from phylactery_agent.runtime.retrying import Retries
 from phylactery_agent.runtime.run_lists import RunLists
 from phylactery_agent.runtime.runner import Runner
 from phylactery_agent.runtime.runs import RunStore
@@ -169,8 +170,10 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
             lists=RunLists(database),
             cancellations=Cancellations(database, clock),
             resolutions=Resolutions(database, clock),
+            retries=Retries(database, clock),
             news=news,
             deliver=delivery.wake,
+            wake=runner.wake,
         )
     )
     privacy = Privacy(

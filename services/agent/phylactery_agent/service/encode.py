@@ -9,9 +9,10 @@ from google.protobuf import json_format
 from phylactery.agent.v1 import chat_pb2, event_pb2, privacy_pb2, run_pb2
 from phylactery_chassis.timestamps import to_timestamp
 
+from phylactery_agent.graph.guards import MAX_SUPERSTEPS, MAX_TOOL_CALLS
 from phylactery_agent.ports import ApprovalInfo
 from phylactery_agent.runtime.erasures import Erasure
-from phylactery_agent.runtime.model import StoredRun, StoredToolCall
+from phylactery_agent.runtime.model import StoredRun, StoredStep, StoredToolCall
 from phylactery_agent.runtime.services import TranscriptMessage
 from phylactery_agent.service.views import Answer, PendingApproval, ShownEvent, ShownRun, ShownThread
 
@@ -68,6 +69,31 @@ def listed_run(run: StoredRun) -> run_pb2.Run:
         update_time=to_timestamp(run.updated_us),
         approval_id=run.approval_id if run.status == "suspended" else "",
         trace_id=run.trace_id,
+        retry_of=run.retry_of,
+        budget=_budget(run),
+    )
+
+
+def _budget(run: StoredRun) -> run_pb2.RunBudget:
+    """Answers what a run has used of what it may."""
+    return run_pb2.RunBudget(
+        supersteps=run_pb2.BudgetUse(used=run.supersteps, limit=MAX_SUPERSTEPS),
+        tool_calls=run_pb2.BudgetUse(used=run.tool_calls, limit=MAX_TOOL_CALLS),
+    )
+
+
+def run_step_message(step: StoredStep) -> run_pb2.RunStep:
+    """Answers a node that was executed."""
+    return run_pb2.RunStep(
+        superstep=step.superstep,
+        position=step.position,
+        node=step.node,
+        start_time=to_timestamp(step.started_us),
+        duration_us=step.duration_us,
+        next_nodes=step.next_nodes,
+        tool_call_id=step.tool_call_id,
+        finish_reason=step.finish_reason,
+        turn_id=step.turn_id,
     )
 
 

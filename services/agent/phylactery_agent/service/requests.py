@@ -64,6 +64,22 @@ class RunsRequest(EdgeModel):
     page_token: Annotated[str, StringConstraints(max_length=1_000)]
 
 
+class RetryRequest(EdgeModel):
+    """RetryRun."""
+
+    run_id: Identifier
+    request_id: LongIdentifier
+    acknowledge_effects: bool
+
+
+class StepsRequest(EdgeModel):
+    """ListRunSteps."""
+
+    run_id: Identifier
+    page_size: Annotated[int, Field(ge=0, le=500)]
+    page_token: Annotated[str, StringConstraints(max_length=1_000)]
+
+
 class ToolCallsRequest(EdgeModel):
     """ListToolCalls; an empty state names all."""
 

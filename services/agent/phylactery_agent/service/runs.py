@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from phylactery_chassis import telemetry
+from phylactery_chassis.crashpoints import reach
 from phylactery_chassis.identity import Principal
 
 from phylactery_agent.runtime.cancelling import Cancellations, ended
-from phylactery_agent.runtime.model import StoredRun, StoredToolCall
+from phylactery_agent.runtime.model import Page, StoredRun, StoredStep, StoredToolCall
 from phylactery_agent.runtime.resolving import Resolutions
-from phylactery_agent.runtime.run_lists import Page, RunLists
+from phylactery_agent.runtime.retrying import Retried, Retries
+from phylactery_agent.runtime.retrying import RetryRequest as WantedRetry
+from phylactery_agent.runtime.run_lists import RunLists
 from phylactery_agent.runtime.runs import RunStore
 from phylactery_agent.runtime.schema import ACTIVE
 from phylactery_agent.runtime.signals import ThreadNews
 from phylactery_agent.service.chat import owner_of
-from phylactery_agent.service.requests import ResolveRequest, RunsRequest, ToolCallsRequest
+from phylactery_agent.service.requests import ResolveRequest, RetryRequest, RunsRequest, StepsRequest, ToolCallsRequest
 from phylactery_agent.service.views import ShownRun
 
 DEFAULT_LISTED = 20
+DEFAULT_STEPS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +34,12 @@ class RunTools:
     lists: RunLists
     cancellations: Cancellations
     resolutions: Resolutions
+    retries: Retries
     news: ThreadNews
     deliver: Callable[[], None]
     """Says that the outbox holds something new."""
+    wake: Callable[[str], None]
+    """Says that a thread has work."""
 
 
 class RunEdge:
@@ -72,6 +80,30 @@ class RunEdge:
         if run.status != "cancelled":
             raise ended(run_id, run.status)
         return ShownRun(run, await self._t.runs.tool_calls(run_id))
+
+    async def retry(self, principal: Principal, request: RetryRequest) -> Retried:
+        """Begins a run that failed once more. Raises NotFound, FailedPrecondition, AlreadyExists."""
+        owner = owner_of(principal)
+        retried = await self._t.retries.retry(
+            WantedRetry(
+                owner=owner,
+                run_id=request.run_id,
+                request_id=request.request_id,
+                acknowledge_effects=request.acknowledge_effects,
+                level=principal.level,
+                credential_hash=principal.credential_hash,
+                traceparent=telemetry.inject().get("traceparent", ""),
+            )
+        )
+        reach("agent.retry.committed")
+        self._t.wake(retried.run.thread_key)
+        return retried
+
+    async def steps(self, principal: Principal, request: StepsRequest) -> Page[StoredStep]:
+        """Answers a page of the nodes a run executed. Raises NotFound RUN_NOT_FOUND, InvalidArgument."""
+        return await self._t.lists.steps(
+            owner_of(principal), request.run_id, size=request.page_size or DEFAULT_STEPS, token=request.page_token
+        )
 
     async def tool_calls(self, principal: Principal, request: ToolCallsRequest) -> Page[StoredToolCall]:
         """Answers a page of the caller's ledger. Raises InvalidArgument."""

@@ -19,8 +19,10 @@ from phylactery_agent.service.requests import (
     ErasureRequest,
     MessageRequest,
     ResolveRequest,
+    RetryRequest,
     RunRequest,
     RunsRequest,
+    StepsRequest,
     ThreadRequest,
     ToolCallsRequest,
     TranscriptRequest,
@@ -103,6 +105,34 @@ class RunServicer(run_pb2_grpc.RunServiceServicer):
         asked = parse(RunRequest, {"run_id": request.run_id})
         shown = await self._edge.cancel(current_principal(), asked.run_id)
         return run_pb2.CancelRunResponse(run=encode.run_message(shown))
+
+    async def RetryRun(self, request: run_pb2.RetryRunRequest, _context: Context) -> run_pb2.RetryRunResponse:
+        """Begins a run that failed once more."""
+        asked = parse(
+            RetryRequest,
+            {
+                "run_id": request.run_id,
+                "request_id": request.request_id,
+                "acknowledge_effects": request.acknowledge_effects,
+            },
+        )
+        retried = await self._edge.retry(current_principal(), asked)
+        return run_pb2.RetryRunResponse(
+            run=encode.listed_run(retried.run), effects=[encode.tool_call_message(call) for call in retried.effects]
+        )
+
+    async def ListRunSteps(
+        self, request: run_pb2.ListRunStepsRequest, _context: Context
+    ) -> run_pb2.ListRunStepsResponse:
+        """Answers a page of the nodes a run executed."""
+        asked = parse(
+            StepsRequest,
+            {"run_id": request.run_id, "page_size": request.page_size, "page_token": request.page_token},
+        )
+        page = await self._edge.steps(current_principal(), asked)
+        return run_pb2.ListRunStepsResponse(
+            run_steps=[encode.run_step_message(step) for step in page.rows], next_page_token=page.next_page_token
+        )
 
     async def ListToolCalls(
         self, request: run_pb2.ListToolCallsRequest, _context: Context
