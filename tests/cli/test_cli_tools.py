@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from phylactery_agent.tools.phrases import MAX_FORMS, phrases_of
 from phylactery_agent.tools.specs import BUILTIN_SPECS
 from phylactery_cli.main import app
+from phylactery_cli.supervisor import Stack, running
 from phylactery_riskgate.cli import app as riskgate
 from phylactery_riskgate.domain.bundle import default_bundle_folder, load_bundle
 from phylactery_riskgate.domain.catalog import read_catalog
@@ -104,3 +106,21 @@ def test_a_module_that_is_not_there_is_one_sentence() -> None:
     result = CliRunner().invoke(app, ["tools", "export", "--module", "no_such_module"])
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == "phylactery: No module named 'no_such_module'\n"
+
+
+def test_the_tools_of_a_running_agent_are_listed_for_people_and_for_machines(tmp_path: Path) -> None:
+    quiet = {name: {f"{name.upper()}_LOG_LEVEL": "ERROR"} for name in ("agent", "riskgate", "memory")}
+    with running(Stack(tmp_path, {"agent": 0, "riskgate": 0, "memory": 0}, extra_env=quiet)) as stack:
+        target = ["--target", stack.target("agent")]
+        listed = CliRunner().invoke(app, ["tools", "list", *target, "--language", "es"])
+        assert listed.exit_code == 0, listed.output
+        echo = next(line for line in listed.output.splitlines() if line.split()[0] == "echo")
+        assert echo.split()[1:5] == ["activa", "BAJO", "read", "builtin"]
+        assert "repetir un texto" in echo
+        for_machines = CliRunner().invoke(app, ["tools", "list", *target, "--json"])
+    tools = {tool["name"]: tool for tool in map(json.loads, for_machines.stdout.splitlines())}
+    assert {spec.name for spec in BUILTIN_SPECS} <= set(tools)
+    assert (tools["write_file"]["risk"], tools["write_file"]["idempotency"]) == ("MEDIUM", "RECONCILABLE")
+    assert tools["write_file"]["control_arguments"] == ["/path"]
+    gone = CliRunner().invoke(app, ["tools", "list", *target])
+    assert (gone.exit_code, gone.stderr.count("\n")) == (1, 1)

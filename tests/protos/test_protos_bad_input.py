@@ -15,7 +15,7 @@ from google.protobuf.message import Message
 from grpc import aio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from phylactery.agent.v1 import chat_pb2, run_pb2
+from phylactery.agent.v1 import chat_pb2, run_pb2, tool_pb2
 from phylactery.agent.v1 import privacy_pb2 as agent_privacy_pb2
 from phylactery.memory.v1 import memory_pb2, output_pb2, privacy_pb2, profile_pb2, user_memory_pb2
 from phylactery.riskgate.v1 import (
@@ -91,6 +91,7 @@ def valid_requests() -> dict[str, list[Message]]:
         "ChatService/StreamMessage": [chat_pb2.StreamMessageRequest(**said | {"request_id": "request-2"})],
         "ChatService/GetThread": [chat_pb2.GetThreadRequest(thread_id="t9")],
         "ChatService/ListMessages": [chat_pb2.ListMessagesRequest(thread_id="t9", page_size=5, page_token="WzFd")],
+        "ToolService/ListTools": [tool_pb2.ListToolsRequest(enabled_only=True, source="builtin")],
         "RunService/GetRun": [run_pb2.GetRunRequest(run_id="ru_none")],
         "RunService/ListRuns": [run_pb2.ListRunsRequest(thread_id="t9", status=4, page_size=5, page_token="WzFd")],
         "RunService/CancelRun": [run_pb2.CancelRunRequest(run_id="ru_none")],
@@ -231,6 +232,7 @@ def valid_requests() -> dict[str, list[Message]]:
             )
         ],
         "PolicyService/GetBundle": [policy_pb2.GetBundleRequest(with_files=True, hash=HASH)],
+        "PolicyService/ListCatalogTools": [policy_pb2.ListCatalogToolsRequest(known_hash=HASH)],
         "PolicyService/ValidateBundle": [policy_pb2.ValidateBundleRequest(files=files)],
         "PolicyService/ActivateBundle": [policy_pb2.ActivateBundleRequest(files=files, shadow=True)],
         "PolicyService/ReplayBundle": [

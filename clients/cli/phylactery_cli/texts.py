@@ -65,6 +65,10 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
         "runs_confirm": "Cancel {id} for good?",
         "runs_which": "say what became of it: --happened or --did-not-happen",
         "runs_settled": "{id}: {state} ({resolution})",
+        "tools_columns": "tool,state,risk,effect,source,what it does",
+        "tools_on": "on",
+        "tools_on_unchecked": "on, unchecked",
+        "tools_unchecked": "RiskGate has not said yet what its catalog holds; it compares at each call.",
         "service_away": "nothing answers at {target}; phylactery up starts the services",
         "memory_none": "Nothing is remembered.",
         "memory_no_match": "Nothing remembered fits.",
@@ -166,6 +170,10 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
         "runs_confirm": "¿Cancelar {id} para siempre?",
         "runs_which": "di qué pasó: --happened (ocurrió) o --did-not-happen (no ocurrió)",
         "runs_settled": "{id}: {state} ({resolution})",
+        "tools_columns": "herramienta,estado,riesgo,efecto,origen,qué hace",
+        "tools_on": "activa",
+        "tools_on_unchecked": "activa, sin comprobar",
+        "tools_unchecked": "RiskGate aún no ha dicho qué hay en su catálogo; compara en cada llamada.",
         "service_away": "nada responde en {target}; phylactery up arranca los servicios",
         "memory_none": "No se recuerda nada.",
         "memory_no_match": "Nada de lo que se recuerda encaja.",
@@ -250,6 +258,7 @@ class Texts:
     """The texts of one language."""
 
     def __init__(self, language: Language) -> None:
+        self.language = language
         self._texts, self._words = _TEXTS[language], _WORDS[language]
 
     def __call__(self, key: str, **values: object) -> str:

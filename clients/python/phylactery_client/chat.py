@@ -15,6 +15,8 @@ from phylactery.agent.v1 import (
     privacy_pb2_grpc,
     run_pb2,
     run_pb2_grpc,
+    tool_pb2,
+    tool_pb2_grpc,
 )
 
 from phylactery_client.channel import ServiceClient, new_request_id
@@ -22,6 +24,7 @@ from phylactery_client.decode import decode, enum_number
 from phylactery_client.erasure_results import AgentErasure
 from phylactery_client.results import ChatPage, Event, Thread, Turn
 from phylactery_client.run_results import RetriedRun, Run, RunPage, RunStepPage, ToolCallPage, ToolCallRecord
+from phylactery_client.tool_results import ToolList
 
 
 class PhylacteryClient(ServiceClient):
@@ -32,6 +35,7 @@ class PhylacteryClient(ServiceClient):
         super().__init__(target, **options)
         self._chat = chat_pb2_grpc.ChatServiceStub(self._channel)
         self._runs = run_pb2_grpc.RunServiceStub(self._channel)
+        self._tools = tool_pb2_grpc.ToolServiceStub(self._channel)
         self._privacy = privacy_pb2_grpc.PrivacyServiceStub(self._channel)
 
     async def send_message(
@@ -155,6 +159,13 @@ class PhylacteryClient(ServiceClient):
         word = run_pb2.RESOLUTION_HAPPENED if happened else run_pb2.RESOLUTION_DID_NOT_HAPPEN
         request = run_pb2.ResolveInDoubtRequest(run_id=run_id, tool_call_id=tool_call_id, resolution=word)
         return decode(ToolCallRecord, (await self._call(self._runs.ResolveInDoubt, request, timeout)).tool_call)
+
+    async def list_tools(
+        self, *, enabled_only: bool = False, source: str = "", timeout: float | None = None
+    ) -> ToolList:
+        """Answers the agent's tools by name, with why some are switched off; source is as in Tool, empty for all."""
+        request = tool_pb2.ListToolsRequest(enabled_only=enabled_only, source=source)
+        return decode(ToolList, await self._call(self._tools.ListTools, request, timeout))
 
     async def erase_user(
         self, *, subject: str = "", request_id: str = "", timeout: float | None = None

@@ -44,6 +44,12 @@ class AgentSettings(ModelSettings):
         ge=0,
         description="how often suspended runs are looked at, and asked about where RiskGate does not tell; 0 never",
     )
+    catalog_poll_seconds: float = Field(
+        5.0,
+        ge=0,
+        le=3_600,
+        description="how often RiskGate is asked whether its catalog is another one; 0 at the start",
+    )
     retry_seconds: float = Field(
         1.0, gt=0, le=60, description="pause before an interrupted turn or delivery is retried"
     )

@@ -211,6 +211,10 @@ ERRORS: Final[Mapping[str, Mapping[Language, str]]] = {
         "es": "tu sesión no puede usar esta herramienta",
         "en": "your session may not use this tool",
     },
+    "TOOL_DISABLED": {
+        "es": "esta herramienta está desactivada ahora; `phylactery tools list` dice por qué",
+        "en": "this tool is switched off at present; `phylactery tools list` says why",
+    },
     "RECEIPT_REFUSED": {
         "es": "el recibo de RiskGate no corresponde a esta llamada",
         "en": "RiskGate's receipt is not for this call",

@@ -83,7 +83,7 @@ def assemble(riskgate: RiskGate, database: Database, settings: RiskGateSettings)
     """Answers the service over a RiskGate that is open."""
     decisions, answers, keys = RiskGateServicer(riskgate), ApprovalServicer(riskgate), KeyServicer(riskgate)
     audit = AuditServicer(riskgate.auditing)
-    policies = PolicyServicer(riskgate.policies, riskgate.replays)
+    policies = PolicyServicer(riskgate.policies, riskgate.replays, riskgate.live)
     inspection, tasks = InspectionServicer(riskgate.inspecting), TaskServicer(riskgate.tasks)
     signing: list[asyncio.Task[None]] = []
 

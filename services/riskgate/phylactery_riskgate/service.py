@@ -43,6 +43,7 @@ class RiskGate:
         self, database: Database, live: LiveBundle, keys: LiveKeys, settings: RiskGateSettings, clock: Clock
     ) -> None:
         """Puts the parts together; open() comes before the first call."""
+        self.live = live
         self._audit = AuditLog(
             settings.log_name,
             vault=Vault(keys.ring.data_key),

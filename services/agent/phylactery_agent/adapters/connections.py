@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from grpc import aio
 
+from phylactery_agent.adapters.catalog import CatalogAdapter
 from phylactery_agent.adapters.inspection import InspectionAdapter
 from phylactery_agent.adapters.memory import MemoriesAdapter, MemoryConnection, OutputsAdapter, TranscriptAdapter
 from phylactery_agent.adapters.riskgate import RiskGateAdapter, RiskGateConnection
@@ -17,6 +18,7 @@ class GrpcServices:
 
     def __init__(self, riskgate: aio.Channel, memory: aio.Channel) -> None:
         self._channels = (riskgate, memory)
+        self.catalog = CatalogAdapter(riskgate)
         self._riskgate, self._memory = RiskGateConnection(riskgate), MemoryConnection(memory)
 
     def gate(self, owner: Owner) -> TaskGate:

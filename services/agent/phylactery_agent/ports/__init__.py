@@ -3,6 +3,7 @@
 The graph imports these and nothing that speaks gRPC or SQL; the adapters and the runtime implement them.
 """
 
+from phylactery_agent.ports.catalog import CatalogEntry, CatalogView, ToolCatalog
 from phylactery_agent.ports.gate import (
     ApprovalInfo,
     BoundCall,
@@ -48,6 +49,8 @@ from phylactery_agent.ports.turn import Events, Told, Turn, TurnContext
 __all__ = [
     "ApprovalInfo",
     "BoundCall",
+    "CatalogEntry",
+    "CatalogView",
     "Events",
     "Gate",
     "GateArgument",
@@ -89,6 +92,7 @@ __all__ = [
     "Reminders",
     "StoredOutput",
     "Told",
+    "ToolCatalog",
     "Trail",
     "Turn",
     "TurnContext",

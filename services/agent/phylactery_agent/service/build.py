@@ -7,7 +7,16 @@ import contextlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from phylactery.agent.v1 import chat_pb2, chat_pb2_grpc, privacy_pb2, privacy_pb2_grpc, run_pb2, run_pb2_grpc
+from phylactery.agent.v1 import (
+    chat_pb2,
+    chat_pb2_grpc,
+    privacy_pb2,
+    privacy_pb2_grpc,
+    run_pb2,
+    run_pb2_grpc,
+    tool_pb2,
+    tool_pb2_grpc,
+)
 from phylactery_chassis.channel import open_channel
 from phylactery_chassis.clock import Clock, SystemClock
 from phylactery_chassis.database import Database
@@ -22,6 +31,7 @@ from phylactery_agent.graph.registry import GRAPH_NAMES, Graphs
 from phylactery_agent.models.opening import open_models
 from phylactery_agent.runtime.approvals import ApprovalWatcher
 from phylactery_agent.runtime.cancelling import Cancellations
+from phylactery_agent.runtime.catalog import CatalogCheck
 from phylactery_agent.runtime.delivery import Delivery
 from phylactery_agent.runtime.erasures import Erasure, ErasureStore
 from phylactery_agent.runtime.events import EventLog
@@ -44,7 +54,8 @@ from phylactery_agent.runtime.turns import TurnServer, TurnTools
 from phylactery_agent.saver.saver import Checkpoints
 from phylactery_agent.service.chat import ChatEdge, EdgeTools
 from phylactery_agent.service.runs import RunEdge, RunTools
-from phylactery_agent.service.servicers import ChatServicer, PrivacyServicer, RunServicer
+from phylactery_agent.service.servicers import ChatServicer, PrivacyServicer, RunServicer, ToolServicer
+from phylactery_agent.service.tools import ToolEdge
 from phylactery_agent.settings import AgentSettings
 from phylactery_agent.tools.registry import ToolRegistrationError
 
@@ -53,6 +64,7 @@ _FORMER_STATES = ("checkpoints.db", "checkpoints.db-wal", "checkpoints.db-shm")
 _CHAT = chat_pb2.DESCRIPTOR.services_by_name["ChatService"].full_name
 _PRIVACY = privacy_pb2.DESCRIPTOR.services_by_name["PrivacyService"].full_name
 _RUN = run_pb2.DESCRIPTOR.services_by_name["RunService"].full_name
+_TOOL = tool_pb2.DESCRIPTOR.services_by_name["ToolService"].full_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +79,7 @@ class Agent:
     services: Services
     edge: ChatEdge
     privacy: Privacy
+    catalog: CatalogCheck
 
 
 async def build(settings: AgentSettings) -> Service:
@@ -190,8 +203,10 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
             retry_seconds=settings.retry_seconds,
         )
     )
+    catalog = CatalogCheck(services.catalog, clock, poll_seconds=settings.catalog_poll_seconds)
+    stack.callback(catalog.forget)
     return Agent(
-        service=Service("agent", _registrations(edge, run_edge, privacy), healthy=database.probe),
+        service=Service("agent", _registrations(edge, run_edge, privacy, catalog), healthy=database.probe),
         database=database,
         runner=runner,
         watcher=ApprovalWatcher(runs, inbox, services, runner.wake, interval_seconds=settings.approval_poll_seconds),
@@ -199,6 +214,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
         services=services,
         edge=edge,
         privacy=privacy,
+        catalog=catalog,
     )
 
 
@@ -217,7 +233,7 @@ def _connect(settings: AgentSettings) -> GrpcServices:
     )
 
 
-def _registrations(edge: ChatEdge, runs: RunEdge, privacy: Privacy) -> list[Registration]:
+def _registrations(edge: ChatEdge, runs: RunEdge, privacy: Privacy, catalog: CatalogCheck) -> list[Registration]:
     return [
         Registration(_CHAT, lambda server: chat_pb2_grpc.add_ChatServiceServicer_to_server(ChatServicer(edge), server)),
         Registration(_RUN, lambda server: run_pb2_grpc.add_RunServiceServicer_to_server(RunServicer(runs), server)),
@@ -225,12 +241,17 @@ def _registrations(edge: ChatEdge, runs: RunEdge, privacy: Privacy) -> list[Regi
             _PRIVACY,
             lambda server: privacy_pb2_grpc.add_PrivacyServiceServicer_to_server(PrivacyServicer(privacy), server),
         ),
+        Registration(
+            _TOOL,
+            lambda server: tool_pb2_grpc.add_ToolServiceServicer_to_server(ToolServicer(ToolEdge(catalog)), server),
+        ),
     ]
 
 
 async def _start_background(agent: Agent, settings: AgentSettings, closing: contextlib.AsyncExitStack) -> None:
     """Starts delivery, erasing and, unless switched off, the approval watcher; all end before what they use does."""
-    jobs = [agent.delivery.run(), agent.privacy.run()]
+    await agent.catalog.look()
+    jobs = [agent.delivery.run(), agent.privacy.run(), agent.catalog.run()]
     if settings.approval_poll_seconds:
         jobs.append(agent.watcher.run())
     for job in jobs:

@@ -49,6 +49,13 @@ class ErasureRequest(EdgeModel):
     erasure_id: Identifier
 
 
+class ToolsRequest(EdgeModel):
+    """ListTools; an empty source names all."""
+
+    enabled_only: bool
+    source: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:-]{0,200}$")]
+
+
 class RunRequest(EdgeModel):
     """GetRun and CancelRun."""
 

@@ -7,7 +7,16 @@ from contextlib import aclosing
 from typing import Any
 
 from grpc import aio
-from phylactery.agent.v1 import chat_pb2, chat_pb2_grpc, privacy_pb2, privacy_pb2_grpc, run_pb2, run_pb2_grpc
+from phylactery.agent.v1 import (
+    chat_pb2,
+    chat_pb2_grpc,
+    privacy_pb2,
+    privacy_pb2_grpc,
+    run_pb2,
+    run_pb2_grpc,
+    tool_pb2,
+    tool_pb2_grpc,
+)
 from phylactery_chassis.edge import parse
 from phylactery_chassis.identity import current_principal
 
@@ -25,9 +34,12 @@ from phylactery_agent.service.requests import (
     StepsRequest,
     ThreadRequest,
     ToolCallsRequest,
+    ToolsRequest,
     TranscriptRequest,
 )
 from phylactery_agent.service.runs import RunEdge
+from phylactery_agent.service.tool_encode import tools_message
+from phylactery_agent.service.tools import ToolEdge
 
 Context = aio.ServicerContext[Any, Any]
 
@@ -161,6 +173,18 @@ class RunServicer(run_pb2_grpc.RunServiceServicer):
         )
         settled = await self._edge.resolve(current_principal(), asked)
         return run_pb2.ResolveInDoubtResponse(tool_call=encode.tool_call_message(settled))
+
+
+class ToolServicer(tool_pb2_grpc.ToolServiceServicer):
+    """phylactery.agent.v1.ToolService."""
+
+    def __init__(self, edge: ToolEdge) -> None:
+        self._edge = edge
+
+    async def ListTools(self, request: tool_pb2.ListToolsRequest, _context: Context) -> tool_pb2.ListToolsResponse:
+        """Answers the tools and where each stands."""
+        asked = parse(ToolsRequest, {"enabled_only": request.enabled_only, "source": request.source})
+        return tools_message(self._edge.list(current_principal(), asked))
 
 
 class PrivacyServicer(privacy_pb2_grpc.PrivacyServiceServicer):

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from phylactery_agent.static.expressions import Expression, expression
 from phylactery_agent.tools.contract import Pattern, ToolSpec
-from phylactery_agent.tools.registry import TOOL_REGISTRY
+from phylactery_agent.tools.registry import TOOL_REGISTRY, offered_tools
 
 RULES_VERSION: Final = 1
 MAX_REQUEST_CHARS: Final = 20_000
@@ -72,7 +72,7 @@ def _cut(text: str, *, weak: bool) -> list[str]:
     masked = _without_quotes(text)
     connectors = [_STRONG, _WEAK] if weak else [_STRONG]
     spans = sorted((found.start(), found.end()) for connector in connectors for found in connector.finditer(masked))
-    verbs = _verbs(tuple(TOOL_REGISTRY))
+    verbs = _verbs(tuple(spec.name for spec in offered_tools()))
     pieces: list[str] = []
     begin = 0
     for start, end in spans:
@@ -113,7 +113,7 @@ def _readings(clause: str) -> list[PlannedCall]:
     """
     found: list[PlannedCall] = []
     for variant in dict.fromkeys((clause.rstrip(_END), clause)):
-        call = next((call for spec in TOOL_REGISTRY.values() for call in _calls(spec, variant, clause)), None)
+        call = next((call for spec in offered_tools() for call in _calls(spec, variant, clause)), None)
         if call is None or any(call.args == known.args for known in found):
             continue
         if not found or TOOL_REGISTRY[call.tool].contract.effect == "read":

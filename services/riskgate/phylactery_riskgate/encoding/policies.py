@@ -10,7 +10,9 @@ from phylactery.riskgate.v1 import policy_pb2, types_pb2
 from phylactery_chassis.timestamps import from_timestamp, to_timestamp
 
 from phylactery_riskgate.bundle_records import Activated
+from phylactery_riskgate.catalog_list import CatalogView
 from phylactery_riskgate.domain.bundle_report import BundleReport, Severity
+from phylactery_riskgate.encoding.types import risk
 from phylactery_riskgate.policies import BundleView
 from phylactery_riskgate.recalling import Outlook
 from phylactery_riskgate.replay import Flip, Summary
@@ -46,6 +48,21 @@ def shown(view: BundleView, *, with_files: bool) -> policy_pb2.GetBundleResponse
         names = sorted(view.files)
         response.files.extend(policy_pb2.BundleFile(name=one, content=view.files[one].encode()) for one in names)
     return response
+
+
+def catalog(view: CatalogView) -> policy_pb2.ListCatalogToolsResponse:
+    """Encodes the tools of the bundle that decides."""
+    return policy_pb2.ListCatalogToolsResponse(
+        bundle_revision=view.revision,
+        bundle_hash=view.hash,
+        not_modified=view.tools is None,
+        tools=[
+            policy_pb2.CatalogTool(
+                name=tool.name, version=tool.version, schema_hash=tool.schema_hash, risk=risk(tool.risk)
+            )
+            for tool in view.tools or ()
+        ],
+    )
 
 
 def file_fields(files: Iterable[policy_pb2.BundleFile]) -> list[dict[str, Any]]:

@@ -39,6 +39,12 @@ class ShowInput(EdgeModel):
     hash: OptionalSha256 = ""
 
 
+class CatalogInput(EdgeModel):
+    """Which bundle's tools the caller has from before; empty has none."""
+
+    known_hash: OptionalSha256 = ""
+
+
 class ValidateInput(_BundleInput):
     """A bundle to check."""
 

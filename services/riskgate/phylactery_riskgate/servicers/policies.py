@@ -10,10 +10,12 @@ from phylactery.riskgate.v1 import policy_pb2, policy_pb2_grpc
 from phylactery_chassis.edge import parse
 from phylactery_chassis.identity import current_principal
 
+from phylactery_riskgate.catalog_list import list_catalog
 from phylactery_riskgate.encoding import policies as encoding
+from phylactery_riskgate.live import LiveBundle
 from phylactery_riskgate.policies import Policies
 from phylactery_riskgate.replay import Replays
-from phylactery_riskgate.requests.policies import ActivateInput, ReplayInput, ShowInput, ValidateInput
+from phylactery_riskgate.requests.policies import ActivateInput, CatalogInput, ReplayInput, ShowInput, ValidateInput
 
 Context = aio.ServicerContext[Any, Any]
 
@@ -21,8 +23,8 @@ Context = aio.ServicerContext[Any, Any]
 class PolicyServicer(policy_pb2_grpc.PolicyServiceServicer):
     """Serves phylactery.riskgate.v1.PolicyService."""
 
-    def __init__(self, policies: Policies, replays: Replays) -> None:
-        self._policies, self._replays = policies, replays
+    def __init__(self, policies: Policies, replays: Replays, live: LiveBundle) -> None:
+        self._policies, self._replays, self._live = policies, replays, live
 
     async def GetBundle(self, request: policy_pb2.GetBundleRequest, _context: Context) -> policy_pb2.GetBundleResponse:
         """Answers the bundle that decides."""
@@ -65,3 +67,10 @@ class PolicyServicer(policy_pb2_grpc.PolicyServiceServicer):
         found = self._replays.run(current_principal(), asked.parts, since_us=asked.since_us, limit=asked.limit)
         async for one in found:
             yield encoding.replayed(one)
+
+    async def ListCatalogTools(
+        self, request: policy_pb2.ListCatalogToolsRequest, _context: Context
+    ) -> policy_pb2.ListCatalogToolsResponse:
+        """Answers the tools calls are held against."""
+        asked = parse(CatalogInput, {"known_hash": request.known_hash})
+        return encoding.catalog(await list_catalog(self._live, asked.known_hash))

@@ -652,3 +652,97 @@ class ReplayBundleResponse(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType_result) -> _WhichOneofReturnType_result | None: ...
 
 Global___ReplayBundleResponse: _TypeAlias = ReplayBundleResponse  # noqa: Y015
+
+@_typing.final
+class ListCatalogToolsRequest(_message.Message):
+    """ListCatalogToolsRequest asks for the catalog."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KNOWN_HASH_FIELD_NUMBER: _builtins.int
+    known_hash: _builtins.str
+    """known_hash is bundle_hash of an earlier answer: while that bundle decides, the answer is not_modified. Empty asks
+    for the tools in any case.
+    """
+    def __init__(
+        self,
+        *,
+        known_hash: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["known_hash", b"known_hash"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListCatalogToolsRequest: _TypeAlias = ListCatalogToolsRequest  # noqa: Y015
+
+@_typing.final
+class ListCatalogToolsResponse(_message.Message):
+    """ListCatalogToolsResponse is the catalog of the bundle that decides."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BUNDLE_REVISION_FIELD_NUMBER: _builtins.int
+    BUNDLE_HASH_FIELD_NUMBER: _builtins.int
+    NOT_MODIFIED_FIELD_NUMBER: _builtins.int
+    TOOLS_FIELD_NUMBER: _builtins.int
+    bundle_revision: _builtins.int
+    """bundle_revision is the bundle's own number."""
+    bundle_hash: _builtins.str
+    """bundle_hash is the bundle's hash, as in BundleInfo."""
+    not_modified: _builtins.bool
+    """not_modified says that it is the bundle of known_hash; tools is empty then."""
+    @_builtins.property
+    def tools(self) -> _containers.RepeatedCompositeFieldContainer[Global___CatalogTool]:
+        """tools are the tools, by name, at most 1,000."""
+
+    def __init__(
+        self,
+        *,
+        bundle_revision: _builtins.int = ...,
+        bundle_hash: _builtins.str = ...,
+        not_modified: _builtins.bool = ...,
+        tools: _abc.Iterable[Global___CatalogTool] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bundle_hash", b"bundle_hash", "bundle_revision", b"bundle_revision", "not_modified", b"not_modified", "tools", b"tools"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListCatalogToolsResponse: _TypeAlias = ListCatalogToolsResponse  # noqa: Y015
+
+@_typing.final
+class CatalogTool(_message.Message):
+    """CatalogTool is one tool as calls of it are held against."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    VERSION_FIELD_NUMBER: _builtins.int
+    SCHEMA_HASH_FIELD_NUMBER: _builtins.int
+    RISK_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """name is the catalog name."""
+    version: _builtins.str
+    """version is a hash over its schema and contract, as in BoundCall."""
+    schema_hash: _builtins.str
+    """schema_hash is "sha256:" and 64 hex digits over the RFC 8785 form of its JSON Schema."""
+    risk: _types_pb2.RiskLevel.ValueType
+    """risk is how much harm it can do."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        version: _builtins.str = ...,
+        schema_hash: _builtins.str = ...,
+        risk: _types_pb2.RiskLevel.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "risk", b"risk", "schema_hash", b"schema_hash", "version", b"version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CatalogTool: _TypeAlias = CatalogTool  # noqa: Y015

@@ -56,6 +56,11 @@ class PolicyServiceStub:
                 request_serializer=phylactery_dot_riskgate_dot_v1_dot_policy__pb2.ReplayBundleRequest.SerializeToString,
                 response_deserializer=phylactery_dot_riskgate_dot_v1_dot_policy__pb2.ReplayBundleResponse.FromString,
                 _registered_method=True)
+        self.ListCatalogTools = channel.unary_unary(
+                '/phylactery.riskgate.v1.PolicyService/ListCatalogTools',
+                request_serializer=phylactery_dot_riskgate_dot_v1_dot_policy__pb2.ListCatalogToolsRequest.SerializeToString,
+                response_deserializer=phylactery_dot_riskgate_dot_v1_dot_policy__pb2.ListCatalogToolsResponse.FromString,
+                _registered_method=True)
 
 
 class PolicyServiceServicer:
@@ -99,6 +104,14 @@ class PolicyServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListCatalogTools(self, request, context):
+        """ListCatalogTools lists the tools that the live bundle's catalog holds, each with the hash of its schema, so that an
+        agent sees before it proposes a call which of its tools are known here. Nothing is recorded. For every identity.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_PolicyServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -121,6 +134,11 @@ def add_PolicyServiceServicer_to_server(servicer, server):
                     servicer.ReplayBundle,
                     request_deserializer=phylactery_dot_riskgate_dot_v1_dot_policy__pb2.ReplayBundleRequest.FromString,
                     response_serializer=phylactery_dot_riskgate_dot_v1_dot_policy__pb2.ReplayBundleResponse.SerializeToString,
+            ),
+            'ListCatalogTools': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListCatalogTools,
+                    request_deserializer=phylactery_dot_riskgate_dot_v1_dot_policy__pb2.ListCatalogToolsRequest.FromString,
+                    response_serializer=phylactery_dot_riskgate_dot_v1_dot_policy__pb2.ListCatalogToolsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -233,6 +251,33 @@ class PolicyService:
             '/phylactery.riskgate.v1.PolicyService/ReplayBundle',
             phylactery_dot_riskgate_dot_v1_dot_policy__pb2.ReplayBundleRequest.SerializeToString,
             phylactery_dot_riskgate_dot_v1_dot_policy__pb2.ReplayBundleResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListCatalogTools(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/phylactery.riskgate.v1.PolicyService/ListCatalogTools',
+            phylactery_dot_riskgate_dot_v1_dot_policy__pb2.ListCatalogToolsRequest.SerializeToString,
+            phylactery_dot_riskgate_dot_v1_dot_policy__pb2.ListCatalogToolsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -55,6 +55,10 @@ class PolicyServiceStub:
     """ReplayBundle decides the caller's tenant's recorded calls again, under other files, and streams every call that
     would be decided otherwise; the last message is the summary. Nothing is recorded. For policy_admin.
     """
+    ListCatalogTools: _grpc.UnaryUnaryMultiCallable[_policy_pb2.ListCatalogToolsRequest, _policy_pb2.ListCatalogToolsResponse]
+    """ListCatalogTools lists the tools that the live bundle's catalog holds, each with the hash of its schema, so that an
+    agent sees before it proposes a call which of its tools are known here. Nothing is recorded. For every identity.
+    """
 
 @_typing.type_check_only
 class PolicyServiceAsyncStub(PolicyServiceStub):
@@ -82,6 +86,10 @@ class PolicyServiceAsyncStub(PolicyServiceStub):
     ReplayBundle: _aio.UnaryStreamMultiCallable[_policy_pb2.ReplayBundleRequest, _policy_pb2.ReplayBundleResponse]  # type: ignore[assignment]
     """ReplayBundle decides the caller's tenant's recorded calls again, under other files, and streams every call that
     would be decided otherwise; the last message is the summary. Nothing is recorded. For policy_admin.
+    """
+    ListCatalogTools: _aio.UnaryUnaryMultiCallable[_policy_pb2.ListCatalogToolsRequest, _policy_pb2.ListCatalogToolsResponse]  # type: ignore[assignment]
+    """ListCatalogTools lists the tools that the live bundle's catalog holds, each with the hash of its schema, so that an
+    agent sees before it proposes a call which of its tools are known here. Nothing is recorded. For every identity.
     """
 
 class PolicyServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -131,6 +139,16 @@ class PolicyServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_abc.Iterator[_policy_pb2.ReplayBundleResponse], _abc.AsyncIterator[_policy_pb2.ReplayBundleResponse]]:
         """ReplayBundle decides the caller's tenant's recorded calls again, under other files, and streams every call that
         would be decided otherwise; the last message is the summary. Nothing is recorded. For policy_admin.
+        """
+
+    @_abc_1.abstractmethod
+    def ListCatalogTools(
+        self,
+        request: _policy_pb2.ListCatalogToolsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_policy_pb2.ListCatalogToolsResponse, _abc.Awaitable[_policy_pb2.ListCatalogToolsResponse]]:
+        """ListCatalogTools lists the tools that the live bundle's catalog holds, each with the hash of its schema, so that an
+        agent sees before it proposes a call which of its tools are known here. Nothing is recorded. For every identity.
         """
 
 def add_PolicyServiceServicer_to_server(servicer: PolicyServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -13,7 +13,7 @@ from phylactery_agent.graph.common import blocked_result, canonical, proposed_ca
 from phylactery_agent.graph.state import AgentState, PlannedStep, ProposedTool
 from phylactery_agent.ports import Told, TurnContext
 from phylactery_agent.texts import error_text
-from phylactery_agent.tools.registry import TOOL_REGISTRY
+from phylactery_agent.tools.registry import TOOL_DISABLED, TOOL_REGISTRY, disabled_reason
 
 
 async def executor(state: AgentState, runtime: Runtime[TurnContext]) -> Command[Literal["RiskGate", "Interpreter"]]:
@@ -46,6 +46,8 @@ def _propose(state: AgentState) -> tuple[ProposedTool, str]:
     allowed = state["security_context"]["allowed_tools"]
     if allowed and planned["tool"] not in allowed:
         refusal = "TOOL_NOT_ALLOWED"
+    if disabled_reason(planned["tool"]) is not None:
+        refusal = TOOL_DISABLED
     tool = ProposedTool(
         name=planned["tool"],
         args=planned["args"],

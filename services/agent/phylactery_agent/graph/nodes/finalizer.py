@@ -12,7 +12,7 @@ from phylactery_agent.graph.state import AgentState, ChatMessage, Reply
 from phylactery_agent.ports import TurnContext
 from phylactery_agent.static.intents import talk_kind
 from phylactery_agent.texts import say, tool_list
-from phylactery_agent.tools.registry import TOOL_REGISTRY
+from phylactery_agent.tools.registry import offered_tools
 
 
 async def finalizer(
@@ -45,7 +45,7 @@ def _talk(state: AgentState) -> str:
     name = _name(state) if kind == "greeting" else ""
     if name:
         return say("greeting_by_name", language, name=name)
-    return say(kind, language, tools=tool_list(TOOL_REGISTRY.values(), language))
+    return say(kind, language, tools=tool_list(offered_tools(), language))
 
 
 def _name(state: AgentState) -> str:

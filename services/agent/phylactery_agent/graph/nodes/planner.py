@@ -12,7 +12,7 @@ from phylactery_agent.graph.state import MAX_PLAN_STEPS, MAX_TRIES, AgentState, 
 from phylactery_agent.ports import TurnContext
 from phylactery_agent.static.rules import PlannedCall, read_request
 from phylactery_agent.texts import say, shortened, tool_list
-from phylactery_agent.tools.registry import TOOL_REGISTRY
+from phylactery_agent.tools.registry import offered_tools
 
 
 async def planner(state: AgentState, runtime: Runtime[TurnContext]) -> Command[Literal["Supervisor"]]:
@@ -29,9 +29,7 @@ def _plan(state: AgentState) -> dict[str, Any]:
     reading = read_request(request)
     if not reading.clauses:
         language = state["language"]
-        note = say(
-            "unknown", language, clause=shortened(reading.unknown), tools=tool_list(TOOL_REGISTRY.values(), language)
-        )
+        note = say("unknown", language, clause=shortened(reading.unknown), tools=tool_list(offered_tools(), language))
         return {"plan": [], "steps": {}, "directive": "unknown", "notes": [*state["notes"], note]}
     if len(reading.clauses) > MAX_PLAN_STEPS:
         note = say("too_many_steps", state["language"], limit=MAX_PLAN_STEPS)

@@ -1,0 +1,103 @@
+"""Holds the agent's tools against RiskGate's catalog, which is authoritative: what it does not know is switched off.
+
+At the start, and again whenever another bundle decides. While RiskGate is away nothing is switched off or on: each call
+carries the hash of its schema, and RiskGate compares it then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from phylactery_chassis.clock import Clock
+from phylactery_chassis.logs import get_logger
+
+from phylactery_agent.ports import CatalogEntry, CatalogView, GateRefusedError, GateUnavailableError, ToolCatalog
+from phylactery_agent.tools.contract import ToolSpec
+from phylactery_agent.tools.registry import TOOL_REGISTRY, DisabledReason, object_to, withdraw
+
+_BY = "catalog"
+_log = get_logger("catalog")
+
+
+class CatalogCheck:
+    """What RiskGate's catalog says of the agent's tools."""
+
+    def __init__(self, catalog: ToolCatalog, clock: Clock, *, poll_seconds: float) -> None:
+        """poll_seconds is the pause between two looks; 0 looks at the start only, until RiskGate has answered once."""
+        self._catalog, self._clock, self._poll_seconds = catalog, clock, poll_seconds
+        self._view: CatalogView | None = None
+        self._said: dict[str, DisabledReason | None] = {}
+        self._away = False
+        self.checked_us = 0
+        """When RiskGate answered last, 0 where it never did."""
+
+    @property
+    def revision(self) -> int:
+        """The revision of the bundle the tools were held against, 0 where RiskGate was never reached."""
+        return self._view.revision if self._view is not None else 0
+
+    def version_of(self, name: str) -> str:
+        """Answers RiskGate's version of a tool, empty where it does not know it or was not asked yet."""
+        entry = self._entries.get(name)
+        return "" if entry is None else entry.version
+
+    def checked(self, name: str) -> bool:
+        """Says whether a tool was held against the catalog."""
+        return name in self._said
+
+    @property
+    def _entries(self) -> Mapping[str, CatalogEntry]:
+        return self._view.tools if self._view is not None else {}
+
+    async def look(self) -> bool:
+        """Asks RiskGate once and applies what it says; False where it does not answer, and then nothing changes."""
+        try:
+            found = await self._catalog.catalog(self._view.bundle_hash if self._view is not None else "")
+        except (GateUnavailableError, GateRefusedError) as error:
+            if not self._away:
+                _log.warning("the catalog was not read; RiskGate compares schemas at each call", why=str(error))
+            self._away = True
+            return False
+        self._away = False
+        self._view = found or self._view
+        self.checked_us = self._clock.now_us()
+        self._apply()
+        return True
+
+    async def run(self) -> None:
+        """Looks again and again, for ever; without a pause set, until RiskGate has answered once."""
+        while self._poll_seconds or not self.checked_us:
+            await asyncio.sleep(self._poll_seconds or 1.0)
+            await self.look()
+
+    def forget(self) -> None:
+        """Takes back everything that was said: whoever comes next asks RiskGate itself."""
+        for name in self._said:
+            withdraw(name, _BY)
+        self._said.clear()
+        self._view, self.checked_us = None, 0
+
+    def _apply(self) -> None:
+        """Switches tools off and on; also without news, since tools may have come."""
+        for name, spec in TOOL_REGISTRY.items():
+            verdict = self._verdict(spec)
+            if verdict is None:
+                withdraw(name, _BY)
+            else:
+                object_to(name, _BY, verdict)
+            if name not in self._said or self._said[name] != verdict:
+                self._tell(name, verdict)
+            self._said[name] = verdict
+
+    def _verdict(self, spec: ToolSpec) -> DisabledReason | None:
+        entry = self._entries.get(spec.name)
+        if entry is None:
+            return "NOT_IN_CATALOG"
+        return None if entry.schema_hash == spec.schema_hash else "SCHEMA_DIFFERS"
+
+    def _tell(self, name: str, verdict: DisabledReason | None) -> None:
+        if verdict is not None:
+            _log.warning("a tool is switched off", tool=name, reason=verdict, revision=self.revision)
+        elif name in self._said:
+            _log.info("a tool is switched on again", tool=name, revision=self.revision)
