@@ -62,6 +62,8 @@ def test_a_line_of_the_readme_works_as_pasted(stack: Stack, command: str):
         assert "//" in said or "service" in said
     elif "Health/Check" in command:
         assert json.loads(said) == {"status": "SERVING"}
+    elif "GetGraph" in command:
+        assert json.loads(said)["mermaid"].startswith("flowchart TD")
     elif "Evaluate" in command:
         assert json.loads(said)["decision"] == "DECISION_AUTH_REQUIRED"
     else:

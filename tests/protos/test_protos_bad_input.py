@@ -15,7 +15,7 @@ from google.protobuf.message import Message
 from grpc import aio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from phylactery.agent.v1 import chat_pb2, run_pb2, tool_pb2
+from phylactery.agent.v1 import chat_pb2, graph_pb2, run_pb2, tool_pb2
 from phylactery.agent.v1 import privacy_pb2 as agent_privacy_pb2
 from phylactery.memory.v1 import memory_pb2, output_pb2, privacy_pb2, profile_pb2, user_memory_pb2
 from phylactery.riskgate.v1 import (
@@ -92,6 +92,8 @@ def valid_requests() -> dict[str, list[Message]]:
         "ChatService/GetThread": [chat_pb2.GetThreadRequest(thread_id="t9")],
         "ChatService/ListMessages": [chat_pb2.ListMessagesRequest(thread_id="t9", page_size=5, page_token="WzFd")],
         "ToolService/ListTools": [tool_pb2.ListToolsRequest(enabled_only=True, source="builtin")],
+        "GraphService/ListGraphs": [graph_pb2.ListGraphsRequest()],
+        "GraphService/GetGraph": [graph_pb2.GetGraphRequest(name="secured")],
         "RunService/GetRun": [run_pb2.GetRunRequest(run_id="ru_none")],
         "RunService/ListRuns": [run_pb2.ListRunsRequest(thread_id="t9", status=4, page_size=5, page_token="WzFd")],
         "RunService/CancelRun": [run_pb2.CancelRunRequest(run_id="ru_none")],

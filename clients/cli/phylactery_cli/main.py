@@ -1,4 +1,4 @@
-"""The phylactery command: run, up, chat, demo, erase, approvals, memory, runs, tokens, tools."""
+"""The phylactery command: run, up, chat, demo, erase, approvals, graphs, memory, runs, tokens, tools."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from rich.console import Console
 
 from phylactery_cli import approvals as approvals_command
 from phylactery_cli import erase as erase_command
+from phylactery_cli import graphs as graphs_command
 from phylactery_cli import memory as memory_command
 from phylactery_cli import runs as runs_command
 from phylactery_cli import tools as tools_command
@@ -33,6 +34,7 @@ app = typer.Typer(
 )
 tokens_app = typer.Typer(help="Static tokens for identity_mode 'tokens'.", no_args_is_help=True)
 app.add_typer(approvals_command.app, name="approvals")
+app.add_typer(graphs_command.app, name="graphs")
 app.add_typer(memory_command.app, name="memory")
 app.add_typer(runs_command.app, name="runs")
 app.add_typer(tokens_app, name="tokens")

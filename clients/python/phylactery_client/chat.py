@@ -11,6 +11,8 @@ from phylactery.agent.v1 import (
     chat_pb2,
     chat_pb2_grpc,
     event_pb2,
+    graph_pb2,
+    graph_pb2_grpc,
     privacy_pb2,
     privacy_pb2_grpc,
     run_pb2,
@@ -22,7 +24,7 @@ from phylactery.agent.v1 import (
 from phylactery_client.channel import ServiceClient, new_request_id
 from phylactery_client.decode import decode, enum_number
 from phylactery_client.erasure_results import AgentErasure
-from phylactery_client.results import ChatPage, Event, Thread, Turn
+from phylactery_client.results import ChatPage, DrawnGraph, Event, Graph, Thread, Turn
 from phylactery_client.run_results import RetriedRun, Run, RunPage, RunStepPage, ToolCallPage, ToolCallRecord
 from phylactery_client.tool_results import ToolList
 
@@ -36,6 +38,7 @@ class PhylacteryClient(ServiceClient):
         self._chat = chat_pb2_grpc.ChatServiceStub(self._channel)
         self._runs = run_pb2_grpc.RunServiceStub(self._channel)
         self._tools = tool_pb2_grpc.ToolServiceStub(self._channel)
+        self._graphs = graph_pb2_grpc.GraphServiceStub(self._channel)
         self._privacy = privacy_pb2_grpc.PrivacyServiceStub(self._channel)
 
     async def send_message(
@@ -166,6 +169,17 @@ class PhylacteryClient(ServiceClient):
         """Answers the agent's tools by name, with why some are switched off; source is as in Tool, empty for all."""
         request = tool_pb2.ListToolsRequest(enabled_only=enabled_only, source=source)
         return decode(ToolList, await self._call(self._tools.ListTools, request, timeout))
+
+    async def list_graphs(self, *, timeout: float | None = None) -> tuple[Graph, ...]:
+        """Answers the graphs the agent can serve a thread with, the default first."""
+        answered = await self._call(self._graphs.ListGraphs, graph_pb2.ListGraphsRequest(), timeout)
+        return tuple(decode(Graph, graph) for graph in answered.graphs)
+
+    async def get_graph(self, name: str = "", *, timeout: float | None = None) -> DrawnGraph:
+        """Answers one graph node by node, and as Mermaid text; an empty name is the default."""
+        return decode(
+            DrawnGraph, await self._call(self._graphs.GetGraph, graph_pb2.GetGraphRequest(name=name), timeout)
+        )
 
     async def erase_user(
         self, *, subject: str = "", request_id: str = "", timeout: float | None = None

@@ -96,6 +96,35 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
+class Graph:
+    """A way of working through a message; a suspended run goes on in the version it stands in alone."""
+
+    name: str
+    description: str
+    description_es: str
+    version: str
+    is_default: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GraphEdge:
+    """One way a node may go; "__start__" is where a turn begins, "__end__" where it ends."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnGraph:
+    """A graph node by node, and as a Mermaid flowchart."""
+
+    graph: Graph | None
+    nodes: tuple[str, ...]
+    edges: tuple[GraphEdge, ...]
+    mermaid: str
+
+
+@dataclass(frozen=True, slots=True)
 class Reason:
     """One thing that led to a decision."""
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from phylactery_agent.graph.spec import END, GraphSpec
+from langgraph.graph import END, START
 
-_START = "__start__"
-_ROUND = {_START: "([start])", END: "([end])"}
+from phylactery_agent.graph.spec import GraphSpec
+
+_ROUND = {START: "([start])", END: "([end])"}
 
 
 def mermaid(spec: GraphSpec) -> str:
     """Answers the drawing, the same text for the same graph, with a line feed at its end."""
-    ids = {name: f"n{number}" for number, name in enumerate((_START, *spec.nodes, END))}
+    ids = {name: f"n{number}" for number, name in enumerate((START, *spec.nodes, END))}
     boxes = [f"  {number}{_ROUND.get(name, f'[{name}]')}" for name, number in ids.items()]
-    arrows = [f"  {ids[source]} --> {ids[target]}" for source, target in ((_START, spec.entry), *spec.edges)]
+    arrows = [f"  {ids[source]} --> {ids[target]}" for source, target in spec.drawn_edges]
     return "\n".join(["flowchart TD", *boxes, *arrows, ""])

@@ -10,16 +10,15 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, get_args, get_type_hints, is_typeddict
+from typing import Any, get_args, get_type_hints, is_typeddict
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.graph import START, StateGraph
+from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
 from phylactery_agent.graph.routing import NodeFunction, RouteError, checked, targets_of
 from phylactery_agent.ports import Language, Turn, TurnContext
 
-END: Final = "__end__"
 CompiledGraph = CompiledStateGraph[Any, TurnContext, Any, Any]
 
 
@@ -53,6 +52,11 @@ class GraphSpec:
     def edges(self) -> tuple[tuple[str, str], ...]:
         """Answers the edges, from the annotations that `checked` holds the nodes to."""
         return tuple((name, target) for name, function in self.nodes.items() for target in targets_of(function))
+
+    @property
+    def drawn_edges(self) -> tuple[tuple[str, str], ...]:
+        """Answers the edges with the one at which a turn begins."""
+        return ((START, self.entry), *self.edges)
 
     @cached_property
     def version(self) -> str:

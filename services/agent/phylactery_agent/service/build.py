@@ -10,6 +10,8 @@ from pathlib import Path
 from phylactery.agent.v1 import (
     chat_pb2,
     chat_pb2_grpc,
+    graph_pb2,
+    graph_pb2_grpc,
     privacy_pb2,
     privacy_pb2_grpc,
     run_pb2,
@@ -53,8 +55,15 @@ from phylactery_agent.runtime.threads import ThreadStore
 from phylactery_agent.runtime.turns import TurnServer, TurnTools
 from phylactery_agent.saver.saver import Checkpoints
 from phylactery_agent.service.chat import ChatEdge, EdgeTools
+from phylactery_agent.service.graphs import GraphEdge
 from phylactery_agent.service.runs import RunEdge, RunTools
-from phylactery_agent.service.servicers import ChatServicer, PrivacyServicer, RunServicer, ToolServicer
+from phylactery_agent.service.servicers import (
+    ChatServicer,
+    GraphServicer,
+    PrivacyServicer,
+    RunServicer,
+    ToolServicer,
+)
 from phylactery_agent.service.tools import ToolEdge
 from phylactery_agent.settings import AgentSettings
 from phylactery_agent.tools.registry import ToolRegistrationError
@@ -62,6 +71,7 @@ from phylactery_agent.tools.registry import ToolRegistrationError
 PACKAGE = "phylactery_agent"
 _FORMER_STATES = ("checkpoints.db", "checkpoints.db-wal", "checkpoints.db-shm")
 _CHAT = chat_pb2.DESCRIPTOR.services_by_name["ChatService"].full_name
+_GRAPH = graph_pb2.DESCRIPTOR.services_by_name["GraphService"].full_name
 _PRIVACY = privacy_pb2.DESCRIPTOR.services_by_name["PrivacyService"].full_name
 _RUN = run_pb2.DESCRIPTOR.services_by_name["RunService"].full_name
 _TOOL = tool_pb2.DESCRIPTOR.services_by_name["ToolService"].full_name
@@ -205,8 +215,9 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
     )
     catalog = CatalogCheck(services.catalog, clock, poll_seconds=settings.catalog_poll_seconds)
     stack.callback(catalog.forget)
+    graphs = GraphEdge(settings.graph)
     return Agent(
-        service=Service("agent", _registrations(edge, run_edge, privacy, catalog), healthy=database.probe),
+        service=Service("agent", _registrations(edge, run_edge, graphs, privacy, catalog), healthy=database.probe),
         database=database,
         runner=runner,
         watcher=ApprovalWatcher(runs, inbox, services, runner.wake, interval_seconds=settings.approval_poll_seconds),
@@ -233,10 +244,15 @@ def _connect(settings: AgentSettings) -> GrpcServices:
     )
 
 
-def _registrations(edge: ChatEdge, runs: RunEdge, privacy: Privacy, catalog: CatalogCheck) -> list[Registration]:
+def _registrations(
+    edge: ChatEdge, runs: RunEdge, graphs: GraphEdge, privacy: Privacy, catalog: CatalogCheck
+) -> list[Registration]:
     return [
         Registration(_CHAT, lambda server: chat_pb2_grpc.add_ChatServiceServicer_to_server(ChatServicer(edge), server)),
         Registration(_RUN, lambda server: run_pb2_grpc.add_RunServiceServicer_to_server(RunServicer(runs), server)),
+        Registration(
+            _GRAPH, lambda server: graph_pb2_grpc.add_GraphServiceServicer_to_server(GraphServicer(graphs), server)
+        ),
         Registration(
             _PRIVACY,
             lambda server: privacy_pb2_grpc.add_PrivacyServiceServicer_to_server(PrivacyServicer(privacy), server),

@@ -6,10 +6,12 @@ from dataclasses import asdict
 from typing import Any
 
 from google.protobuf import json_format
-from phylactery.agent.v1 import chat_pb2, event_pb2, privacy_pb2, run_pb2
+from phylactery.agent.v1 import chat_pb2, event_pb2, graph_pb2, privacy_pb2, run_pb2
 from phylactery_chassis.timestamps import to_timestamp
 
+from phylactery_agent.graph.drawing import mermaid
 from phylactery_agent.graph.guards import MAX_SUPERSTEPS, MAX_TOOL_CALLS
+from phylactery_agent.graph.spec import GraphSpec
 from phylactery_agent.ports import ApprovalInfo
 from phylactery_agent.runtime.erasures import Erasure
 from phylactery_agent.runtime.model import StoredRun, StoredStep, StoredToolCall
@@ -203,4 +205,25 @@ def transcript_message(message: TranscriptMessage) -> chat_pb2.Message:
         create_time=to_timestamp(message.created_us),
         run_id=message.run_id,
         sequence=message.sequence,
+    )
+
+
+def graph_message(spec: GraphSpec, *, default: str) -> graph_pb2.Graph:
+    """Answers a graph as a list shows it."""
+    return graph_pb2.Graph(
+        name=spec.name,
+        description=spec.descriptions["en"],
+        description_es=spec.descriptions["es"],
+        version=spec.version,
+        is_default=spec.name == default,
+    )
+
+
+def drawn_graph(spec: GraphSpec, *, default: str) -> graph_pb2.GetGraphResponse:
+    """Answers a graph node by node."""
+    return graph_pb2.GetGraphResponse(
+        graph=graph_message(spec, default=default),
+        nodes=list(spec.nodes),
+        edges=[graph_pb2.GraphEdge(source=source, target=target) for source, target in spec.drawn_edges],
+        mermaid=mermaid(spec),
     )

@@ -95,6 +95,12 @@ class ToolCallsRequest(EdgeModel):
     page_token: Annotated[str, StringConstraints(max_length=1_000)]
 
 
+class GraphRequest(EdgeModel):
+    """GetGraph; an empty name is the default."""
+
+    name: OptionalIdentifier
+
+
 class ResolveRequest(EdgeModel):
     """ResolveInDoubt."""
 

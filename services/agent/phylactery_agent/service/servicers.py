@@ -10,6 +10,8 @@ from grpc import aio
 from phylactery.agent.v1 import (
     chat_pb2,
     chat_pb2_grpc,
+    graph_pb2,
+    graph_pb2_grpc,
     privacy_pb2,
     privacy_pb2_grpc,
     run_pb2,
@@ -23,9 +25,11 @@ from phylactery_chassis.identity import current_principal
 from phylactery_agent.runtime.privacy import Privacy
 from phylactery_agent.service import encode
 from phylactery_agent.service.chat import ChatEdge
+from phylactery_agent.service.graphs import GraphEdge
 from phylactery_agent.service.requests import (
     EraseUserRequest,
     ErasureRequest,
+    GraphRequest,
     MessageRequest,
     ResolveRequest,
     RetryRequest,
@@ -185,6 +189,25 @@ class ToolServicer(tool_pb2_grpc.ToolServiceServicer):
         """Answers the tools and where each stands."""
         asked = parse(ToolsRequest, {"enabled_only": request.enabled_only, "source": request.source})
         return tools_message(self._edge.list(current_principal(), asked))
+
+
+class GraphServicer(graph_pb2_grpc.GraphServiceServicer):
+    """phylactery.agent.v1.GraphService."""
+
+    def __init__(self, edge: GraphEdge) -> None:
+        self._edge = edge
+
+    async def ListGraphs(self, request: graph_pb2.ListGraphsRequest, _context: Context) -> graph_pb2.ListGraphsResponse:
+        """Answers every graph."""
+        found = self._edge.list(current_principal())
+        return graph_pb2.ListGraphsResponse(
+            graphs=[encode.graph_message(spec, default=self._edge.default) for spec in found]
+        )
+
+    async def GetGraph(self, request: graph_pb2.GetGraphRequest, _context: Context) -> graph_pb2.GetGraphResponse:
+        """Answers one graph, node by node."""
+        asked = parse(GraphRequest, {"name": request.name})
+        return encode.drawn_graph(self._edge.get(current_principal(), asked.name), default=self._edge.default)
 
 
 class PrivacyServicer(privacy_pb2_grpc.PrivacyServiceServicer):

@@ -115,6 +115,10 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     {"reason":"ERROR_REASON_RUN_NOT_RETRYABLE","domain":"agent.phylactery",
     "metadata":{"why":"EFFECTS","tool_call_ids":"tc_…,tc_…"}}
     """
+    ERROR_REASON_GRAPH_NOT_FOUND: _ErrorReason.ValueType  # 25
+    """NOT_FOUND: no graph of this name; ListGraphs lists them:
+    {"reason":"ERROR_REASON_GRAPH_NOT_FOUND","domain":"agent.phylactery","metadata":{"graph":"…"}}
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """ErrorReason is every reason this service gives. Each comment shows the ErrorInfo a client sees."""
@@ -211,5 +215,9 @@ ERROR_REASON_RUN_NOT_RETRYABLE: ErrorReason.ValueType  # 22
 EFFECTS, the last with the calls that changed something or may have, at most ten of them:
 {"reason":"ERROR_REASON_RUN_NOT_RETRYABLE","domain":"agent.phylactery",
 "metadata":{"why":"EFFECTS","tool_call_ids":"tc_…,tc_…"}}
+"""
+ERROR_REASON_GRAPH_NOT_FOUND: ErrorReason.ValueType  # 25
+"""NOT_FOUND: no graph of this name; ListGraphs lists them:
+{"reason":"ERROR_REASON_GRAPH_NOT_FOUND","domain":"agent.phylactery","metadata":{"graph":"…"}}
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -1,0 +1,43 @@
+"""phylactery graphs as a person uses it, against the three real services."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from phylactery_agent.graph.drawing import mermaid
+from phylactery_agent.graph.registry import GRAPH_NAMES, SPECS
+from phylactery_cli.main import app
+from phylactery_cli.supervisor import Stack, running
+from typer.testing import CliRunner
+
+pytestmark = pytest.mark.xdist_group("cli-graphs")
+
+
+@pytest.fixture(scope="module")
+def graphs(tmp_path_factory):
+    """Runs a command against the services as phylactery up starts them; answers its result."""
+    quiet = {name: {f"{name.upper()}_LOG_LEVEL": "ERROR"} for name in ("agent", "riskgate", "memory")}
+    with running(Stack(tmp_path_factory.mktemp("graphs"), dict.fromkeys(quiet, 0), extra_env=quiet)) as stack:
+        options = ["--target", stack.target("agent"), "--language"]
+        yield lambda *arguments, language="en": CliRunner().invoke(app, ["graphs", *options, language, *arguments])
+
+
+def test_graphs_are_listed_in_the_persons_language_and_shown_as_mermaid(graphs):
+    listed = graphs("list")
+    assert listed.exit_code == 0, listed.output
+    assert [line.split()[0] for line in listed.output.splitlines()] == ["graph", "secured", *sorted(GRAPH_NAMES[1:])]
+    assert SPECS["secured"].descriptions["es"] in graphs("list", language="es").output
+    assert json.loads(graphs("list", "--json").stdout.splitlines()[0])["name"] == "secured"
+    for name in GRAPH_NAMES:
+        assert graphs("show", name).output == mermaid(SPECS[name])
+    assert graphs("show").output == mermaid(SPECS["secured"])
+    assert json.loads(graphs("show", "secured", "--json").stdout)["nodes"] == list(SPECS["secured"].nodes)
+
+
+def test_a_graph_nobody_knows_is_said_in_one_sentence(graphs):
+    failed = graphs("show", "secure")
+    assert (failed.exit_code, failed.stderr) == (
+        1,
+        f"graphs: NOT_FOUND (GRAPH_NOT_FOUND): there is no graph 'secure'; there are {', '.join(GRAPH_NAMES)}\n",
+    )
