@@ -44,6 +44,11 @@ def stable_id(prefix: str, *parts: str) -> str:
     return f"{prefix}_{base64.b32encode(digest).decode().rstrip('=').lower()}"
 
 
+def reply_id(run_id: str, turn_id: str) -> str:
+    """Answers the id of what the agent says at the end of a turn, so that it is said once."""
+    return stable_id("msg", run_id, turn_id)
+
+
 def sha256_text(text: str) -> str:
     """Answers "sha256:" and 64 hex digits over the UTF-8 text."""
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()

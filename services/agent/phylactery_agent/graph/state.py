@@ -5,8 +5,9 @@ The merged table of design/agent.md (seeds 000 and 001). No LangChain object, no
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, TypedDict
+from typing import Any, Final, Literal, NotRequired, TypedDict
 
+from phylactery_agent.graph.guards import CallRecord
 from phylactery_agent.ports import Hydration, Language, Turn
 
 MAX_TRIES: Final = 3
@@ -29,12 +30,17 @@ class ChatMessage(TypedDict):
 
 
 class PlannedStep(TypedDict):
-    """One step of the plan: which tool it calls with what, and which part of the request it serves."""
+    """One step of the plan: which tool it calls with what, and which part of the request it serves.
+
+    An open step is a model's: its arguments depend on earlier results, so Executor asks for the call when it is its
+    turn. Where it names no tool, any allowed one may be proposed.
+    """
 
     id: str
     tool: str
     args: dict[str, Any]
     clause: int
+    open: NotRequired[bool]
 
 
 class StepState(TypedDict):
@@ -73,6 +79,15 @@ class ToolResult(TypedDict):
     size_chars: int
     rehydration_allowed: bool
     metadata: dict[str, Any]
+
+
+class ShownResult(TypedDict):
+    """What a model is shown of one result: a bounded part of it, inspected, and always as data."""
+
+    step_id: str
+    tool: str
+    status: str
+    text: str
 
 
 class ApprovalState(TypedDict):
@@ -183,6 +198,16 @@ class AgentState(TurnState):
     awaiting_user_input: bool
     directive: str
     notes: list[str]
+    quoted: dict[str, str]
+    """Which notes quote what we did not write, by their place: what is said instead where it was not inspected."""
+    planned_by: Literal["rules", "model"]
+    model_away: str
+    """Why the turn goes on in static mode although there is a model; empty where it does not."""
+    results: list[ShownResult]
+    calls: list[CallRecord]
+    """What the guards against loops read."""
+    hint: str
+    """What the planner or the model is told about a loop that begins; empty where there is none."""
     security_context: SecurityContext
     audit_trail: list[str]
     budgets: Budgets
@@ -226,6 +251,12 @@ def new_run_input(turn: Turn) -> dict[str, Any]:
         awaiting_user_input=False,
         directive="",
         notes=[],
+        quoted={},
+        planned_by="rules",
+        model_away="",
+        results=[],
+        calls=[],
+        hint="",
         security_context=SecurityContext(
             permissions_level=turn.permissions_level,
             allowed_tools=list(turn.allowed_tools),

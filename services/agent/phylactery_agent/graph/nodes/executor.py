@@ -1,27 +1,79 @@
-"""Executor: proposes the current step's tool call. It decides nothing and never touches the plan (seed 001)."""
+"""Executor: proposes the current step's tool call. It decides nothing and never touches the plan (seed 001).
+
+The call stands in the plan, or waits in the queue of those a model proposed for this step, or a model is asked for it.
+Whatever it comes from: one proposal at a time, and RiskGate decides about each.
+"""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import rfc8785
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 from phylactery_chassis.crashpoints import reach
 
-from phylactery_agent.graph.common import blocked_result, canonical, proposed_call, sha256_text, stable_id
-from phylactery_agent.graph.state import AgentState, PlannedStep, ProposedTool
+from phylactery_agent.graph.common import (
+    blocked_result,
+    canonical,
+    proposed_call,
+    sha256_text,
+    stable_id,
+    tool_result,
+)
+from phylactery_agent.graph.llm.asking import MODEL_AWAY, may_use, model_of, went_away
+from phylactery_agent.graph.llm.stepping import Stepped, ask_step
+from phylactery_agent.graph.state import AgentState, PlannedStep, ProposedTool, ToolResult
 from phylactery_agent.ports import Told, TurnContext
 from phylactery_agent.texts import error_text
 from phylactery_agent.tools.registry import TOOL_DISABLED, TOOL_REGISTRY, disabled_reason
+
+Outcome = Command[Literal["RiskGate", "Interpreter"]]
+STEP_NEEDS_MODEL = "MODEL_AWAY"
+CALL_INVALID = "MODEL_CALL_INVALID"
 
 
 async def executor(state: AgentState, runtime: Runtime[TurnContext]) -> Command[Literal["RiskGate", "Interpreter"]]:
     """Proposes one call under an id that only depends on run, step and try: proposed again, it is the same."""
     context = runtime.context
-    tool, refusal = _propose(state)
+    planned = _current(state)
+    waiting = [tool for tool in state["queued_tools"] if tool["step_id"] == planned["id"]]
+    if waiting:
+        return await _propose(state, context, waiting[0], waiting[1:])
+    if not planned.get("open"):
+        return await _propose(state, context, _proposed(state, planned, planned["tool"], planned["args"], ""), [])
+    return await _asked(state, context, planned)
+
+
+async def _asked(state: AgentState, context: TurnContext, planned: PlannedStep) -> Outcome:
+    """Asks the model for the calls of an open step; the first is proposed, the others wait in their order."""
+    model = model_of(state, context)
+    if model is None:
+        return _uncalled(state, planned, error_code=STEP_NEEDS_MODEL)
+    try:
+        stepped: Stepped = await ask_step(state, context, model, planned)
+    except MODEL_AWAY as error:
+        lost = await went_away(state, context, error.reason)
+        return _uncalled(state, planned, lost, error_code=STEP_NEEDS_MODEL)
+    if stepped.calls:
+        calls = [
+            _proposed(state, planned, call.tool, call.args or {}, f"c{number}")
+            for number, call in enumerate(stepped.calls)
+        ]
+        return await _propose(state, context, calls[0], calls[1:])
+    if stepped.answer:
+        return _uncalled(state, planned, output=stepped.answer)
+    return _uncalled(state, planned, error_code=CALL_INVALID)
+
+
+async def _propose(state: AgentState, context: TurnContext, tool: ProposedTool, queue: list[ProposedTool]) -> Outcome:
     budgets = {**state["budgets"], "tool_calls": state["budgets"]["tool_calls"] + 1}
-    update = {"agent_mode": "execution", "proposed_tool": tool, "budgets": budgets, "last_tool_result": None}
+    update = {**_update(tool, queue), "budgets": budgets}
+    refusal = "" if tool["canonical_args"] else "INVALID_ARGUMENTS"
+    if not may_use(state, context, tool["name"]):
+        refusal = "TOOL_NOT_ALLOWED"
+    if disabled_reason(tool["name"]) is not None:
+        refusal = TOOL_DISABLED
     if refusal:
         reasons = [error_text(refusal, state["language"])]
         return Command(
@@ -34,30 +86,44 @@ async def executor(state: AgentState, runtime: Runtime[TurnContext]) -> Command[
     return Command(goto="RiskGate", update=update)
 
 
-def _propose(state: AgentState) -> tuple[ProposedTool, str]:
-    """Answers the proposal, and the code of why it may not even be asked about, "" where it may."""
-    planned = _current(state)
+def _uncalled(
+    state: AgentState,
+    planned: PlannedStep,
+    update: dict[str, Any] | None = None,
+    *,
+    output: str = "",
+    error_code: str = "",
+) -> Outcome:
+    """Reports a step for which no call is proposed: it needs none, or none could be found. RiskGate is not asked."""
+    tool = _proposed(state, planned, planned["tool"], {}, "none")
+    result: ToolResult = tool_result(
+        tool, output=output, error_code=error_code, uncalled=True, final=error_code == STEP_NEEDS_MODEL
+    )
+    return Command(goto="Interpreter", update={**(update or {}), **_update(tool, []), "last_tool_result": result})
+
+
+def _update(tool: ProposedTool, queue: list[ProposedTool]) -> dict[str, Any]:
+    return {"agent_mode": "execution", "proposed_tool": tool, "queued_tools": queue, "last_tool_result": None}
+
+
+def _proposed(state: AgentState, planned: PlannedStep, name: str, args: dict[str, Any], place: str) -> ProposedTool:
+    """Answers a call as it may be proposed; canonical_args is empty where the arguments have no canonical form."""
     step = state["steps"][planned["id"]]
-    spec = TOOL_REGISTRY.get(planned["tool"])
+    spec = TOOL_REGISTRY.get(name)
     try:
-        text, refusal = canonical(planned["args"]), ""
-    except rfc8785.CanonicalizationError:
-        text, refusal = "", "INVALID_ARGUMENTS"
-    allowed = state["security_context"]["allowed_tools"]
-    if allowed and planned["tool"] not in allowed:
-        refusal = "TOOL_NOT_ALLOWED"
-    if disabled_reason(planned["tool"]) is not None:
-        refusal = TOOL_DISABLED
-    tool = ProposedTool(
-        name=planned["tool"],
-        args=planned["args"],
+        text = canonical(args)
+    except (rfc8785.CanonicalizationError, RecursionError):
+        text = ""
+    parts = (state["run_id"], step["id"], str(step["tries"] + 1), *([place] if place else []))
+    return ProposedTool(
+        name=name,
+        args=args,
         canonical_args=text,
         args_hash=sha256_text(text),
-        tool_call_id=stable_id("tc", state["run_id"], step["id"], str(step["tries"] + 1)),
+        tool_call_id=stable_id("tc", *parts),
         step_id=step["id"],
         schema_hash="" if spec is None else spec.schema_hash,
     )
-    return tool, refusal
 
 
 def _current(state: AgentState) -> PlannedStep:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from langgraph.runtime import Runtime
@@ -15,13 +17,29 @@ from phylactery_agent.graph.common import (
     step_told,
     with_step,
 )
-from phylactery_agent.graph.state import AgentState, ProposedTool, StepState, ToolResult
+from phylactery_agent.graph.guards import (
+    ALTERNATING_CALLS,
+    MAX_TOOL_CALLS,
+    REPEATED_CALL,
+    call_record,
+    judge,
+    with_call,
+)
+from phylactery_agent.graph.llm.conversation import shown_text
+from phylactery_agent.graph.outgoing import findings_told, look, quoting
+from phylactery_agent.graph.state import AgentState, ProposedTool, ShownResult, StepState, ToolResult
 from phylactery_agent.ports import MemoryRefusedError, MemoryUnavailableError, Told, TurnContext
-from phylactery_agent.texts import say
+from phylactery_agent.texts import error_text, say
 from phylactery_agent.tools.registry import TOOL_REGISTRY
 
 MAX_QUOTE: Final = 20_000
 """Characters a reply quotes of what memory did not take; it stays in the state whole. What is brought back is whole."""
+_NOT_AGAIN: Final = ("in_doubt", "approved", "final")
+_WITHHELD: Final = "(the result cannot be shown: nobody could inspect it)"
+_HINTS: Final[Mapping[str, str]] = {
+    REPEATED_CALL: "the same tool was called with the same arguments before and answered the same. Do something else.",
+    ALTERNATING_CALLS: "two calls take turns and nothing comes of it. Do something else.",
+}
 
 
 async def interpreter(state: AgentState, runtime: Runtime[TurnContext]) -> Command[Literal["Supervisor"]]:
@@ -32,6 +50,28 @@ async def interpreter(state: AgentState, runtime: Runtime[TurnContext]) -> Comma
     if result is None:
         raise RuntimeError("Interpreter was reached without a result")
     result = await _evict(state, context, result)
+    step, guard = _guarded(state, tool, result, _judge(state, result))
+    await context.events.emit(*_told(result), *guard.told, step_told(step))
+    update: dict[str, Any] = {
+        **APPROVAL_CLEARED,
+        "last_tool_result": result,
+        "steps": with_step(state, step),
+        **guard.update,
+        **quoting(state, *_notes(state, tool, result)),
+    }
+    if step["status"] != "running":
+        update["queued_tools"] = []
+    if state.get("planned_by") == "model":
+        update["results"] = await _shown(state, context, result)
+    if step["status"] in {"failed", "blocked"} and tool["canonical_args"]:
+        update["tried"] = [*state["tried"], fingerprint(tool["name"], tool["args"])]
+    return Command(goto="Supervisor", update=update)
+
+
+def _told(result: ToolResult) -> list[Told]:
+    """Answers the event about the result of a call; a step that proposed none has no such event."""
+    if result["metadata"].get("uncalled"):
+        return []
     payload = {
         "tool": result["tool_name"],
         "tool_call_id": result["tool_call_id"],
@@ -41,17 +81,56 @@ async def interpreter(state: AgentState, runtime: Runtime[TurnContext]) -> Comma
         "rehydration_allowed": result["rehydration_allowed"],
         "error_code": result["metadata"]["error_code"],
     }
-    step = _judge(state["steps"][tool["step_id"]], result)
-    await context.events.emit(Told("tool_result", payload, key=f"result:{result['tool_call_id']}"), step_told(step))
-    update: dict[str, Any] = {
-        **APPROVAL_CLEARED,
-        "last_tool_result": result,
-        "steps": with_step(state, step),
-        "notes": [*state["notes"], *_notes(state, tool, result)],
-    }
-    if step["status"] == "failed" and tool["canonical_args"]:
-        update["tried"] = [*state["tried"], fingerprint(tool["name"], tool["args"])]
-    return Command(goto="Supervisor", update=update)
+    return [Told("tool_result", payload, key=f"result:{result['tool_call_id']}")]
+
+
+@dataclass(frozen=True, slots=True)
+class _Guard:
+    """What the guards against loops say of a call: what they keep, and what they tell."""
+
+    update: dict[str, Any] = field(default_factory=dict)
+    told: tuple[Told, ...] = ()
+
+
+def _guarded(state: AgentState, tool: ProposedTool, result: ToolResult, step: StepState) -> tuple[StepState, _Guard]:
+    """Answers the step after the guards: a loop blocks it, and Supervisor re-plans.
+
+    They watch a model's calls. What the person's own words ask for three times is done three times: the rules plan it
+    once, and the budgets bound it.
+    """
+    if state.get("planned_by") != "model" or result["metadata"].get("uncalled"):
+        return step, _Guard({"hint": ""})
+    answered = result["output"] or result["metadata"]["error_code"]
+    calls = with_call(state.get("calls", []), call_record(tool["name"], tool["args"], answered))
+    verdict = judge(calls)
+    if verdict.kind == "ok":
+        return step, _Guard({"calls": calls, "hint": ""})
+    key = f"notice:{verdict.kind}:{tool['tool_call_id']}"
+    told = Told("notice", {"reason": verdict.reason, "step_id": step["id"]}, key=key)
+    if verdict.kind == "loop" and step["status"] not in {"failed", "blocked"}:
+        step = StepState(**{**step, "status": "blocked", "last_error": verdict.reason})
+    return step, _Guard({"calls": calls, "hint": _HINTS[verdict.reason]}, (told,))
+
+
+async def _shown(state: AgentState, context: TurnContext, result: ToolResult) -> list[ShownResult]:
+    """Answers the results a model is shown, with this one: a bounded part of it, without its secrets."""
+    metadata = result["metadata"]
+    text = result["output"]
+    if result["evicted"]:
+        head, tail = metadata["preview_head"], metadata["preview_tail"]
+        text = f"{result['output']}\nIt starts:\n{head}\n…\nIt ends:\n{tail}"
+    elif result["status"] == "error":
+        text = f"{error_text(metadata['error_code'], 'en')} ({metadata['error_code']}) {result['output']}".strip()
+    looked = await look(context, shown_text(text))
+    if told := findings_told(looked, "result", about=state["current_step"] or ""):
+        await context.events.emit(*told)
+    shown = ShownResult(
+        step_id=str(state["current_step"]),
+        tool=result["tool_name"],
+        status=result["status"],
+        text=_WITHHELD if looked is None else looked.text,
+    )
+    return [*state.get("results", []), shown][-MAX_TOOL_CALLS:]
 
 
 async def _evict(state: AgentState, context: TurnContext, result: ToolResult) -> ToolResult:
@@ -91,9 +170,15 @@ async def _evict(state: AgentState, context: TurnContext, result: ToolResult) ->
     }
 
 
-def _judge(step: StepState, result: ToolResult) -> StepState:
-    """Answers the step after the result. What ran under an approval is not tried again: a person said yes to one."""
+def _judge(state: AgentState, result: ToolResult) -> StepState:
+    """Answers the step after the result. What ran under an approval is not tried again: a person said yes to one.
+
+    While calls of the step wait in the queue it goes on running, and its try is not over.
+    """
     metadata = result["metadata"]
+    step = state["steps"][proposal(state)["step_id"]]
+    if result["status"] != "error" and any(tool["step_id"] == step["id"] for tool in state["queued_tools"]):
+        return StepState(**{**step, "status": "running", "result_pointer": result["pointer"], "last_error": None})
     judged = StepState(**{**step, "tries": step["tries"] + 1, "result_pointer": result["pointer"]})
     if result["status"] != "error":
         judged["status"], judged["last_error"] = "done", None
@@ -101,40 +186,52 @@ def _judge(step: StepState, result: ToolResult) -> StepState:
     judged["last_error"] = metadata["error_code"]
     if metadata.get("blocked"):
         judged["status"] = "blocked"
-    elif metadata.get("in_doubt") or metadata.get("approved") or judged["tries"] >= judged["max_tries"]:
+    elif judged["tries"] >= judged["max_tries"] or any(metadata.get(word) for word in _NOT_AGAIN):
         judged["status"] = "failed"
     else:
         judged["status"] = "pending"
     return judged
 
 
-def _notes(state: AgentState, tool: ProposedTool, result: ToolResult) -> list[str]:
-    """Answers what the person is told now; a failure is told when the step is given up."""
+def _notes(state: AgentState, tool: ProposedTool, result: ToolResult) -> list[tuple[str, str | None]]:
+    """Answers what the person is told now; a failure is told when the step is given up.
+
+    Beside each note stands what is said instead where it quotes what we did not write and nobody inspected it. What a
+    model planned is quoted in any case: its arguments stand in the label.
+    """
     language, metadata = state["language"], result["metadata"]
     if metadata["error_code"] == EFFECT_IN_DOUBT:
-        return [say("effect_in_doubt", language, tool=tool["name"])]
+        return [(say("effect_in_doubt", language, tool=tool["name"]), None)]
     if metadata.get("blocked"):
-        return [say("step_blocked", language, tool=tool["name"], reasons=" ".join(metadata["reasons"]))]
+        return [(say("step_blocked", language, tool=tool["name"], reasons=" ".join(metadata["reasons"])), None)]
     if result["status"] == "error":
         return []
     spec = TOOL_REGISTRY.get(tool["name"])
-    label = "" if spec is None else spec.labels[language].format(**tool["args"])
+    by_model = state.get("planned_by") == "model"
+    quotes = by_model or bool(result["evicted"] or (result["output"] and (spec is None or spec.quotes_output)))
+    instead = say("result_withheld", language, tool=tool["name"] or "?") if quotes else None
+    return [(_result_note(state, tool, result), instead)]
+
+
+def _result_note(state: AgentState, tool: ProposedTool, result: ToolResult) -> str:
+    language, metadata = state["language"], result["metadata"]
+    spec = TOOL_REGISTRY.get(tool["name"])
+    uncalled = metadata.get("uncalled", False)
+    label = "" if spec is None or uncalled else spec.labels[language].format(**tool["args"])
     if result["evicted"]:
-        return [
-            say(
-                "evicted",
-                language,
-                label=label,
-                placeholder=result["output"],
-                pointer=result["pointer"],
-                head=metadata["preview_head"],
-                tail=metadata["preview_tail"],
-            )
-        ]
+        return say(
+            "evicted",
+            language,
+            label=label,
+            placeholder=result["output"],
+            pointer=result["pointer"],
+            head=metadata["preview_head"],
+            tail=metadata["preview_tail"],
+        )
     if metadata.get("kept_by_memory"):
-        return [say("result", language, label=label, output=say("result_kept", language))]
+        return say("result", language, label=label, output=say("result_kept", language))
     quoted = result["output"] if spec is None else spec.quoted(result["output"], language)
     if len(quoted) > MAX_QUOTE and (spec is None or spec.contract.evictable):
         more = len(quoted) - MAX_QUOTE
         quoted = say("result_cut", language, output=quoted[:MAX_QUOTE], more=more)
-    return [say("result", language, label=label, output=quoted)]
+    return say("result", language, label=label, output=quoted)

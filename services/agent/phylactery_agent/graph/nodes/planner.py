@@ -1,13 +1,15 @@
-"""Planner: turns a request into steps by the static rules, and finds another reading for a step that failed."""
+"""Planner: turns a request into steps, by a model or by the static rules, and finds another way where one failed."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from phylactery_agent.graph.common import fingerprint, step_told
+from phylactery_agent.graph.llm.asking import model_of
+from phylactery_agent.graph.llm.planning import plan_by_model, replan_by_model
 from phylactery_agent.graph.state import MAX_PLAN_STEPS, MAX_TRIES, AgentState, PlannedStep, StepState
 from phylactery_agent.ports import TurnContext
 from phylactery_agent.static.rules import PlannedCall, read_request
@@ -16,12 +18,25 @@ from phylactery_agent.tools.registry import offered_tools
 
 
 async def planner(state: AgentState, runtime: Runtime[TurnContext]) -> Command[Literal["Supervisor"]]:
-    """Plans, and hands the plan to Supervisor, who owns it."""
-    update = _replan(state) if state["directive"] == "replan" else _plan(state)
+    """Plans, and hands the plan to Supervisor, who owns it. A model that went away leaves the request to the rules."""
+    context = runtime.context
+    update: dict[str, Any] = {}
+    if (model := model_of(state, context)) is not None:
+        if state["directive"] != "replan":
+            update = await plan_by_model(state, context, model)
+        elif state.get("planned_by") == "model":
+            update = await replan_by_model(state, context, model)
+    if not update or ("directive" not in update and "plan" not in update):
+        update = {**update, **await _by_rules(cast("AgentState", {**state, **update}), context)}
+    return Command(goto="Supervisor", update={"agent_mode": "planning", **update})
+
+
+async def _by_rules(state: AgentState, context: TurnContext) -> dict[str, Any]:
+    update = _replan(state) if state["directive"] == "replan" else {**_plan(state), "planned_by": "rules"}
     steps = (update["steps"][planned["id"]] for planned in update.get("plan", []))
     if begun := [step_told(step) for step in steps if step["status"] == "pending"]:
-        await runtime.context.events.emit(*begun)
-    return Command(goto="Supervisor", update={"agent_mode": "planning", **update})
+        await context.events.emit(*begun)
+    return update
 
 
 def _plan(state: AgentState) -> dict[str, Any]:
@@ -57,8 +72,10 @@ def _plan(state: AgentState) -> dict[str, Any]:
 
 def _replan(state: AgentState) -> dict[str, Any]:
     """Replaces the failed step by the next reading of its clause that was not tried yet."""
-    failed = next(step for step in state["plan"] if state["steps"][step["id"]]["status"] == "failed")
-    clauses = read_request(state["request"]).clauses
+    stopped = ("failed", "blocked")
+    failed = next(step for step in state["plan"] if state["steps"][step["id"]]["status"] in stopped)
+    by_rules = state.get("planned_by", "rules") == "rules"  # a model's step stands for no clause
+    clauses = read_request(state["request"]).clauses if by_rules else ()
     readings = clauses[failed["clause"]] if failed["clause"] < len(clauses) else ()
     other = next((call for call in readings if fingerprint(call.tool, call.args) not in state["tried"]), None)
     if other is None:

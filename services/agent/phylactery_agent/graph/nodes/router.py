@@ -50,6 +50,8 @@ async def router(
             "messages": messages,
             "directive": directive,
             "notes": [],
+            "quoted": {},
+            "model_away": "",
             "budgets": {**state["budgets"], "supersteps": 0},
         },
     )

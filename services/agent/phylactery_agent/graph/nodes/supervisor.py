@@ -16,7 +16,8 @@ from phylactery_agent.graph.common import (
     step_told,
     with_step,
 )
-from phylactery_agent.graph.guards import MAX_SUPERSTEPS, MAX_TOOL_CALLS, TOOL_CALL_LIMIT, budget_spent
+from phylactery_agent.graph.guards import LOOPS, MAX_SUPERSTEPS, MAX_TOOL_CALLS, TOOL_CALL_LIMIT, budget_spent
+from phylactery_agent.graph.llm.planning import NEED_INFO
 from phylactery_agent.graph.state import (
     MAX_REPLANS,
     AgentState,
@@ -80,7 +81,10 @@ async def _go_on(state: AgentState, context: TurnContext) -> Outcome:
 
 def _stopped(state: AgentState, steps: list[StepState]) -> Outcome | None:
     """Answers how a plan with a blocked or failed step ends; None where it goes on."""
-    if _first(steps, "blocked") is not None:
+    blocked = _first(steps, "blocked")
+    if blocked is not None:
+        if blocked["last_error"] in LOOPS:
+            return _replan_or_ask(state, reason=str(blocked["last_error"]))
         return _end(state, "done", "BLOCKED", _not_done(state))
     failed = _first(steps, "failed")
     if failed is None:
@@ -103,20 +107,21 @@ def _spent(state: AgentState) -> Outcome | None:
     return _ask(state, [*_failures(state), *_not_done(state), limit], reason=spent)
 
 
-def _replan_or_ask(state: AgentState) -> Outcome:
+def _replan_or_ask(state: AgentState, *, reason: str = AWAITING_USER_INPUT) -> Outcome:
     budgets = state["budgets"]
     enough = budgets["supersteps"] + 1 + STEPS_OF_A_REPLAN + STEPS_OF_A_CALL <= MAX_SUPERSTEPS
     if budgets["replans"] >= MAX_REPLANS or not enough:
-        return _ask_after_failure(state)
+        return _ask_after_failure(state, reason=reason)
     return Command(
         goto="Planner",
         update={"directive": "replan", "budgets": {**budgets, "replans": budgets["replans"] + 1}},
     )
 
 
-def _ask_after_failure(state: AgentState) -> Outcome:
-    """Tells what was done, what failed and why, and asks."""
-    return _ask(state, [*_failures(state), *_not_done(state), say("ask_help", state["language"])])
+def _ask_after_failure(state: AgentState, *, reason: str = AWAITING_USER_INPUT) -> Outcome:
+    """Tells what was done, what failed and why, and asks: a partial answer with a named reason."""
+    notes = [*_failures(state), *_not_done(state), say("ask_help", state["language"])]
+    return _ask(state, notes, reason=reason)
 
 
 def _failures(state: AgentState) -> list[str]:
@@ -228,7 +233,9 @@ async def _unknown(state: AgentState, _context: TurnContext) -> Outcome:
 
 
 async def _no_alternative(state: AgentState, _context: TurnContext) -> Outcome:
-    return _ask_after_failure(state)
+    stuck = (state["steps"][planned["id"]] for planned in state["plan"])
+    loop = next((str(step["last_error"]) for step in stuck if step["last_error"] in LOOPS), AWAITING_USER_INPUT)
+    return _ask_after_failure(state, reason=loop)
 
 
 _ACTIONS: Final[Mapping[str, Callable[[AgentState, TurnContext], Awaitable[Outcome]]]] = {
@@ -236,5 +243,6 @@ _ACTIONS: Final[Mapping[str, Callable[[AgentState, TurnContext], Awaitable[Outco
     "approval_reply": _explain_reply,
     "user_input": _user_input,
     "unknown": _unknown,
+    NEED_INFO: _unknown,
     "no_alternative": _no_alternative,
 }

@@ -1,0 +1,105 @@
+"""What a model is shown: our words as system, the person's last words as theirs, everything else quoted as data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Final
+
+from phylactery_agent.graph.llm.prompts import quoted, tag_of
+from phylactery_agent.graph.state import AgentState, ShownResult
+from phylactery_agent.ports.model import ModelCall, ModelMessage, ModelReply
+from phylactery_agent.texts import error_text
+
+MAX_MESSAGE: Final = 2_000
+MAX_MEMORY: Final = 1_000
+"""Characters of one earlier message, and of one memory, that a model is shown."""
+MAX_RESULT: Final = 4_000
+"""Characters of one result that a model is shown; the rest stands in the reply, or under its pointer."""
+
+
+def shown_text(text: str, limit: int = MAX_RESULT) -> str:
+    """Answers the part of a text a model is shown: its beginning and its end, and how much is left out between."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half} characters are left out here …]\n{text[-half:]}"
+
+
+def clean(text: str) -> str:
+    """Answers a model's text as it can be stored and sent: half a surrogate pair has no form there."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def conversation(state: AgentState, told: str, request: str, *more: str) -> list[ModelMessage]:
+    """Answers the messages of one question to a model; more are blocks of data beside what is known anyway."""
+    blocks = [*_known(state), *_results(state), *more, *_hint(state)]
+    messages = [ModelMessage("system", told)]
+    if blocks:
+        messages.append(ModelMessage("user", "\n\n".join(blocks)))
+    return [*messages, ModelMessage("user", request)]
+
+
+def corrected(messages: Sequence[ModelMessage], reply: ModelReply, said: str) -> list[ModelMessage]:
+    """Answers the messages with a reply that did not fit and what is said to it.
+
+    Its calls are told as text: an interface may refuse a call that no tool ever answers.
+    """
+    calls = [f"{call.name}({_arguments(call)})" for call in reply.calls]
+    content = "\n".join(part for part in (reply.text, *calls) if part) or "(nothing)"
+    return [*messages, ModelMessage("assistant", content), ModelMessage("user", said)]
+
+
+def _arguments(call: ModelCall) -> str:
+    return shown_text(call.raw, MAX_MESSAGE)
+
+
+def plan_block(state: AgentState) -> str:
+    """Answers the plan and how far each step came, as data."""
+    lines = []
+    for planned in state["plan"]:
+        step = state["steps"][planned["id"]]
+        args = "(to be decided)" if planned.get("open") else json.dumps(planned["args"], ensure_ascii=False)
+        why = f" because {error_text(step['last_error'], 'en')} ({step['last_error']})" if step["last_error"] else ""
+        called = f"{planned['tool'] or '(any tool)'} {shown_text(args, MAX_MESSAGE)}"
+        lines.append(f"{step['id']} [{step['status']}{why}] {called}: {step['description']}")
+    return quoted(tag_of(state["run_id"]), "the plan so far", "\n".join(lines))
+
+
+def goal_block(state: AgentState, step_id: str) -> str:
+    """Answers what the step is for, as data: a model wrote it, maybe from words that were not the person's."""
+    step = state["steps"][step_id]
+    tried = f"\nIt failed {step['tries']} time(s): {step['last_error']}" if step["last_error"] else ""
+    return quoted(tag_of(state["run_id"]), "the step to carry out now", step["description"] + tried)
+
+
+def _known(state: AgentState) -> list[str]:
+    tag = tag_of(state["run_id"])
+    blocks = []
+    if state["profile"]:
+        facts = "\n".join(f"{fact['name']}: {fact['value']}" for fact in state["profile"])
+        blocks.append(quoted(tag, "what holds about the person", shown_text(facts)))
+    for memory in state["memories"]:
+        text = memory["text"] or memory["untrusted_text"]
+        label = f"a memory, said by {memory['source'] or 'somebody'} and believed as {memory['trust'] or 'untrusted'}"
+        blocks.append(quoted(tag, label, shown_text(text, MAX_MEMORY)))
+    said = [message for message in state["messages"] if message["id"] != state["incoming"]["id"]]
+    if said:
+        lines = "\n".join(f"{message['role']}: {shown_text(message['content'], MAX_MESSAGE)}" for message in said)
+        blocks.append(quoted(tag, "the conversation before", lines))
+    return blocks
+
+
+def _results(state: AgentState) -> list[str]:
+    tag = tag_of(state["run_id"])
+    shown: list[ShownResult] = state.get("results", [])
+    return [
+        quoted(tag, f"the result of {result['tool'] or 'no tool'} in step {result['step_id']}, {result['status']}",
+               result["text"])
+        for result in shown
+    ]  # fmt: skip
+
+
+def _hint(state: AgentState) -> list[str]:
+    hint = state.get("hint", "")
+    return [f"Note: {hint}"] if hint else []

@@ -1,0 +1,149 @@
+"""What a model's answer means: a plan, calls, a question, an answer, or what does not fit and why.
+
+Nothing but a tool's name, arguments and a goal is read from it: whatever else it says of approvals, permits, hashes or
+steps that are done has no place to go.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from phylactery_agent.graph.guards import MAX_TOOL_CALLS
+from phylactery_agent.graph.llm.conversation import clean
+from phylactery_agent.ports import Language
+from phylactery_agent.ports.model import ModelReply, ModelTool
+from phylactery_agent.texts import shortened
+from phylactery_agent.tools.contract import ToolSpec
+
+MAX_DRAFTED: Final = MAX_TOOL_CALLS
+"""Steps of one plan: a run may not call more tools anyway."""
+_MAX_PROBLEMS: Final = 8
+_MAX_NAME: Final = 64
+_FENCES: Final = ("```json", "```")
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    """One step or call as a model wrote it; args is None where it is to be decided later."""
+
+    tool: str
+    args: dict[str, Any] | None
+    goal: str
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What an answer means: exactly one of them is set, or problems says why none is."""
+
+    steps: tuple[Drafted, ...] = ()
+    answer: str = ""
+    question: str = ""
+    problems: tuple[str, ...] = ()
+
+
+def model_tools(specs: Mapping[str, ToolSpec], language: Language) -> list[ModelTool]:
+    """Answers the tools as a model is offered them."""
+    return [ModelTool(spec.name, spec.descriptions[language], spec.schema) for spec in specs.values()]
+
+
+def looks_like_json(text: str) -> bool:
+    """Says whether an answer is meant as JSON, from its first characters: nothing of it is for the person."""
+    return text.lstrip().startswith(("{", "[", "```"))
+
+
+def read_plan(reply: ModelReply, specs: Mapping[str, ToolSpec]) -> Draft:
+    """Reads an answer to a question for a plan."""
+    if reply.calls:
+        return read_calls(reply, specs)
+    text = clean(reply.text).strip()
+    if not text:
+        return Draft(problems=("the answer is empty",))
+    return _read_json(text, specs) if looks_like_json(text) else Draft(answer=text)
+
+
+def read_calls(reply: ModelReply, specs: Mapping[str, ToolSpec]) -> Draft:
+    """Reads the calls of an answer; without calls its words are the answer."""
+    if not reply.calls:
+        text = clean(reply.text).strip()
+        return Draft(answer=text) if text else Draft(problems=("the answer is empty",))
+    steps: list[Drafted] = []
+    problems: list[str] = []
+    for number, call in enumerate(reply.calls, 1):
+        if call.arguments is None:
+            problems.append(f"call {number}, {shortened(call.name, _MAX_NAME)}: its arguments are no JSON object")
+            continue
+        problems += [f"call {number}, {problem}" for problem in misfits(call.name, call.arguments, specs)]
+        steps.append(Drafted(call.name, call.arguments, ""))
+    return _draft(steps, problems)
+
+
+def misfits(tool: str, args: dict[str, Any], specs: Mapping[str, ToolSpec]) -> list[str]:
+    """Answers why a call cannot be proposed, empty where it can: RiskGate decides about the rest."""
+    spec = specs.get(tool)
+    if spec is None:
+        return [f"{shortened(tool, _MAX_NAME)}: there is no such tool"]
+    try:
+        spec.args_model.model_validate(args)
+    except ValidationError as error:
+        wrong = error.errors(include_input=False, include_url=False, include_context=False)
+        return [f"{tool}: {'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in wrong]
+    except RecursionError:
+        return [f"{tool}: the arguments are nested too deep"]
+    return []
+
+
+def _draft(steps: list[Drafted], problems: list[str]) -> Draft:
+    if len(steps) > MAX_DRAFTED:
+        problems.append(f"{len(steps)} steps are too many; at most {MAX_DRAFTED} are taken")
+    if problems:
+        return Draft(problems=tuple(problems[:_MAX_PROBLEMS]))
+    return Draft(steps=tuple(steps))
+
+
+def _read_json(text: str, specs: Mapping[str, ToolSpec]) -> Draft:
+    try:
+        value = json.loads(_unfenced(text))
+    except (ValueError, RecursionError):
+        return Draft(problems=("the answer is no valid JSON",))
+    if not isinstance(value, dict):
+        return Draft(problems=("the answer must be one JSON object",))
+    question, steps = value.get("question"), value.get("steps")
+    if isinstance(question, str) and question.strip() and not steps:
+        return Draft(question=clean(question).strip())
+    if not isinstance(steps, list) or not steps:
+        return Draft(problems=("the JSON object needs steps, a list that is not empty, or a question",))
+    drafted: list[Drafted] = []
+    problems: list[str] = []
+    for number, step in enumerate(steps, 1):
+        found, wrong = _read_step(step, specs)
+        problems += [f"step {number}, {problem}" for problem in wrong]
+        if found is not None:
+            drafted.append(found)
+    return _draft(drafted, problems)
+
+
+def _read_step(step: Any, specs: Mapping[str, ToolSpec]) -> tuple[Drafted | None, list[str]]:
+    if not isinstance(step, dict):
+        return None, ["it must be a JSON object"]
+    tool, args, goal = step.get("tool", ""), step.get("args"), step.get("goal", "")
+    if not isinstance(tool, str) or not isinstance(goal, str):
+        return None, ["tool and goal must be strings"]
+    if args is None:
+        if tool and tool not in specs:
+            return None, [f"{shortened(tool, _MAX_NAME)}: there is no such tool"]
+        return Drafted(tool, None, clean(goal)), []
+    if not isinstance(args, dict):
+        return None, ["args must be a JSON object or null"]
+    return Drafted(tool, args, clean(goal)), misfits(tool, args, specs)
+
+
+def _unfenced(text: str) -> str:
+    for fence in _FENCES:
+        if text.startswith(fence) and text.endswith("```"):
+            return text.removeprefix(fence).removesuffix("```")
+    return text

@@ -1,0 +1,163 @@
+"""Plans by a model: what it drafts is checked against each tool's schema, told back to it once, and then not used."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final
+
+from phylactery_agent.graph.common import fingerprint, reply_id, step_told
+from phylactery_agent.graph.llm import prompts
+from phylactery_agent.graph.llm.asking import MODEL_AWAY, MODEL_PLAN_INVALID, allowed_specs, went_away
+from phylactery_agent.graph.llm.conversation import conversation, corrected, plan_block
+from phylactery_agent.graph.llm.drafts import (
+    MAX_DRAFTED,
+    Draft,
+    Drafted,
+    looks_like_json,
+    model_tools,
+    read_plan,
+)
+from phylactery_agent.graph.outgoing import Deltas, look, quoting
+from phylactery_agent.graph.state import MAX_TRIES, AgentState, PlannedStep, StepState
+from phylactery_agent.ports import TurnContext
+from phylactery_agent.ports.model import Model, ModelMessage
+from phylactery_agent.texts import say, shortened
+
+NEED_INFO: Final = "need_info"
+"""The directive that the plan needs something only the person can tell."""
+
+OnText = Callable[[str], Awaitable[None]]
+
+
+async def plan_by_model(state: AgentState, context: TurnContext, model: Model) -> dict[str, Any]:
+    """Plans the person's last message. The update holds model_away where the rules have to plan it."""
+    told = prompts.planning(state["language"], prompts.tag_of(state["run_id"]), MAX_DRAFTED)
+    messages = conversation(state, told, state["incoming"]["text"])
+    deltas = Deltas(context, reply_id(state["run_id"], state["turn_id"]))
+
+    async def on_text(text: str) -> None:
+        if not looks_like_json(text):
+            await deltas.on_text(text)
+
+    try:
+        draft = await _draft(state, context, model, messages, key=f"plan:{state['turn_id']}", on_text=on_text)
+    except MODEL_AWAY as error:
+        return await went_away(state, context, error.reason)
+    if draft.problems:
+        return await went_away(state, context, MODEL_PLAN_INVALID)
+    asked: dict[str, Any] = {
+        "request": state["incoming"]["text"],
+        "request_turn": state["turn_id"],
+        "request_pathway": state["pathway"],
+        "planned_by": "model",
+        "current_step": None,
+        "queued_tools": [],
+        "tried": [],
+    }
+    if not draft.steps:
+        return {**asked, "plan": [], "steps": {}, **_said(state, draft)}
+    plan, steps, numbers = await _steps(state, context, draft.steps)
+    budgets = {**state["budgets"], "replans": 0, "step_numbers": numbers}
+    return {**asked, "plan": plan, "steps": steps, "directive": "", "budgets": budgets}
+
+
+async def replan_by_model(state: AgentState, context: TurnContext, model: Model) -> dict[str, Any]:
+    """Plans what is still to be done; what is done stays. The update holds model_away where no model planned it."""
+    told = prompts.replanning(state["language"], prompts.tag_of(state["run_id"]), MAX_DRAFTED)
+    messages = conversation(state, told, state["request"], plan_block(state))
+    key = f"replan:{state['turn_id']}:{state['budgets']['replans']}"
+    try:
+        draft = await _draft(state, context, model, messages, key=key)
+    except MODEL_AWAY as error:
+        return {**await went_away(state, context, error.reason), "directive": "no_alternative"}
+    if draft.problems:
+        return {**await went_away(state, context, MODEL_PLAN_INVALID), "directive": "no_alternative"}
+    if not draft.steps:
+        # What failed is told by Supervisor in any case: a model's words do not take its place.
+        return {**_said(state, draft), "directive": "no_alternative"}
+    plan, steps, numbers = await _steps(state, context, draft.steps)
+    done = [planned for planned in state["plan"] if state["steps"][planned["id"]]["status"] == "done"]
+    return {
+        "plan": [*done, *plan],
+        "steps": {**state["steps"], **steps},
+        "queued_tools": [],
+        "directive": "",
+        "budgets": {**state["budgets"], "step_numbers": numbers},
+    }
+
+
+async def _draft(
+    state: AgentState,
+    context: TurnContext,
+    model: Model,
+    messages: Sequence[ModelMessage],
+    *,
+    key: str,
+    on_text: OnText | None = None,
+) -> Draft:
+    """Asks, and where the answer does not fit, once more with what is wrong with it."""
+    specs = allowed_specs(state, context)
+    tools = model_tools(specs, state["language"])
+    reply = await model.reply(messages, key=key, tools=tools, on_text=on_text)
+    draft = _new_calls(state, read_plan(reply, specs))
+    if not draft.problems:
+        return draft
+    again = corrected(messages, reply, prompts.correction(draft.problems))
+    return _new_calls(state, read_plan(await model.reply(again, key=f"{key}:again", tools=tools), specs))
+
+
+def _new_calls(state: AgentState, draft: Draft) -> Draft:
+    """Answers the draft; in a re-plan, with a call that failed already as a problem."""
+    if state["directive"] != "replan":
+        return draft
+    failed = [step for step in draft.steps if step.args is not None and _print(step) in state["tried"]]
+    problems = tuple(f"{step.tool}: this call failed with the same arguments before" for step in failed)
+    return Draft(problems=problems) if problems else draft
+
+
+def _print(step: Drafted) -> str:
+    try:
+        return fingerprint(step.tool, step.args or {})
+    except ValueError:  # no RFC 8785 form: Executor refuses it
+        return ""
+
+
+def _said(state: AgentState, draft: Draft) -> dict[str, Any]:
+    """Answers the update for words instead of steps: an answer ends the run, a question waits for one."""
+    words = draft.question or draft.answer
+    directive = NEED_INFO if draft.question else ""
+    return {"directive": directive, **quoting(state, (words, say("reply_withheld", state["language"])))}
+
+
+async def _steps(
+    state: AgentState, context: TurnContext, drafted: Sequence[Drafted]
+) -> tuple[list[PlannedStep], dict[str, StepState], int]:
+    """Answers plan and steps of a draft, and the last number used; goals are inspected, for events tell them."""
+    number = state["budgets"]["step_numbers"]
+    goals = await _goals(context, drafted)
+    plan: list[PlannedStep] = []
+    steps: dict[str, StepState] = {}
+    for step, goal in zip(drafted, goals, strict=True):
+        number += 1
+        planned = PlannedStep(id=f"s{number}", tool=step.tool, args=step.args or {}, clause=0, open=step.args is None)
+        plan.append(planned)
+        steps[planned["id"]] = StepState(
+            id=planned["id"],
+            description=goal,
+            status="pending",
+            tries=0,
+            max_tries=MAX_TRIES,
+            result_pointer=None,
+            last_error=None,
+        )
+    await context.events.emit(*(step_told(step) for step in steps.values()))
+    return plan, steps, number
+
+
+async def _goals(context: TurnContext, drafted: Sequence[Drafted]) -> list[str]:
+    """Answers what each step is for; the tool's name where the model did not say, or RiskGate did not look at it."""
+    named = [step.tool or "?" for step in drafted]
+    goals = [shortened(" ".join(step.goal.split())) or name for step, name in zip(drafted, named, strict=True)]
+    looked = await look(context, "\n".join(goals))
+    inspected = [] if looked is None else looked.text.split("\n")
+    return inspected if len(inspected) == len(goals) else named
