@@ -25,6 +25,7 @@ from phylactery_agent.runtime.services import TranscriptPage
 from phylactery_agent.runtime.tasks import TaskStore
 from phylactery_agent.runtime.turns import TurnServer, TurnTools
 
+from tests.support.agent_inspector import LocalInspector
 from tests.support.agent_stores import Stores
 
 STATE = {
@@ -82,6 +83,9 @@ class StandInServices:
 
     def approvals(self, _owner: Owner) -> Any:
         return self
+
+    def inspector(self, _owner: Owner) -> Any:
+        return LocalInspector()
 
     def gate(self, _owner: Owner) -> Any:
         return self

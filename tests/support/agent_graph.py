@@ -22,6 +22,7 @@ from phylactery_agent.ports import (
     LedgerState,
     MemoryRefusedError,
     MemoryUnavailableError,
+    Model,
     OutputLine,
     OutputMatches,
     OutputRange,
@@ -38,6 +39,7 @@ from phylactery_agent.static.intents import classify
 from phylactery_chassis import crashpoints
 
 from tests.support.agent_gate import FakeGate
+from tests.support.agent_inspector import LocalInspector
 
 COUNTER = "tests.support.agent_counter_tool"
 
@@ -214,6 +216,8 @@ class Chat:
         self.gate.policy.update(count="ALLOW", flaky="ALLOW")
         self.ledger, self.outputs, self.events = FakeLedger(), FakeOutputs(), FakeEvents()
         self.memories = FakeMemories()
+        self.inspector = LocalInspector()
+        self.model: Model | None = None
         self.graph: Any = build_secured(saver or strict_saver())
         self.config: Any = {"configurable": {"thread_id": "th_1"}}
         self.turns = self.runs = 0
@@ -236,6 +240,8 @@ class Chat:
             language=language,
             reply_code=self.code,
             evict_over_chars=self.evict_over_chars,
+            inspector=self.inspector,
+            model=self.model,
         )
 
     async def say(self, text: str, *, code: str = "", intent: str = "") -> dict[str, Any]:

@@ -266,6 +266,7 @@ class TurnServer:
         return TurnContext(
             gate=self._gate(claim),
             outputs=self._t.services.outputs(lease.owner),
+            inspector=self._t.services.inspector(lease.owner),
             memories=TurnMemories(self._t.services, self._t.delivery, lease, claim.turn, before),
             ledger=SqlLedger(self._t.database, writes),
             events=ThreadEvents(writes),
