@@ -105,7 +105,7 @@ async def test_turns_of_a_thread_are_claimed_strictly_in_order(stores: Stores) -
         texts.append(claim.turn.text)
         await stores.end(claim)
     assert texts == ["m1", "m2", "m3"]
-    assert await stores.runs.claim_next(T1, "me") is None
+    assert await stores.claims.claim_next(T1, "me") is None
 
 
 async def test_a_message_opens_a_queued_run_and_the_next_one_waits_for_its_own(stores: Stores) -> None:
@@ -142,8 +142,8 @@ async def test_another_process_cannot_claim_a_held_run_until_the_lease_is_over(s
     await stores.accepted()
     first = await stores.claimed(holder="a")
     with pytest.raises(LeaseLostError):
-        await stores.runs.claim_next(T1, "b")
-    stores.clock.advance(31)
+        await stores.claims.claim_next(T1, "b")
+    stores.pass_time(31)
     second = await stores.claimed(holder="b")
     assert second.turn.turn_id == first.turn.turn_id
     assert (second.lease.fence, second.attempt) == (first.lease.fence + 1, 2)
@@ -175,7 +175,7 @@ async def test_a_reply_longer_than_memory_takes_is_cut_in_the_transcript_alone(s
 async def test_a_stale_holder_cannot_end_a_turn(stores: Stores) -> None:
     turn = await stores.accepted()
     old = await stores.claimed(holder="a")
-    stores.clock.advance(31)
+    stores.pass_time(31)
     await stores.claimed(holder="b")
     with pytest.raises(LeaseLostError):
         await stores.end(old)
@@ -187,7 +187,7 @@ async def test_a_stale_holder_cannot_end_a_turn(stores: Stores) -> None:
 async def test_a_start_frees_what_a_dead_process_held(stores: Stores) -> None:
     await stores.accepted()
     await stores.claimed(holder="dead")
-    assert await stores.runs.release_all() == 1
+    assert await stores.claims.release_all() == 1
     assert list(await stores.inbox.threads_with_work()) == [T1]
     assert (await stores.claimed(holder="alive")).attempt == 2
 
@@ -212,7 +212,7 @@ async def test_a_decided_approval_that_a_chat_reply_overtook_does_nothing(stores
     reply = await stores.claimed()
     assert reply.turn.text == "APROBAR ap_1 ________"
     await stores.end(reply)
-    assert await stores.runs.claim_next(T1, "me") is None
+    assert await stores.claims.claim_next(T1, "me") is None
     assert (await stores.inbox.get(note.turn_id)).handled is True
 
 

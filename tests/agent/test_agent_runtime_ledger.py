@@ -8,7 +8,7 @@ import hashlib
 import pytest
 from phylactery_agent.ports import LeaseLostError, Told
 from phylactery_agent.runtime.ledger import IllegalTransitionError
-from phylactery_agent.runtime.runs import Claim
+from phylactery_agent.runtime.model import Claim
 
 from tests.support.agent_stores import ANA, BOUND, T1, Stores, call
 
@@ -113,7 +113,7 @@ async def test_every_write_of_a_stale_holder_is_refused(stores: Stores, claim: C
     ledger = stores.ledger(claim.lease)
     await ledger.propose(call(), plan_step="s1")
     await ledger.start("c1", execution_id="ex_1", effect_key="k1", bound=BOUND)
-    stores.clock.advance(31)
+    stores.pass_time(31)
     await stores.claimed(holder="other")
     for step in (
         ledger.propose(call("c2"), plan_step="s1"),
@@ -133,11 +133,11 @@ async def test_every_write_of_a_stale_holder_is_refused(stores: Stores, claim: C
 
 
 async def test_a_lease_that_ran_out_is_lost_even_when_nobody_took_it(stores: Stores, claim: Claim) -> None:
-    stores.clock.advance(29)
+    stores.pass_time(29)
     await stores.leases.renew(claim.lease)
-    stores.clock.advance(29)
+    stores.pass_time(29)
     await stores.ledger(claim.lease).check_fence()
-    stores.clock.advance(2)
+    stores.pass_time(2)
     with pytest.raises(LeaseLostError):
         await stores.leases.renew(claim.lease)
     with pytest.raises(LeaseLostError):

@@ -6,7 +6,7 @@ The graph here is a stand-in with the compiled graph's two methods: what a real 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -19,16 +19,20 @@ from phylactery_agent.ports import (
     MemoryUnavailableError,
 )
 from phylactery_agent.runtime.approvals import ApprovalWatcher
-from phylactery_agent.runtime.model import Lease
-from phylactery_agent.runtime.runner import Runner
-from phylactery_agent.runtime.runs import Claim
+from phylactery_agent.runtime.model import Claim, Lease
 from phylactery_agent.runtime.seal import Sealer
 from phylactery_agent.runtime.turns import MAX_ATTEMPTS
 from phylactery_agent.saver.saver import Checkpoints
 from phylactery_chassis.errors import Unavailable
 
 from tests.support.agent_bench import STATE, Bench
-from tests.support.agent_stores import BOUND, T1, Stores, call
+from tests.support.agent_stores import BOUND, T1, Stores, call, runner_of
+
+
+def watcher_of(stores: Stores, bench: Bench, wake: Callable[[str], None], interval_seconds: float) -> ApprovalWatcher:
+    return ApprovalWatcher(
+        stores.runs, stores.inbox, bench.services, wake, stores.duties(), interval_seconds=interval_seconds
+    )
 
 
 @pytest.fixture
@@ -41,7 +45,7 @@ async def test_a_lost_lease_stops_the_turn_at_once_and_writes_nothing(stores: St
 
     async def long(_given: Any, _context: Any) -> Mapping[str, Any]:
         try:
-            stores.clock.advance(31)
+            stores.pass_time(31)
             await stores.claimed(holder="thief")
             await asyncio.Event().wait()
         finally:
@@ -72,7 +76,7 @@ async def test_a_renewed_lease_outlives_its_thirty_seconds(
     async def long(_given: Any, context: Any) -> Mapping[str, Any]:
         for _ in range(3):
             renewed.clear()
-            stores.clock.advance(20)
+            stores.pass_time(20)
             await renewed.wait()
         await context.ledger.check_fence()
         return STATE
@@ -168,7 +172,7 @@ async def test_a_message_that_is_interrupted_too_often_is_given_up(stores: Store
     turn = await stores.accepted()
     for _ in range(MAX_ATTEMPTS):
         await stores.claimed()
-        await stores.runs.release_all()
+        await stores.claims.release_all()
     await bench.server().serve(await stores.claimed())
     stored = await stores.inbox.get(turn.turn_id)
     assert (stored.run_status, stored.run_reason, bench.graph.calls) == ("failed", "TOO_MANY_ATTEMPTS", 0)
@@ -192,7 +196,7 @@ async def test_a_failing_store_makes_the_thread_wait_and_the_turn_is_served_late
 
     bench.graph.work = fail_once
     turn = await stores.accepted()
-    runner = Runner(stores.inbox, stores.runs, bench.server().serve, holder="me", max_concurrent=2, retry_seconds=0.01)
+    runner = runner_of(stores, bench.server().serve)
     await runner.start()
     with stores.news.listen(T1) as news:
         while True:
@@ -215,7 +219,7 @@ async def test_a_fault_nobody_thought_of_does_not_leave_a_thread_behind(stores: 
         served.set()
 
     turn = await stores.accepted()
-    runner = Runner(stores.inbox, stores.runs, serve, holder="me", max_concurrent=2, retry_seconds=0.01)
+    runner = runner_of(stores, serve)
     await runner.start()
     async with asyncio.timeout(60):
         await served.wait()
@@ -240,7 +244,7 @@ async def test_threads_are_served_side_by_side_up_to_the_bound(stores: Stores, b
     bench.graph.work = meet
     for number in range(6):
         await stores.accepted(f"request-{number}", thread_id=f"t{number}")
-    runner = Runner(stores.inbox, stores.runs, bench.server().serve, holder="me", max_concurrent=3, retry_seconds=0.01)
+    runner = runner_of(stores, bench.server().serve, max_concurrent=3)
     await runner.start()
     await runner.idle()
     assert (most, bench.graph.calls) == (3, 6)
@@ -311,7 +315,7 @@ async def test_a_lane_that_cannot_be_delivered_at_all_holds_up_no_other(
 
 async def test_the_watcher_outlives_a_fault(stores: Stores, bench: Bench) -> None:
     woken = asyncio.Event()
-    watcher = ApprovalWatcher(stores.runs, stores.inbox, bench.services, lambda _key: woken.set(), interval_seconds=0)
+    watcher = watcher_of(stores, bench, lambda _key: woken.set(), 0)
     await stores.accepted()
     await stores.end(await stores.claimed(), "suspended", approval_id="ap_1")
     faults = [ValueError("a state of tomorrow")]
@@ -334,7 +338,7 @@ async def test_the_watcher_outlives_a_fault(stores: Stores, bench: Bench) -> Non
 
 async def test_the_watcher_leaves_a_run_alone_that_suspended_itself_again(stores: Stores, bench: Bench) -> None:
     woken: list[str] = []
-    watcher = ApprovalWatcher(stores.runs, stores.inbox, bench.services, woken.append, interval_seconds=60)
+    watcher = watcher_of(stores, bench, woken.append, 60)
     await stores.accepted()
     await stores.end(await stores.claimed(), "suspended", approval_id="ap_1")
     bench.services.gate_down = True

@@ -12,8 +12,8 @@ from phylactery_agent.graph.state import AgentState, PlannedStep, ProposedTool
 from phylactery_agent.ports import BoundCall, Gate, GateRefusedError, GateUnavailableError, Turn
 from phylactery_agent.ports import ProposedCall as Proposed
 from phylactery_agent.runtime.erasures import ErasureStore
+from phylactery_agent.runtime.model import Claim
 from phylactery_agent.runtime.reporting import MAX_CONTINUED
-from phylactery_agent.runtime.runs import Claim
 from phylactery_agent.runtime.tasks import MAX_RESULT_BYTES, Result, observation
 from phylactery_agent.tools.registry import TOOL_REGISTRY, ensure_tools_registered
 

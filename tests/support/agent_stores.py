@@ -9,22 +9,29 @@ from typing import Any
 
 import sqlalchemy as sa
 from phylactery_agent.ports import BoundCall, ProposedCall, Told
+from phylactery_agent.runtime.claiming import ClaimStore
+from phylactery_agent.runtime.duties import Duties
 from phylactery_agent.runtime.events import EventLog, ThreadEvents
 from phylactery_agent.runtime.inbox import InboxStore
 from phylactery_agent.runtime.lease import Leases
 from phylactery_agent.runtime.ledger import SqlLedger
-from phylactery_agent.runtime.model import Ending, Incoming, Lease, Owner, StoredTurn
+from phylactery_agent.runtime.model import Claim, Ending, Incoming, Lease, Owner, StoredTurn
 from phylactery_agent.runtime.outbox import OutboxStore
-from phylactery_agent.runtime.runs import Claim, RunStore
+from phylactery_agent.runtime.runner import Runner
+from phylactery_agent.runtime.runs import RunStore
 from phylactery_agent.runtime.signals import ThreadNews
 from phylactery_agent.runtime.threads import ThreadStore
+from phylactery_agent.runtime.turns import ServeTurn
 from phylactery_agent.runtime.writes import TurnWrites
 from phylactery_chassis.clock import FakeClock
 from phylactery_chassis.database import Database
 from phylactery_chassis.ids import new_id
+from sqlalchemy.engine import Connection
 
 ANA = Owner("acme", "ana")
 BEN = Owner("acme", "ben")
+_TIMED = (("agent_runs", "lease_until_us"), ("agent_runs", "due_us"), ("agent_duties", "until_us"))
+"""What only the database's clock is compared with, where several processes share it."""
 T1 = ANA.thread_key("t1")
 """The thread most tests talk in."""
 
@@ -68,6 +75,7 @@ class Stores:
     def __init__(self, database: Database) -> None:
         self.database, self.clock, self.news = database, FakeClock(), ThreadNews()
         self.inbox, self.runs = InboxStore(database, self.clock), RunStore(database, self.clock)
+        self.claims = ClaimStore(database, self.clock)
         self.leases, self.outbox = Leases(database, self.clock), OutboxStore(database, self.clock)
         self.log, self.threads = EventLog(database), ThreadStore(database)
 
@@ -86,8 +94,24 @@ class Stores:
     async def accepted(self, message_id: str = "request-1", text: str = "hola", **changes: Any) -> StoredTurn:
         return await self.inbox.accept(incoming(message_id, text, **changes))
 
+    def duties(self, holder: str = "me") -> Duties:
+        return Duties(self.database, self.clock, holder)
+
+    def pass_time(self, seconds: float) -> None:
+        """Lets time pass, also for leases that the database's own clock judges."""
+        self.clock.advance(seconds)
+        if self.database.dialect == "sqlite":
+            return
+        moved = (sa.text(f"UPDATE {t} SET {c} = {c} - {round(seconds * 1e6)} WHERE {c} > 0") for t, c in _TIMED)
+
+        def work(connection: Connection) -> None:
+            for statement in moved:
+                connection.execute(statement)
+
+        self.database.write_sync(work)
+
     async def claimed(self, thread_id: str = "t1", holder: str = "me", owner: Owner = ANA) -> Claim:
-        claim = await self.runs.claim_next(owner.thread_key(thread_id), holder)
+        claim = await self.claims.claim_next(owner.thread_key(thread_id), holder)
         assert claim is not None
         return claim
 
@@ -101,6 +125,20 @@ class Stores:
 
     def rows(self, table: str, columns: str = "*") -> list[Any]:
         return self.database.read_sync(lambda c: list(c.execute(sa.text(f"SELECT {columns} FROM {table}"))))
+
+
+def runner_of(stores: Stores, serve: ServeTurn, *, holder: str = "me", max_concurrent: int = 2) -> Runner:
+    """Answers a runner over the stores, as the agent has one."""
+    return Runner(
+        stores.inbox,
+        stores.claims,
+        serve,
+        stores.duties(holder),
+        holder=holder,
+        max_concurrent=max_concurrent,
+        retry_seconds=0.01,
+        shared=stores.database.dialect == "postgresql",
+    )
 
 
 @contextmanager

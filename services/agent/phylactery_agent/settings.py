@@ -51,8 +51,16 @@ class AgentSettings(ModelSettings):
         description="how often RiskGate is asked whether its catalog is another one; 0 at the start",
     )
     retry_seconds: float = Field(
-        1.0, gt=0, le=60, description="pause before an interrupted turn or delivery is retried"
+        1.0, gt=0, le=60, description="first pause before an interrupted turn or delivery is retried; it grows"
     )
+    lease_seconds: float = Field(
+        30.0, ge=2, le=600, description="how long an agent that stands still keeps its turns from other replicas"
+    )
+
+    @property
+    def shared(self) -> bool:
+        """Says whether other agents may serve the same database: over SQLite one process owns the folder."""
+        return bool(self.database_url) and not self.database_url.startswith("sqlite")
 
     @property
     def sandbox(self) -> Path:

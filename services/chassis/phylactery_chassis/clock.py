@@ -24,6 +24,18 @@ class SystemClock:
         return time.time_ns() // 1_000
 
 
+class MonotoneClock:
+    """A clock that never goes back: set back, it stands still until the other has caught up."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock, self._latest = clock, 0
+
+    def now_us(self) -> int:
+        """Answers microseconds since the epoch."""
+        self._latest = max(self._latest, self._clock.now_us())
+        return self._latest
+
+
 class FakeClock:
     """A clock that a test moves by hand."""
 

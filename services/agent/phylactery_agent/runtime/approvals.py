@@ -15,6 +15,7 @@ from phylactery_chassis.logs import get_logger
 from phylactery_chassis.pauses import pause
 
 from phylactery_agent.ports import GateRefusedError, GateUnavailableError
+from phylactery_agent.runtime.duties import Duties
 from phylactery_agent.runtime.inbox import InboxStore
 from phylactery_agent.runtime.listening import Listener
 from phylactery_agent.runtime.model import Owner, StoredRun
@@ -26,6 +27,7 @@ _AT_ONCE = 8
 _LISTENERS = 64
 """Users listened to at once; about the runs of others RiskGate is asked at every look."""
 _LONGEST_PAUSE_SECONDS = 60.0
+_DUTY = "approvals"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +47,12 @@ class ApprovalWatcher:
         inbox: InboxStore,
         services: Services,
         wake: Callable[[str], None],
+        duties: Duties,
         *,
         interval_seconds: float,
     ) -> None:
         self._runs, self._inbox, self._services, self._wake = runs, inbox, services, wake
+        self._duties = duties
         self._interval_seconds = interval_seconds
         self._slots = asyncio.Semaphore(_AT_ONCE)
         self._woken: dict[str, _Woken] = {}
@@ -60,12 +64,18 @@ class ApprovalWatcher:
         return await self._ask_about(await self._runs.awaiting_approval())
 
     async def run(self) -> None:
-        """Looks until cancelled: at once where something is heard, and every few seconds for what nobody tells."""
+        """Looks until cancelled: at once where something is heard, and every few seconds for what nobody tells.
+
+        Of several processes over one database one looks, and another once it is gone.
+        """
         try:
             while True:
                 await pause(self._news, self._interval_seconds)
                 self._news.clear()
                 try:
+                    if not self._duties.has(_DUTY) and not await self._duties.take(_DUTY):
+                        await self._listen(())
+                        continue
                     suspended = await self._runs.awaiting_approval()
                     await self._listen({run.owner for run in suspended})
                     await self._ask_about(suspended)
@@ -73,6 +83,7 @@ class ApprovalWatcher:
                     _log.warning("approvals not looked after", error=type(error).__name__)
         finally:
             await self._listen(())
+            await self._duties.drop(_DUTY)
 
     async def _ask_about(self, suspended: Sequence[StoredRun]) -> int:
         waiting = {run.run_id for run in suspended}

@@ -13,6 +13,7 @@ from phylactery_chassis.logs import get_logger
 from phylactery_chassis.pauses import pause
 
 from phylactery_agent.ports import GateRefusedError, MemoryRefusedError
+from phylactery_agent.runtime.duties import Duties, DutyTakenError
 from phylactery_agent.runtime.outbox import OutboxKind, OutboxStore, Parcel
 from phylactery_agent.runtime.services import Services
 
@@ -21,10 +22,20 @@ _WITHDRAWN = "the run was cancelled"
 
 
 class Delivery:
-    """Delivers on demand (flush) and in the background (run)."""
+    """Delivers on demand (flush) and in the background (run), each lane by one process at a time."""
 
-    def __init__(self, store: OutboxStore, services: Services, *, retry_seconds: float) -> None:
-        self._store, self._services, self._retry_seconds = store, services, retry_seconds
+    def __init__(
+        self,
+        store: OutboxStore,
+        services: Services,
+        duties: Duties,
+        *,
+        retry_seconds: float,
+        look_seconds: float | None = None,
+    ) -> None:
+        """look_seconds is how often to look for what another process left; None where there is no other."""
+        self._store, self._services, self._duties = store, services, duties
+        self._retry_seconds, self._look_seconds = retry_seconds, look_seconds
         self._lanes: WeakValueDictionary[tuple[OutboxKind, str], asyncio.Lock] = WeakValueDictionary()
         self._news = asyncio.Event()
 
@@ -32,16 +43,24 @@ class Delivery:
         """Says that something new waits."""
         self._news.set()
 
-    async def flush(self, kind: OutboxKind, thread_key: str, run_id: str = "") -> None:
+    async def flush(self, kind: OutboxKind, thread_key: str, run_id: str = "", *, patient: bool = True) -> None:
         """Delivers all that waits for one thread and destination, in order; of one run where it is named.
 
-        Raises GateUnavailableError or MemoryUnavailableError; what was delivered until then stays delivered.
+        Raises GateUnavailableError or MemoryUnavailableError; what was delivered until then stays delivered. Where
+        another process delivers it waits for that one, or raises DutyTakenError where it is not patient.
         """
         lane = self._lanes.setdefault((kind, thread_key), asyncio.Lock())
         async with lane:
-            while parcels := await self._store.waiting(kind, thread_key, run_id):
-                for parcel in parcels:
-                    await self._deliver(parcel)
+            parcels = await self._store.waiting(kind, thread_key, run_id)
+            if not parcels:
+                return
+            async with self._duties.doing(_duty(kind, thread_key), patient=patient):
+                if not self._duties.alone:  # whoever was at it meanwhile delivered some
+                    parcels = await self._store.waiting(kind, thread_key, run_id)
+                while parcels:
+                    for parcel in parcels:
+                        await self._deliver(parcel)
+                    parcels = await self._store.waiting(kind, thread_key, run_id)
 
     async def waiting(self, kind: OutboxKind) -> frozenset[str]:
         """Answers the threads for which something waits to be told to one destination."""
@@ -54,17 +73,18 @@ class Delivery:
     async def quiet(self, thread_key: str) -> None:
         """Waits until nothing of a thread is on its way; what was taken from the outbox before may still be."""
         for kind in get_args(OutboxKind):
-            lane = self._lanes.get((kind, thread_key))
-            if lane is not None:
-                async with lane:
-                    continue
+            lane = self._lanes.setdefault((kind, thread_key), asyncio.Lock())
+            async with lane, self._duties.doing(_duty(kind, thread_key)):
+                continue
 
     async def flush_all(self) -> bool:
         """Tries every lane once; answers whether nothing waits any more. A lane that fails does not hold up others."""
         complete = True
         for kind, thread_key in await self._store.lanes():
             try:
-                await self.flush(kind, thread_key)
+                await self.flush(kind, thread_key, patient=False)
+            except DutyTakenError:  # another process is at it, and may die over it
+                complete = False
             except Exception as error:  # noqa: BLE001 - one lane's fault, ours included, must not end delivery
                 complete = False
                 _log.info("delivery waits", kind=kind, error=type(error).__name__)
@@ -78,7 +98,7 @@ class Delivery:
                 complete = await self.flush_all()
             except STORE_FAILED:
                 complete = False
-            await pause(self._news, None if complete else self._retry_seconds)
+            await pause(self._news, self._look_seconds if complete else self._retry_seconds)
 
     async def _deliver(self, parcel: Parcel) -> None:
         refusal = ""
@@ -133,3 +153,8 @@ class Delivery:
             valid_us=said["create_us"],
             keep=False,
         )
+
+
+def _duty(kind: OutboxKind, thread_key: str) -> str:
+    """Answers the name of the duty to deliver one lane."""
+    return f"outbox:{kind}:{thread_key}"

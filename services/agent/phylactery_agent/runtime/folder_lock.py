@@ -1,4 +1,4 @@
-"""One agent per data folder."""
+"""One agent per data folder, or several that share a database which more than one process may serve."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ class FolderTakenError(RuntimeError):
 
 
 class FolderLock:
-    """An exclusive lock on a folder, held as long as the process lives: a dead holder's lock is free at once."""
+    """A lock on a folder, held as long as the process lives: a dead holder's lock is free at once."""
 
-    def __init__(self, folder: Path) -> None:
-        """Takes the lock. Raises FolderTakenError."""
+    def __init__(self, folder: Path, *, shared: bool = False) -> None:
+        """Takes the lock, alone or beside others that share it. Raises FolderTakenError."""
         path = folder / LOCK_FILE
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except OSError:
             os.close(self._descriptor)
             raise FolderTakenError(

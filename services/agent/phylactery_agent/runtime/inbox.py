@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from phylactery_chassis.clock import Clock
 from phylactery_chassis.database import Database
-from phylactery_chassis.errors import AlreadyExists, FailedPrecondition, NotFound, ResourceExhausted
+from phylactery_chassis.errors import AlreadyExists, FailedPrecondition, NotFound, ResourceExhausted, Unavailable
 from phylactery_chassis.ids import new_id
 from sqlalchemy.engine import Connection, Row
+from sqlalchemy.exc import IntegrityError
 
 from phylactery_agent.runtime.model import APPROVALS_SOURCE, Incoming, Owner, StoredRun, StoredTurn
 from phylactery_agent.runtime.schema import ACTIVE, INBOX, RUNS, THREADS, to_bytes, to_text
 
+T = TypeVar("T")
 MAX_QUEUED = 100
+_TRIES = 5
 
 
 class InboxStore:
@@ -31,7 +35,7 @@ class InboxStore:
         GRAPH_CONFLICT (another graph than the thread's) and THREAD_BUSY (where the message was not to wait).
         """
         clock = self._clock
-        return await self._database.write(lambda connection: _accept(connection, incoming, clock.now_us()))
+        return await self._write(lambda connection: _accept(connection, incoming, clock.now_us()))
 
     async def note_approval_decided(self, run: StoredRun, state: str) -> StoredTurn | None:
         """Commits that a suspended run's approval left PENDING at RiskGate; None when the run moved on meanwhile.
@@ -65,7 +69,7 @@ class InboxStore:
             )
             return _get(connection, turn_id)
 
-        return await self._database.write(work)
+        return await self._write(work)
 
     async def get(self, turn_id: str) -> StoredTurn:
         """Answers a turn that was accepted. Raises NotFound THREAD_NOT_FOUND where its user was erased since."""
@@ -77,6 +81,12 @@ class InboxStore:
             return turn_of(row)
 
         return await self._database.read(work)
+
+    async def _write(self, work: Callable[[Connection], T]) -> T:
+        for _ in range(_TRIES):
+            with contextlib.suppress(IntegrityError):  # another process took in the same at that moment: now it shows
+                return await self._database.write(work)
+        raise Unavailable("STORE_UNAVAILABLE", "other processes write to this thread faster; try again in a moment")
 
     async def threads_with_work(self) -> Sequence[str]:
         """Answers every thread in which something waits to be handled."""

@@ -1,4 +1,8 @@
-"""Leases: who may execute a run. Every write of a run proves here, in its own transaction, that it still may."""
+"""Leases: who may execute a run. Every write of a run proves here, in its own transaction, that it still may.
+
+Over PostgreSQL several processes serve one database, and only the database's clock says when a lease is over: theirs
+may be hours apart. Over SQLite one process does, and its own clock says so.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +13,56 @@ from sqlalchemy.engine import Connection
 
 from phylactery_agent.ports import LeaseLostError
 from phylactery_agent.runtime.model import Lease
-from phylactery_agent.runtime.schema import RUNS
+from phylactery_agent.runtime.schema import DUTIES, RUNS
 
-LEASE_SECONDS = 30
-HEARTBEAT_SECONDS = LEASE_SECONDS / 3
+LEASE_SECONDS = 30.0
+HEARTBEATS = 3
+"""How many heartbeats there are in a lease."""
+
+_DATABASE_US = sa.cast(sa.extract("epoch", sa.func.clock_timestamp()) * MICROSECONDS, sa.BigInteger)
+_HELD = (
+    sa.select(RUNS.c.fence, RUNS.c.lease_owner, RUNS.c.lease_until_us, RUNS.c.status)
+    .where(RUNS.c.run_id == sa.bindparam("of_run"))
+    .with_for_update()
+)
+_HELD_AND_NOW = _HELD.add_columns(_DATABASE_US.label("now_us"))
+
+
+def lease_now(connection: Connection, now_us: int) -> sa.ColumnElement[int]:
+    """Answers the time leases and pauses are judged by, in microseconds, for a statement.
+
+    That is the database's own on PostgreSQL, and on SQLite now_us, the process'.
+    """
+    return _DATABASE_US if shared(connection) else sa.literal(now_us, sa.BigInteger)
+
+
+def shared(connection: Connection) -> bool:
+    """Says whether other processes may serve this database."""
+    return connection.dialect.name == "postgresql"
+
+
+def hold_of(thread_key: str) -> str:
+    """Answers the name of the duty under which one process keeps all others from serving a thread."""
+    return f"hold:{thread_key}"
 
 
 def require_lease(connection: Connection, lease: Lease, now_us: int) -> None:
     """Raises LeaseLostError unless the lease holds; on PostgreSQL the row stays locked until the commit."""
-    row = connection.execute(
-        sa.select(RUNS.c.fence, RUNS.c.lease_owner, RUNS.c.lease_until_us, RUNS.c.status)
-        .where(RUNS.c.run_id == lease.run_id)
-        .with_for_update()
-    ).one_or_none()
+    statement = _HELD_AND_NOW if shared(connection) else _HELD
+    row = connection.execute(statement, {"of_run": lease.run_id}).one_or_none()
     if row is None or (row.fence, row.lease_owner, row.status) != (lease.fence, lease.holder, "running"):
         raise LeaseLostError(f"run {lease.run_id} is held by another process")
-    if row.lease_until_us <= now_us:
+    if row.lease_until_us <= (row.now_us if statement is _HELD_AND_NOW else now_us):
         raise LeaseLostError(f"the lease of run {lease.run_id} ran out before it was renewed")
+
+
+def require_unheld(connection: Connection, thread_key: str) -> None:
+    """Raises LeaseLostError where another process keeps everybody from serving the thread."""
+    if not shared(connection):
+        return
+    held = sa.select(DUTIES.c.holder).where(DUTIES.c.name == hold_of(thread_key), DUTIES.c.until_us > _DATABASE_US)
+    if connection.execute(held).first() is not None:
+        raise LeaseLostError(f"thread {thread_key} is not served for now")
 
 
 class RunCancelledError(Exception):
@@ -43,16 +80,16 @@ def require_wanted(connection: Connection, run_id: str) -> None:
         raise RunCancelledError(f"run {run_id} was cancelled")
 
 
-def lease_until(now_us: int) -> int:
-    """Answers when a lease taken or renewed now runs out."""
-    return now_us + LEASE_SECONDS * MICROSECONDS
-
-
 class Leases:
-    """Renews leases."""
+    """Takes, renews and gives back leases."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database, self._clock = database, clock
+    def __init__(self, database: Database, clock: Clock, *, seconds: float = LEASE_SECONDS) -> None:
+        self._database, self._clock, self._seconds = database, clock, seconds
+
+    @property
+    def heartbeat_seconds(self) -> float:
+        """Answers how often a lease is renewed."""
+        return self._seconds / HEARTBEATS
 
     async def renew(self, lease: Lease) -> None:
         """Prolongs the lease. Raises LeaseLostError: a lease that ran out is lost, even if nobody took it."""
@@ -61,8 +98,16 @@ class Leases:
         def work(connection: Connection) -> None:
             now = clock.now_us()
             require_lease(connection, lease, now)
+            require_unheld(connection, lease.thread_key)
             connection.execute(
-                sa.update(RUNS).where(RUNS.c.run_id == lease.run_id).values(lease_until_us=lease_until(now))
+                sa.update(RUNS)
+                .where(RUNS.c.run_id == lease.run_id)
+                .values(lease_until_us=lease_until(connection, now, self._seconds))
             )
 
         await self._database.write(work)
+
+
+def lease_until(connection: Connection, now_us: int, seconds: float) -> sa.ColumnElement[int]:
+    """Answers when a lease taken or renewed now runs out, for a statement."""
+    return lease_now(connection, now_us) + round(seconds * MICROSECONDS)

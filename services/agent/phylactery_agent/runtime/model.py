@@ -220,6 +220,16 @@ class Lease(_OfThread):
 
 
 @dataclass(frozen=True, slots=True)
+class Claim:
+    """A turn to serve and the authority to do it; attempt counts the claims of this turn."""
+
+    turn: StoredTurn
+    run: StoredRun
+    lease: Lease
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
 class Ending:
     """How a turn ends: written in one transaction."""
 

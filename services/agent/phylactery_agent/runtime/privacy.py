@@ -24,6 +24,7 @@ from phylactery_chassis.pauses import pause
 
 from phylactery_agent.ports import GateRefusedError, GateUnavailableError
 from phylactery_agent.runtime.delivery import Delivery
+from phylactery_agent.runtime.duties import Duties
 from phylactery_agent.runtime.erasures import Erasure, ErasureCounts, ErasureStore, Removed
 from phylactery_agent.runtime.inbox import InboxStore
 from phylactery_agent.runtime.model import Owner
@@ -32,6 +33,7 @@ from phylactery_agent.runtime.services import Services
 from phylactery_agent.runtime.signals import ThreadNews
 
 _REASON: Final = "the user was erased"
+_DUTY: Final = "erasures"
 _NEW_THREADS: Final = 100
 """How often an erasure begins again because its user opened another thread meanwhile."""
 
@@ -53,10 +55,13 @@ class PrivacyTools:
     forget_effects: Callable[[Iterable[str]], None]
     """Drops what tools noted of effects, by their keys. May raise OSError."""
     retry_seconds: float
+    duties: Duties
+    look_seconds: float | None = None
+    """How often to look for what another process began and did not finish; None where there is no other."""
 
 
 class Privacy:
-    """Erases users, one at a time."""
+    """Erases users, one at a time, whichever process over the database does it."""
 
     def __init__(self, tools: PrivacyTools) -> None:
         self._t = tools
@@ -72,7 +77,7 @@ class Privacy:
         user = whom(caller, subject)
         owner = Owner(user.tenant, user.subject)
         key = request_hash(owner.tenant, owner.user_id, request_id)
-        async with self._at_once:
+        async with self._at_once, self._t.duties.doing(_DUTY):
             erasure = await self._t.store.find(key)
             if erasure is None:
                 intent = await self._written_down(owner, key, by_operator=user.subject != caller.subject)
@@ -116,14 +121,16 @@ class Privacy:
             except Exception as error:  # noqa: BLE001 - the next round may work; without one nothing would be finished
                 complete = False
                 _log.warning("erasures wait", error=type(error).__name__)
-            await pause(self._news, None if complete else self._t.retry_seconds)
+            await pause(self._news, self._t.look_seconds if complete else self._t.retry_seconds)
 
     async def finish(self, *, keep_held: bool = False) -> bool:
         """Carries out what the log holds and the database does not; answers whether nothing is left to do.
 
         keep_held leaves the threads of those who are left unserved.
         """
-        async with self._at_once:
+        if not await self._missing():
+            return True
+        async with self._at_once, self._t.duties.doing(_DUTY):
             missing = await self._missing()
             users = await self._t.store.users() if missing else ()
             by_hash = {subject_hash(self._t.log.salt, user.tenant, user.user_id): user for user in users}
@@ -239,7 +246,7 @@ class Privacy:
 
     async def _release(self, held: Collection[str]) -> None:
         """Serves the threads again; where the user is gone there is nothing to serve."""
-        self._t.runner.release(held)
+        await self._t.runner.release(held)
         for key in await self._t.inbox.threads_with_work():
             if key in held:
                 self._t.runner.wake(key)

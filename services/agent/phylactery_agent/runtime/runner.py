@@ -3,32 +3,53 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
+from phylactery_chassis.errors import STORE_FAILED
 from phylactery_chassis.logs import get_logger
 
+from phylactery_agent.runtime.claiming import ClaimStore, HeldError
+from phylactery_agent.runtime.duties import Duties
 from phylactery_agent.runtime.inbox import InboxStore
-from phylactery_agent.runtime.runs import RunStore
+from phylactery_agent.runtime.lease import hold_of
+from phylactery_agent.runtime.model import Claim
 from phylactery_agent.runtime.turns import ServeTurn
+
+_LONGEST_PAUSE_SECONDS = 60.0
+_UNSERVED_SECONDS = 0.05
+"""How often to ask whether another process has let go of a thread."""
 
 _log = get_logger("runner")
 
 
 class Runner:
-    """Serves whatever the inbox holds, for as long as the process lives."""
+    """Serves whatever the inbox holds, for as long as the process lives.
+
+    Who takes a message in serves it, where there is room; over PostgreSQL others are told of what there is no room for,
+    and find what a process that died left behind.
+    """
 
     def __init__(
         self,
         inbox: InboxStore,
-        runs: RunStore,
+        claims: ClaimStore,
         serve: ServeTurn,
+        duties: Duties,
         *,
         holder: str,
         max_concurrent: int,
         retry_seconds: float,
+        shared: bool,
     ) -> None:
-        self._inbox, self._runs, self._serve = inbox, runs, serve
+        """Shared says that other processes may serve the same database."""
+        self.shared = shared
+        self.on_spare_work: Callable[[], None] = lambda: None
+        """Called where there is work this process has no room for."""
+        self.on_hold: Callable[[str], None] = lambda _key: None
+        """Called with a thread that no other process may serve any more."""
+        self._inbox, self._claims, self._serve, self._duties = inbox, claims, serve, duties
         self._holder, self._retry_seconds = holder, retry_seconds
         self._slots = asyncio.Semaphore(max_concurrent)
         self._working: dict[str, asyncio.Task[None]] = {}
@@ -37,11 +58,20 @@ class Runner:
         self._context = contextvars.copy_context()
         """The context of who made the runner: a caller's deadline, identity and span must not leak into a turn."""
         self._stopped = False
+        self._waited: set[str] = set()
         self._held: set[str] = set()
+        self._looking: asyncio.Task[None] | None = None
+        self._look_again = False
 
     async def start(self) -> None:
-        """Takes over what a dead predecessor left: its leases are free, its turns go on."""
-        freed = await self._runs.release_all()
+        """Takes over what a dead predecessor left: its turns go on.
+
+        Over SQLite its leases are free; over PostgreSQL each is once it ran out, for its holder may live.
+        """
+        if self.shared:
+            self.look()
+            return
+        freed = await self._claims.release_all()
         threads = await self._inbox.threads_with_work()
         if freed or threads:
             _log.info("recovering", runs=freed, threads=len(threads))
@@ -54,24 +84,32 @@ class Runner:
             return
         self._dirty.add(thread_key)
         if thread_key not in self._working:
-            self._working[thread_key] = asyncio.get_running_loop().create_task(
-                self._drain(thread_key), context=self._context.copy()
-            )
+            self._begin(thread_key, None)
+
+    def look(self) -> None:
+        """Says that another process may have left work."""
+        if self._stopped or not self.shared:
+            return
+        self._look_again = True
+        if self._looking is None:
+            self._looking = asyncio.get_running_loop().create_task(self._find(), context=self._context.copy())
 
     async def stop(self) -> None:
         """Stops at once; turns that were being served go on at the next start, exactly where they stand."""
         self._stopped = True
         for timer in self._timers.values():
             timer.cancel()
-        tasks = list(self._working.values())
+        tasks = self._tasks()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        if tasks:
+            self.on_spare_work()
 
     async def hold(self, thread_keys: Collection[str]) -> frozenset[str]:
-        """Serves none of these threads until they are released; what is being served stops where it stands.
+        """Serves none of these threads until they are released, nor does any other process.
 
-        Answers those that were not held before.
+        What is being served stops where it stands. Answers those that were not held before. Raises Unavailable.
         """
         fresh = frozenset(thread_keys) - self._held
         self._held |= fresh
@@ -79,43 +117,133 @@ class Runner:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        if self.shared:
+            for key in fresh:
+                await self._duties.take_patiently(hold_of(key))
+                self.on_hold(key)
+            while await self._claims.served(thread_keys, self._holder):  # noqa: ASYNC110 - only the database knows
+                await asyncio.sleep(_UNSERVED_SECONDS)
         return fresh
 
-    def release(self, thread_keys: Collection[str]) -> None:
+    async def release(self, thread_keys: Collection[str]) -> None:
         """Lets these threads be served again; whoever held them wakes those that have work."""
         self._held.difference_update(thread_keys)
+        await self._duties.drop(*map(hold_of, thread_keys))
+
+    def yield_thread(self, thread_key: str) -> None:
+        """Stops serving a thread that another process holds; a turn that was being served goes on later."""
+        task = self._working.get(thread_key)
+        if task is not None:
+            task.cancel()
 
     async def idle(self) -> None:
         """Waits until no thread is being served."""
-        while self._working:
-            await asyncio.gather(*self._working.values(), return_exceptions=True)
+        while tasks := self._tasks():
+            await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _drain(self, thread_key: str) -> None:
+    def _tasks(self) -> list[asyncio.Task[None]]:
+        return [*self._working.values(), *([self._looking] if self._looking is not None else [])]
+
+    def _begin(self, thread_key: str, claim: Claim | None) -> None:
+        """Begins to serve a thread, with the claim if there is one: then a slot is taken already."""
+        self._working[thread_key] = asyncio.get_running_loop().create_task(
+            self._drain(thread_key, claim), context=self._context.copy()
+        )
+
+    async def _find(self) -> None:
+        """Claims what nobody serves, while there is room."""
         try:
+            while self._look_again and not self._stopped:
+                self._look_again = False
+                while not self._slots.locked() and await self._find_one():
+                    pass
+        except Exception as error:  # noqa: BLE001 - the next look may work; without one what others left stays
+            _log.warning("work is not looked for", error=type(error).__name__)
+        finally:
+            self._looking = None
+
+    async def _find_one(self) -> bool:
+        await self._slots.acquire()
+        claim = None
+        try:
+            claim = await self._claims.claim_any(self._holder, but=self._working.keys() | self._held)
+        finally:
+            if claim is None:
+                self._slots.release()
+        if claim is None:
+            return False
+        thread_key = claim.lease.thread_key
+        if thread_key in self._working:  # it was woken here meanwhile, and claims for itself
+            self._slots.release()
+            self._dirty.add(thread_key)
+        else:
+            _log.info("taking over", run_id=claim.lease.run_id, attempt=claim.attempt)
+            self._begin(thread_key, claim)
+        return True
+
+    async def _drain(self, thread_key: str, claim: Claim | None) -> None:
+        try:
+            if claim is not None:
+                self._dirty.add(thread_key)
+                try:
+                    await self._serve_claim(claim)
+                finally:
+                    self._slots.release()
             while thread_key in self._dirty:
                 self._dirty.discard(thread_key)
                 while await self._serve_next(thread_key):
                     pass
+        except HeldError as error:
+            self._later(thread_key, error.seconds)
         except Exception as error:  # noqa: BLE001 - whatever it was, the thread's turns must not wait for ever
             _log.warning("thread waits", thread=thread_key, error=type(error).__name__)
-            self._later(thread_key)
+            self._later(thread_key, self._retry_seconds)
         finally:
             self._working.pop(thread_key, None)
+            if claim is not None:
+                self.look()  # where one was left over there may be more
 
     async def _serve_next(self, thread_key: str) -> bool:
+        if self._slots.locked():
+            self.on_spare_work()
         async with self._slots:
-            claim = await self._runs.claim_next(thread_key, self._holder)
+            waited = thread_key in self._waited
+            self._waited.discard(thread_key)
+            claim = await self._claims.claim_next(thread_key, self._holder, waited=waited)
             if claim is None:
                 return False
-            await self._serve(claim)
+            await self._serve_claim(claim)
             return True
 
-    def _later(self, thread_key: str) -> None:
+    async def _serve_claim(self, claim: Claim) -> None:
+        """Serves a claim to its end, or gives it back. Raises HeldError, which says when it is tried again."""
+        try:
+            await self._serve(claim)
+        except asyncio.CancelledError:
+            await self._give_back(claim, 0, counted=False)
+            raise
+        except Exception as error:
+            pause = min(self._retry_seconds * 2 ** (claim.attempt - 1), _LONGEST_PAUSE_SECONDS)
+            _log.warning("a turn waits", run_id=claim.lease.run_id, error=type(error).__name__, seconds=pause)
+            await self._give_back(claim, pause, counted=True)
+            raise HeldError(f"run {claim.lease.run_id} was interrupted by {type(error).__name__}", pause) from error
+
+    async def _give_back(self, claim: Claim, pause: float, *, counted: bool) -> None:
+        with contextlib.suppress(*STORE_FAILED):  # then its lease runs out
+            await self._claims.give_back(claim, pause_seconds=pause, counted=counted)
+
+    def _later(self, thread_key: str, seconds: float) -> None:
         """Tries the thread again after a pause: the store, or whoever holds the run, may need one."""
+        if self._stopped:
+            return
         loop = asyncio.get_running_loop()
         earlier = self._timers.pop(thread_key, None)
         if earlier is not None:
             earlier.cancel()
-        self._timers[thread_key] = loop.call_later(
-            self._retry_seconds, self.wake, thread_key, context=self._context.copy()
-        )
+        seconds = min(seconds, _LONGEST_PAUSE_SECONDS)  # a clock that was set back would have it wait for hours
+        self._timers[thread_key] = loop.call_later(seconds, self._due, thread_key, context=self._context.copy())
+
+    def _due(self, thread_key: str) -> None:
+        self._timers.pop(thread_key, None)
+        self._waited.add(thread_key)
+        self.wake(thread_key)

@@ -1,10 +1,10 @@
-"""Runs: claimed under a lease with a growing fence, one at a time per thread, and ended in one transaction."""
+"""Runs: begun and ended under a lease, each end in one transaction, and shown to those whose they are."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -13,11 +13,8 @@ from phylactery_chassis.database import Database
 from phylactery_chassis.errors import NotFound
 from sqlalchemy.engine import Connection, Row
 
-from phylactery_agent.ports import LeaseLostError
 from phylactery_agent.runtime.events import append_event
-from phylactery_agent.runtime.inbox import insert_run, turn_of
-from phylactery_agent.runtime.joining import together
-from phylactery_agent.runtime.lease import is_cancelled, lease_until
+from phylactery_agent.runtime.lease import is_cancelled
 from phylactery_agent.runtime.ledger import close_open_effects, deny_proposals
 from phylactery_agent.runtime.model import Ending, Lease, Owner, StoredRun, StoredToolCall, StoredTurn
 from phylactery_agent.runtime.model_calls import forget_replies
@@ -33,29 +30,11 @@ _MAX_TRANSCRIPT = 100_000
 """Characters memory takes in one message."""
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A turn to serve and the authority to do it; attempt counts the claims of this turn."""
-
-    turn: StoredTurn
-    run: StoredRun
-    lease: Lease
-    attempt: int
-
-
 class RunStore:
-    """Claims, ends and shows runs."""
+    """Begins, ends and shows runs."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database, self._clock = database, clock
-
-    async def claim_next(self, thread_key: str, holder: str) -> Claim | None:
-        """Claims the thread's oldest unhandled turn, and tells that it began; None when there is none.
-
-        Raises LeaseLostError while another process serves the thread.
-        """
-        clock = self._clock
-        return await self._database.write(lambda connection: _claim(connection, thread_key, holder, clock.now_us()))
 
     async def end_turn(self, writes: TurnWrites, turn: StoredTurn, ending: Ending) -> Ending:
         """Ends a turn in one transaction: the run, the reply, its events, the transcript rows, the inbox row.
@@ -77,17 +56,6 @@ class RunStore:
         """Notes in which version of its graph a run stands, with the turn's next write."""
         update = sa.update(RUNS).where(RUNS.c.run_id == writes.lease.run_id).values(graph_version=graph_version)
         writes.hold(lambda connection, _now: _run_statement(connection, update))
-
-    async def release_all(self) -> int:
-        """Frees every lease: the folder's lock proves that whoever held them is dead. Answers how many there were."""
-
-        def work(connection: Connection) -> int:
-            freed = connection.execute(
-                sa.update(RUNS).where(RUNS.c.lease_owner != "").values(lease_owner="", lease_until_us=0)
-            )
-            return freed.rowcount
-
-        return await self._database.write(work)
 
     async def get(self, owner: Owner, run_id: str) -> StoredRun:
         """Answers one of the owner's runs. Raises NotFound RUN_NOT_FOUND."""
@@ -141,84 +109,6 @@ def owned_run(connection: Connection, owner: Owner, run_id: str, *, lock: bool =
 def of_owner(owner: Owner) -> sa.Select[Any]:
     """Answers the query for an owner's runs."""
     return sa.select(RUNS).where(RUNS.c.tenant == owner.tenant, RUNS.c.user_id == owner.user_id)
-
-
-def _claim(connection: Connection, thread_key: str, holder: str, now: int) -> Claim | None:
-    while True:
-        waiting = connection.execute(
-            sa.select(INBOX)
-            .where(INBOX.c.thread_key == thread_key, INBOX.c.state == "waiting")
-            .order_by(INBOX.c.position)
-            .limit(1)
-        ).one_or_none()
-        if waiting is None:
-            return None
-        turn = turn_of(waiting)
-        active = connection.execute(
-            sa.select(RUNS).where(RUNS.c.thread_key == thread_key, RUNS.c.status.in_(ACTIVE)).with_for_update()
-        ).one_or_none()
-        if turn.kind == "approval_decided" and not _still_awaits(turn, active):
-            _set_aside(connection, turn.turn_id, now)
-            continue
-        if active is None:
-            insert_run(connection, turn, now)
-            continue
-        if active.status == "running" and active.lease_owner not in ("", holder) and active.lease_until_us > now:
-            raise LeaseLostError(f"run {active.run_id} is held by another process")
-        return _take(connection, turn, active, holder, now)
-
-
-def _still_awaits(turn: StoredTurn, active: Row[Any] | None) -> bool:
-    """Says whether the run still stands where the decision found it, or is already being served for it."""
-    if active is None or active.run_id != turn.run_id:
-        return False
-    if active.status == "running":
-        return bool(active.turn_id == turn.turn_id)
-    return bool(active.status == "suspended" and active.approval_id == turn.approval_id)
-
-
-def _set_aside(connection: Connection, turn_id: str, now: int) -> None:
-    connection.execute(
-        sa.update(INBOX)
-        .where(INBOX.c.turn_id == turn_id)
-        .values(state="handled", run_id="", run_reason="NOTHING_AWAITED", handled_us=now)
-    )
-
-
-def _take(connection: Connection, turn: StoredTurn, active: Row[Any], holder: str, now: int) -> Claim:
-    again = active.status == "running"
-    attempt = active.attempt + 1 if again else 1
-    resumed = turn.resumed if again else active.status == "suspended"
-    connection.execute(
-        sa.update(RUNS)
-        .where(RUNS.c.run_id == active.run_id)
-        .values(
-            status="running",
-            turn_id=turn.turn_id,
-            fence=active.fence + 1,
-            attempt=attempt,
-            lease_owner=holder,
-            lease_until_us=lease_until(now),
-            updated_us=now,
-        )
-    )
-    connection.execute(
-        sa.update(INBOX).where(INBOX.c.turn_id == turn.turn_id).values(run_id=active.run_id, resumed=resumed)
-    )
-    lease = Lease(
-        run_id=active.run_id,
-        turn_id=turn.turn_id,
-        thread_id=turn.thread_id,
-        owner=turn.owner,
-        holder=holder,
-        fence=active.fence + 1,
-        traceparent=turn.traceparent,
-    )
-    started = {"resumed": resumed, "graph": active.graph}
-    append_event(connection, lease, "run_started", started, once="run_started", now_us=now)
-    run = run_of(connection.execute(sa.select(RUNS).where(RUNS.c.run_id == active.run_id)).one())
-    stored = turn_of(connection.execute(sa.select(INBOX).where(INBOX.c.turn_id == turn.turn_id)).one())
-    return Claim(together(connection, stored, run.run_id, again=again), run, lease, attempt)
 
 
 def _end(connection: Connection, lease: Lease, turn: StoredTurn, ending: Ending, now: int) -> Ending:

@@ -61,6 +61,8 @@ RUNS = sa.Table(
     sa.Column("retry_of", _NAME, nullable=False, server_default=""),
     sa.Column("supersteps", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("tool_calls", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("due_us", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("active_us", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("created_us", sa.BigInteger, nullable=False),
     sa.Column("updated_us", sa.BigInteger, nullable=False),
 )
@@ -223,6 +225,21 @@ ERASURES = sa.Table(
     sa.Column("record", sa.Text, nullable=False),
 )
 sa.Index("agent_erasures_by_request", ERASURES.c.request_hash)
+
+DUTIES = sa.Table(
+    "agent_duties",
+    METADATA,
+    sa.Column("name", _NAME, primary_key=True),
+    sa.Column("holder", _NAME, nullable=False),
+    sa.Column("until_us", sa.BigInteger, nullable=False),
+)
+
+MARKS = sa.Table(
+    "agent_marks",
+    METADATA,
+    sa.Column("name", _WORD, primary_key=True),
+    sa.Column("value", _NAME, nullable=False),
+)
 
 
 def to_bytes(text: str) -> bytes:

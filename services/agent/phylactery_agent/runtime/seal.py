@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import hmac
 import os
@@ -35,13 +36,18 @@ class Sealer:
         """Reads <folder>/seal.key, or creates it with mode 0600. Raises SealError."""
         path = folder / KEY_FILE
         if not path.exists():
-            _create(path)
+            _create(path)  # where another process was faster the key is its
         if path.stat().st_mode & 0o077:
             raise SealError(f"{path} can be read by others; run: chmod 600 {path}")
         secret = path.read_bytes()
         if len(secret) != _KEY_BYTES:
             raise SealError(f"{path} is no key file of ours: it must hold exactly {_KEY_BYTES} bytes")
         return cls(secret)
+
+    @property
+    def fingerprint(self) -> str:
+        """Answers what tells this key from another, and tells nothing else of it."""
+        return hmac.new(self._mac_key, b"phylactery agent: which key", hashlib.sha256).hexdigest()
 
     def seal(self, text: str, *, turn_id: str) -> bytes:
         """Answers the text sealed to its turn."""
@@ -65,16 +71,22 @@ def _derive(secret: bytes, purpose: bytes) -> bytes:
 
 
 def _create(path: Path) -> None:
-    """Writes a new key beside its place and moves it there whole, so that a crash leaves no half key."""
+    """Writes a new key beside its place and moves it there whole, so that a crash leaves no half key.
+
+    Of several processes that begin at once in one folder one writes it, and the others find it.
+    """
     draft = path.with_name(path.name + ".new")
-    draft.unlink(missing_ok=True)
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT, 0o600)
     try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if path.exists():
+            return
+        os.ftruncate(descriptor, 0)
         os.write(descriptor, secrets.token_bytes(_KEY_BYTES))
         os.fsync(descriptor)
+        draft.replace(path)
     finally:
         os.close(descriptor)
-    draft.replace(path)
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)

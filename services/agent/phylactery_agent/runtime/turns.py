@@ -35,16 +35,15 @@ from phylactery_agent.runtime import replies
 from phylactery_agent.runtime.delivery import Delivery
 from phylactery_agent.runtime.events import ThreadEvents
 from phylactery_agent.runtime.lease import (
-    HEARTBEAT_SECONDS,
     Leases,
     RunCancelledError,
 )
 from phylactery_agent.runtime.ledger import SqlLedger
-from phylactery_agent.runtime.model import Ending, Lease
+from phylactery_agent.runtime.model import Claim, Ending, Lease
 from phylactery_agent.runtime.model_runs import RunModels
 from phylactery_agent.runtime.remembering import TurnMemories
 from phylactery_agent.runtime.reporting import ReportingGate, TurnTask
-from phylactery_agent.runtime.runs import Claim, RunStore
+from phylactery_agent.runtime.runs import RunStore
 from phylactery_agent.runtime.seal import Sealer, SealError
 from phylactery_agent.runtime.services import Services
 from phylactery_agent.runtime.signals import ThreadNews
@@ -106,10 +105,10 @@ class GraphChangedError(Exception):
 class TurnServer:
     """Serves claimed turns."""
 
-    def __init__(self, tools: TurnTools, *, heartbeat_seconds: float = HEARTBEAT_SECONDS) -> None:
+    def __init__(self, tools: TurnTools, *, heartbeat_seconds: float | None = None) -> None:
         self._t = tools
         self._tasks = TaskStore(tools.database, tools.clock)
-        self._heartbeat_seconds = heartbeat_seconds
+        self._heartbeat_seconds = heartbeat_seconds or tools.leases.heartbeat_seconds
 
     async def serve(self, claim: Claim) -> None:
         """Serves a turn to its end.

@@ -20,7 +20,7 @@ from phylactery.agent.v1 import (
     tool_pb2_grpc,
 )
 from phylactery_chassis.channel import open_channel
-from phylactery_chassis.clock import Clock, SystemClock
+from phylactery_chassis.clock import Clock, MonotoneClock, SystemClock
 from phylactery_chassis.database import Database
 from phylactery_chassis.erasure_log import ErasureLog
 from phylactery_chassis.errors import StartError
@@ -34,15 +34,19 @@ from phylactery_agent.models.opening import open_models
 from phylactery_agent.runtime.approvals import ApprovalWatcher
 from phylactery_agent.runtime.cancelling import Cancellations
 from phylactery_agent.runtime.catalog import CatalogCheck
+from phylactery_agent.runtime.claiming import ClaimStore
 from phylactery_agent.runtime.delivery import Delivery
+from phylactery_agent.runtime.duties import Duties
 from phylactery_agent.runtime.erasures import Erasure, ErasureStore
 from phylactery_agent.runtime.events import EventLog
 from phylactery_agent.runtime.folder_lock import FolderLock, FolderTakenError
 from phylactery_agent.runtime.inbox import InboxStore
 from phylactery_agent.runtime.lease import Leases
+from phylactery_agent.runtime.marks import require_same_folder
 from phylactery_agent.runtime.model_runs import RunModels
 from phylactery_agent.runtime.outbox import OutboxStore
 from phylactery_agent.runtime.privacy import Privacy, PrivacyTools
+from phylactery_agent.runtime.replicas import LOOK_SECONDS, Replicas
 from phylactery_agent.runtime.resolving import Resolutions
 from phylactery_agent.runtime.retrying import Retries
 from phylactery_agent.runtime.run_lists import RunLists
@@ -90,6 +94,7 @@ class Agent:
     edge: ChatEdge
     privacy: Privacy
     catalog: CatalogCheck
+    replicas: Replicas
 
 
 async def build(settings: AgentSettings) -> Service:
@@ -106,12 +111,17 @@ async def build_agent(settings: AgentSettings, clock: Clock | None = None) -> Ag
     if settings.graph not in GRAPH_NAMES:
         raise StartError(f"AGENT_GRAPH: there is no graph '{settings.graph}'; there are {', '.join(GRAPH_NAMES)}")
     async with contextlib.AsyncExitStack() as stack:
-        agent = await _assemble(settings, clock or SystemClock(), stack)
+        agent = await _assemble(settings, clock or MonotoneClock(SystemClock()), stack)
         closing = stack.pop_all()
     closing.push_async_callback(agent.runner.stop)
     service = replace(
         agent.service,
-        on_start=[agent.privacy.replay, agent.runner.start, lambda: _start_background(agent, settings, closing)],
+        on_start=[
+            agent.replicas.start,
+            agent.privacy.replay,
+            agent.runner.start,
+            lambda: _start_background(agent, settings, closing),
+        ],
         on_stop=[closing.aclose],
     )
     return replace(agent, service=service)
@@ -122,7 +132,8 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
     if models is not None:
         stack.push_async_callback(models.close)
     try:
-        stack.callback(FolderLock(settings.data_dir).release)
+        shared = settings.shared
+        stack.callback(FolderLock(settings.data_dir, shared=shared).release)
         sealer = Sealer.from_folder(settings.data_dir)
         services = _connect(settings)
         stack.push_async_callback(services.close)
@@ -145,15 +156,24 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
     database = Database(settings.url)
     stack.callback(database.close)
     await asyncio.to_thread(database.migrate, PACKAGE, apply=database.dialect == "sqlite")
+    await asyncio.to_thread(require_same_folder, database, settings.data_dir, sealer)
     saver = Checkpoints(database, keep_writes=False)  # no node of the graph runs beside another
     inbox, runs, news = InboxStore(database, clock), RunStore(database, clock), ThreadNews()
-    delivery = Delivery(OutboxStore(database, clock), services, retry_seconds=settings.retry_seconds)
+    holder, look_seconds = new_id("agent"), LOOK_SECONDS if shared else None
+    duties = Duties(database, clock, holder, seconds=settings.lease_seconds)
+    delivery = Delivery(
+        OutboxStore(database, clock),
+        services,
+        duties,
+        retry_seconds=settings.retry_seconds,
+        look_seconds=look_seconds,
+    )
     turns = TurnServer(
         TurnTools(
             database=database,
             clock=clock,
             runs=runs,
-            leases=Leases(database, clock),
+            leases=Leases(database, clock, seconds=settings.lease_seconds),
             services=services,
             delivery=delivery,
             news=news,
@@ -166,12 +186,16 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
     )
     runner = Runner(
         inbox,
-        runs,
+        ClaimStore(database, clock, lease_seconds=settings.lease_seconds),
         turns.serve,
-        holder=new_id("agent"),
+        duties,
+        holder=holder,
         max_concurrent=settings.max_concurrent_turns,
         retry_seconds=settings.retry_seconds,
+        shared=shared,
     )
+    replicas = Replicas(settings.url, holder, runner=runner, news=news, duties=duties)
+    stack.push_async_callback(replicas.stop)
     edge = ChatEdge(
         EdgeTools(
             inbox=inbox,
@@ -211,6 +235,8 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
             news=news,
             forget_effects=executor.forget,
             retry_seconds=settings.retry_seconds,
+            duties=duties,
+            look_seconds=look_seconds,
         )
     )
     catalog = CatalogCheck(services.catalog, clock, poll_seconds=settings.catalog_poll_seconds)
@@ -220,12 +246,15 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
         service=Service("agent", _registrations(edge, run_edge, graphs, privacy, catalog), healthy=database.probe),
         database=database,
         runner=runner,
-        watcher=ApprovalWatcher(runs, inbox, services, runner.wake, interval_seconds=settings.approval_poll_seconds),
+        watcher=ApprovalWatcher(
+            runs, inbox, services, runner.wake, duties, interval_seconds=settings.approval_poll_seconds
+        ),
         delivery=delivery,
         services=services,
         edge=edge,
         privacy=privacy,
         catalog=catalog,
+        replicas=replicas,
     )
 
 

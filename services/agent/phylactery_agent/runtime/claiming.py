@@ -1,0 +1,289 @@
+"""Claiming turns: each thread's oldest unhandled turn, under a lease with a growing fence, by one process at a time.
+
+Over PostgreSQL several processes claim at once. Whoever claims locks the turn first and then its run, and waits for
+neither: what is locked is being claimed or ended by another at that moment, so there is something else to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import sqlalchemy as sa
+from phylactery_chassis.clock import MICROSECONDS, Clock
+from phylactery_chassis.database import Database
+from sqlalchemy.engine import Connection, Row
+from sqlalchemy.exc import IntegrityError
+
+from phylactery_agent.ports import LeaseLostError
+from phylactery_agent.runtime.events import append_event
+from phylactery_agent.runtime.inbox import insert_run, turn_of
+from phylactery_agent.runtime.joining import together
+from phylactery_agent.runtime.lease import (
+    LEASE_SECONDS,
+    hold_of,
+    lease_now,
+    lease_until,
+    require_unheld,
+    shared,
+)
+from phylactery_agent.runtime.model import Claim, Lease, StoredTurn
+from phylactery_agent.runtime.runs import run_of
+from phylactery_agent.runtime.schema import ACTIVE, DUTIES, INBOX, RUNS
+
+_BUSY_SECONDS = 0.05
+"""How soon to come back to what another process has locked: a transaction takes less."""
+_SET_ASIDE = 100
+"""Turns one claim looks at, at most, that need no serving any more."""
+
+
+class HeldError(LeaseLostError):
+    """The thread's next turn cannot be claimed now; seconds says when to come back."""
+
+    def __init__(self, what: str, seconds: float) -> None:
+        super().__init__(what)
+        self.seconds = seconds
+
+
+class ClaimStore:
+    """Hands out turns to serve, and takes back those that were not ended."""
+
+    def __init__(self, database: Database, clock: Clock, *, lease_seconds: float = LEASE_SECONDS) -> None:
+        self._database, self._clock, self._lease_seconds = database, clock, lease_seconds
+
+    async def claim_next(self, thread_key: str, holder: str, *, waited: bool = False) -> Claim | None:
+        """Claims the thread's oldest unhandled turn, and tells that it began; None when there is none.
+
+        Raises HeldError while another process serves the thread, or it is not due yet, and Unavailable. waited says
+        that its pause was waited for, whatever the clock says, which may have been set back.
+        """
+
+        def work(connection: Connection) -> Claim | None:
+            now = self._clock.now_us()
+            for _ in range(_SET_ASIDE):
+                head = _head_of(connection, thread_key)
+                if head is None:
+                    return None
+                claim = self._claim(connection, head, holder, now, waited=waited)
+                if claim is not None:
+                    return claim
+            raise HeldError(f"thread {thread_key} has more to set aside", 0)
+
+        return await self._write(work, thread_key)
+
+    async def claim_any(self, holder: str, *, but: Collection[str] = ()) -> Claim | None:
+        """Claims the oldest turn that nobody serves, of a user with as few runs under way as any; None where all are.
+
+        but names threads to leave alone. Raises Unavailable. It is for PostgreSQL: over SQLite nothing is left over.
+        """
+
+        def work(connection: Connection) -> Claim | None:
+            now = self._clock.now_us()
+            for _ in range(_SET_ASIDE):
+                head = connection.execute(_any_head(lease_now(connection, now), but)).one_or_none()
+                if head is None:
+                    return None
+                claim = self._claim(connection, head, holder, now)
+                if claim is not None:
+                    return claim
+            return None
+
+        try:
+            return await self._write(work, "")
+        except HeldError:
+            return None
+
+    async def give_back(self, claim: Claim, *, pause_seconds: float, counted: bool = True) -> None:
+        """Frees a claim that could not be served to its end, to be claimed again after a pause, by whomever.
+
+        counted says that the attempt counts among those after which a turn is given up. Where somebody else has it by
+        now nothing changes. Raises Unavailable.
+        """
+        lease, clock = claim.lease, self._clock
+
+        def work(connection: Connection) -> None:
+            now = clock.now_us()
+            values: dict[str, Any] = {"lease_owner": "", "lease_until_us": 0, "updated_us": now}
+            values["due_us"] = lease_now(connection, now) + round(pause_seconds * MICROSECONDS)
+            if not counted:
+                values["attempt"] = RUNS.c.attempt - 1
+            mine = (RUNS.c.run_id == lease.run_id, RUNS.c.fence == lease.fence, RUNS.c.lease_owner == lease.holder)
+            connection.execute(sa.update(RUNS).where(*mine, RUNS.c.status == "running").values(**values))
+
+        await self._database.write(work)
+
+    async def served(self, thread_keys: Collection[str], holder: str) -> bool:
+        """Says whether another process than the holder has a live lease on a run of one of the threads."""
+
+        def work(connection: Connection) -> bool:
+            theirs = sa.select(RUNS.c.run_id).where(
+                RUNS.c.thread_key.in_(tuple(thread_keys)),
+                RUNS.c.status == "running",
+                RUNS.c.lease_owner.not_in(("", holder)),
+                RUNS.c.lease_until_us > lease_now(connection, self._clock.now_us()),
+            )
+            return connection.execute(theirs.limit(1)).first() is not None
+
+        return await self._database.read(work)
+
+    async def release_all(self) -> int:
+        """Frees every lease: the folder's lock proves that whoever held them is dead. Answers how many there were.
+
+        It is for SQLite alone; over PostgreSQL the holders may well live, and a dead one's leases run out.
+        """
+
+        def work(connection: Connection) -> int:
+            freed = connection.execute(
+                sa.update(RUNS).where(RUNS.c.lease_owner != "").values(lease_owner="", lease_until_us=0)
+            )
+            return freed.rowcount
+
+        return await self._database.write(work)
+
+    async def _write(self, work: Any, thread_key: str) -> Claim | None:
+        try:
+            claim: Claim | None = await self._database.write(work)
+        except IntegrityError:  # another process gave the thread a run at the same moment
+            raise HeldError(f"thread {thread_key} is being claimed by another process", _BUSY_SECONDS) from None
+        return claim
+
+    def _claim(
+        self, connection: Connection, head: Row[Any], holder: str, now: int, *, waited: bool = False
+    ) -> Claim | None:
+        """Claims a turn that is locked; None where it needed no serving and was set aside. Raises HeldError."""
+        turn = turn_of(head)
+        _require_unheld(connection, turn.thread_key)
+        active = _active_run(connection, turn.thread_key, now)
+        if turn.kind == "approval_decided" and not _still_awaits(turn, active):
+            _set_aside(connection, turn.turn_id, now)
+            return None
+        if active is None:
+            insert_run(connection, turn, now)
+            active = _active_run(connection, turn.thread_key, now)
+            assert active is not None, "what was just written is there"
+        if active.status == "running" and active.lease_owner not in ("", holder) and active.left_us > 0:
+            raise HeldError(f"run {active.run_id} is held by another process", active.left_us / MICROSECONDS)
+        if active.wait_us > 0 and not waited:
+            raise HeldError(f"run {active.run_id} is not due yet", active.wait_us / MICROSECONDS)
+        return self._take(connection, turn, active, holder, now)
+
+    def _take(self, connection: Connection, turn: StoredTurn, active: Row[Any], holder: str, now: int) -> Claim:
+        again = active.status == "running"
+        attempt = active.attempt + 1 if again else 1
+        resumed = turn.resumed if again else active.status == "suspended"
+        connection.execute(
+            sa.update(RUNS)
+            .where(RUNS.c.run_id == active.run_id)
+            .values(
+                status="running",
+                turn_id=turn.turn_id,
+                fence=active.fence + 1,
+                attempt=attempt,
+                lease_owner=holder,
+                lease_until_us=lease_until(connection, now, self._lease_seconds),
+                due_us=0,
+                updated_us=now,
+            )
+        )
+        connection.execute(
+            sa.update(INBOX).where(INBOX.c.turn_id == turn.turn_id).values(run_id=active.run_id, resumed=resumed)
+        )
+        lease = Lease(
+            run_id=active.run_id,
+            turn_id=turn.turn_id,
+            thread_id=turn.thread_id,
+            owner=turn.owner,
+            holder=holder,
+            fence=active.fence + 1,
+            traceparent=turn.traceparent,
+        )
+        started = {"resumed": resumed, "graph": active.graph}
+        append_event(connection, lease, "run_started", started, once="run_started", now_us=now)
+        run = run_of(connection.execute(sa.select(RUNS).where(RUNS.c.run_id == active.run_id)).one())
+        stored = turn_of(connection.execute(sa.select(INBOX).where(INBOX.c.turn_id == turn.turn_id)).one())
+        return Claim(together(connection, stored, run.run_id, again=again), run, lease, attempt)
+
+
+def _head_of(connection: Connection, thread_key: str) -> Row[Any] | None:
+    """Answers the thread's oldest unhandled turn, locked until the commit. Raises HeldError where another has it."""
+    waiting = sa.select(INBOX).where(INBOX.c.thread_key == thread_key, INBOX.c.state == "waiting")
+    head = connection.execute(waiting.order_by(INBOX.c.position).limit(1)).one_or_none()
+    if head is None or not shared(connection):
+        return head
+    mine = waiting.where(INBOX.c.turn_id == head.turn_id).with_for_update(skip_locked=True)
+    locked = connection.execute(mine).one_or_none()
+    if locked is None:
+        raise HeldError(f"turn {head.turn_id} is being claimed or ended by another process", _BUSY_SECONDS)
+    return locked
+
+
+def _any_head(now: sa.ColumnElement[int], but: Collection[str]) -> sa.Select[Any]:
+    """Answers the query for one turn to claim, the oldest of its thread, which it locks."""
+    older, theirs, held = INBOX.alias(), RUNS.alias(), DUTIES.alias()
+    first = sa.select(sa.func.min(older.c.position)).where(
+        older.c.thread_key == INBOX.c.thread_key, older.c.state == "waiting"
+    )
+    served = sa.exists().where(
+        RUNS.c.thread_key == INBOX.c.thread_key,
+        RUNS.c.status.in_(ACTIVE),
+        sa.or_(sa.and_(RUNS.c.status == "running", RUNS.c.lease_until_us > now), RUNS.c.due_us > now),
+    )
+    kept = sa.exists().where(held.c.name == hold_of("") + INBOX.c.thread_key, held.c.until_us > now)
+    under_way = (
+        sa.select(sa.func.count())
+        .where(
+            theirs.c.tenant == INBOX.c.tenant,
+            theirs.c.user_id == INBOX.c.user_id,
+            theirs.c.status == "running",
+            theirs.c.lease_until_us > now,
+        )
+        .scalar_subquery()
+    )
+    return (
+        sa.select(INBOX)
+        .where(
+            INBOX.c.state == "waiting",
+            INBOX.c.position == first.scalar_subquery(),
+            INBOX.c.thread_key.not_in(tuple(but)),
+            ~served,
+            ~kept,
+        )
+        .order_by(under_way, INBOX.c.created_us, INBOX.c.turn_id)
+        .limit(1)
+        .with_for_update(of=INBOX, skip_locked=True)
+    )
+
+
+def _active_run(connection: Connection, thread_key: str, now: int) -> Row[Any] | None:
+    """Answers the run that owns the thread, locked until the commit, with what is left of its lease and its pause."""
+    time = lease_now(connection, now)
+    here = (RUNS.c.thread_key == thread_key, RUNS.c.status.in_(ACTIVE))
+    columns = ((RUNS.c.lease_until_us - time).label("left_us"), (RUNS.c.due_us - time).label("wait_us"))
+    row = connection.execute(sa.select(RUNS, *columns).where(*here).with_for_update(skip_locked=True)).one_or_none()
+    if row is None and shared(connection) and connection.execute(sa.select(RUNS.c.run_id).where(*here)).first():
+        raise HeldError(f"the run of thread {thread_key} is being written by another process", _BUSY_SECONDS)
+    return row
+
+
+def _require_unheld(connection: Connection, thread_key: str) -> None:
+    try:
+        require_unheld(connection, thread_key)
+    except LeaseLostError as error:
+        raise HeldError(str(error), 1.0) from None
+
+
+def _still_awaits(turn: StoredTurn, active: Row[Any] | None) -> bool:
+    """Says whether the run still stands where the decision found it, or is already being served for it."""
+    if active is None or active.run_id != turn.run_id:
+        return False
+    if active.status == "running":
+        return bool(active.turn_id == turn.turn_id)
+    return bool(active.status == "suspended" and active.approval_id == turn.approval_id)
+
+
+def _set_aside(connection: Connection, turn_id: str, now: int) -> None:
+    connection.execute(
+        sa.update(INBOX)
+        .where(INBOX.c.turn_id == turn_id)
+        .values(state="handled", run_id="", run_reason="NOTHING_AWAITED", handled_us=now)
+    )
