@@ -11,8 +11,8 @@ from phylactery_agent.models.config import RunLimits
 from phylactery_agent.ports import (
     ModelTool,
 )
+from phylactery_agent.runtime.model import Claim
 from phylactery_agent.runtime.model_runs import RunModel, RunModels
-from phylactery_agent.runtime.runs import Claim
 
 from tests.support.agent_models import HELLO, opened
 from tests.support.agent_stores import Stores
@@ -73,7 +73,7 @@ async def test_the_same_call_again_is_answered_from_the_database_and_costs_nothi
 ) -> None:
     server.script(calls(("write_file", {"path": "ñ.txt"}), text="día"))
     first = await model.reply(HELLO, key="plan:1", tools=[TOOL])
-    stores.clock.advance(31)
+    stores.pass_time(31)
     later = await stores.claimed(holder="another process")
     heard: list[str] = []
 

@@ -11,7 +11,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 from phylactery_agent.ports import LeaseLostError, Told
 from phylactery_agent.runtime.events import ThreadEvents
-from phylactery_agent.runtime.runs import Claim
+from phylactery_agent.runtime.model import Claim
 from phylactery_agent.runtime.writes import TurnWrites
 from phylactery_agent.saver.saver import Checkpoints, held_by
 from phylactery_chassis.errors import Unavailable
@@ -83,7 +83,7 @@ async def test_what_is_held_is_written_by_itself_where_nothing_else_is(stores: S
 async def test_a_stale_holder_writes_nothing_of_what_it_held(stores: Stores, claim: Claim) -> None:
     writes = stores.writes(claim.lease)
     await ThreadEvents(writes).emit(Told("message", {"text": "zombie"}, key="z"))
-    stores.clock.advance(31)
+    stores.pass_time(31)
     await stores.claimed(holder="other")
     for _ in range(2):
         with pytest.raises(LeaseLostError):
