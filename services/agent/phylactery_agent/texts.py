@@ -7,10 +7,12 @@ from typing import Final
 
 from phylactery_agent.ports import Language
 from phylactery_agent.texts_model import MODEL_ERRORS, MODEL_TEXTS
+from phylactery_agent.texts_react import REACT_TEXTS
 from phylactery_agent.tools.contract import ToolSpec
 
 TEXTS: Final[Mapping[str, Mapping[Language, str]]] = {
     **MODEL_TEXTS,
+    **REACT_TEXTS,
     "greeting": {"es": "¡Hola! ¿En qué te ayudo?", "en": "Hello! How can I help?"},
     "greeting_by_name": {"es": "¡Hola, {name}! ¿En qué te ayudo?", "en": "Hello, {name}! How can I help?"},
     "memory_degraded": {

@@ -9,9 +9,11 @@ from typing import Any, Final
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from phylactery_agent.graph.builder import SECURED
+from phylactery_agent.graph.react.builder import REACT, react_with
+from phylactery_agent.graph.react.state import ReactOptions
 from phylactery_agent.graph.spec import CompiledGraph, GraphSpec
 
-SPECS: Final[Mapping[str, GraphSpec]] = {spec.name: spec for spec in (SECURED,)}
+SPECS: Final[Mapping[str, GraphSpec]] = {spec.name: spec for spec in (SECURED, REACT)}
 GRAPH_NAMES: Final[tuple[str, ...]] = tuple(SPECS)
 DEFAULT_GRAPH: Final = SECURED.name
 
@@ -35,8 +37,10 @@ class ServedGraph:
 class Graphs:
     """The graphs of a process."""
 
-    def __init__(self, checkpointer: BaseCheckpointSaver[Any]) -> None:
-        self._served = {name: ServedGraph(spec.compile(checkpointer), spec) for name, spec in SPECS.items()}
+    def __init__(self, checkpointer: BaseCheckpointSaver[Any], react: ReactOptions | None = None) -> None:
+        """Compiles them; react is what the deployment decides about that graph."""
+        specs = {**SPECS, REACT.name: react_with(react or ReactOptions())}
+        self._served = {name: ServedGraph(spec.compile(checkpointer), spec) for name, spec in specs.items()}
 
     def get(self, name: str) -> ServedGraph:
         """Answers a graph. Raises UnknownGraphError."""

@@ -20,7 +20,7 @@ from phylactery_agent.ports import TurnContext
 class NodeFunction(Protocol):
     """A node: reads the state, reaches the outside through the runtime's context, answers where to go with what."""
 
-    async def __call__(self, state: AgentState, runtime: Runtime[TurnContext]) -> Command[Any]:
+    async def __call__(self, state: Any, runtime: Runtime[TurnContext]) -> Command[Any]:
         """Runs the node."""
         ...
 

@@ -21,12 +21,22 @@ RunStatus = Literal["running", "done", "suspended", "failed"]
 AgentMode = Literal["consulting", "planning", "execution"]
 
 
+class CalledTool(TypedDict):
+    """One call a model proposed, as it is shown to it again."""
+
+    id: str
+    name: str
+    args: dict[str, Any]
+
+
 class ChatMessage(TypedDict):
-    """One message of the window."""
+    """One message of the window. Only the react graph keeps a model's calls and what they answered in it."""
 
     id: str
     role: str
     content: str
+    tool_calls: NotRequired[list[CalledTool]]
+    tool_call_id: NotRequired[str]
 
 
 class PlannedStep(TypedDict):

@@ -73,7 +73,8 @@ def goal_block(state: AgentState, step_id: str) -> str:
     return quoted(tag_of(state["run_id"]), "the step to carry out now", step["description"] + tried)
 
 
-def _known(state: AgentState) -> list[str]:
+def remembered_blocks(state: AgentState) -> list[str]:
+    """Answers what memory says of the person and of the matter, as data."""
     tag = tag_of(state["run_id"])
     blocks = []
     if state["profile"]:
@@ -83,10 +84,15 @@ def _known(state: AgentState) -> list[str]:
         text = memory["text"] or memory["untrusted_text"]
         label = f"a memory, said by {memory['source'] or 'somebody'} and believed as {memory['trust'] or 'untrusted'}"
         blocks.append(quoted(tag, label, shown_text(text, MAX_MEMORY)))
+    return blocks
+
+
+def _known(state: AgentState) -> list[str]:
+    blocks = remembered_blocks(state)
     said = [message for message in state["messages"] if message["id"] != state["incoming"]["id"]]
     if said:
         lines = "\n".join(f"{message['role']}: {shown_text(message['content'], MAX_MESSAGE)}" for message in said)
-        blocks.append(quoted(tag, "the conversation before", lines))
+        blocks.append(quoted(tag_of(state["run_id"]), "the conversation before", lines))
     return blocks
 
 

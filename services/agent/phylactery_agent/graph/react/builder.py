@@ -1,0 +1,50 @@
+"""The react graph: one for both modes, joined by what each node declares it may go to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from phylactery_agent.graph.guards import MAX_SUPERSTEPS
+from phylactery_agent.graph.react import closing, effects, entry, model, static
+from phylactery_agent.graph.react.state import ReactOptions, ReactState, new_run_input, reentry_input
+from phylactery_agent.graph.routing import NodeFunction
+from phylactery_agent.graph.spec import GraphSpec
+
+NODES: Final[dict[str, NodeFunction]] = {
+    "Router": entry.router,
+    "planner": entry.planner,
+    "reasoner": static.reasoner,
+    "tool_selector": static.tool_selector,
+    "model": model.model,
+    "fallback": model.fallback,
+    "tool_executor": effects.tool_executor,
+    "RiskGate": effects.risk_gate,
+    "AwaitApproval": effects.await_approval,
+    "ApprovalHandler": effects.approval_handler,
+    "Tools": effects.tools,
+    "Interpreter": effects.interpreter,
+    "sync": model.sync,
+    "critic": closing.critic,
+    "finalizer": closing.finalizer,
+}
+
+REACT: Final = GraphSpec(
+    name="react",
+    descriptions={
+        "es": "Razona y actúa paso a paso: con un modelo, o sin él por reglas fijas; cada efecto pasa por RiskGate",
+        "en": "Reasons and acts step by step: with a model, or by fixed rules without; every effect passes RiskGate",
+    },
+    state=ReactState,
+    entry="Router",
+    nodes=NODES,
+    recursion_limit=MAX_SUPERSTEPS + 5,
+    new_run_input=new_run_input,
+    reentry_input=reentry_input,
+)
+
+
+def react_with(options: ReactOptions) -> GraphSpec:
+    """Answers the graph as a deployment wants it; its version is the same."""
+    return replace(REACT, new_run_input=partial(new_run_input, options=options))

@@ -1,0 +1,213 @@
+"""The one door to effects, as the secured graph has it: its own nodes, with where they go after them in this graph.
+
+LangGraph's ToolNode would be a second door: it runs what a model asked for (ADR 23).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, cast
+
+from langgraph.runtime import Runtime
+from langgraph.types import Command
+
+from phylactery_agent.graph.common import step_told, with_step
+from phylactery_agent.graph.guards import LOOPS, budget_spent
+from phylactery_agent.graph.llm.prompts import quoted, tag_of
+from phylactery_agent.graph.nodes import approval_handler as shared_approvals
+from phylactery_agent.graph.nodes import await_approval as shared_waiting
+from phylactery_agent.graph.nodes import executor as shared_executor
+from phylactery_agent.graph.nodes import interpreter as shared_interpreter
+from phylactery_agent.graph.nodes import risk_gate as shared_gate
+from phylactery_agent.graph.nodes import tools as shared_tools
+from phylactery_agent.graph.react.outcomes import ended, failure, first_pending, limit_note
+from phylactery_agent.graph.react.state import Artifact, ReactMetadata, ReactState
+from phylactery_agent.graph.state import ChatMessage, PlannedStep, StepState, ToolResult
+from phylactery_agent.ports import TurnContext
+from phylactery_agent.texts import shortened
+
+STEPS_OF_A_CALL = 5
+"""Supersteps one call takes with what follows it: tool_executor, RiskGate, Tools, Interpreter and who decides next."""
+_LAST_WORDS = 3
+"""Supersteps to the end, which are always left: sync, critic and finalizer."""
+
+AfterCall = Literal["tool_executor", "reasoner", "model", "sync", "critic"]
+
+
+async def tool_executor(
+    state: ReactState, runtime: Runtime[TurnContext]
+) -> Command[Literal["RiskGate", "Interpreter"]]:
+    """Proposes the selected call, or the next one the model's reply queued, and clears the selection."""
+    update = _begun(state)
+    began = cast("ReactState", {**state, **update})
+    await runtime.context.events.emit(step_told(began["steps"][str(began["current_step"])]))
+    command = await shared_executor.executor(began, runtime)
+    target: Literal["RiskGate", "Interpreter"] = "RiskGate" if command.goto == "RiskGate" else "Interpreter"
+    return Command(goto=target, update={**update, **_update_of(command)})
+
+
+async def risk_gate(
+    state: ReactState, runtime: Runtime[TurnContext]
+) -> Command[Literal["Tools", "AwaitApproval", "Interpreter", "finalizer"]]:
+    """Evaluates the proposal."""
+    command = await shared_gate.risk_gate(state, runtime)
+    return Command(goto=_small_finalizer(command.goto), update=command.update)
+
+
+async def await_approval(state: ReactState, runtime: Runtime[TurnContext]) -> Command[Literal["finalizer"]]:
+    """Tells the person what waits and suspends the run."""
+    command = await shared_waiting.await_approval(state, runtime)
+    return Command(goto="finalizer", update=command.update)
+
+
+async def approval_handler(
+    state: ReactState, runtime: Runtime[TurnContext]
+) -> Command[Literal["Tools", "critic", "finalizer"]]:
+    """Answers the approval that waits. One that is closed without a yes ends the episode: nothing more is begun."""
+    command = await shared_approvals.approval_handler(state, runtime)
+    update = _update_of(command)
+    if command.goto != "Supervisor":
+        return Command(goto="Tools" if command.goto == "Tools" else "finalizer", update=update)
+    merged = cast("ReactState", {**state, **update})
+    reason = f"APPROVAL_{str(update['directive']).upper()}"
+    blocked = StepState(**{**state["steps"][str(state["current_step"])], "status": "blocked", "last_error": reason})
+    await runtime.context.events.emit(step_told(blocked))
+    merged["steps"] = with_step(state, blocked)
+    error = failure(merged, blocked["id"], reason, update["notes"][-1])
+    closing = {**ended(merged, "done", reason), "errors": [*state["errors"], error], "steps": merged["steps"]}
+    return Command(goto="critic", update={**update, "directive": "", **closing})
+
+
+async def tools(
+    state: ReactState, runtime: Runtime[TurnContext]
+) -> Command[Literal["Interpreter", "AwaitApproval", "finalizer"]]:
+    """Runs the proposal, or finds out what became of it."""
+    command = await shared_tools.tools(state, runtime)
+    return Command(goto=_small_finalizer(command.goto), update=command.update)
+
+
+async def interpreter(
+    state: ReactState, runtime: Runtime[TurnContext]
+) -> Command[Literal["tool_executor", "reasoner", "model", "sync", "critic"]]:
+    """Judges the result, takes it in, and goes on with the queue, or to whoever decides what comes next."""
+    command = await shared_interpreter.interpreter(state, runtime)
+    update = _update_of(command)
+    update.update(_taken_in(state, update))
+    merged = cast("ReactState", {**state, **update})
+    target, closing = _after_call(merged)
+    return Command(goto=target, update={**update, **closing})
+
+
+def _begun(state: ReactState) -> dict[str, Any]:
+    """Answers the update that makes the next call the current step."""
+    selected, metadata = state["metadata"]["selected"], state["metadata"]
+    if selected is None:
+        waiting = first_pending(state)
+        if waiting is None:
+            raise RuntimeError("tool_executor was reached without a call")
+        running = StepState(**{**waiting, "status": "running"})
+        return {"current_step": waiting["id"], "steps": with_step(state, running)}
+    plan, step = next_step(state, selected["tool"], selected["args"], selected["text"])
+    step["status"] = "running"
+    budgets = {**state["budgets"], "step_numbers": state["budgets"]["step_numbers"] + 1}
+    return {
+        "plan": [*state["plan"], plan],
+        "steps": with_step(state, step),
+        "current_step": step["id"],
+        "budgets": budgets,
+        "metadata": ReactMetadata(**{**metadata, "selected": None}),
+    }
+
+
+def next_step(
+    state: ReactState, tool: str, args: dict[str, Any], text: str, *, offset: int = 0
+) -> tuple[PlannedStep, StepState]:
+    """Answers the step of one call more, pending; offset counts those that were made before it in the same node."""
+    number = state["budgets"]["step_numbers"] + 1 + offset
+    step_id = f"s{number}"
+    step = StepState(
+        id=step_id,
+        description=shortened(text),
+        status="pending",
+        tries=0,
+        max_tries=1,  # whether to try again is for the model, or for the person
+        result_pointer=None,
+        last_error=None,
+    )
+    return PlannedStep(id=step_id, tool=tool, args=args, clause=number - 1), step
+
+
+def _taken_in(state: ReactState, update: dict[str, Any]) -> dict[str, Any]:
+    """Answers what the episode keeps of a result: an artifact, its text as evidence, an error, a tool message."""
+    result: ToolResult = update["last_tool_result"]
+    step: StepState = update["steps"][str(state["current_step"])]
+    key = f"{step['id']}.{result['tool_name']}"
+    code = str(step["last_error"] or "")
+    artifact = Artifact(
+        key=key,
+        step_id=step["id"],
+        tool=result["tool_name"],
+        status=result["status"],
+        size_chars=result["size_chars"],
+        pointer=result["pointer"] or "",
+        error_code=code,
+    )
+    taken: dict[str, Any] = {"artifacts": [*state["artifacts"], artifact]}
+    if code:
+        told = update["notes"][-1] if len(update["notes"]) > len(state["notes"]) else ""
+        taken["errors"] = [*state["errors"], failure(state, step["id"], code, told)]
+    if state["metadata"]["mode"] == "llm":
+        answered = tool_message(state, step["id"], update["results"][-1]["text"], str(update.get("hint", "")))
+        taken["messages"] = [*state["messages"], answered]
+    elif not code:
+        taken["working_memory"] = {**state["working_memory"], key: result["output"]}
+        taken["confidence"] = 0.8
+    return taken
+
+
+def tool_message(state: ReactState, step_id: str, text: str, hint: str) -> ChatMessage:
+    """Answers what a model is shown of a call's result: data, whatever it says; hint is ours."""
+    content = quoted(tag_of(state["run_id"]), f"the result of step {step_id}", text)
+    content = f"{content}\nNote: {hint}" if hint else content
+    return ChatMessage(id=f"{step_id}.tool", role="tool", content=content, tool_call_id=f"call_{step_id}")
+
+
+def _after_call(state: ReactState) -> tuple[AfterCall, dict[str, Any]]:
+    step = state["steps"][str(state["current_step"])]
+    result, metadata = state["last_tool_result"], state["metadata"]
+    if result is not None and result["metadata"].get("in_doubt"):
+        return "critic", ended(state, "failed", str(step["last_error"]))
+    if metadata["mode"] == "static" and not metadata["fallback"]:
+        return "reasoner", {}
+    if step["last_error"] in LOOPS:
+        return "sync", ended(state, "failed", str(step["last_error"]))
+    if metadata["fallback"]:
+        return "sync", {}
+    return _next_in_queue(state)
+
+
+def _next_in_queue(state: ReactState) -> tuple[AfterCall, dict[str, Any]]:
+    """Goes on with what the reply queued while there is room, then back to the model."""
+    spent = room_for_a_call(state)
+    if first_pending(state) is None:
+        return "model", {}
+    if not spent:
+        return "tool_executor", {}
+    return "sync", ended(state, "failed", spent, limit_note(state, spent))
+
+
+def room_for_a_call(state: ReactState) -> str:
+    """Answers why no call may be begun any more, empty where there is room for one."""
+    budgets = state["budgets"]
+    return budget_spent(
+        supersteps=budgets["supersteps"] + 1,
+        tool_calls=budgets["tool_calls"],
+        needed=STEPS_OF_A_CALL + _LAST_WORDS,
+    )
+
+
+def _update_of(command: Command[Any]) -> dict[str, Any]:
+    return dict(cast("dict[str, Any]", command.update or {}))
+
+
+def _small_finalizer(goto: Any) -> Any:
+    return "finalizer" if goto == "Finalizer" else goto

@@ -1,0 +1,86 @@
+"""Where a turn comes in: Router, which dispatches on state alone, and planner, which begins the episode."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from langgraph.runtime import Runtime
+from langgraph.types import Command
+
+from phylactery_agent.graph.common import AWAITING_APPROVAL, approval_standing, with_message
+from phylactery_agent.graph.llm.asking import model_of
+from phylactery_agent.graph.react.state import ReactMetadata, ReactState
+from phylactery_agent.graph.state import ChatMessage
+from phylactery_agent.ports import Told, TurnContext
+from phylactery_agent.static.grammar import parse_reply
+from phylactery_agent.static.intents import APPROVAL_DECIDED
+from phylactery_agent.texts import say
+
+Entry = Literal["planner", "ApprovalHandler", "finalizer"]
+
+
+def route(state: ReactState) -> tuple[Entry, str]:
+    """Answers where a turn goes, and why."""
+    reply = parse_reply(state["incoming"]["text"])
+    if state["awaiting_approval"]:
+        if reply is not None or state["intent"] == APPROVAL_DECIDED:
+            return "ApprovalHandler", "APPROVAL_REPLY"
+        return "finalizer", "APPROVAL_WAITING"
+    if reply is not None or state["intent"] == APPROVAL_DECIDED:
+        return "finalizer", "NOTHING_WAITS"
+    return "planner", "NEW_EPISODE"
+
+
+async def router(
+    state: ReactState, runtime: Runtime[TurnContext]
+) -> Command[Literal["planner", "ApprovalHandler", "finalizer"]]:
+    """Opens a turn: counts supersteps from here, and dispatches. Another message than an answer keeps what waits."""
+    context = runtime.context
+    target, reason = route(state)
+    degraded = state["memory_degraded"]
+    told = [Told("memory_degraded", {"reason": degraded}, key="memory_degraded")] if degraded else []
+    await context.events.emit(*told, Told("route_decided", {"node": target, "reason": reason}, key="route"))
+    update: dict[str, Any] = {
+        "directive": "",
+        "notes": [],
+        "quoted": {},
+        "model_away": "",
+        "budgets": {**state["budgets"], "supersteps": 0},
+    }
+    if reason == "APPROVAL_WAITING":
+        update.update(run_status="suspended", finish_reason=AWAITING_APPROVAL, notes=[_waiting(state)])
+    elif reason == "NOTHING_WAITS":
+        update.update(run_status="done", finish_reason=reason, notes=[await _nothing_waits(state, context)])
+    return Command(goto=target, update=update)
+
+
+async def planner(state: ReactState, runtime: Runtime[TurnContext]) -> Command[Literal["reasoner", "model"]]:
+    """Begins the episode: with a model where this run has one, otherwise by the rules."""
+    text = state["incoming"]["text"]
+    mode: Literal["static", "llm"] = "static" if model_of(state, runtime.context) is None else "llm"
+    asked = ChatMessage(id=state["incoming"]["id"], role="user", content=text)
+    update = {
+        "agent_mode": "planning",
+        "user_query": text,
+        "request": text,
+        "request_turn": state["turn_id"],
+        "request_pathway": state["pathway"],
+        "planned_by": "model" if mode == "llm" else "rules",
+        "messages": with_message(state["messages"], asked),
+        "metadata": ReactMetadata(**{**state["metadata"], "mode": mode}),
+    }
+    return Command(goto="model" if mode == "llm" else "reasoner", update=update)
+
+
+def _waiting(state: ReactState) -> str:
+    approval = state["approval_state"]
+    tool = approval["tool"] if approval else ""
+    return say("approval_waiting", state["language"], approval_id=state["approval_id"], tool=tool)
+
+
+async def _nothing_waits(state: ReactState, context: TurnContext) -> str:
+    reply, language = parse_reply(state["incoming"]["text"]), state["language"]
+    if reply is None:
+        return say("nothing_waits_at_all", language)
+    why = say(f"state_{await approval_standing(context, reply.approval_id)}", language)
+    return say("nothing_waits", language, given=reply.approval_id, why=why)

@@ -1,0 +1,221 @@
+"""LLM mode: model asks, model_router says where its answer leads, fallback and sync do what seed 002 says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final, Literal, cast
+
+from langgraph.runtime import Runtime
+from langgraph.types import Command
+
+from phylactery_agent.graph.common import reply_id, step_told
+from phylactery_agent.graph.guards import STEP_LIMIT
+from phylactery_agent.graph.llm.asking import MODEL_AWAY, MODEL_EMPTY, allowed_specs, model_of, went_away
+from phylactery_agent.graph.llm.conversation import clean, remembered_blocks
+from phylactery_agent.graph.llm.drafts import Draft, Drafted, model_tools, read_calls
+from phylactery_agent.graph.llm.prompts import correction, tag_of
+from phylactery_agent.graph.outgoing import Deltas
+from phylactery_agent.graph.react.effects import next_step, room_for_a_call
+from phylactery_agent.graph.react.hints import system_hint
+from phylactery_agent.graph.react.outcomes import TOOL_ROUND_LIMIT, ended, failure, limit_note
+from phylactery_agent.graph.react.state import ReactMetadata, ReactState
+from phylactery_agent.graph.react.static import echo_pass
+from phylactery_agent.graph.state import CalledTool, ChatMessage, PlannedStep, StepState
+from phylactery_agent.ports import TurnContext
+from phylactery_agent.ports.model import Model, ModelCall, ModelMessage, ModelReply, ModelUnavailableError
+from phylactery_agent.static.expressions import expression
+from phylactery_agent.static.rules import read_request
+from phylactery_agent.texts import say
+from phylactery_agent.tools.specs import ECHO
+
+MODEL_CALL_INVALID: Final = "MODEL_CALL_INVALID"
+MAX_CORRECTIONS: Final = 2
+"""How often a model is told that its calls do not fit."""
+_ECHO_WORD = expression(r"(?is).*\b(?:echo|eco)\b")
+
+AfterModel = Literal["tool_executor", "model", "fallback", "sync"]
+
+
+def model_router(state: ReactState, draft: Draft) -> tuple[AfterModel, str]:
+    """Answers where a reply leads, and why the episode stops there; empty where it simply goes on.
+
+    It closes once a tool has answered as often as it may, and when the steps are spent: a model that asks for ever gets
+    no further call.
+    """
+    metadata = state["metadata"]
+    answered = any(message["role"] == "tool" for message in state["messages"])
+    if draft.steps:
+        if answered and metadata["tool_rounds"] >= metadata["max_tool_rounds"]:
+            return "sync", TOOL_ROUND_LIMIT
+        return ("tool_executor", "") if not (spent := room_for_a_call(state)) else ("sync", spent)
+    if draft.problems:
+        if metadata["corrections"] >= MAX_CORRECTIONS:
+            return "sync", MODEL_CALL_INVALID
+        return ("model", "") if state["step"] < state["max_steps"] else ("sync", STEP_LIMIT)
+    if metadata["llm_fallback"] and not state["plan"] and asks_for_echo(state["user_query"]):
+        return "fallback", ""
+    return "sync", ""
+
+
+def asks_for_echo(user_query: str) -> bool:
+    """Says whether the prompt asks for echo, by the tool's own patterns or by its name."""
+    read = read_request(user_query).clauses
+    return any(call.tool == ECHO.name for clause in read for call in clause) or _ECHO_WORD.match(user_query) is not None
+
+
+async def model(
+    state: ReactState, runtime: Runtime[TurnContext]
+) -> Command[Literal["tool_executor", "model", "reasoner", "fallback", "sync"]]:
+    """Asks the model once and takes its reply in. One that is away leaves the episode to the rules, and says so."""
+    context = runtime.context
+    if state["step"] >= state["max_steps"]:
+        return Command(goto="sync", update=ended(state, "failed", STEP_LIMIT, limit_note(state, STEP_LIMIT)))
+    begun = cast("ReactState", {**state, "messages": _opened(state), "step": state["step"] + 1})
+    update: dict[str, Any] = {"messages": begun["messages"], "step": begun["step"]}
+    asked = model_of(state, context)
+    try:
+        if asked is None:
+            raise ModelUnavailableError("MODEL_NOT_CONFIGURED", "this process has no model")
+        reply = await _ask(begun, context, asked)
+        draft = read_calls(reply, allowed_specs(state, context))
+        if not reply.calls and not draft.answer:
+            raise ModelUnavailableError(MODEL_EMPTY, "the model answered without words")
+    except MODEL_AWAY as error:
+        return await _without_model(begun, context, error.reason, update)
+    target, stop = model_router(begun, draft)
+    update.update(await _taken(begun, context, reply, draft, target))
+    if stop:
+        merged = cast("ReactState", {**begun, **update})
+        update.update(ended(merged, "failed", stop, limit_note(merged, stop)))
+    return Command(goto=target, update=update)
+
+
+async def fallback(
+    state: ReactState,
+    runtime: Runtime[TurnContext],  # noqa: ARG001 - the form of every node
+) -> Command[Literal["tool_executor"]]:
+    """Has echo run once, deterministically, and marks the episode ready to answer (seed 002, LLM_FALLBACK)."""
+    changes = {"fallback": True, "ready_to_answer": True, "selected": echo_pass(state["user_query"])}
+    return Command(
+        goto="tool_executor", update={"metadata": ReactMetadata(**{**state["metadata"], **cast("Any", changes)})}
+    )
+
+
+async def sync(
+    state: ReactState,
+    runtime: Runtime[TurnContext],  # noqa: ARG001 - the form of every node
+) -> Command[Literal["critic"]]:
+    """Copies what the tools answered into the working memory, raises the confidence and marks the episode ready."""
+    failed = {artifact["step_id"] for artifact in state["artifacts"] if artifact["error_code"]}
+    found = {
+        f"{result['step_id']}.{result['tool']}": result["text"]
+        for result in state["results"]
+        if result["step_id"] not in failed
+    }
+    return Command(
+        goto="critic",
+        update={
+            "working_memory": {**state["working_memory"], **found},
+            "confidence": 0.8 if found else 0.3,
+            "metadata": ReactMetadata(**{**state["metadata"], "ready_to_answer": True}),
+        },
+    )
+
+
+def _opened(state: ReactState) -> list[ChatMessage]:
+    """Answers the messages with our words before them; no tool message is ever dropped."""
+    if any(message["role"] == "system" for message in state["messages"]):
+        return state["messages"]
+    told = "\n\n".join([system_hint(state["language"], tag_of(state["run_id"])), *remembered_blocks(state)])
+    return [ChatMessage(id="system", role="system", content=told), *state["messages"]]
+
+
+async def _ask(state: ReactState, context: TurnContext, model: Model) -> ModelReply:
+    metadata = state["metadata"]
+    specs = allowed_specs(state, context) if metadata["tool_rounds"] < metadata["max_tool_rounds"] else {}
+    deltas = Deltas(context, reply_id(state["run_id"], state["turn_id"]))
+    return await model.reply(
+        [_as_asked(message) for message in state["messages"]],
+        key=f"react:{state['step']}",
+        tools=model_tools(specs, state["language"]),
+        on_text=deltas.on_text,
+    )
+
+
+def _as_asked(message: ChatMessage) -> ModelMessage:
+    calls = tuple(
+        ModelCall(called["id"], called["name"], called["args"], json.dumps(called["args"], ensure_ascii=False))
+        for called in message.get("tool_calls", [])
+    )
+    role = cast("Literal['system', 'user', 'assistant', 'tool']", message["role"])
+    return ModelMessage(role, message["content"], calls, message.get("tool_call_id", ""))
+
+
+async def _taken(
+    state: ReactState, context: TurnContext, reply: ModelReply, draft: Draft, target: AfterModel
+) -> dict[str, Any]:
+    """Answers what the episode keeps of a reply: its calls as a queue, its words, or what was wrong with it."""
+    metadata = state["metadata"]
+    if target == "tool_executor":
+        return await _queued(state, context, clean(reply.text), draft.steps)
+    if draft.problems:
+        return _corrected(state, reply, draft.problems)
+    answer = draft.answer or clean(reply.text).strip()
+    return {
+        "messages": [*state["messages"], ChatMessage(id=f"m{state['step']}", role="assistant", content=answer)],
+        "metadata": ReactMetadata(**{**metadata, "answer": answer}),
+    }
+
+
+async def _queued(state: ReactState, context: TurnContext, words: str, calls: Sequence[Drafted]) -> dict[str, Any]:
+    plan: list[PlannedStep] = []
+    steps: dict[str, StepState] = dict(state["steps"])
+    asked: list[CalledTool] = []
+    for offset, call in enumerate(calls):
+        planned, step = next_step(state, call.tool, call.args or {}, call.tool, offset=offset)
+        plan.append(planned)
+        steps[step["id"]] = step
+        asked.append(CalledTool(id=f"call_{step['id']}", name=call.tool, args=planned["args"]))
+    await context.events.emit(*(step_told(steps[planned["id"]]) for planned in plan))
+    budgets, metadata = state["budgets"], state["metadata"]
+    said = ChatMessage(id=f"m{state['step']}", role="assistant", content=words, tool_calls=asked)
+    return {
+        "plan": [*state["plan"], *plan],
+        "steps": steps,
+        "budgets": {**budgets, "step_numbers": budgets["step_numbers"] + len(plan)},
+        "messages": [*state["messages"], said],
+        "metadata": ReactMetadata(**{**metadata, "tool_rounds": metadata["tool_rounds"] + 1, "answer": ""}),
+    }
+
+
+def _corrected(state: ReactState, reply: ModelReply, problems: Sequence[str]) -> dict[str, Any]:
+    """Nothing of a reply is done of which a part does not fit: it is told so as text, and asked once more."""
+    called = "\n".join(f"{call.name[:64]}({call.raw[:500]})" for call in reply.calls)
+    words = clean("\n".join(part for part in (reply.text, called) if part)) or "(nothing)"
+    metadata = state["metadata"]
+    told = say("react_call_invalid", state["language"], problems="; ".join(problems))
+    return {
+        "messages": [
+            *state["messages"],
+            ChatMessage(id=f"m{state['step']}", role="assistant", content=words),
+            ChatMessage(id=f"m{state['step']}.wrong", role="user", content=correction(problems)),
+        ],
+        "errors": [*state["errors"], failure(state, "", MODEL_CALL_INVALID, clean(told))],
+        "metadata": ReactMetadata(**{**metadata, "corrections": metadata["corrections"] + 1, "answer": ""}),
+    }
+
+
+async def _without_model(
+    state: ReactState, context: TurnContext, reason: str, update: dict[str, Any]
+) -> Command[Literal["tool_executor", "model", "reasoner", "fallback", "sync"]]:
+    """Goes on by the rules where nothing was called yet. Otherwise the rules could do again what the model had done."""
+    away = await went_away(state, context, reason)
+    told = cast("ReactState", {**state, **away})
+    if state["plan"]:
+        return Command(goto="sync", update={**update, **away, **ended(told, "failed", reason)})
+    metadata = state["metadata"]
+    if metadata["llm_fallback"] and asks_for_echo(state["user_query"]):
+        return Command(goto="fallback", update={**update, **away})
+    rules = {"planned_by": "rules", "metadata": ReactMetadata(**{**metadata, "mode": "static"})}
+    return Command(goto="reasoner", update={**update, **away, **rules})

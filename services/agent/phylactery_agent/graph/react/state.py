@@ -1,0 +1,129 @@
+"""The react graph's state: seed 002's fields beside what the shared effect nodes need, as plain JSON values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypedDict
+
+from phylactery_agent.graph import state as shared
+from phylactery_agent.graph.state import AgentState
+from phylactery_agent.ports import Turn
+
+MAX_STEPS: Final = 8
+"""How often reasoner or model may run in one run."""
+TOOL_ROUNDS: Final = 1
+"""How often a model may propose calls in one run; each time it may propose several."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReactOptions:
+    """What a deployment decides about the graph."""
+
+    max_steps: int = MAX_STEPS
+    tool_rounds: int = TOOL_ROUNDS
+    llm_fallback: bool = False
+    """Runs echo itself where the prompt asks for it and the model does not."""
+
+
+class Selected(TypedDict):
+    """The call tool_selector or fallback chose; tool_executor clears it."""
+
+    tool: str
+    args: dict[str, Any]
+    text: str
+
+
+class Artifact(TypedDict):
+    """What one call left, without its text: that is in working_memory under the key, or under the pointer."""
+
+    key: str
+    step_id: str
+    tool: str
+    status: str
+    size_chars: int
+    pointer: str
+    error_code: str
+
+
+class ReactError(TypedDict):
+    """One thing that went wrong, as a stable code and as the person is told it."""
+
+    step_id: str
+    tool: str
+    code: str
+    text: str
+
+
+class ReactMetadata(TypedDict):
+    """How the episode is worked on. mode is what did it last: a model that went away leaves the rest to the rules."""
+
+    mode: Literal["static", "llm"]
+    selected: Selected | None
+    ready_to_answer: bool
+    answer: str
+    """A model's last words, not yet inspected."""
+    fallback: bool
+    llm_fallback: bool
+    tool_rounds: int
+    max_tool_rounds: int
+    corrections: int
+    issues: list[str]
+    """What critic noticed."""
+
+
+class FinalBlock(TypedDict):
+    """What the episode came to."""
+
+    summary: str
+    evidence_keys: list[str]
+    confidence: float
+
+
+class ReactState(AgentState):
+    """The whole state of a thread in the react graph."""
+
+    user_query: str
+    working_memory: dict[str, str]
+    artifacts: list[Artifact]
+    errors: list[ReactError]
+    confidence: float
+    step: int
+    max_steps: int
+    metadata: ReactMetadata
+    final: FinalBlock | None
+
+
+def episode(options: ReactOptions) -> dict[str, Any]:
+    """Answers seed 002's fields as an episode begins with them."""
+    return {
+        "user_query": "",
+        "working_memory": {},
+        "artifacts": [],
+        "errors": [],
+        "confidence": 0.0,
+        "step": 0,
+        "max_steps": options.max_steps,
+        "metadata": ReactMetadata(
+            mode="static",
+            selected=None,
+            ready_to_answer=False,
+            answer="",
+            fallback=False,
+            llm_fallback=options.llm_fallback,
+            tool_rounds=0,
+            max_tool_rounds=options.tool_rounds,
+            corrections=0,
+            issues=[],
+        ),
+        "final": None,
+    }
+
+
+def new_run_input(turn: Turn, options: ReactOptions = ReactOptions()) -> dict[str, Any]:
+    """Answers the graph's input for a new run: every field of the run before is reset."""
+    return {**shared.new_run_input(turn), **episode(options)}
+
+
+def reentry_input(turn: Turn) -> dict[str, Any]:
+    """Answers the graph's input when a suspended run goes on: the episode stands as it was."""
+    return shared.reentry_input(turn)

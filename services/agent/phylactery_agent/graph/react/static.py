@@ -1,0 +1,79 @@
+"""Static mode: reasoner counts and decides, tool_selector chooses by the tools' own patterns, echo first."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+from langgraph.runtime import Runtime
+from langgraph.types import Command
+
+from phylactery_agent.graph.guards import STEP_LIMIT
+from phylactery_agent.graph.react.effects import room_for_a_call
+from phylactery_agent.graph.react.outcomes import ended, limit_note
+from phylactery_agent.graph.react.state import ReactMetadata, ReactState, Selected
+from phylactery_agent.ports import TurnContext
+from phylactery_agent.static.rules import read_request
+from phylactery_agent.tools.specs import ECHO
+
+BLOCKED: Final = "BLOCKED"
+TOOL_FAILED: Final = "TOOL_FAILED"
+
+
+def passes(user_query: str) -> list[Selected]:
+    """Answers the calls of an episode in order: echo first (seed 002), then what the rules read in the request."""
+    read = [
+        Selected(tool=readings[0].tool, args=readings[0].args, text=readings[0].text)
+        for readings in read_request(user_query).clauses
+    ]
+    if read and read[0]["tool"] == ECHO.name:
+        return read
+    return [echo_pass(user_query), *read]
+
+
+def echo_pass(user_query: str) -> Selected:
+    """Answers the deterministic echo: what the request asks to be echoed, otherwise the request itself."""
+    asked = (call for clause in read_request(user_query).clauses for call in clause if call.tool == ECHO.name)
+    found = next(asked, None)
+    if found is not None:
+        return Selected(tool=found.tool, args=found.args, text=found.text)
+    return Selected(tool=ECHO.name, args={"text": user_query}, text=user_query)
+
+
+async def reasoner(
+    state: ReactState,
+    runtime: Runtime[TurnContext],  # noqa: ARG001 - the form of every node
+) -> Command[Literal["tool_selector", "critic"]]:
+    """Counts the step and decides whether to go on or to close."""
+    update: dict[str, Any] = {"step": state["step"] + 1}
+    ready = ReactMetadata(**{**state["metadata"], "ready_to_answer": True})
+    if (stopped := _stopped(state)) is not None:
+        return Command(goto="critic", update={**update, **stopped, "metadata": ready})
+    if len(state["plan"]) >= len(passes(state["user_query"])):
+        return Command(goto="critic", update={**update, "metadata": ready})
+    return Command(goto="tool_selector", update=update)
+
+
+async def tool_selector(
+    state: ReactState,
+    runtime: Runtime[TurnContext],  # noqa: ARG001 - the form of every node
+) -> Command[Literal["tool_executor"]]:
+    """Selects the next call of the episode."""
+    chosen = passes(state["user_query"])[len(state["plan"])]
+    return Command(
+        goto="tool_executor", update={"metadata": ReactMetadata(**{**state["metadata"], "selected": chosen})}
+    )
+
+
+def _stopped(state: ReactState) -> dict[str, Any] | None:
+    """Answers how the episode stops: a call was not allowed or failed, or a budget is spent; None where it goes on."""
+    whole = passes(state["user_query"])
+    undone = [chosen["text"] for chosen in whole[len(state["plan"]) :]]
+    last = state["steps"].get(str(state["current_step"]))
+    if last is not None and last["status"] == "blocked":
+        return ended(state, "done", BLOCKED, undone=undone)
+    if last is not None and last["status"] == "failed":
+        return ended(state, "failed", TOOL_FAILED, state["errors"][-1]["text"], undone=undone)
+    if not undone:
+        return None
+    spent = STEP_LIMIT if state["step"] >= state["max_steps"] else room_for_a_call(state)
+    return ended(state, "failed", spent, limit_note(state, spent), undone=undone) if spent else None
