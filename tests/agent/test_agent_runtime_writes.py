@@ -10,6 +10,7 @@ import pytest
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 from phylactery_agent.ports import LeaseLostError, Told
+from phylactery_agent.runtime import writes as writes_module
 from phylactery_agent.runtime.events import ThreadEvents
 from phylactery_agent.runtime.model import Claim
 from phylactery_agent.runtime.writes import TurnWrites
@@ -18,6 +19,12 @@ from phylactery_chassis.errors import Unavailable
 from sqlalchemy.engine import Connection
 
 from tests.support.agent_stores import T1, Stores, call
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes what is held wait for a write that must last, however slow the machine is."""
+    monkeypatch.setattr(writes_module, "HOLD_SECONDS", 3_600.0)
 
 
 @pytest.fixture
@@ -57,6 +64,7 @@ def config() -> dict[str, Any]:
     return {"configurable": {"thread_id": T1}}
 
 
+@pytest.mark.usefixtures("patient")
 async def test_what_is_held_is_written_before_what_it_waits_for_and_in_its_order(stores: Stores, claim: Claim) -> None:
     writes = stores.writes(claim.lease)
     await ThreadEvents(writes).emit(Told("step", {"step_id": "a"}, key="a"))
@@ -80,6 +88,7 @@ async def test_what_is_held_is_written_by_itself_where_nothing_else_is(stores: S
     assert told(stores) == ["run_started", "a"]
 
 
+@pytest.mark.usefixtures("patient")
 async def test_a_stale_holder_writes_nothing_of_what_it_held(stores: Stores, claim: Claim) -> None:
     writes = stores.writes(claim.lease)
     await ThreadEvents(writes).emit(Told("message", {"text": "zombie"}, key="z"))
@@ -91,6 +100,7 @@ async def test_a_stale_holder_writes_nothing_of_what_it_held(stores: Stores, cla
     assert told(stores) == ["run_started"]
 
 
+@pytest.mark.usefixtures("patient")
 async def test_work_that_is_refused_leaves_what_was_held_to_the_next_write(stores: Stores, claim: Claim) -> None:
     writes = stores.writes(claim.lease)
     await ThreadEvents(writes).emit(Told("step", {"step_id": "a"}, key="a"))
@@ -105,6 +115,7 @@ async def test_work_that_is_refused_leaves_what_was_held_to_the_next_write(store
     assert told(stores) == ["run_started", "a"]
 
 
+@pytest.mark.usefixtures("patient")
 async def test_a_turn_stops_where_something_held_failed_while_more_was_held(
     stores: Stores, claim: Claim, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,6 +134,7 @@ async def test_a_turn_stops_where_something_held_failed_while_more_was_held(
         await writes.write(lambda _connection, _now: None)
 
 
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("steps", [1, 3])
 async def test_steps_nobody_heard_of_are_one_checkpoint_with_every_value(
     stores: Stores, claim: Claim, steps: int
@@ -138,6 +150,7 @@ async def test_steps_nobody_heard_of_are_one_checkpoint_with_every_value(
     assert state.values == {"count": steps, "text": "y" * 300, "large": ["x" * 300]}
 
 
+@pytest.mark.usefixtures("patient")
 async def test_a_state_that_is_asked_for_is_written_first(stores: Stores, claim: Claim) -> None:
     writes = stores.writes(claim.lease)
     built = graph(stores, 2, [])
@@ -147,6 +160,7 @@ async def test_a_state_that_is_asked_for_is_written_first(stores: Stores, claim:
     assert len(stores.rows("agent_checkpoints")) == 1
 
 
+@pytest.mark.usefixtures("patient")
 async def test_of_a_turn_that_ended_no_state_is_written(stores: Stores, claim: Claim) -> None:
     writes = stores.writes(claim.lease)
     with held_by(writes):
