@@ -95,7 +95,7 @@ async def test_everything_of_a_user_goes_and_everything_of_others_stays(system: 
     erasure = await erase(system.agent_channel, ana.metadata)
     counts = {field.name: value for field, value in erasure.counts.ListFields()}
     assert counts.pop("events") > 10
-    assert counts.pop("checkpoints") > 3
+    assert counts.pop("checkpoints") > 1
     assert counts.pop("parcels") >= 3
     assert counts == {"threads": 2, "runs": 4, "turns": 5, "tool_calls": 3}
     assert files_with(folder, MARK) == []
@@ -281,7 +281,7 @@ async def test_the_store_removes_one_user_alone_on_both_databases_and_only_with_
     assert await store.erase(ana, (), done) is None
     removed = await store.erase(ana, {ana.thread_key("t1")}, done)
     assert removed is not None
-    assert removed.erasure.counts == ErasureCounts(threads=1, runs=1, turns=1, events=0, tool_calls=1, parcels=1)
+    assert removed.erasure.counts == ErasureCounts(threads=1, runs=1, turns=1, events=1, tool_calls=1, parcels=1)
     assert len(removed.unhandled) == 1
     assert await store.users() == [ben]
     assert await store.find("sha256:1") == await store.get("era_1") == removed.erasure

@@ -14,7 +14,7 @@ from phylactery_chassis.pauses import pause
 
 from phylactery_agent.ports import GateRefusedError, MemoryRefusedError
 from phylactery_agent.runtime.duties import Duties, DutyTakenError
-from phylactery_agent.runtime.outbox import OutboxKind, OutboxStore, Parcel
+from phylactery_agent.runtime.outbox import PAGE, OutboxKind, OutboxStore, Parcel
 from phylactery_agent.runtime.services import Services
 
 _log = get_logger("outbox")
@@ -60,7 +60,8 @@ class Delivery:
                 while parcels:
                     for parcel in parcels:
                         await self._deliver(parcel)
-                    parcels = await self._store.waiting(kind, thread_key, run_id)
+                    full = len(parcels) == PAGE
+                    parcels = await self._store.waiting(kind, thread_key, run_id) if full else ()
 
     async def waiting(self, kind: OutboxKind) -> frozenset[str]:
         """Answers the threads for which something waits to be told to one destination."""

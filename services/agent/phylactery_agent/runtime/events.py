@@ -8,9 +8,10 @@ from typing import Any
 
 import sqlalchemy as sa
 from phylactery_chassis.database import Database
+from phylactery_chassis.statements import Query, RowInsert, Update
 from sqlalchemy.engine import Connection, Row
 
-from phylactery_agent.ports import Told
+from phylactery_agent.ports import LeaseLostError, Told
 from phylactery_agent.runtime.model import Lease, StoredEvent
 from phylactery_agent.runtime.schema import EVENTS, THREADS
 from phylactery_agent.runtime.writes import TurnWrites
@@ -20,40 +21,52 @@ _NEVER_STORED = frozenset({"code", "arguments"})
 """Fields of approval_required that are fetched when the event is sent, and are in no store."""
 
 
+_TOLD = Query(
+    sa.select(EVENTS.c.sequence).where(
+        EVENTS.c.run_id == sa.bindparam("run_id"),
+        EVENTS.c.turn_id == sa.bindparam("turn_id"),
+        EVENTS.c.once == sa.bindparam("once"),
+    )
+)
+_THREAD = THREADS.c.thread_key == sa.bindparam("thread_key")
+_COUNT = Update(
+    sa.text(
+        "UPDATE agent_threads SET last_sequence = last_sequence + 1, updated_us = :now_us"
+        " WHERE thread_key = :thread_key"
+    )
+)
+_COUNTED = Query(sa.select(THREADS.c.last_sequence).where(_THREAD))
+_ADD = RowInsert(
+    EVENTS,
+    "thread_key",
+    "thread_id",
+    "sequence",
+    "run_id",
+    "turn_id",
+    "once",
+    "kind",
+    "payload",
+    "created_us",
+)
+
+
 def append_event(
     connection: Connection, lease: Lease, kind: str, payload: Mapping[str, Any], *, once: str, now_us: int
 ) -> int:
     """Stores an event and answers its sequence; one that is already there (run, turn, once) keeps its own."""
-    there = connection.execute(
-        sa.select(EVENTS.c.sequence).where(
-            EVENTS.c.run_id == lease.run_id, EVENTS.c.turn_id == lease.turn_id, EVENTS.c.once == once
-        )
-    ).scalar_one_or_none()
+    there = _TOLD.one(connection, {"run_id": lease.run_id, "turn_id": lease.turn_id, "once": once})
     if there is not None:
-        return int(there)
-    connection.execute(
-        sa.update(THREADS)
-        .where(THREADS.c.thread_key == lease.thread_key)
-        .values(last_sequence=THREADS.c.last_sequence + 1, updated_us=now_us)
-    )
-    sequence = connection.execute(
-        sa.select(THREADS.c.last_sequence).where(THREADS.c.thread_key == lease.thread_key)
-    ).scalar_one()
+        return int(there[0])
+    _COUNT.run(connection, {"thread_key": lease.thread_key, "now_us": now_us})
+    counted = _COUNTED.one(connection, {"thread_key": lease.thread_key})
+    if counted is None:
+        raise LeaseLostError(f"the thread of run {lease.run_id} was erased")
+    sequence = int(counted[0])
     kept = {name: value for name, value in payload.items() if name not in _NEVER_STORED}
-    connection.execute(
-        sa.insert(EVENTS).values(
-            thread_key=lease.thread_key,
-            thread_id=lease.thread_id,
-            sequence=sequence,
-            run_id=lease.run_id,
-            turn_id=lease.turn_id,
-            once=once,
-            kind=kind,
-            payload=json.dumps(kept if kind == "approval_required" else dict(payload)),
-            created_us=now_us,
-        )
-    )
-    return int(sequence)
+    shown = json.dumps(kept if kind == "approval_required" else dict(payload))
+    place = (lease.thread_key, lease.thread_id, sequence, lease.run_id, lease.turn_id)
+    _ADD.run(connection, [(*place, once, kind, shown, now_us)])
+    return sequence
 
 
 class ThreadEvents:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from phylactery_chassis.clock import MICROSECONDS, Clock
 from phylactery_chassis.database import Database
+from phylactery_chassis.statements import Query
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.ports import LeaseLostError
@@ -20,12 +21,14 @@ HEARTBEATS = 3
 """How many heartbeats there are in a lease."""
 
 _DATABASE_US = sa.cast(sa.extract("epoch", sa.func.clock_timestamp()) * MICROSECONDS, sa.BigInteger)
-_HELD = (
-    sa.select(RUNS.c.fence, RUNS.c.lease_owner, RUNS.c.lease_until_us, RUNS.c.status)
+_AUTHORITY = (
+    sa.select(RUNS.c.fence, RUNS.c.lease_owner, RUNS.c.status, RUNS.c.lease_until_us)
     .where(RUNS.c.run_id == sa.bindparam("of_run"))
     .with_for_update()
 )
-_HELD_AND_NOW = _HELD.add_columns(_DATABASE_US.label("now_us"))
+_HELD = Query(_AUTHORITY)
+_HELD_AND_NOW = Query(_AUTHORITY.add_columns(_DATABASE_US.label("now_us")))
+_CANCELLED = Query(sa.select(RUNS.c.cancel_us).where(RUNS.c.run_id == sa.bindparam("of_run")))
 
 
 def lease_now(connection: Connection, now_us: int) -> sa.ColumnElement[int]:
@@ -48,11 +51,11 @@ def hold_of(thread_key: str) -> str:
 
 def require_lease(connection: Connection, lease: Lease, now_us: int) -> None:
     """Raises LeaseLostError unless the lease holds; on PostgreSQL the row stays locked until the commit."""
-    statement = _HELD_AND_NOW if shared(connection) else _HELD
-    row = connection.execute(statement, {"of_run": lease.run_id}).one_or_none()
-    if row is None or (row.fence, row.lease_owner, row.status) != (lease.fence, lease.holder, "running"):
+    query = _HELD_AND_NOW if shared(connection) else _HELD
+    row = query.one(connection, {"of_run": lease.run_id})
+    if row is None or tuple(row[:3]) != (lease.fence, lease.holder, "running"):
         raise LeaseLostError(f"run {lease.run_id} is held by another process")
-    if row.lease_until_us <= (row.now_us if statement is _HELD_AND_NOW else now_us):
+    if row[3] <= (row[4] if query is _HELD_AND_NOW else now_us):
         raise LeaseLostError(f"the lease of run {lease.run_id} ran out before it was renewed")
 
 
@@ -71,7 +74,8 @@ class RunCancelledError(Exception):
 
 def is_cancelled(connection: Connection, run_id: str) -> bool:
     """Says whether the person cancelled a run."""
-    return bool(connection.execute(sa.select(RUNS.c.cancel_us).where(RUNS.c.run_id == run_id)).scalar())
+    row = _CANCELLED.one(connection, {"of_run": run_id})
+    return row is not None and bool(row[0])
 
 
 def require_wanted(connection: Connection, run_id: str) -> None:

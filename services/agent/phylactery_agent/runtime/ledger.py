@@ -225,10 +225,13 @@ def _report(execution_id: str, outcome: str, values: dict[str, Any]) -> dict[str
     }
 
 
+_ROW = sa.select(TOOL_CALLS).where(
+    TOOL_CALLS.c.run_id == sa.bindparam("run"), TOOL_CALLS.c.tool_call_id == sa.bindparam("call")
+)
+
+
 def _select(connection: Connection, run_id: str, tool_call_id: str) -> Row[Any] | None:
-    return connection.execute(
-        sa.select(TOOL_CALLS).where(TOOL_CALLS.c.run_id == run_id, TOOL_CALLS.c.tool_call_id == tool_call_id)
-    ).one_or_none()
+    return connection.execute(_ROW, {"run": run_id, "call": tool_call_id}).one_or_none()
 
 
 def _ledger_row(row: Row[Any]) -> LedgerRow:

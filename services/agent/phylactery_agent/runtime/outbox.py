@@ -10,6 +10,7 @@ from typing import Any, Literal
 import sqlalchemy as sa
 from phylactery_chassis.clock import Clock
 from phylactery_chassis.database import Database
+from phylactery_chassis.statements import Query, RowInsert, Update
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.runtime.model import Lease, Owner
@@ -17,8 +18,47 @@ from phylactery_agent.runtime.schema import OUTBOX
 
 OutboxKind = Literal["transcript", "memory", "outcome", "observation", "task_end", "withdrawal"]
 
-_PAGE = 100
+PAGE = 100
+"""Parcels that are read at once."""
 _KEPT_OF_RESULTS = ("task_id", "tool", "tool_call_id", "failed")
+
+
+_COLUMNS = ("outbox_id", "kind", "thread_key", "thread_id", "run_id", "tenant", "user_id", "traceparent", "payload")
+_OF_THREAD = (
+    sa.select(*(OUTBOX.c[name] for name in _COLUMNS))
+    .where(
+        OUTBOX.c.state == "waiting",
+        OUTBOX.c.kind == sa.bindparam("kind"),
+        OUTBOX.c.thread_key == sa.bindparam("thread_key"),
+    )
+    .order_by(OUTBOX.c.outbox_id)
+    .limit(PAGE)
+)
+_WAITING = Query(_OF_THREAD)
+_WAITING_OF_RUN = Query(_OF_THREAD.where(OUTBOX.c.run_id == sa.bindparam("run_id")))
+_LANES = Query(sa.select(OUTBOX.c.kind, OUTBOX.c.thread_key).where(OUTBOX.c.state == "waiting").distinct())
+_SETTLE = Update(
+    sa.text(
+        "UPDATE agent_outbox SET state = :state, refusal = :refusal, payload = :payload, settled_us = :now_us"
+        " WHERE outbox_id = :outbox_id AND state = 'waiting'"
+    )
+)
+_ADD = RowInsert(
+    OUTBOX,
+    "kind",
+    "once",
+    "thread_key",
+    "thread_id",
+    "run_id",
+    "tenant",
+    "user_id",
+    "payload",
+    "traceparent",
+    "state",
+    "refusal",
+    "created_us",
+    "settled_us",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,23 +110,24 @@ def queue_withdrawal(connection: Connection, lease: Lease, *, now_us: int) -> No
 def _queue(
     connection: Connection, lease: Lease, kind: OutboxKind, once: str, payload: Mapping[str, Any], *, now_us: int
 ) -> None:
-    connection.execute(
-        sa.insert(OUTBOX).values(
-            kind=kind,
-            once=f"{kind}:{once}",
-            thread_key=lease.thread_key,
-            thread_id=lease.thread_id,
-            run_id=lease.run_id,
-            tenant=lease.owner.tenant,
-            user_id=lease.owner.user_id,
-            payload=json.dumps(payload),
-            traceparent=lease.traceparent,
-            state="waiting",
-            refusal="",
-            created_us=now_us,
-            settled_us=0,
-        )
-    )
+    to = (lease.thread_key, lease.thread_id, lease.run_id, lease.owner.tenant, lease.owner.user_id)
+    sealed = (json.dumps(payload), lease.traceparent, "waiting", "", now_us, 0)
+    _ADD.run(connection, [(kind, f"{kind}:{once}", *to, *sealed)])
+
+
+def _parcel(  # noqa: PLR0917 - a row's columns in their order
+    outbox_id: int,
+    kind: OutboxKind,
+    thread_key: str,
+    thread_id: str,
+    run_id: str,
+    tenant: str,
+    user_id: str,
+    traceparent: str,
+    payload: str,
+) -> Parcel:
+    owner = Owner(tenant, user_id)
+    return Parcel(outbox_id, kind, thread_key, thread_id, run_id, owner, traceparent, json.loads(payload))
 
 
 class OutboxStore:
@@ -97,29 +138,11 @@ class OutboxStore:
 
     async def waiting(self, kind: OutboxKind, thread_key: str, run_id: str = "") -> Sequence[Parcel]:
         """Answers what waits for one thread and destination, oldest first, a bounded page; or one run's."""
-        query = sa.select(OUTBOX).where(
-            OUTBOX.c.state == "waiting", OUTBOX.c.kind == kind, OUTBOX.c.thread_key == thread_key
+        query = _WAITING_OF_RUN if run_id else _WAITING
+        values = {"kind": kind, "thread_key": thread_key, **({"run_id": run_id} if run_id else {})}
+        return await self._database.read_quickly(
+            lambda connection: [_parcel(*row) for row in query.all(connection, values)]
         )
-        if run_id:
-            query = query.where(OUTBOX.c.run_id == run_id)
-
-        def work(connection: Connection) -> Sequence[Parcel]:
-            rows = connection.execute(query.order_by(OUTBOX.c.outbox_id).limit(_PAGE))
-            return [
-                Parcel(
-                    outbox_id=row.outbox_id,
-                    kind=row.kind,
-                    thread_key=row.thread_key,
-                    thread_id=row.thread_id,
-                    run_id=row.run_id,
-                    owner=Owner(row.tenant, row.user_id),
-                    traceparent=row.traceparent,
-                    payload=json.loads(row.payload),
-                )
-                for row in rows
-            ]
-
-        return await self._database.read(work)
 
     async def refused(self, kind: OutboxKind, thread_key: str, run_id: str) -> bool:
         """Says whether something of a run was refused for good."""
@@ -137,14 +160,9 @@ class OutboxStore:
 
     async def lanes(self) -> Sequence[tuple[OutboxKind, str]]:
         """Answers every destination and thread for which something waits."""
-
-        def work(connection: Connection) -> Sequence[tuple[OutboxKind, str]]:
-            rows = connection.execute(
-                sa.select(OUTBOX.c.kind, OUTBOX.c.thread_key).where(OUTBOX.c.state == "waiting").distinct()
-            )
-            return [(row.kind, row.thread_key) for row in rows]
-
-        return await self._database.read(work)
+        return await self._database.read_quickly(
+            lambda connection: [(kind, thread_key) for kind, thread_key in _LANES.all(connection, {})]
+        )
 
     async def settle(self, parcel: Parcel, *, refusal: str = "") -> None:
         """Writes that it was delivered, which drops its payload, or refused for good, which keeps it for a person.
@@ -152,15 +170,13 @@ class OutboxStore:
         What a tool answered is not kept even then: it stands in the ledger, or in memory.
         """
         clock, outbox_id = self._clock, parcel.outbox_id
-        values = {"state": "refused", "refusal": refusal[:64]} if refusal else {"state": "delivered", "payload": "{}"}
+        kept: Mapping[str, Any] = parcel.payload if refusal else {}
         if refusal and parcel.kind == "observation":
-            values["payload"] = json.dumps({name: parcel.payload[name] for name in _KEPT_OF_RESULTS})
+            kept = {name: parcel.payload[name] for name in _KEPT_OF_RESULTS}
+        state = "refused" if refusal else "delivered"
+        values = {"state": state, "refusal": refusal[:64], "payload": json.dumps(kept)}
 
         def work(connection: Connection) -> None:
-            connection.execute(
-                sa.update(OUTBOX)
-                .where(OUTBOX.c.outbox_id == outbox_id, OUTBOX.c.state == "waiting")
-                .values(settled_us=clock.now_us(), **values)
-            )
+            _SETTLE.run(connection, {"outbox_id": outbox_id, "now_us": clock.now_us(), **values})
 
         await self._database.write(work)
