@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from phylactery_agent.models.asking import Models
 from phylactery_agent.models.config import RunLimits
 from phylactery_agent.ports import (
+    LeaseLostError,
+    ModelBudgetError,
+    ModelMessage,
     ModelTool,
+    ModelUnavailableError,
 )
+from phylactery_agent.runtime.cancelling import Cancellations
+from phylactery_agent.runtime.erasures import Erasure, ErasureCounts, ErasureStore
+from phylactery_agent.runtime.lease import RunCancelledError
 from phylactery_agent.runtime.model import Claim
 from phylactery_agent.runtime.model_runs import RunModel, RunModels
 
+from tests.support.agent_graph import Died, dies_at
 from tests.support.agent_models import HELLO, opened
-from tests.support.agent_stores import Stores
-from tests.support.model_server import ModelServer, calls, model_server
+from tests.support.agent_stores import ANA, Stores
+from tests.support.model_server import ModelServer, calls, fails, half, model_server, says
 
 TOOL = ModelTool("write_file", "Writes a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
 
@@ -85,3 +98,311 @@ async def test_the_same_call_again_is_answered_from_the_database_and_costs_nothi
     assert heard == ["día"]
     assert len(server.asked) == 1
     assert used(stores) == (1, 18, 92)
+
+
+async def test_every_call_has_an_id_of_its_own_whatever_the_endpoint_calls_them(
+    server: ModelServer, model: RunModel
+) -> None:
+    server.otherwise = lambda _asked: calls(("f", {}, "call_0"), ("f", {}, "call_0"), ("f", {}, ""))
+    replies = [await model.reply(HELLO, key=key) for key in ("plan:1", "plan:2")]
+    ids = [call.id for reply in replies for call in reply.calls]
+    assert len(set(ids)) == 6
+    assert all(len(one) == 9 and one.isalnum() for one in ids)
+
+
+async def test_a_conversation_goes_out_as_endpoints_take_it(server: ModelServer, model: RunModel) -> None:
+    server.script(calls(("f", {"a": 1}), ("f", "no json")))
+    first = await model.reply(HELLO, key="plan:1")
+    assert [call.arguments for call in first.calls] == [{"a": 1}, None]
+    answers = [ModelMessage("tool", "done \ud800", tool_call_id=call.id) for call in first.calls]
+    conversation = [*HELLO, ModelMessage("assistant", "", first.calls), *answers]
+    await model.reply(conversation, key="plan:2")
+    ids = [call.id for call in first.calls]
+    assert list(server.asked[1].messages) == [
+        {"role": "user", "content": "hola"},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {"id": ids[0], "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}},
+                {"id": ids[1], "type": "function", "function": {"name": "f", "arguments": "{}"}},
+            ],
+        },
+        {"role": "tool", "content": "done \ufffd", "tool_call_id": ids[0]},
+        {"role": "tool", "content": "done \ufffd", "tool_call_id": ids[1]},
+    ]
+
+
+async def test_a_key_that_comes_back_with_another_conversation_is_asked_anew_and_paid(
+    stores: Stores, server: ModelServer, model: RunModel
+) -> None:
+    server.script(says("one", usage=(5, 1)), says("two", usage=(6, 1)))
+    assert (await model.reply(HELLO, key="plan:1")).text == "one"
+    other = [*HELLO, ModelMessage("user", "y adiós")]
+    assert (await model.reply(other, key="plan:1")).text == "two"
+    assert (await model.reply(other, key="plan:1")).text == "two"
+    assert len(server.asked) == 2
+    assert used(stores)[:2] == (2, 13)
+    assert len(stores.rows("agent_model_calls")) == 1
+
+
+async def test_other_tools_are_another_question(server: ModelServer, model: RunModel) -> None:
+    await model.reply(HELLO, key="plan:1")
+    await model.reply(HELLO, key="plan:1", tools=[TOOL])
+    assert len(server.asked) == 2
+
+
+async def test_what_is_not_to_be_stored_is_in_no_file_and_is_asked_again(
+    stores: Stores, server: ModelServer, model: RunModel
+) -> None:
+    server.otherwise = lambda _asked: says("a private word", usage=(5, 1))
+    assert (await model.reply(HELLO, key="plan:1", keep=False)).text == "a private word"
+    [row] = stores.rows("agent_model_calls")
+    assert row.reply is None
+    assert (row.prompt_tokens, row.completion_tokens, row.model) == (5, 1, "test-model")
+    assert await model.reply(HELLO, key="plan:1", keep=False)
+    assert len(server.asked) == 2
+    assert used(stores)[:2] == (2, 12)
+
+
+async def test_a_call_is_counted_with_the_most_it_may_take_before_anybody_is_asked(
+    stores: Stores, server: ModelServer, model: RunModel
+) -> None:
+    seen: list[tuple[int, int, int]] = []
+
+    def answer(exchange: Any) -> None:
+        seen.append(used(stores))
+        says("ok", usage=(5, 1))(exchange)
+
+    server.script(answer)
+    await model.reply(HELLO, key="plan:1")
+    [(asked, tokens, cost)] = seen
+    assert asked == 1
+    assert tokens > 4_096
+    assert cost > 4_096 * 2
+    assert used(stores) == (1, 6, 20)
+
+
+async def test_a_run_asks_so_often_and_no_more(stores: Stores, server: ModelServer, model: RunModel) -> None:
+    limited(model, calls=2)
+    await model.reply(HELLO, key="plan:1")
+    await model.reply(HELLO, key="plan:2")
+    with pytest.raises(ModelBudgetError, match="MODEL_CALL_LIMIT"):
+        await model.reply(HELLO, key="plan:3")
+    assert await model.reply(HELLO, key="plan:1"), "what was paid is still answered"
+    assert len(server.asked) == 2
+    assert used(stores)[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("limits", "reason"), [({"tokens": 9_000}, "TOKEN_LIMIT"), ({"cost_micros": 90_000}, "MONEY_LIMIT")]
+)
+async def test_a_run_uses_so_much_and_no_more(
+    stores: Stores, server: ModelServer, model: RunModel, limits: dict[str, int], reason: str
+) -> None:
+    server.script(says("long", usage=(5_000, 4_000)))
+    limited(model, **limits)
+    await model.reply(HELLO, key="plan:1")
+    before = used(stores)
+    with pytest.raises(ModelBudgetError) as caught:
+        await model.reply(HELLO, key="plan:2")
+    assert caught.value.reason == reason
+    assert (len(server.asked), used(stores)) == (1, before)
+
+
+async def test_eight_calls_at_once_never_use_more_than_the_run_may(
+    stores: Stores, server: ModelServer, model: RunModel
+) -> None:
+    limited(model, calls=3)
+    found = await asyncio.gather(
+        *(model.reply(HELLO, key=f"step:{place}") for place in range(8)), return_exceptions=True
+    )
+    assert sum(isinstance(one, ModelBudgetError) for one in found) == 5
+    assert len(server.asked) == 3
+    assert used(stores)[0] == 3
+
+
+async def test_a_question_nobody_answered_costs_what_half_replies_took(
+    stores: Stores, server: ModelServer, model: RunModel
+) -> None:
+    server.script(half("half", cut=False), fails(401))
+    with pytest.raises(ModelUnavailableError):
+        await model.reply(HELLO, key="plan:1")
+    asked, tokens, cost = used(stores)
+    assert asked == 1
+    assert 0 < tokens < 100
+    assert cost > 0
+    [row] = stores.rows("agent_model_calls")
+    assert row.reply is None
+    assert (await model.reply(HELLO, key="plan:1")).text == "ok", "an endpoint that is well again answers the same key"
+
+
+async def test_a_question_nobody_was_sent_costs_nothing(
+    stores: Stores, server: ModelServer, models: Models, model: RunModel
+) -> None:
+    server.otherwise = lambda _asked: fails(500)
+    for place in range(2):
+        with pytest.raises(ModelUnavailableError):
+            await model.reply(HELLO, key=f"plan:{place}")
+    assert models._places[0].breaker.state == "open"
+    before = used(stores)
+    with pytest.raises(ModelUnavailableError, match="MODEL_CLOSED_OFF"):
+        await model.reply(HELLO, key="plan:9")
+    assert used(stores) == before
+
+
+async def test_a_process_that_lost_its_lease_asks_nobody(stores: Stores, server: ModelServer, model: RunModel) -> None:
+    stores.pass_time(31)
+    await stores.claimed(holder="another process")
+    with pytest.raises(LeaseLostError):
+        await model.reply(HELLO, key="plan:1")
+    assert server.asked == []
+    assert used(stores) == (0, 0, 0)
+
+
+async def test_a_process_that_loses_its_lease_while_it_asks_keeps_and_uses_nothing(
+    stores: Stores, server: ModelServer, models: Models, model: RunModel
+) -> None:
+    def answer(exchange: Any) -> None:
+        stores.pass_time(31)
+        taken.append(asyncio.run_coroutine_threadsafe(stores.claimed(holder="another process"), loop).result())
+        says("too late", usage=(5, 1))(exchange)
+
+    loop, taken = asyncio.get_running_loop(), list[Claim]()
+    server.script(answer)
+    with pytest.raises(LeaseLostError):
+        await model.reply(HELLO, key="plan:1")
+    [row] = stores.rows("agent_model_calls")
+    assert row.reply is None
+    other = RunModels(models, stores.database, stores.clock).of(taken[0].lease)
+    assert (await other.reply(HELLO, key="plan:1")).text == "ok"
+    assert used(stores)[0] == 2, "both were asked, and both count"
+
+
+async def test_a_clock_that_jumps_an_hour_either_asks_and_keeps_or_loses_the_lease(
+    stores: Stores, server: ModelServer, model: RunModel
+) -> None:
+    """Where the database's own clock judges leases, this process's may jump as it likes."""
+    stores.clock.advance(-3_600)
+    assert (await model.reply(HELLO, key="plan:1")).text == "ok"
+    stores.clock.advance(7_200)
+    if stores.database.dialect == "sqlite":
+        with pytest.raises(LeaseLostError):
+            await model.reply(HELLO, key="plan:2")
+        assert len(server.asked) == 1
+    else:
+        assert (await model.reply(HELLO, key="plan:2")).text == "ok"
+    assert used(stores)[0] == len(server.asked)
+
+
+async def test_a_cancelled_run_asks_nobody(stores: Stores, server: ModelServer, model: RunModel, claim: Claim) -> None:
+    await Cancellations(stores.database, stores.clock).request(ANA, claim.lease.run_id)
+    with pytest.raises(RunCancelledError):
+        await model.reply(HELLO, key="plan:1")
+    assert server.asked == []
+
+
+async def test_cancelled_at_any_await_it_is_counted_and_the_next_one_pays_for_itself(
+    stores: Stores, server: ModelServer, model: RunModel
+) -> None:
+    """However far the call came, what it left answers the same question again, once."""
+    limited(model, calls=10_000, tokens=10**9)
+    step = 0
+    while True:
+        key = f"plan:{step}"
+        question = [ModelMessage("user", key)]
+        task = asyncio.ensure_future(model.reply(question, key=key))
+        for _ in range(step):
+            await asyncio.sleep(0.002)
+        task.cancel()
+        [done] = await asyncio.gather(task, return_exceptions=True)
+        reply = await model.reply(question, key=key)
+        assert reply.text == "ok"
+        assert await model.reply(question, key=key) == reply
+        asked = sum(one.messages == [{"role": "user", "content": key}] for one in server.asked)
+        if not isinstance(done, asyncio.CancelledError):
+            assert (done, asked) == (reply, 1), "a call that came to its end is kept"
+            return
+        assert asked <= 2
+        step += 1
+
+
+@pytest.mark.parametrize("crash_at", ["agent.model.counted", "agent.model.answered", "agent.model.kept"])
+async def test_killed_at_any_point_a_reply_that_was_kept_is_paid_once(
+    stores: Stores, server: ModelServer, models: Models, crash_at: str
+) -> None:
+    server.otherwise = lambda _asked: says("paid", usage=(5, 1))
+    await stores.accepted()
+    command = [sys.executable, "-m", "tests.support.dying_model_call"]
+    url = stores.database.engine.url.render_as_string(hide_password=False)
+    done = await asyncio.to_thread(
+        subprocess.run, [*command, url, server.url, "first", crash_at], capture_output=True, timeout=120, check=False
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr.decode()[-2_000:]
+    stores.pass_time(31)
+    claim = await stores.claimed(holder="second")
+    model = RunModels(models, stores.database, stores.clock).of(claim.lease)
+    asked = len(server.asked)
+    assert asked == (0 if crash_at == "agent.model.counted" else 1)
+    assert (await model.reply(HELLO, key="plan:1")).text == "paid"
+    assert len(server.asked) == (1 if crash_at == "agent.model.kept" else asked + 1)
+    calls_counted, tokens, _cost = used(stores)
+    if crash_at == "agent.model.kept":
+        assert (calls_counted, tokens) == (1, 6)
+    else:
+        assert calls_counted == 2
+        assert tokens > 4_096, "nobody knows what was paid before the crash, so the most it may have taken stays"
+
+
+async def test_a_crash_does_not_reset_what_a_run_may_use(
+    stores: Stores, server: ModelServer, models: Models, model: RunModel
+) -> None:
+    limited(model, calls=3)
+    for place in range(3):
+        with dies_at("agent.model.counted"), pytest.raises(Died):
+            await model.reply(HELLO, key=f"plan:{place}")
+    stores.pass_time(31)
+    later = RunModels(models, stores.database, stores.clock).of((await stores.claimed(holder="next")).lease)
+    with pytest.raises(ModelBudgetError, match="MODEL_CALL_LIMIT"):
+        await later.reply(HELLO, key="plan:0")
+    assert server.asked == []
+
+
+async def test_the_end_of_a_run_drops_what_models_said_and_keeps_what_it_took(
+    stores: Stores, model: RunModel, claim: Claim
+) -> None:
+    await model.reply(HELLO, key="plan:1")
+    await stores.end(claim)
+    [row] = stores.rows("agent_model_calls")
+    assert row.reply is None
+    assert row.prompt_tokens == 11
+    assert used(stores)[0] == 1
+
+
+async def test_a_run_that_waits_keeps_them_and_one_cancelled_while_it_waits_drops_them(
+    stores: Stores, model: RunModel, claim: Claim
+) -> None:
+    await model.reply(HELLO, key="plan:1")
+    await stores.end(claim, status="suspended", approval_id="ap_1")
+    [row] = stores.rows("agent_model_calls")
+    assert b"ok" in row.reply
+    await Cancellations(stores.database, stores.clock).request(ANA, claim.lease.run_id)
+    [row] = stores.rows("agent_model_calls")
+    assert row.reply is None
+
+
+async def test_an_erased_user_leaves_no_call(stores: Stores, model: RunModel) -> None:
+    await model.reply(HELLO, key="plan:1")
+    store = ErasureStore(stores.database, stores.clock)
+    record = Erasure("era_1", "sha256:0", "00", "acme", False, 1, "sha256:1", ErasureCounts())  # noqa: FBT003
+    await store.erase(ANA, await store.threads(ANA), lambda counts: replace(record, counts=counts))
+    assert stores.rows("agent_model_calls") == []
+
+
+@pytest.mark.parametrize("key", ["", "k" * 129])
+async def test_a_key_that_no_row_can_have_is_refused_before_anything_is_counted(
+    stores: Stores, model: RunModel, key: str
+) -> None:
+    with pytest.raises(ValueError, match="1 to 128 characters"):
+        await model.reply(HELLO, key=key)
+    assert used(stores) == (0, 0, 0)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from random import Random
 from typing import Any
@@ -33,7 +34,7 @@ class Waits:
 
 @asynccontextmanager
 async def opened(
-    url: str, *, waits: Waits | None = None, monotonic: Any = None, **options: Any
+    url: str, *, waits: Waits | None = None, monotonic: Callable[[], float] = time.monotonic, **options: Any
 ) -> AsyncIterator[Models]:
     models = Models(config_of(url, **options), random=Random(7), sleep=waits or Waits(), monotonic=monotonic)
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -34,6 +35,15 @@ class _Place:
     breaker: Breaker
 
 
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """One request: the how-manieth it is, the seconds it has, and the breaker's leave."""
+
+    number: int
+    seconds: float
+    ticket: Ticket
+
+
 class Models:
     """The endpoints of a process."""
 
@@ -44,22 +54,21 @@ class Models:
         clock: Clock | None = None,
         random: Random | None = None,
         sleep: Sleep = asyncio.sleep,
-        monotonic: Callable[[], float] | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """Opens no connection yet; a test gives its own chance, sleep and time."""
         self.config = config
-        self._sleep = sleep
+        self._sleep, self._monotonic = sleep, monotonic
         self._policy = RetryPolicy(
             attempts=config.attempts,
             backoff_seconds=config.backoff_seconds,
             longest_wait=config.retry_after_seconds,
             random=random or Random(),  # noqa: S311 - spreads retries, protects nothing
         )
-        timing = {} if monotonic is None else {"monotonic": monotonic}
         self._places = [
             _Place(
                 EndpointClient(endpoint, config.bounds, clock or SystemClock()),
-                Breaker(config.breaker_failures, config.breaker_seconds, **timing),
+                Breaker(config.breaker_failures, config.breaker_seconds, monotonic),
             )
             for endpoint in config.endpoints
         ]
@@ -80,26 +89,25 @@ class Models:
         Raises ModelUnavailableError with the reason of the first endpoint. What on_text raises is passed on.
         """
         given_up: list[tuple[Endpoint, ModelFault]] = []
-        try:
-            async with asyncio.timeout(self.config.total_seconds) as bound:
-                for place in self._places:
-                    try:
-                        return Answered(await self._insist(place, question, spent, on_text), place.client.endpoint)
-                    except ModelFault as fault:
-                        given_up.append((place.client.endpoint, fault))
-                        _log.warning("a model gave no reply", model=place.client.endpoint.model, reason=fault.reason)
-        except TimeoutError:
-            if not bound.expired():
-                raise
-            given_up.append(
-                (self._places[min(len(given_up), len(self._places) - 1)].client.endpoint, ModelFault(faults.TIMEOUT))
-            )
+        end = self._monotonic() + self.config.total_seconds
+        for left in range(len(self._places), 0, -1):
+            place = self._places[-left]
+            now = self._monotonic()
+            try:
+                heard = await self._insist(place, question, spent, on_text, until=now + (end - now) / left)
+            except ModelFault as fault:
+                given_up.append((place.client.endpoint, fault))
+                _log.warning("a model gave no reply", model=place.client.endpoint.model, reason=fault.reason)
+            else:
+                return Answered(heard, place.client.endpoint)
         raise ModelUnavailableError(
             given_up[0][1].reason, "; ".join(f"{endpoint}: {fault}" for endpoint, fault in given_up)
-        ) from None
+        )
 
-    async def _insist(self, place: _Place, question: Question, spent: Spent, on_text: OnText | None) -> Heard:
-        """Asks one endpoint as often as that may help. Raises ModelFault."""
+    async def _insist(
+        self, place: _Place, question: Question, spent: Spent, on_text: OnText | None, *, until: float
+    ) -> Heard:
+        """Asks one endpoint as often as that may help, in its share of the time. Raises ModelFault."""
         made = 0
         while True:
             ticket = place.breaker.admit()
@@ -107,21 +115,22 @@ class Models:
                 raise ModelFault(faults.CLOSED_OFF)
             made += 1
             try:
-                return await self._once(place, ticket, question, spent, on_text, attempt=made)
+                attempt = _Attempt(made, until - self._monotonic(), ticket)
+                return await self._once(place, attempt, question, spent, on_text)
             except ModelFault as fault:
                 pause = self._policy.pause(made, fault)
-                if pause is None:
+                if pause is None or self._monotonic() + pause >= until:
                     raise
             await self._sleep(pause)
 
     async def _once(
-        self, place: _Place, ticket: Ticket, question: Question, spent: Spent, on_text: OnText | None, *, attempt: int
+        self, place: _Place, attempt: _Attempt, question: Question, spent: Spent, on_text: OnText | None
     ) -> Heard:
-        endpoint, fault = place.client.endpoint, None
+        endpoint, ticket, fault = place.client.endpoint, attempt.ticket, None
         spent.requests += 1
-        with _span(endpoint, attempt) as span, _leaving(place.breaker, ticket):
+        with _span(endpoint, attempt.number) as span, _leaving(place.breaker, ticket):
             try:
-                heard = _counted(await place.client.ask(question, on_text), question)
+                heard = _counted(await place.client.ask(question, on_text, within=attempt.seconds), question)
             except ModelFault as error:
                 fault = error
                 span.set_attribute(semconv.ERROR_TYPE, fault.reason)
@@ -134,7 +143,8 @@ class Models:
                 _log.info("a model answers again", model=endpoint.model)
             return heard
         if fault.began:
-            spent.add(endpoint, estimated_tokens(question.size_bytes), estimated_tokens(fault.heard_bytes))
+            written = min(estimated_tokens(fault.heard_bytes), self.config.bounds.reply_tokens)
+            spent.add(endpoint, estimated_tokens(question.size_bytes), written)
         self._tell(place, ticket, fault)
         raise fault
 

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Final, cast
 
@@ -61,7 +62,8 @@ class EndpointClient:
 
     def __init__(self, endpoint: Endpoint, bounds: Bounds, clock: Clock) -> None:
         self.endpoint, self._bounds, self._clock = endpoint, bounds, clock
-        logging.getLogger("openai").setLevel(_SILENT)  # its debug lines hold conversations
+        for library in ("openai", "httpx2", "httpcore2"):  # their debug lines hold conversations and headers
+            logging.getLogger(library).setLevel(_SILENT)
         connect, pause = bounds.connect_seconds, max(bounds.first_token_seconds, bounds.between_tokens_seconds)
         self._http = AsyncClient(
             follow_redirects=False,
@@ -85,19 +87,19 @@ class EndpointClient:
         """Closes every connection."""
         await self._client.close()
 
-    async def ask(self, question: Question, on_text: OnText | None = None) -> Heard:
-        """Answers the reply. Raises ModelFault; what on_text raises is passed on."""
-        assembly = Assembly()
-        heard_bytes = 0
+    async def ask(self, question: Question, on_text: OnText | None = None, *, within: float = math.inf) -> Heard:
+        """Answers the reply, in so many seconds at most. Raises ModelFault; what on_text raises is passed on."""
+        assembly, received = Assembly(), 0
         try:
-            async with self._within(self._bounds.reply_seconds), self._opened(question) as response:
+            async with self._within(min(self._bounds.reply_seconds, within)), self._opened(question) as response:
                 try:
                     await self._read(response, assembly, on_text)
                 finally:
-                    heard_bytes = _size(response)
+                    received = _size(response)
             return assembly.heard()
         except ModelFault as fault:
-            fault.began, fault.heard_bytes = fault.began or heard_bytes > 0, heard_bytes
+            fault.began = fault.began or received > 0
+            fault.heard_bytes = assembly.size_bytes or received
             raise
 
     @contextlib.asynccontextmanager

@@ -65,7 +65,7 @@ class ModelFault(Exception):
     """One attempt that gave no reply.
 
     retry_after is what the endpoint asked for, in seconds; began says that a reply had begun, which is usually paid;
-    heard_bytes is how much of it came. status is that of HTTP, 0 where there was none; code is the endpoint's own word.
+    heard_bytes is how much was written; status is that of HTTP, 0 where there was none, code the endpoint's own word.
     """
 
     reason: str

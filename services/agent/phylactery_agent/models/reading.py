@@ -110,6 +110,12 @@ class Assembly:
         return clean("".join(self._texts))
 
     @property
+    def size_bytes(self) -> int:
+        """Answers about how much was written so far."""
+        pieces = [*self._texts, *(piece for call in self._calls for piece in (call.name, *call.pieces))]
+        return sum(len(piece.encode("utf-8", "replace")) for piece in pieces)
+
+    @property
     def finished(self) -> bool:
         """Says whether the model said that this is all."""
         return bool(self._finish)

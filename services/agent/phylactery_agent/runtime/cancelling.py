@@ -13,6 +13,7 @@ from sqlalchemy.engine import Connection, Row
 from phylactery_agent.runtime.events import append_event
 from phylactery_agent.runtime.ledger import close_open_effects, deny_proposals
 from phylactery_agent.runtime.model import Lease, Owner
+from phylactery_agent.runtime.model_calls import forget_replies
 from phylactery_agent.runtime.outbox import queue_task_end, queue_withdrawal
 from phylactery_agent.runtime.replies import CANCELLED
 from phylactery_agent.runtime.runs import owned_run
@@ -67,6 +68,7 @@ def _end_now(connection: Connection, owner: Owner, row: Row[Any], now: int) -> N
     finished = {"status": "RUN_STATUS_CANCELLED", "reason": CANCELLED}
     append_event(connection, lease, "run_finished", finished, once="run_cancelled", now_us=now)
     checkpoints.delete_thread(connection, lease.thread_key)
+    forget_replies(connection, row.run_id)
     connection.execute(
         sa.update(RUNS)
         .where(RUNS.c.run_id == row.run_id)

@@ -1,0 +1,38 @@
+"""One model call of a run in a process of its own, which kills itself with SIGKILL where it is told to.
+
+python -m tests.support.dying_model_call DATABASE_URL ENDPOINT_URL HOLDER CRASH_POINT
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+
+from phylactery_agent.models.asking import Models
+from phylactery_agent.runtime.model_runs import RunModels
+from phylactery_chassis import crashpoints
+
+from tests.support.agent_models import HELLO, config_of
+from tests.support.agent_stores import T1, open_stores
+
+
+async def main(database: str, endpoint: str, holder: str, crash_at: str) -> None:
+    """Claims the waiting turn, asks; ends well only where no such point is reached."""
+
+    def die(name: str) -> None:
+        if name == crash_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    crashpoints.install(die)
+    with open_stores(database) as stores:
+        claim = await stores.claims.claim_next(T1, holder)
+        assert claim is not None
+        models = Models(config_of(endpoint))
+        await RunModels(models, stores.database, stores.clock).of(claim.lease).reply(HELLO, key="plan:1")
+        await models.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:5]))
