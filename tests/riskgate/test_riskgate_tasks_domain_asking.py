@@ -35,6 +35,13 @@ REQUESTS = {
     ],
     "list_dir": ["Enséñame los archivos que hay", "¿Qué hay en la carpeta informes?", "Lístame los ficheros de docs"],
     "search_files": ["Busca «IVA» en mis ficheros", "¿En qué archivo se menciona a Marta? Búscalo en los archivos"],
+    "create_reminder": [
+        "Recuérdame llamar a mamá el domingo a las 10",
+        "Avísame en media hora de que saque el pan",
+        "Ponme un recordatorio para el 3 de marzo",
+    ],
+    "list_reminders": ["Lista mis recordatorios", "¿Qué recordatorios tengo esta semana?"],
+    "cancel_reminder": ["Elimina el recordatorio del gimnasio", "Cancela mi recordatorio de las 9"],
     "read_output": ["Enséñame el resto de la salida anterior", "Lee la salida out_abcdefgh desde el carácter 5000"],
     "rehydrate_output": ["Recupera la salida out_abcdefgh entera", "Tráeme la salida completa"],
     "search_output": ["Busca «error» en la salida out_abcdefgh", "Encuentra las líneas con timeout en esa salida"],

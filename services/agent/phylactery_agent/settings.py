@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import ClassVar
 
 from phylactery_chassis.settings import read_secret
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import SettingsConfigDict
 
 from phylactery_agent.models.settings import ModelSettings
+from phylactery_agent.times.rules import zone
 
 
 class AgentSettings(ModelSettings):
@@ -37,6 +38,11 @@ class AgentSettings(ModelSettings):
     sandbox_dir: Path | None = Field(None, description="the only folder file tools reach; empty is <data_dir>/sandbox")
     tool_modules: list[str] = Field(default_factory=list, description="JSON list of modules that add tools")
     evict_over_chars: int = Field(10_000, ge=1_000, description="longer outputs go to memory, a pointer stays")
+    time_zone: str = Field("UTC", description="IANA name of the zone times are meant in where a person names none")
+    reminders_per_user: int = Field(100, ge=1, le=1_000, description="active reminders one person may have")
+    reminder_poll_seconds: float = Field(
+        5.0, gt=0, le=60, description="the longest a reminder given to another replica is not looked at"
+    )
     graph: str = Field("secured", description="graph that serves a new thread whose first message names none")
     max_concurrent_turns: int = Field(16, ge=1, le=1_000, description="turns served at once")
     approval_poll_seconds: float = Field(
@@ -61,6 +67,13 @@ class AgentSettings(ModelSettings):
     def shared(self) -> bool:
         """Says whether other agents may serve the same database: over SQLite one process owns the folder."""
         return bool(self.database_url) and not self.database_url.startswith("sqlite")
+
+    @field_validator("time_zone")
+    @classmethod
+    def _known_zone(cls, value: str) -> str:
+        """Refuses what the system's time zones do not name. Raises ValueError."""
+        zone(value)
+        return value
 
     @property
     def sandbox(self) -> Path:

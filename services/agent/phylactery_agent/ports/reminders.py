@@ -45,9 +45,8 @@ class Reminder:
 class Reminders(Protocol):
     """The reminders of one person, asked for in one turn. Raises Unavailable where the store fails."""
 
-    @property
-    def asked_us(self) -> int:
-        """When the person said what is being served: what "in 20 minutes" counts from."""
+    async def asked_us(self) -> int:
+        """Answers when the person said what is being served: what "in 20 minutes" counts from."""
         ...
 
     @property
@@ -58,7 +57,7 @@ class Reminders(Protocol):
     async def create(self, wanted: WantedReminder, *, key: str) -> Reminder:
         """Keeps a reminder, once per key: the same key again answers the one that is there.
 
-        Raises ReminderRefusedError with TOO_MANY_REMINDERS or TIME_PAST.
+        Raises ReminderRefusedError with TOO_MANY_REMINDERS.
         """
         ...
 

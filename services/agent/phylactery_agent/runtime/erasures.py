@@ -23,6 +23,7 @@ from phylactery_agent.runtime.schema import (
     MODEL_CALLS,
     OUTBOX,
     RUNS,
+    SCHEDULES,
     STEPS,
     THREADS,
     TOOL_CALLS,
@@ -195,6 +196,7 @@ def of_user(owner: Owner) -> Iterator[tuple[str, sa.Table, sa.ColumnElement[bool
     yield "", BLOBS, BLOBS.c.thread_id.in_(keys)
     yield "", WRITES, WRITES.c.thread_id.in_(keys)
     yield "checkpoints", CHECKPOINTS, CHECKPOINTS.c.thread_id.in_(keys)
+    yield "", SCHEDULES, SCHEDULES.c.thread_key.in_(keys)
     yield "parcels", OUTBOX, OUTBOX.c.thread_key.in_(keys)
     yield "events", EVENTS, EVENTS.c.thread_key.in_(keys)
     yield "turns", INBOX, INBOX.c.thread_key.in_(keys)

@@ -216,6 +216,31 @@ OUTBOX = sa.Table(
 )
 sa.Index("agent_outbox_waiting", OUTBOX.c.state, OUTBOX.c.kind, OUTBOX.c.thread_key)
 
+SCHEDULES = sa.Table(
+    "agent_schedules",
+    METADATA,
+    sa.Column("schedule_id", _NAME, primary_key=True),
+    sa.Column("effect_key", _NAME, nullable=False, unique=True),
+    sa.Column("tenant", _NAME, nullable=False),
+    sa.Column("user_id", _NAME, nullable=False),
+    sa.Column("thread_key", _KEY, nullable=False),
+    sa.Column("thread_id", _NAME, nullable=False),
+    sa.Column("language", sa.String(2), nullable=False),
+    sa.Column("text", sa.LargeBinary, nullable=False),
+    sa.Column("repeat", sa.String(256), nullable=False),
+    sa.Column("time_zone", _WORD, nullable=False),
+    sa.Column("start_us", sa.BigInteger, nullable=False),
+    sa.Column("due_us", sa.BigInteger, nullable=False),
+    sa.Column("state", _WORD, nullable=False),
+    sa.Column("cancel_key", _NAME, nullable=False),
+    sa.Column("created_us", sa.BigInteger, nullable=False),
+    sa.Column("updated_us", sa.BigInteger, nullable=False),
+)
+_due = SCHEDULES.c.state == "active"
+sa.Index("agent_schedules_due", SCHEDULES.c.due_us, sqlite_where=_due, postgresql_where=_due)
+sa.Index("agent_schedules_by_user", SCHEDULES.c.tenant, SCHEDULES.c.user_id, SCHEDULES.c.state)
+sa.Index("agent_schedules_by_thread", SCHEDULES.c.thread_key)
+
 ERASURES = sa.Table(
     "agent_erasures",
     METADATA,

@@ -44,6 +44,7 @@ from phylactery_agent.runtime.model_runs import RunModels
 from phylactery_agent.runtime.remembering import TurnMemories
 from phylactery_agent.runtime.reporting import ReportingGate, TurnTask
 from phylactery_agent.runtime.runs import RunStore
+from phylactery_agent.runtime.schedules import Reminding, TurnReminders
 from phylactery_agent.runtime.seal import Sealer, SealError
 from phylactery_agent.runtime.services import Services
 from phylactery_agent.runtime.signals import ThreadNews
@@ -83,6 +84,8 @@ class TurnTools:
     evict_over_chars: int
     models: RunModels | None = None
     """None is static mode."""
+    reminding: Reminding | None = None
+    """None keeps no reminders."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +278,12 @@ class TurnServer:
             evict_over_chars=self._t.evict_over_chars,
             model=self._t.models.of(lease) if self._t.models else None,
             trail=trail,
+            reminders=self._reminders(claim, heard, before),
         )
+
+    def _reminders(self, claim: Claim, heard: _Heard, request_turn: str) -> TurnReminders | None:
+        shared = self._t.reminding
+        return TurnReminders(shared, claim.lease, claim.turn, heard.language, request_turn) if shared else None
 
     def _gate(self, claim: Claim) -> ReportingGate:
         """Answers RiskGate for this turn. Only what a person says opens a task; an answer to an approval opens none."""

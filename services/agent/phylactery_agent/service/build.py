@@ -39,6 +39,7 @@ from phylactery_agent.runtime.delivery import Delivery
 from phylactery_agent.runtime.duties import Duties
 from phylactery_agent.runtime.erasures import Erasure, ErasureStore
 from phylactery_agent.runtime.events import EventLog
+from phylactery_agent.runtime.firing import Firing
 from phylactery_agent.runtime.folder_lock import FolderLock, FolderTakenError
 from phylactery_agent.runtime.inbox import InboxStore
 from phylactery_agent.runtime.lease import Leases
@@ -52,6 +53,7 @@ from phylactery_agent.runtime.retrying import Retries
 from phylactery_agent.runtime.run_lists import RunLists
 from phylactery_agent.runtime.runner import Runner
 from phylactery_agent.runtime.runs import RunStore
+from phylactery_agent.runtime.schedules import Reminding
 from phylactery_agent.runtime.seal import Sealer, SealError
 from phylactery_agent.runtime.services import Services
 from phylactery_agent.runtime.signals import ThreadNews
@@ -95,6 +97,7 @@ class Agent:
     privacy: Privacy
     catalog: CatalogCheck
     replicas: Replicas
+    firing: Firing
 
 
 async def build(settings: AgentSettings) -> Service:
@@ -168,6 +171,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
         retry_seconds=settings.retry_seconds,
         look_seconds=look_seconds,
     )
+    firing = Firing(database, clock, news, delivery, poll_seconds=settings.reminder_poll_seconds)
     turns = TurnServer(
         TurnTools(
             database=database,
@@ -182,6 +186,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
             executor=executor,
             evict_over_chars=settings.evict_over_chars,
             models=RunModels(models, database, clock) if models is not None else None,
+            reminding=Reminding(database, clock, settings.time_zone, settings.reminders_per_user, firing.wake),
         )
     )
     runner = Runner(
@@ -255,6 +260,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
         privacy=privacy,
         catalog=catalog,
         replicas=replicas,
+        firing=firing,
     )
 
 
@@ -296,7 +302,7 @@ def _registrations(
 async def _start_background(agent: Agent, settings: AgentSettings, closing: contextlib.AsyncExitStack) -> None:
     """Starts delivery, erasing and, unless switched off, the approval watcher; all end before what they use does."""
     await agent.catalog.look()
-    jobs = [agent.delivery.run(), agent.privacy.run(), agent.catalog.run()]
+    jobs = [agent.delivery.run(), agent.privacy.run(), agent.catalog.run(), agent.firing.run()]
     if settings.approval_poll_seconds:
         jobs.append(agent.watcher.run())
     for job in jobs:

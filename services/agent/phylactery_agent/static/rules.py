@@ -159,7 +159,7 @@ def _arguments(spec: ToolSpec, pattern: Pattern, groups: dict[str, str | None]) 
         spec.args_model.model_validate(args)
     except ValidationError:
         return None
-    return args
+    return args if pattern.meant is None else pattern.meant(args)
 
 
 def _unquote(raw: str) -> str:

@@ -70,7 +70,7 @@ def resolve(text: str, *, where: tzinfo, now_us: int, rule: Rule | None = None) 
 
     Raises WhenError.
     """
-    said = _read(" ".join(text.split()))
+    said = _read(tidy(text))
     if said.every is not None:
         if rule is not None:
             raise _not_understood("it says twice how it repeats")
@@ -81,6 +81,20 @@ def resolve(text: str, *, where: tzinfo, now_us: int, rule: Rule | None = None) 
     if due > now_us + _FARTHEST // timedelta(microseconds=1):
         raise _not_understood("it is more than ten years away")
     return When(due, _with_days(rule, to_local(due, where)))
+
+
+def is_time(text: str) -> bool:
+    """Says whether a text is made of the parts of one time; whether that is over, only a moment can say."""
+    try:
+        _read(tidy(text))
+    except WhenError:
+        return False
+    return True
+
+
+def tidy(text: str) -> str:
+    """Answers the text with single spaces and without the marks behind it."""
+    return " ".join(text.split()).rstrip(" ,:;.")
 
 
 def _not_understood(why: str) -> WhenError:

@@ -51,6 +51,8 @@ class Pattern:
     language: Language
     expression: str
     fixed: Mapping[str, Any] = field(default_factory=dict)
+    meant: Callable[[Mapping[str, Any]], dict[str, Any] | None] | None = None
+    """Answers the arguments as they are meant; None where they make no sense, and then the next pattern is asked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,12 +91,24 @@ class _Pattern:
         if not named and not self._seen("?:"):
             raise _UnreadableError
         if named:
-            while self._next() != ">":
-                pass
+            self._pass_over()
+            return [f" {ANY} "]
         inside = self._choice()
         if not self._seen(")"):
             raise _UnreadableError
-        return [f" {ANY} "] if named else inside
+        return inside
+
+    def _pass_over(self) -> None:
+        """Reads to the end of a group whose inside is an argument."""
+        open_groups = 1
+        while open_groups:
+            char = self._next()
+            if char == "\\":
+                self._next()
+            elif char == "[":
+                self._class()
+            else:
+                open_groups += (char == "(") - (char == ")")
 
     def _class(self) -> str:
         """Answers the one letter of a choice of spellings, or that anything may stand there."""

@@ -9,6 +9,7 @@ from phylactery_agent.tools.builtin.files import FileTools
 from phylactery_agent.tools.builtin.journal import EffectJournal
 from phylactery_agent.tools.builtin.listing import FolderTools
 from phylactery_agent.tools.builtin.memories import recall, remember
+from phylactery_agent.tools.builtin.reminders import cancel_reminder, create_reminder, list_reminders
 from phylactery_agent.tools.builtin.sandbox import Sandbox, tenant_folder
 from phylactery_agent.tools.builtin.texts import echo, read_output, rehydrate_output, search_output
 from phylactery_agent.tools.contract import Implementation, Invocation
@@ -56,4 +57,7 @@ def builtin_implementations(sandbox: Path, journal: Path, max_file_bytes: int) -
         "search_output": Implementation(run=search_output),
         "remember": Implementation(run=remember),
         "recall": Implementation(run=recall),
+        "create_reminder": Implementation(run=create_reminder),
+        "list_reminders": Implementation(run=list_reminders),
+        "cancel_reminder": Implementation(run=cancel_reminder),
     }

@@ -3,11 +3,31 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import Any, Final
 
 from phylactery_agent.ports import Language
+from phylactery_agent.times.rules import parse_rule
 
 _EMPTY: Final[dict[Language, str]] = {"es": "(No hay nada.)", "en": "(There is nothing.)"}
+_WEEKDAYS: Final[dict[Language, tuple[str, ...]]] = {
+    "es": ("lunes", "martes", "miércoles", "jueves", "viernes", "sábado", "domingo"),
+    "en": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
+}
+_FREQUENCIES: Final[dict[Language, dict[str, tuple[str, str]]]] = {
+    "es": {
+        "DAILY": ("cada día", "cada {} días"),
+        "WEEKLY": ("cada semana", "cada {} semanas"),
+        "MONTHLY": ("cada mes", "cada {} meses"),
+        "YEARLY": ("cada año", "cada {} años"),
+    },
+    "en": {
+        "DAILY": ("every day", "every {} days"),
+        "WEEKLY": ("every week", "every {} weeks"),
+        "MONTHLY": ("every month", "every {} months"),
+        "YEARLY": ("every year", "every {} years"),
+    },
+}
 _MORE: Final[dict[Language, str]] = {"es": "… (Hay más.)", "en": "… (There is more.)"}
 
 
@@ -41,3 +61,33 @@ def _whole(lines: list[str], language: Language, *, complete: bool) -> str:
     if not complete:
         lines = [*lines, _MORE[language]]
     return "\n".join(lines) or _EMPTY[language]
+
+
+def created_shown(output: str, language: Language) -> str:
+    """Answers what create_reminder kept."""
+    return _reminder(json.loads(output), language)
+
+
+def reminders_shown(output: str, language: Language) -> str:
+    """Answers the reminders of list_reminders, one a line."""
+    reminders = json.loads(output)["reminders"]
+    return "\n".join(f"- {_reminder(one, language)}" for one in reminders) or _EMPTY[language]
+
+
+def _reminder(reminder: dict[str, str], language: Language) -> str:
+    due = datetime.fromisoformat(reminder["due"])
+    shown = f"{_WEEKDAYS[language][due.weekday()]} {due:%Y-%m-%d %H:%M} ({reminder['time_zone']})"
+    again = f", {_repeated(reminder['repeat'], language)}" if reminder["repeat"] else ""
+    return f"{shown}{again}: {printable(reminder['text'])} [{reminder['id']}]"
+
+
+def _repeated(repeat: str, language: Language) -> str:
+    """Answers how it comes again; the weekdays by name, and a rule's end as it is written."""
+    rule = parse_rule(repeat)
+    one, many = _FREQUENCIES[language][rule.frequency]
+    words = one if rule.interval == 1 else many.format(rule.interval)
+    if rule.days:
+        words += " (" + ", ".join(_WEEKDAYS[language][day] for day in rule.days) + ")"
+    if rule.count:
+        words += f", × {rule.count}"
+    return words if rule.until is None else f"{words}, ≤ {rule.until}"

@@ -1,0 +1,87 @@
+"""create_reminder, list_reminders and cancel_reminder, over whoever keeps them."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+
+from phylactery_agent.ports import Reminder, ReminderRefusedError, Reminders, WantedReminder
+from phylactery_agent.times.phrases import WhenError, resolve
+from phylactery_agent.times.rules import RuleError, parse_rule, zone
+from phylactery_agent.tools.contract import Invocation, ToolFailedError, arguments_of
+from phylactery_agent.tools.specs import CancelReminderArguments, CreateReminderArguments, ListRemindersArguments
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+async def create_reminder(invocation: Invocation) -> str:
+    """Keeps a reminder, once per effect; answers it.
+
+    Raises:
+        ToolFailedError: TIME_NOT_UNDERSTOOD, TIME_PAST, REPEAT_INVALID, TIME_ZONE_UNKNOWN, TOO_MANY_REMINDERS, or
+            REMINDERS_UNAVAILABLE where nobody keeps any.
+    """
+    args = arguments_of(invocation, CreateReminderArguments)
+    reminders = _keeper(invocation)
+    name = args.time_zone or reminders.time_zone
+    try:
+        where = zone(name)
+    except RuleError as error:
+        raise ToolFailedError("TIME_ZONE_UNKNOWN", str(error)) from error
+    try:
+        rule = parse_rule(args.repeat) if args.repeat else None
+    except RuleError as error:
+        raise ToolFailedError("REPEAT_INVALID", str(error)) from error
+    try:
+        when = resolve(args.when, where=where, now_us=await reminders.asked_us(), rule=rule)
+    except WhenError as error:
+        raise ToolFailedError(error.code, str(error)) from error
+    wanted = WantedReminder(args.text, when.due_us, str(when.rule) if when.rule else "", name)
+    try:
+        kept = await reminders.create(wanted, key=invocation.effect_key)
+    except ReminderRefusedError as error:
+        raise ToolFailedError(error.reason, error.message) from error
+    return json.dumps(_view(kept), ensure_ascii=False)
+
+
+async def list_reminders(invocation: Invocation) -> str:
+    """Answers the person's active reminders, the next one first.
+
+    Raises:
+        ToolFailedError: REMINDERS_UNAVAILABLE where nobody keeps any.
+    """
+    args = arguments_of(invocation, ListRemindersArguments)
+    found = await _keeper(invocation).list(limit=args.limit)
+    return json.dumps({"reminders": [_view(one) for one in found]}, ensure_ascii=False)
+
+
+async def cancel_reminder(invocation: Invocation) -> str:
+    """Cancels one reminder; answers it. The same effect again changes nothing.
+
+    Raises:
+        ToolFailedError: REMINDER_NOT_FOUND, REMINDER_AMBIGUOUS, REMINDERS_UNAVAILABLE where nobody keeps any.
+    """
+    args = arguments_of(invocation, CancelReminderArguments)
+    try:
+        cancelled = await _keeper(invocation).cancel(args.reminder, key=invocation.effect_key)
+    except ReminderRefusedError as error:
+        raise ToolFailedError(error.reason, error.message) from error
+    return json.dumps(_view(cancelled), ensure_ascii=False)
+
+
+def _keeper(invocation: Invocation) -> Reminders:
+    if invocation.reminders is None:
+        raise ToolFailedError("REMINDERS_UNAVAILABLE", "nobody keeps reminders here")
+    return invocation.reminders
+
+
+def _view(reminder: Reminder) -> dict[str, str]:
+    """Answers a reminder as the tools tell it, its time with the offset of its zone."""
+    due = (_EPOCH + timedelta(microseconds=reminder.due_us)).astimezone(zone(reminder.time_zone))
+    return {
+        "id": reminder.reminder_id,
+        "text": reminder.text,
+        "due": due.isoformat(timespec="minutes"),
+        "repeat": reminder.repeat,
+        "time_zone": reminder.time_zone,
+    }

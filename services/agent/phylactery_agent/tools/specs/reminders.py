@@ -1,0 +1,173 @@
+"""create_reminder, list_reminders and cancel_reminder: what a person asks to be told later, in the same thread."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pydantic import Field
+
+from phylactery_agent.times.phrases import is_time, tidy
+from phylactery_agent.times.vocabulary import when_expression
+from phylactery_agent.tools.contract import Contract, Example, Pattern, ToolSpec
+from phylactery_agent.tools.specs.parts import READ_EN, READ_ES, Arguments, object_schema
+from phylactery_agent.tools.specs.shown import created_shown, reminders_shown
+
+_REMIND_ES: Final = r"(?:recu[eé]rdame|av[ií]same)"
+_MAKE_ES: Final = r"(?:crea|crear|cr[eé]ame|pon|poner|ponme|programa|programar)\s+un\s+recordatorio"
+_MAKE_EN: Final = r"(?:set|create|make|schedule)(?:\s+me)?\s+a\s+reminder"
+_CANCEL_ES: Final = r"(?:cancela|cancelar|borra|borrar|elimina|eliminar|quita|anula)"
+_CANCEL_EN: Final = r"(?:cancel|delete|remove)"
+_TEXT: Final = r"(?P<text>.+)"
+_SHORT_TEXT: Final = r"(?P<text>.+?)"
+_LATER: Final = when_expression(last=True)
+_FIRST: Final = when_expression(last=False)
+_LIST_ES: Final = r"(?:lista|listar|l[ií]stame|" + READ_ES + ")"
+_LIST_EN: Final = r"(?:list|" + READ_EN + ")"
+
+
+class CreateReminderArguments(Arguments):
+    """The arguments of create_reminder; an empty time_zone is the setting's."""
+
+    text: str = Field(min_length=1, max_length=1_000)
+    when: str = Field(min_length=1, max_length=200)
+    repeat: str = Field(default="", max_length=200)
+    time_zone: str = Field(default="", max_length=64)
+
+
+class ListRemindersArguments(Arguments):
+    """The arguments of list_reminders."""
+
+    limit: int = Field(default=20, ge=1, le=100)
+
+
+class CancelReminderArguments(Arguments):
+    """The arguments of cancel_reminder: an id, or words of one reminder alone."""
+
+    reminder: str = Field(min_length=1, max_length=1_000)
+
+
+def _with_time(args: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Answers the arguments without the mark between the time and what follows; None where it is no time."""
+    when = tidy(args["when"])
+    return {**args, "when": when} if is_time(when) else None
+
+
+def _asks(language: Any, expression: str) -> Pattern:
+    return Pattern(language, expression, meant=_with_time)
+
+
+CREATE_REMINDER: Final = ToolSpec(
+    name="create_reminder",
+    descriptions={
+        "es": "recordarte algo más tarde: recuérdame pagar el arriendo mañana a las 9",
+        "en": "remind you of something later: remind me to pay the rent tomorrow at 9",
+    },
+    schema=object_schema(
+        ["text", "when"],
+        text={"type": "string", "minLength": 1, "maxLength": 1_000},
+        when={"type": "string", "minLength": 1, "maxLength": 200},
+        repeat={"type": "string", "maxLength": 200, "default": ""},
+        time_zone={"type": "string", "maxLength": 64, "default": ""},
+    ),
+    args_model=CreateReminderArguments,
+    contract=Contract(risk="low", effect="write", idempotency="idempotent_by_key", retries=1, answers="json"),
+    verbs=(_REMIND_ES, r"remind\s+me", _MAKE_ES, _MAKE_EN),
+    patterns=(
+        # the longest time at the end first; where that is none, the shortest
+        _asks("es", _REMIND_ES + r"\s+(?:que\s+|de\s+)?" + _SHORT_TEXT + r",?\s+" + _LATER),
+        _asks("es", _REMIND_ES + r"\s+" + _FIRST + r"(?:que\s+|de\s+)?" + _TEXT),
+        _asks("es", _REMIND_ES + r"\s+(?:que\s+|de\s+)?" + _TEXT + r",?\s+" + _LATER),
+        _asks("es", _MAKE_ES + r"\s+(?:para\s+)?" + _FIRST + r"(?:para\s+|de\s+|que\s+diga:?\s+)?" + _TEXT),
+        _asks("es", _MAKE_ES + r"\s+(?:para|de)\s+" + _SHORT_TEXT + r",?\s+(?:para\s+)?" + _LATER),
+        _asks("en", r"remind\s+me\s+(?:to\s+|that\s+|about\s+|of\s+)?" + _SHORT_TEXT + r",?\s+" + _LATER),
+        _asks("en", r"remind\s+me\s+" + _FIRST + r"(?:to\s+|that\s+|about\s+|of\s+)?" + _TEXT),
+        _asks("en", r"remind\s+me\s+(?:to\s+|that\s+|about\s+|of\s+)?" + _TEXT + r",?\s+" + _LATER),
+        _asks("en", _MAKE_EN + r"\s+(?:for\s+)?" + _FIRST + r"(?:to\s+|about\s+|saying:?\s+)?" + _TEXT),
+        _asks("en", _MAKE_EN + r"\s+(?:to|about)\s+" + _SHORT_TEXT + r",?\s+(?:for\s+)?" + _LATER),
+    ),
+    examples=(
+        Example(
+            "es",
+            "recuérdame pagar el arriendo mañana a las 9",
+            {"text": "pagar el arriendo", "when": "mañana a las 9"},
+        ),
+        Example("es", "avísame en 20 minutos de sacar la pizza", {"text": "sacar la pizza", "when": "en 20 minutos"}),
+        Example(
+            "es",
+            "pon un recordatorio para cada lunes a las 8:30: reunión de equipo",
+            {"text": "reunión de equipo", "when": "cada lunes a las 8:30"},
+        ),
+        Example(
+            "en",
+            "remind me to water the plants every friday at 6 pm",
+            {"text": "water the plants", "when": "every friday at 6 pm"},
+        ),
+        Example("en", "remind me in 20 minutes to call Ana", {"text": "call Ana", "when": "in 20 minutes"}),
+        Example(
+            "en",
+            "set a reminder for tomorrow at noon: lunch with Bob",
+            {"text": "lunch with Bob", "when": "tomorrow at noon"},
+        ),
+    ),
+    labels={"es": "Recordatorio creado.", "en": "Reminder created."},
+    shown=created_shown,
+)
+
+LIST_REMINDERS: Final = ToolSpec(
+    name="list_reminders",
+    descriptions={
+        "es": "listar tus recordatorios: ¿qué recordatorios tengo?",
+        "en": "list your reminders: what reminders do I have?",
+    },
+    schema=object_schema([], limit={"type": "integer", "minimum": 1, "maximum": 100, "default": 20}),
+    args_model=ListRemindersArguments,
+    contract=Contract(risk="low", effect="read", idempotency="read_only", retries=1, answers="json"),
+    verbs=(_LIST_ES, _LIST_EN, r"qu[eé]\s+recordatorios", r"(?:what|which)\s+reminders"),
+    patterns=(
+        Pattern("es", _LIST_ES + r"\s+(?:todos\s+)?(?:mis|los)\s+recordatorios(?:\s+pendientes)?"),
+        Pattern("es", r"qu[eé]\s+recordatorios\s+(?:tengo|hay)(?:\s+pendientes)?"),
+        Pattern("en", _LIST_EN + r"\s+(?:all\s+)?(?:my|the)\s+reminders"),
+        Pattern("en", r"(?:what|which)\s+reminders\s+(?:do\s+I\s+have|are\s+there)"),
+    ),
+    examples=(
+        Example("es", "¿qué recordatorios tengo?", {}),
+        Example("es", "muéstrame mis recordatorios", {}),
+        Example("en", "list my reminders", {}),
+        Example("en", "what reminders do I have?", {}),
+    ),
+    labels={"es": "Tus recordatorios:", "en": "Your reminders:"},
+    shown=reminders_shown,
+)
+
+CANCEL_REMINDER: Final = ToolSpec(
+    name="cancel_reminder",
+    descriptions={
+        "es": "cancelar un recordatorio: cancela el recordatorio de pagar el arriendo",
+        "en": "cancel a reminder: cancel the reminder to water the plants",
+    },
+    schema=object_schema(["reminder"], reminder={"type": "string", "minLength": 1, "maxLength": 1_000}),
+    args_model=CancelReminderArguments,
+    contract=Contract(
+        risk="low",
+        effect="write",
+        idempotency="idempotent_by_key",
+        retries=1,
+        controls=("/reminder",),
+        answers="json",
+    ),
+    verbs=(_CANCEL_ES, _CANCEL_EN),
+    patterns=(
+        Pattern("es", _CANCEL_ES + r"\s+(?:el|mi)\s+recordatorio\s+(?:de\s+|para\s+|que\s+dice\s+)?(?P<reminder>.+?)"),
+        Pattern(
+            "en",
+            _CANCEL_EN + r"\s+(?:the|my)\s+reminder\s+(?:to\s+|about\s+|for\s+|of\s+|that\s+says\s+)?(?P<reminder>.+?)",
+        ),
+    ),
+    examples=(
+        Example("es", "cancela el recordatorio de pagar el arriendo", {"reminder": "pagar el arriendo"}),
+        Example("en", "cancel the reminder to water the plants", {"reminder": "water the plants"}),
+    ),
+    labels={"es": "Recordatorio cancelado: {reminder}", "en": "Reminder cancelled: {reminder}"},
+    quotes_output=False,
+)
