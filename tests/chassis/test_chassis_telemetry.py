@@ -6,64 +6,36 @@ import json
 import os
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import grpc
 import pytest
-from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2, metrics_service_pb2_grpc
-from opentelemetry.proto.collector.trace.v1 import trace_service_pb2, trace_service_pb2_grpc
 from opentelemetry.sdk.trace import ReadableSpan
 from phylactery.memory.v1 import memory_pb2, memory_pb2_grpc
 from phylactery_chassis import telemetry
+
+from tests.support.collector import Collector, collecting
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT = "00f067aa0ba902b7"
 SECRET = "what-ana-said-in-private"
 
 
-class Collector(trace_service_pb2_grpc.TraceServiceServicer, metrics_service_pb2_grpc.MetricsServiceServicer):
-    """An OTLP collector that keeps what it gets."""
-
-    def __init__(self) -> None:
-        self.spans, self.metrics, self.raw = [], set(), b""
-        self.lock = threading.Lock()
-
-    def Export(self, request, context):
-        with self.lock:
-            self.raw += request.SerializeToString()
-            if isinstance(request, trace_service_pb2.ExportTraceServiceRequest):
-                self.spans += [s for r in request.resource_spans for c in r.scope_spans for s in c.spans]
-                return trace_service_pb2.ExportTraceServiceResponse()
-            self.metrics |= {m.name for r in request.resource_metrics for c in r.scope_metrics for m in c.metrics}
-            return metrics_service_pb2.ExportMetricsServiceResponse()
-
-
 @pytest.fixture
-def collector() -> Iterator[tuple[Collector, str]]:
-    server = grpc.server(ThreadPoolExecutor(2))
-    servicer = Collector()
-    trace_service_pb2_grpc.add_TraceServiceServicer_to_server(servicer, server)
-    metrics_service_pb2_grpc.add_MetricsServiceServicer_to_server(servicer, server)
-    port = server.add_insecure_port("127.0.0.1:0")
-    server.start()
-    yield servicer, f"http://127.0.0.1:{port}"
-    server.stop(None).wait()
+def collector() -> Iterator[Collector]:
+    with collecting() as opened:
+        yield opened
 
 
-def test_a_call_is_told_to_the_collector_and_to_the_file_under_the_callers_trace(
-    collector: tuple[Collector, str], tmp_path: Path
-):
-    servicer, endpoint = collector
+def test_a_call_is_told_to_the_collector_and_to_the_file_under_the_callers_trace(collector: Collector, tmp_path: Path):
     ready = tmp_path / "ready.json"
     env = {
         "MEMORY_DATA_DIR": str(tmp_path / "memory"),
         "MEMORY_PORT": "0",
         "MEMORY_READY_FILE": str(ready),
-        "MEMORY_OTLP_ENDPOINT": endpoint,
+        "MEMORY_OTLP_ENDPOINT": collector.endpoint,
     }
     process = subprocess.Popen(
         [sys.executable, "-m", "phylactery_memory"], env={**os.environ, **env}, stderr=subprocess.PIPE, text=True
@@ -85,16 +57,16 @@ def test_a_call_is_told_to_the_collector_and_to_the_file_under_the_callers_trace
         process.terminate()
         _, log = process.communicate(timeout=60)
     name = "phylactery.memory.v1.MemoryService/AppendMessages"
-    [told] = [span for span in servicer.spans if span.name == name]
+    [told] = [span for span in collector.spans if span.name == name]
     assert (told.trace_id.hex(), told.parent_span_id.hex()) == (TRACE, PARENT)
     attributes = {attribute.key: attribute.value.string_value for attribute in told.attributes}
     assert attributes["rpc.system.name"] == "grpc"
     assert attributes["rpc.response.status_code"] == "OK"
-    assert "rpc.server.call.duration" in servicer.metrics
+    assert "rpc.server.call.duration" in collector.metrics
     content = (tmp_path / "memory/spans/memory.jsonl").read_text()
     [written] = [row for row in map(json.loads, content.splitlines()) if row["name"] == name]
     assert (written["trace_id"], written["parent_id"]) == (TRACE, PARENT)
-    assert SECRET.encode() not in servicer.raw
+    assert SECRET.encode() not in collector.raw
     assert SECRET not in content + log
 
 

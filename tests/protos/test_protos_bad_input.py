@@ -97,7 +97,9 @@ def valid_requests() -> dict[str, list[Message]]:
         "RunService/GetRun": [run_pb2.GetRunRequest(run_id="ru_none")],
         "RunService/ListRuns": [run_pb2.ListRunsRequest(thread_id="t9", status=4, page_size=5, page_token="WzFd")],
         "RunService/CancelRun": [run_pb2.CancelRunRequest(run_id="ru_none")],
-        "RunService/RetryRun": [run_pb2.RetryRunRequest(run_id="ru_none", request_id="r9", acknowledge_effects=True)],
+        "RunService/RetryRun": [
+            run_pb2.RetryRunRequest(run_id="ru_none", request_id="request-9", acknowledge_effects=True)
+        ],
         "RunService/ListRunSteps": [run_pb2.ListRunStepsRequest(run_id="ru_none", page_size=5, page_token="WzEsMF0")],
         "RunService/ListToolCalls": [run_pb2.ListToolCallsRequest(state="in_doubt", page_size=5, page_token="WzFd")],
         "RunService/ResolveInDoubt": [run_pb2.ResolveInDoubtRequest(run_id="ru_none", tool_call_id="c1", resolution=1)],

@@ -17,14 +17,16 @@ from tests.support.forks import Forked
 class AgentProcess:
     """A real agent over a folder, which may die at a crash point."""
 
-    def __init__(self, system: System, folder: Path, point: str = "none") -> None:
+    def __init__(self, system: System, folder: Path, point: str = "none", **settings: str) -> None:
+        """Takes the crash point it dies at, and more of its environment."""
         self.ready = folder / "ready.json"
+        folder.mkdir(exist_ok=True)
         self.ready.unlink(missing_ok=True)
         environment = {
             **os.environ, "AGENT_PORT": "0", "AGENT_DATA_DIR": str(folder), "AGENT_READY_FILE": str(self.ready),
             "AGENT_LOG_LEVEL": "ERROR", "AGENT_APPROVAL_POLL_SECONDS": "0", "AGENT_RETRY_SECONDS": "0.05",
             "AGENT_RISKGATE_TARGET": system.target("riskgate"), "AGENT_MEMORY_TARGET": system.target("memory"),
-            "CRASH_SERVICE": "agent", "CRASH_AT": point,
+            "CRASH_SERVICE": "agent", "CRASH_AT": point, **settings,
         }  # fmt: skip
         self.child = Forked("tests.support.crashing", environment=environment)
 

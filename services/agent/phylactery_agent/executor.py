@@ -134,7 +134,7 @@ class Executor:
         """
         spec, implementation, args = await self._admit(receipt, bound, execution, keys)
         invocation = Invocation(args, execution.effect_key, outputs, memories, execution.tenant, reminders)
-        with span(f"{semconv.EXECUTE_TOOL} {bound.tool}", attributes={semconv.GEN_AI_TOOL: bound.tool}):
+        with span(f"{semconv.EXECUTE_TOOL} {bound.tool}", attributes=_described(bound, execution)):
             attempts = 1 + (spec.contract.retries if _repeatable(spec) else 0)
             for attempt in range(1, attempts + 1):
                 try:
@@ -199,6 +199,17 @@ class Executor:
         if answer.state == "not_done":
             raise ToolFailedError(code, f"{spec.name} failed and changed nothing")
         raise EffectInDoubtError(code)
+
+
+def _described(bound: BoundCall, execution: Execution) -> Mapping[str, str]:
+    """Answers what a span tells of a call: which, and nothing of its arguments."""
+    return {
+        semconv.GEN_AI_OPERATION: semconv.EXECUTE_TOOL,
+        semconv.GEN_AI_TOOL: bound.tool,
+        semconv.GEN_AI_TOOL_TYPE: "function",
+        semconv.GEN_AI_TOOL_CALL: execution.tool_call_id,
+        semconv.RUN_ID: execution.run_id,
+    }
 
 
 def _repeatable(spec: ToolSpec) -> bool:

@@ -2,28 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from opentelemetry.metrics import CallbackOptions, Meter, Observation
+from opentelemetry.metrics import Meter
 from phylactery_chassis import semconv
+from phylactery_chassis.ratios import Ratio
 from phylactery_chassis.telemetry import meter
-
-
-class Ratio:
-    """Counts how many of the tries found something, since the process began."""
-
-    def __init__(self) -> None:
-        self.tries = 0
-        self.hits = 0
-
-    def count(self, *, hit: bool) -> None:
-        """Counts one try."""
-        self.tries += 1
-        self.hits += hit
-
-    def observe(self, _options: CallbackOptions) -> Iterable[Observation]:
-        """Answers hits over tries; nothing before the first try."""
-        return [Observation(self.hits / self.tries)] if self.tries else []
 
 
 class Metrics:

@@ -45,11 +45,13 @@ def targets_of(function: NodeFunction) -> tuple[str, ...]:
 def checked(name: str, function: NodeFunction) -> NodeFunction:
     """Answers the node as the graph runs it."""
     targets = frozenset(targets_of(function))
-    title = semconv.PLAN if name == "Planner" else f"node {name}"
+    plans = name.lower() == "planner"
+    title = semconv.PLAN if plans else f"node {name}"
+    described = {semconv.NODE: name} | ({semconv.GEN_AI_OPERATION: semconv.PLAN} if plans else {})
 
     async def run(state: AgentState, runtime: Runtime[TurnContext]) -> Command[Any]:
         watch = Stopwatch(runtime.context.trail, name)
-        with span(title, attributes={semconv.NODE: name, semconv.RUN_ID: state["run_id"]}):
+        with span(title, attributes={**described, semconv.RUN_ID: state["run_id"]}):
             command = await function(state, runtime)
         if not isinstance(command.goto, str) or command.goto not in targets:
             raise RouteError(f"{name} may not go to {command.goto!r}; it declares {sorted(targets)}")

@@ -20,6 +20,7 @@ from phylactery_agent.models.breaker import Breaker, Ticket
 from phylactery_agent.models.client import EndpointClient, OnText
 from phylactery_agent.models.config import Endpoint, ModelConfig
 from phylactery_agent.models.faults import ModelFault
+from phylactery_agent.models.measuring import PROVIDER, measured
 from phylactery_agent.models.question import Answered, Question, Spent
 from phylactery_agent.models.reading import Heard, estimated_tokens
 from phylactery_agent.models.retry import RetryPolicy
@@ -128,15 +129,18 @@ class Models:
     ) -> Heard:
         endpoint, ticket, fault = place.client.endpoint, attempt.ticket, None
         spent.requests += 1
-        with _span(endpoint, attempt.number) as span, _leaving(place.breaker, ticket):
+        leaving = _leaving(place.breaker, ticket)
+        with _span(endpoint, attempt.number) as span, leaving, measured(endpoint.model) as request:
             try:
                 heard = _counted(await place.client.ask(question, on_text, within=attempt.seconds), question)
             except ModelFault as error:
                 fault = error
+                request.failed(fault.reason)
                 span.set_attribute(semconv.ERROR_TYPE, fault.reason)
                 span.set_status(Status(StatusCode.ERROR))
             else:
                 spent.add(endpoint, heard.prompt_tokens or 0, heard.completion_tokens or 0)
+                request.answered(heard.prompt_tokens or 0, heard.completion_tokens or 0)
                 _describe(span, heard, endpoint)
         if fault is None:
             if place.breaker.succeeded(ticket):
@@ -186,7 +190,7 @@ def _span(endpoint: Endpoint, attempt: int) -> Iterator[Span]:
     where = urlsplit(endpoint.base_url)
     attributes: dict[str, telemetry.Attribute] = {
         semconv.GEN_AI_OPERATION: semconv.CHAT,
-        semconv.GEN_AI_PROVIDER: "openai",
+        semconv.GEN_AI_PROVIDER: PROVIDER,
         semconv.GEN_AI_REQUEST_MODEL: endpoint.model,
         semconv.SERVER_ADDRESS: where.hostname or "",
         semconv.ATTEMPT: attempt,

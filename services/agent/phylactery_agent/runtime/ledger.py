@@ -11,6 +11,7 @@ from phylactery_chassis.database import Database
 from sqlalchemy.engine import Connection, Row
 
 from phylactery_agent.ports import BoundCall, LedgerRow, ProposedCall
+from phylactery_agent.runtime import metrics
 from phylactery_agent.runtime.lease import is_cancelled, require_wanted
 from phylactery_agent.runtime.model import Lease
 from phylactery_agent.runtime.outbox import queue_observation, queue_outcome
@@ -45,10 +46,10 @@ class SqlLedger:
         """Writes the proposal; the same one again changes nothing. Raises RunCancelledError: nothing more is begun."""
         lease = self._lease
 
-        def work(connection: Connection, now: int) -> None:
+        def work(connection: Connection, now: int) -> bool:
             require_wanted(connection, lease.run_id)
             if _select(connection, lease.run_id, call.tool_call_id) is not None:
-                return
+                return False
             newest = connection.execute(
                 sa.select(sa.func.coalesce(sa.func.max(TOOL_CALLS.c.ordinal), 0)).where(
                     TOOL_CALLS.c.run_id == lease.run_id
@@ -80,8 +81,10 @@ class SqlLedger:
             connection.execute(
                 sa.update(RUNS).where(RUNS.c.run_id == lease.run_id).values(tool_calls=RUNS.c.tool_calls + 1)
             )
+            return True
 
-        await self._writes.write(work)
+        if await self._writes.write(work):
+            metrics.tool_call(call.tool, "proposed")
 
     async def deny(self, tool_call_id: str, *, error_code: str) -> None:
         """Writes that it was blocked, rejected or expired."""
@@ -169,10 +172,10 @@ class SqlLedger:
     ) -> None:
         lease = self._lease
 
-        def work(connection: Connection, now: int) -> None:
+        def work(connection: Connection, now: int) -> str:
             row = _select(connection, lease.run_id, tool_call_id)
             if row is not None and again(row):
-                return
+                return ""
             if row is None or row.state not in allowed:
                 state = "missing" if row is None else row.state
                 raise IllegalTransitionError(f"tool call {tool_call_id} is {state}; it cannot become {to}")
@@ -187,8 +190,10 @@ class SqlLedger:
             if result is not None and (task_id := task_of(connection, lease.run_id)):
                 shown = observation(task_id, row.tool, tool_call_id, result)
                 queue_observation(connection, lease, shown, now_us=now)
+            return "" if row.state == to else str(row.tool)
 
-        await self._writes.write(work)
+        if moved := await self._writes.write(work):
+            metrics.tool_call(moved, to)
 
 
 def close_open_effects(connection: Connection, lease: Lease, now: int) -> None:

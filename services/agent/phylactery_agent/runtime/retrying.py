@@ -50,6 +50,8 @@ class Retried:
 
     run: StoredRun
     effects: Sequence[StoredToolCall]
+    fresh: bool
+    """Says that this very call began it."""
 
 
 class Retries:
@@ -97,7 +99,7 @@ def _retry(connection: Connection, request: RetryRequest, now: int) -> Retried:
     run_id = insert_run(connection, opening, now)
     connection.execute(sa.update(RUNS).where(RUNS.c.run_id == run_id).values(retry_of=old.run_id, graph=old.graph))
     insert_turn(connection, opening, now, source=owner.user_id, approval_id="", run_id=run_id)
-    return Retried(run_of(owned_run(connection, owner, run_id)), effects)
+    return Retried(run_of(owned_run(connection, owner, run_id)), effects, fresh=True)
 
 
 def _answered(connection: Connection, request: RetryRequest, there: Row[Any]) -> Retried:
@@ -109,7 +111,8 @@ def _answered(connection: Connection, request: RetryRequest, there: Row[Any]) ->
             metadata={"request_id": request.request_id},
         )
     run = owned_run(connection, request.owner, there.run_id)
-    return Retried(run_of(run), _effects(connection, owned_run(connection, request.owner, request.run_id)))
+    effects = _effects(connection, owned_run(connection, request.owner, request.run_id))
+    return Retried(run_of(run), effects, fresh=False)
 
 
 def _checked(

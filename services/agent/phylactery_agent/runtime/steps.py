@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -44,8 +45,11 @@ _DROP = Update(
 class RunTrail:
     """ports.Trail of one turn. It counts on from what the run's row said when the turn was claimed."""
 
-    def __init__(self, clock: Clock, lease: Lease, *, supersteps: int) -> None:
-        self._clock, self._lease, self._superstep = clock, lease, supersteps
+    def __init__(
+        self, clock: Clock, lease: Lease, *, supersteps: int, noted: Callable[[], None] = lambda: None
+    ) -> None:
+        """``noted`` is called after each node that ended."""
+        self._clock, self._lease, self._superstep, self._tell = clock, lease, supersteps, noted
         self._position, self._graph_step = 0, -1
         self._noted: list[tuple[Any, ...]] = []
 
@@ -73,6 +77,7 @@ class RunTrail:
                 step.finish_reason[:_MAX_WORD],
             )
         )
+        self._tell()
 
     def hold(self, writes: TurnWrites) -> None:
         """Gives what was noted since the last time to the turn's writes, beside what of it waits there already."""

@@ -39,6 +39,7 @@ from phylactery_agent.runtime.lease import (
     RunCancelledError,
 )
 from phylactery_agent.runtime.ledger import SqlLedger
+from phylactery_agent.runtime.metrics import TurnTimes
 from phylactery_agent.runtime.model import Claim, Ending, Lease
 from phylactery_agent.runtime.model_runs import RunModels
 from phylactery_agent.runtime.remembering import TurnMemories
@@ -126,23 +127,34 @@ class TurnServer:
             attributes={
                 semconv.GEN_AI_OPERATION: semconv.INVOKE_AGENT,
                 semconv.GEN_AI_AGENT: claim.run.graph,
-                semconv.GEN_AI_CONVERSATION: claim.lease.thread_id,
+                semconv.GEN_AI_CONVERSATION: claim.lease.thread_key,
                 semconv.RUN_ID: claim.lease.run_id,
             },
         ) as span:
-            news = self._t.news
-            writes = TurnWrites(
-                self._t.database, self._t.clock, claim.lease, written=lambda: news.tell(claim.lease.thread_key)
-            )
+            times = TurnTimes.of(self._t.clock, claim)
+            writes = TurnWrites(self._t.database, self._t.clock, claim.lease, written=self._written(claim, times))
             try:
-                ending = await self._under_lease(claim.lease, self._execute(claim, writes))
+                ending = await self._under_lease(claim.lease, self._execute(claim, writes, times))
                 ending = await self._t.runs.end_turn(writes, claim.turn, ending)
+            except LeaseLostError:
+                times.lease_lost()
+                raise
             finally:
                 await writes.close()
-            span.set_attribute("phylactery.finish_reason", ending.reason)
+            span.set_attribute(semconv.FINISH_REASON, ending.reason)
+            times.ended(ending.status, ending.reason)
         for turn_id in (claim.lease.turn_id, *claim.turn.joined):
             self._t.news.tell(turn_id)
         self._t.delivery.wake()
+
+    def _written(self, claim: Claim, times: TurnTimes) -> Callable[[], None]:
+        """Answers what is done after each commit of a turn."""
+
+        def tell() -> None:
+            times.told()
+            self._t.news.tell(claim.lease.thread_key)
+
+        return tell
 
     async def _under_lease(self, lease: Lease, work: Coroutine[Any, Any, T]) -> T:
         """Runs work while the lease is renewed beside it; a lost lease stops it at once."""
@@ -164,14 +176,15 @@ class TurnServer:
             await asyncio.sleep(self._heartbeat_seconds)
             await self._t.leases.renew(lease)
 
-    async def _execute(self, claim: Claim, writes: TurnWrites) -> Ending:
+    async def _execute(self, claim: Claim, writes: TurnWrites, times: TurnTimes) -> Ending:
         self._t.news.tell(claim.lease.thread_key)
         heard = _listen(claim)
+        times.pathway = heard.pathway
         self._t.runs.begin_turn(writes, trace_id=telemetry.current_trace_id(), language=heard.language)
         if claim.attempt > MAX_ATTEMPTS:
             return _sorry(claim, replies.TOO_MANY_ATTEMPTS, heard.language)
         try:
-            return _ending(claim, await self._invoke(claim, heard, writes))
+            return _ending(claim, await self._invoke(claim, heard, writes, times))
         except (LeaseLostError, *STORE_FAILED) as error:
             _log.warning("turn interrupted", run_id=claim.lease.run_id, error=type(error).__name__)
             raise
@@ -193,7 +206,7 @@ class TurnServer:
             ending = _sorry(claim, replies.INTERNAL_ERROR, heard.language)
         return ending
 
-    async def _invoke(self, claim: Claim, heard: _Heard, writes: TurnWrites) -> TurnState:
+    async def _invoke(self, claim: Claim, heard: _Heard, writes: TurnWrites, times: TurnTimes) -> TurnState:
         """Answers the state after the turn. A turn the checkpoint has taken in already goes on where it stopped."""
         graph, lease = self._t.graphs.get(claim.run.graph), claim.lease
         config: RunnableConfig = {"configurable": {"thread_id": lease.thread_key}}
@@ -208,7 +221,7 @@ class TurnServer:
         if not taken_in:
             turn = self._turn(claim, heard, await self._hydrate(claim, heard))
             given = graph.spec.reentry_input(turn) if claim.turn.resumed else graph.spec.new_run_input(turn)
-        trail = RunTrail(self._t.clock, lease, supersteps=claim.run.supersteps)
+        trail = RunTrail(self._t.clock, lease, supersteps=claim.run.supersteps, noted=times.routed)
         context = self._context(claim, heard, writes, trail, request_turn=snapshot.values.get("request_turn", ""))
         # LANGSMITH_TRACING in the environment would send every argument away
         with tracing_context(enabled=False), held_by(TrailHolder(writes, trail)):

@@ -44,6 +44,7 @@ from phylactery_agent.runtime.folder_lock import FolderLock, FolderTakenError
 from phylactery_agent.runtime.inbox import InboxStore
 from phylactery_agent.runtime.lease import Leases
 from phylactery_agent.runtime.marks import require_same_folder
+from phylactery_agent.runtime.metrics import watch
 from phylactery_agent.runtime.model_runs import RunModels
 from phylactery_agent.runtime.outbox import OutboxStore
 from phylactery_agent.runtime.privacy import Privacy, PrivacyTools
@@ -158,6 +159,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
     _remove_former_states(settings.data_dir)
     database = Database(settings.url)
     stack.callback(database.close)
+    stack.callback(watch(database))
     await asyncio.to_thread(database.migrate, PACKAGE, apply=database.dialect == "sqlite")
     await asyncio.to_thread(require_same_folder, database, settings.data_dir, sealer)
     saver = Checkpoints(database, keep_writes=False)  # no node of the graph runs beside another

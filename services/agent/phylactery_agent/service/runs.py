@@ -9,6 +9,7 @@ from phylactery_chassis import telemetry
 from phylactery_chassis.crashpoints import reach
 from phylactery_chassis.identity import Principal
 
+from phylactery_agent.runtime import metrics
 from phylactery_agent.runtime.cancelling import Cancellations, ended
 from phylactery_agent.runtime.model import Page, StoredRun, StoredStep, StoredToolCall
 from phylactery_agent.runtime.resolving import Resolutions
@@ -96,6 +97,8 @@ class RunEdge:
             )
         )
         reach("agent.retry.committed")
+        if retried.fresh:
+            metrics.run_retried(retried.run.graph)
         self._t.wake(retried.run.thread_key)
         return retried
 
