@@ -22,6 +22,7 @@ from phylactery_cli import graphs as graphs_command
 from phylactery_cli import memory as memory_command
 from phylactery_cli import runs as runs_command
 from phylactery_cli import tools as tools_command
+from phylactery_cli.models import model_lines
 from phylactery_cli.supervisor import DEFAULT_PORTS, SERVICES, Stack, StackError, running
 from phylactery_cli.terminal import plain_console
 from phylactery_cli.texts import Language, Texts, preferred_language
@@ -56,6 +57,8 @@ def _serving(data_dir: Path, console: Console, texts: Texts) -> Iterator[Stack]:
             _welcome(stack.sandbox)
             for name in SERVICES:
                 console.print(f"{name:<9}{stack.target(name)}", style="dim")
+            for line in model_lines(texts):
+                console.print(line, style="dim", soft_wrap=True)
             console.print(f"{texts('files')}: {stack.sandbox}", style="dim", soft_wrap=True)
             yield stack
             console.print(texts("bye"), style="dim")

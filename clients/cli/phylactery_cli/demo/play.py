@@ -40,6 +40,7 @@ def play(console: Console, keep: Path | None = None) -> int:
         with _folder(keep) as folder:
             stack = set_stage(folder)
             console.print("Starting riskgate, memory and agent on free ports …", style="dim")
+            console.print("Static mode: a script needs the same answers every time, so no model is asked.", style="dim")
             with running(stack, leaving=True):
                 return asyncio.run(_play(Stage(folder, stack, console)))
     except StackError as error:

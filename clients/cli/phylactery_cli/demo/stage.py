@@ -17,6 +17,7 @@ from phylactery_riskgate.domain.bundle import default_bundle_folder
 from rich.console import Console
 from rich.text import Text
 
+from phylactery_cli.models import STATIC
 from phylactery_cli.render import EventPrinter
 from phylactery_cli.supervisor import Stack
 from phylactery_cli.texts import Texts
@@ -40,7 +41,7 @@ def set_stage(folder: Path) -> Stack:
     bundle = folder / "bundle"
     shutil.copytree(default_bundle_folder(), bundle)
     shutil.copy(Path(__file__).parent / "no_scripts.cedar", bundle / "policies")
-    stack = Stack(folder, _FREE_PORTS, extra_env={"riskgate": {"RISKGATE_BUNDLE": str(bundle)}})
+    stack = Stack(folder, _FREE_PORTS, extra_env={"riskgate": {"RISKGATE_BUNDLE": str(bundle)}, "agent": STATIC})
     sandbox = stack.sandbox
     sandbox.mkdir(parents=True)
     (sandbox / "notes.txt").write_text("Buy bread. Call Ana.\n", encoding="utf-8")
