@@ -8,40 +8,52 @@ compares the header byte for byte, every claim with what it was asked to do, and
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
-import hashlib
 import importlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
-import rfc8785
 from phylactery_chassis import semconv
-from phylactery_chassis.signatures import can_be_believed, verify_signature
 from phylactery_chassis.telemetry import span
 from pydantic import BaseModel, ValidationError
 
 from phylactery_agent.ports import BoundCall, Memories, Outputs, Reminders
+from phylactery_agent.receipts import (
+    Execution,
+    ReceiptKeys,
+    ReceiptRefusedError,
+    canonical_arguments,
+    expected_header,
+    verify_receipt,
+)
 from phylactery_agent.tools.builtin import builtin_implementations
 from phylactery_agent.tools.builtin.journal import EffectJournal
 from phylactery_agent.tools.contract import Implementation, Invocation, Reconciled, ToolFailedError, ToolSpec
-from phylactery_agent.tools.registry import TOOL_REGISTRY, ToolRegistrationError, ensure_tools_registered
+from phylactery_agent.tools.mcp.config import McpTools
+from phylactery_agent.tools.registry import (
+    TOOL_DISABLED,
+    TOOL_REGISTRY,
+    ToolRegistrationError,
+    disabled_reason,
+    ensure_tools_registered,
+)
 
-AUDIENCE: Final = "executor"
-RECEIPT_TYPE: Final = "phylactery-receipt+jwt"
+if TYPE_CHECKING:
+    from phylactery_agent.tools.mcp.servers import McpServers
+
+__all__ = [
+    "EffectInDoubtError",
+    "Execution",
+    "Executor",
+    "ReceiptKeys",
+    "ReceiptRefusedError",
+    "ToolSettings",
+    "expected_header",
+    "verify_receipt",
+]
+
 DEFAULT_MAX_FILE_BYTES: Final = 2 * 1024 * 1024
-_PARTS: Final = 3
-
-
-class ReceiptRefusedError(Exception):
-    """The receipt is not for this call, or is none. Holds the factor that failed; nothing ran."""
-
-    def __init__(self, factor: str) -> None:
-        super().__init__(f"the receipt was refused: {factor}")
-        self.factor = factor
 
 
 class EffectInDoubtError(Exception):
@@ -52,34 +64,9 @@ class EffectInDoubtError(Exception):
         self.code = code
 
 
-class ReceiptKeys(Protocol):
-    """Where public keys and the issuer's name come from; phylactery_agent.ports.Gate is one."""
-
-    async def public_keys(self, *, fresh: bool = False) -> Mapping[str, Mapping[str, str]]:
-        """Answers public keys as JWK by kid."""
-        ...
-
-    async def issuer(self) -> str:
-        """Answers the expected iss."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Execution:
-    """What is about to run, and for whom: every field must be in the receipt, word for word."""
-
-    execution_id: str
-    effect_key: str
-    tool_call_id: str
-    tenant: str
-    user_id: str
-    thread_id: str
-    run_id: str
-
-
 @dataclass(frozen=True, slots=True)
 class ToolSettings:
-    """Where tools work: the sandbox, the effect journal outside it, and the plug-in modules by importable name.
+    """Where tools work: the sandbox, the effect journal outside it, plug-in modules by importable name, MCP servers.
 
     Every tenant has a folder of its own in the sandbox.
     """
@@ -88,10 +75,11 @@ class ToolSettings:
     journal: Path
     max_file_bytes: int = DEFAULT_MAX_FILE_BYTES
     plugins: tuple[str, ...] = ()
+    mcp: McpTools | None = None
 
 
 class Executor:
-    """Runs tools. Built once per process; the folders of its settings are created."""
+    """Runs tools. Built once per process; the folders of its settings are created. begin() and end() come once each."""
 
     def __init__(self, settings: ToolSettings) -> None:
         """Loads the implementations.
@@ -99,6 +87,7 @@ class Executor:
         Raises:
             ToolRegistrationError: a plug-in offers no SPECS and IMPLEMENTATIONS, or takes a name that is taken, or the
                 journal lies inside the sandbox.
+            McpConfigError: what is configured of an MCP tool does not fit the tool.
         """
         if settings.journal.resolve().is_relative_to(settings.sandbox.resolve()):
             raise ToolRegistrationError("the effect journal must lie outside the sandbox")
@@ -108,6 +97,19 @@ class Executor:
         )
         self._implementations.update(_plugin_implementations(settings.plugins))
         self._journal = EffectJournal(settings.journal)
+        self._servers = _mcp_servers(settings.mcp)
+        if self._servers is not None:
+            self._implementations.update(self._servers.register())
+
+    async def begin(self) -> None:
+        """Begins to speak to the MCP servers; one that is not there soon is gone on looking for in the background."""
+        if self._servers is not None:
+            await self._servers.begin()
+
+    async def end(self) -> None:
+        """Ends the MCP servers with all they started."""
+        if self._servers is not None:
+            await self._servers.end()
 
     def forget(self, effect_keys: Iterable[str]) -> None:
         """Drops what is noted outside the database of effects that will never be asked about again."""
@@ -177,10 +179,13 @@ class Executor:
         self, receipt: str, bound: BoundCall, execution: Execution, keys: ReceiptKeys
     ) -> tuple[ToolSpec, Implementation, BaseModel]:
         await verify_receipt(receipt, bound, execution, keys)
-        arguments = _canonical_arguments(bound)
+        arguments = canonical_arguments(bound)
         spec, implementation = TOOL_REGISTRY.get(bound.tool), self._implementations.get(bound.tool)
         if spec is None or implementation is None:
             raise ToolFailedError("UNKNOWN_TOOL", f"there is no tool {bound.tool}")
+        reason = disabled_reason(bound.tool)
+        if reason not in (None, "SERVER_UNAVAILABLE"):  # a server that is away may be back in a moment: it is asked
+            raise ToolFailedError(TOOL_DISABLED, f"{bound.tool} is switched off: {reason}")
         try:
             args: BaseModel = spec.args_model.model_validate(arguments)
         except ValidationError as error:
@@ -226,6 +231,15 @@ async def _ask(spec: ToolSpec, implementation: Implementation, invocation: Invoc
         return Reconciled("unknown")
 
 
+def _mcp_servers(mcp: McpTools | None) -> McpServers | None:
+    if mcp is None or not mcp.config.servers:
+        return None
+    # imported late: the SDK is heavy, and most agents have no server
+    from phylactery_agent.tools.mcp.servers import McpServers
+
+    return McpServers(mcp.config, mcp.pins)
+
+
 def _plugin_implementations(plugins: Sequence[str]) -> dict[str, Implementation]:
     found: dict[str, Implementation] = {}
     for name in plugins:
@@ -234,100 +248,3 @@ def _plugin_implementations(plugins: Sequence[str]) -> dict[str, Implementation]
             raise ToolRegistrationError(f"the plug-in {name} has no mapping IMPLEMENTATIONS")
         found.update(offered)
     return found
-
-
-async def verify_receipt(receipt: str, bound: BoundCall, execution: Execution, keys: ReceiptKeys) -> None:
-    """Verifies a receipt against a bound call and its execution.
-
-    The JWS (RFC 7515 compact, alg Ed25519 of RFC 9864) must carry exactly the one header a known key writes. A receipt
-    has no lifetime of its own: it names one execution, and that one may come back to it after a crash.
-
-    Raises:
-        ReceiptRefusedError: with the factor that failed.
-    """
-    parts = receipt.split(".")
-    if len(parts) != _PARTS:
-        raise ReceiptRefusedError("format")
-    header, payload, signature = parts
-    kid = _kid_of(header)
-    key = await _key(kid, keys)
-    if header != expected_header(kid):
-        raise ReceiptRefusedError("header")
-    if not payload.isascii() or not verify_signature(key, f"{header}.{payload}".encode(), _decode(signature)):
-        raise ReceiptRefusedError("signature")
-    claims = _json_object(payload)
-    expected = {
-        "iss": await keys.issuer(),
-        "aud": AUDIENCE,
-        "tenant": execution.tenant,
-        "sub": execution.user_id,
-        "thread": execution.thread_id,
-        "run": execution.run_id,
-        "tool_call_id": execution.tool_call_id,
-        "tool": bound.tool,
-        "tool_version": bound.tool_version,
-        "args_hash": bound.args_hash,
-        "execution_id": execution.execution_id,
-    }
-    for name, value in expected.items():
-        if claims.get(name) != value:
-            raise ReceiptRefusedError(name)
-
-
-def expected_header(kid: str) -> str:
-    """Answers the one header segment a receipt of this key may have: RFC 8785 JSON, base64url without padding."""
-    header = {"alg": "Ed25519", "kid": kid, "typ": RECEIPT_TYPE}
-    return base64.urlsafe_b64encode(rfc8785.dumps(header)).rstrip(b"=").decode()
-
-
-def _canonical_arguments(bound: BoundCall) -> dict[str, Any]:
-    """Answers the arguments, only if the text is canonical and hashes to what was signed."""
-    raw = bound.arguments_json.encode()
-    if "sha256:" + hashlib.sha256(raw).hexdigest() != bound.args_hash:
-        raise ReceiptRefusedError("args_hash")
-    try:
-        arguments = json.loads(raw)
-        canonical = rfc8785.dumps(arguments)
-    except (ValueError, RecursionError, rfc8785.CanonicalizationError):
-        raise ReceiptRefusedError("arguments") from None
-    if not isinstance(arguments, dict) or canonical != raw:
-        raise ReceiptRefusedError("arguments")
-    return arguments
-
-
-def _kid_of(header: str) -> str:
-    kid = _json_object(header).get("kid")
-    if not isinstance(kid, str) or not kid:
-        raise ReceiptRefusedError("kid")
-    return kid
-
-
-async def _key(kid: str, keys: ReceiptKeys) -> bytes:
-    jwk = (await keys.public_keys()).get(kid) or (await keys.public_keys(fresh=True)).get(kid)
-    if jwk is None or jwk.get("kty") != "OKP" or jwk.get("crv") != "Ed25519":
-        raise ReceiptRefusedError("kid")
-    key = _decode(jwk.get("x", ""))
-    if not can_be_believed(key):
-        raise ReceiptRefusedError("kid")
-    return key
-
-
-def _json_object(segment: str) -> dict[str, Any]:
-    try:
-        value = json.loads(_decode(segment))
-    except (ValueError, RecursionError):
-        raise ReceiptRefusedError("format") from None
-    if not isinstance(value, dict):
-        raise ReceiptRefusedError("format")
-    return value
-
-
-def _decode(segment: str) -> bytes:
-    """Decodes base64url strictly: no padding, no other alphabet, no spare bits, so one value has one spelling."""
-    try:
-        raw = base64.b64decode(segment + "=" * (-len(segment) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError):
-        raise ReceiptRefusedError("format") from None
-    if base64.urlsafe_b64encode(raw).rstrip(b"=").decode() != segment:
-        raise ReceiptRefusedError("format")
-    return raw

@@ -37,6 +37,11 @@ class AgentSettings(ModelSettings):
     )
     sandbox_dir: Path | None = Field(None, description="the only folder file tools reach; empty is <data_dir>/sandbox")
     tool_modules: list[str] = Field(default_factory=list, description="JSON list of modules that add tools")
+    mcp_servers: str = Field("", description="MCP servers: JSON in place, or the path of a YAML file (docs/mcp.md)")
+    mcp_pins: Path | None = Field(
+        None,
+        description="file of the MCP tools agreed to, by phylactery tools pin; none is <data_dir>/mcp.json",
+    )
     evict_over_chars: int = Field(10_000, ge=1_000, description="longer outputs go to memory, a pointer stays")
     time_zone: str = Field("UTC", description="IANA name of the zone times are meant in where a person names none")
     reminders_per_user: int = Field(100, ge=1, le=1_000, description="active reminders one person may have")
@@ -79,6 +84,11 @@ class AgentSettings(ModelSettings):
     def sandbox(self) -> Path:
         """Answers the folder of the file tools."""
         return self.sandbox_dir or self.data_dir / "sandbox"
+
+    @property
+    def mcp_pin_file(self) -> Path:
+        """Answers the file of the pinned MCP tools."""
+        return self.mcp_pins or self.data_dir / "mcp.json"
 
     def token_for_riskgate(self) -> str:
         """Answers the token, from its file where one is named. Raises ValueError."""

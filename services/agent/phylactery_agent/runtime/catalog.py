@@ -7,6 +7,7 @@ carries the hash of its schema, and RiskGate compares it then.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping
 
 from phylactery_chassis.clock import Clock
@@ -17,6 +18,7 @@ from phylactery_agent.tools.contract import ToolSpec
 from phylactery_agent.tools.registry import TOOL_REGISTRY, DisabledReason, object_to, withdraw
 
 _BY = "catalog"
+_FIRST_SECONDS = 3.0
 _log = get_logger("catalog")
 
 
@@ -64,6 +66,12 @@ class CatalogCheck:
         self.checked_us = self._clock.now_us()
         self._apply()
         return True
+
+    async def first_look(self) -> None:
+        """Looks once before anything is served; a RiskGate that is away is asked again in the background."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_FIRST_SECONDS):
+                await self.look()
 
     async def run(self) -> None:
         """Looks again and again, for ever; without a pause set, until RiskGate has answered once."""

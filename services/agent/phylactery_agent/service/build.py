@@ -73,6 +73,8 @@ from phylactery_agent.service.servicers import (
 )
 from phylactery_agent.service.tools import ToolEdge
 from phylactery_agent.settings import AgentSettings
+from phylactery_agent.tools.mcp.config import McpConfigError, McpTools, load_config
+from phylactery_agent.tools.mcp.pins import Pins, PinsError, load_pins
 from phylactery_agent.tools.registry import ToolRegistrationError
 
 PACKAGE = "phylactery_agent"
@@ -97,6 +99,7 @@ class Agent:
     edge: ChatEdge
     privacy: Privacy
     catalog: CatalogCheck
+    executor: Executor
     replicas: Replicas
     firing: Firing
 
@@ -123,6 +126,8 @@ async def build_agent(settings: AgentSettings, clock: Clock | None = None) -> Ag
         on_start=[
             agent.replicas.start,
             agent.privacy.replay,
+            agent.executor.begin,
+            agent.catalog.first_look,
             agent.runner.start,
             lambda: _start_background(agent, settings, closing),
         ],
@@ -146,8 +151,11 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
                 sandbox=settings.sandbox,
                 journal=settings.data_dir / "journal",
                 plugins=tuple(settings.tool_modules),
+                mcp=_mcp_tools(settings),
             )
         )
+    except (McpConfigError, PinsError) as error:
+        raise StartError(f"AGENT_MCP_SERVERS: {error}") from None
     except (ToolRegistrationError, ImportError) as error:
         raise StartError(f"AGENT_TOOL_MODULES: {error}") from error
     except (FolderTakenError, SealError, ValueError) as error:
@@ -155,6 +163,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
     except OSError as error:
         why = f"{error.filename} cannot be used ({error.strerror})"
         raise StartError(f"{why}; name folders that can be written in AGENT_DATA_DIR and AGENT_SANDBOX_DIR") from None
+    stack.push_async_callback(executor.end)
     erasure_log = ErasureLog(settings.erasure_log or settings.data_dir / "erasures.jsonl", Erasure, "AGENT_ERASURE_LOG")
     _remove_former_states(settings.data_dir)
     database = Database(settings.url)
@@ -261,6 +270,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
         edge=edge,
         privacy=privacy,
         catalog=catalog,
+        executor=executor,
         replicas=replicas,
         firing=firing,
     )
@@ -271,6 +281,11 @@ def _remove_former_states(folder: Path) -> None:
     for name in _FORMER_STATES:
         with contextlib.suppress(FileNotFoundError):
             (folder / name).unlink()
+
+
+def _mcp_tools(settings: AgentSettings) -> McpTools:
+    config = load_config(settings.mcp_servers)
+    return McpTools(config, load_pins(settings.mcp_pin_file) if config.servers else Pins())
 
 
 def _connect(settings: AgentSettings) -> GrpcServices:
@@ -303,7 +318,6 @@ def _registrations(
 
 async def _start_background(agent: Agent, settings: AgentSettings, closing: contextlib.AsyncExitStack) -> None:
     """Starts delivery, erasing and, unless switched off, the approval watcher; all end before what they use does."""
-    await agent.catalog.look()
     jobs = [agent.delivery.run(), agent.privacy.run(), agent.catalog.run(), agent.firing.run()]
     if settings.approval_poll_seconds:
         jobs.append(agent.watcher.run())

@@ -1,0 +1,179 @@
+"""An MCP server as a process of ours: spoken to over its standard streams, given nothing it need not know, and ended.
+
+The SDK's own transport reads a line whatever its length and logs what is no message; a server can be hostile or broken,
+so this one bounds both, and keeps to itself what the server says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import sys
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import IO, Final
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
+
+from phylactery_agent.tools.mcp.config import ServerConfig
+
+MAX_LINE_BYTES: Final = 8 * 1024 * 1024
+MAX_NOISE: Final = 1_000
+"""Lines that are no message, which a server may print before it is given up."""
+_LEAVE_SECONDS: Final = 2.0
+_END_SECONDS: Final = 2.0
+_LAUNCH: Final = (
+    "import ctypes, os, sys\n"
+    "try:\n"
+    "    ctypes.CDLL(None).prctl(1, 9)\n"  # PR_SET_PDEATHSIG, SIGKILL
+    "except (AttributeError, OSError):\n"
+    "    pass\n"
+    "if os.getppid() != int(sys.argv[1]):\n"
+    "    os._exit(1)\n"
+    "os.execvpe(sys.argv[2], sys.argv[2:], os.environ)\n"
+)
+"""Becomes the server after asking to be killed with its parent: an agent that dies at once leaves no server behind."""
+
+Incoming = SessionMessage | Exception
+Streams = tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[SessionMessage]]
+
+
+class ServerFaultError(Exception):
+    """A server cannot be spoken to; the message is ours and holds nothing the server said."""
+
+
+@asynccontextmanager
+async def process_streams(config: ServerConfig) -> AsyncIterator[Streams]:
+    """Starts a server's process and answers the streams of its messages; afterwards its whole group is ended.
+
+    The incoming stream ends when the process does, or says what no server says.
+
+    Raises:
+        ServerFaultError: there is no such command or folder.
+        McpConfigError: a file of the configuration cannot be read.
+    """
+    with _stderr_of(config) as stderr:
+        process = await _begun(config, stderr)
+    incoming_sent, incoming = anyio.create_memory_object_stream[Incoming](0)
+    outgoing, outgoing_read = anyio.create_memory_object_stream[SessionMessage](0)
+    jobs = [
+        asyncio.create_task(_read(process, incoming_sent)),
+        asyncio.create_task(_write(process, outgoing_read, incoming_sent)),
+    ]
+    try:
+        yield incoming, outgoing
+    finally:
+        for job in jobs:
+            job.cancel()
+        await asyncio.gather(*jobs, return_exceptions=True)
+        for stream in (incoming_sent, incoming, outgoing, outgoing_read):
+            stream.close()
+        await _end(process)
+
+
+@contextlib.contextmanager
+def _stderr_of(config: ServerConfig) -> Iterator[IO[bytes] | int]:
+    if config.stderr is None:
+        yield DEVNULL
+        return
+    try:
+        descriptor = os.open(config.stderr, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise ServerFaultError(f"its stderr file cannot be written ({error.strerror})") from None
+    with os.fdopen(descriptor, "ab") as file:
+        yield file
+
+
+async def _begun(config: ServerConfig, stderr: IO[bytes] | int) -> Process:
+    environment = config.environment()
+    command = shutil.which(config.command[0], path=environment.get("PATH", os.defpath))
+    if command is None:
+        raise ServerFaultError(f"there is no command {config.command[0]!r}")
+    launched = (sys.executable, "-I", "-S", "-c", _LAUNCH, str(os.getpid()), command, *config.command[1:])
+    try:
+        return await asyncio.create_subprocess_exec(
+            *launched,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=stderr,
+            cwd=config.cwd,
+            env=environment,
+            start_new_session=True,
+            limit=MAX_LINE_BYTES,
+        )
+    except OSError as error:
+        raise ServerFaultError(f"it cannot be started ({error.strerror})") from None
+
+
+async def _read(process: Process, incoming: MemoryObjectSendStream[Incoming]) -> None:
+    """Passes messages on until the server ends; what is no message is passed over, until there is too much of it."""
+    assert process.stdout is not None
+    noise = 0
+    with incoming, contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+        while noise < MAX_NOISE:
+            try:
+                line = await process.stdout.readuntil(b"\n")
+            except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError):
+                return
+            try:
+                message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+            except (ValueError, RecursionError):
+                noise += 1
+                continue
+            await incoming.send(SessionMessage(message))
+
+
+async def _write(
+    process: Process,
+    outgoing: MemoryObjectReceiveStream[SessionMessage],
+    incoming: MemoryObjectSendStream[Incoming],
+) -> None:
+    """Writes messages; a server that reads no more is as good as gone, so its incoming stream ends, too."""
+    assert process.stdin is not None
+    with contextlib.suppress(anyio.ClosedResourceError):
+        async for message in outgoing:
+            text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+            try:
+                process.stdin.write(text.encode() + b"\n")
+                await process.stdin.drain()
+            except OSError:
+                break
+    incoming.close()
+
+
+async def _end(process: Process) -> None:
+    """Ends a server as the protocol says: its input closes; then its group is asked, then killed, and reaped."""
+    assert process.stdin is not None
+    with contextlib.suppress(OSError, RuntimeError):
+        process.stdin.close()
+    if not await _gone(process, _LEAVE_SECONDS):
+        _signal(process, signal.SIGTERM)
+        await _gone(process, _END_SECONDS)
+    _signal(process, signal.SIGKILL)  # whoever of the group is left, the leader or a child of it
+    await _gone(process, _END_SECONDS)
+    # A grandchild that left the group can hold the pipe open; closing our side lets go of it.
+    transport = getattr(process, "_transport", None)
+    if transport is not None:
+        transport.close()
+
+
+async def _gone(process: Process, seconds: float) -> bool:
+    """Waits until the process has ended, at most so long. wait() would wait for its pipes, too."""
+    ends = asyncio.get_running_loop().time() + seconds
+    while process.returncode is None:
+        if asyncio.get_running_loop().time() >= ends:
+            return False
+        await asyncio.sleep(0.01)
+    return True
+
+
+def _signal(process: Process, what: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, what)

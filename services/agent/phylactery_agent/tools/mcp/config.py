@@ -1,0 +1,219 @@
+"""Which MCP servers there are, how each is reached, and what its tools may be relied on for.
+
+Nothing here speaks to a server. What a server says of its own tools is a claim: risk, effect and idempotency come from
+here, and an annotation of the server's only makes them worse.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+from urllib.parse import urlsplit
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+
+from phylactery_agent.tools.contract import Effect, Risk
+from phylactery_agent.tools.mcp.pins import Pins
+
+SERVER_NAME: Final = r"^[a-z][a-z0-9]{0,19}$"
+MAX_CONFIG_BYTES: Final = 1024 * 1024
+_VARIABLE: Final = r"^[A-Za-z_][A-Za-z0-9_]{0,99}$"
+_HEADER: Final = r"^[A-Za-z0-9-]{1,100}$"
+_OURS: Final = re.compile(r"^(AGENT|RISKGATE|MEMORY|PHYLACTERY)_")
+
+McpIdempotency = Literal["read_only", "idempotent_by_key", "unsafe"]
+Variable = Annotated[str, StringConstraints(pattern=_VARIABLE)]
+Pointer = Annotated[str, StringConstraints(pattern=r"^/", max_length=400)]
+Seconds = Annotated[float, Field(gt=0, le=3_600)]
+Sentence = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
+Words = dict[Literal["es", "en"], list[Sentence]]
+
+
+class McpConfigError(ValueError):
+    """The configuration cannot be used; the message names file, place and fault, never a value that could be secret."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ExampleConfig(_Strict):
+    """What a person may say in static mode, and the arguments it stands for."""
+
+    text: Sentence
+    args: dict[str, Any] = {}
+
+
+class ToolConfig(_Strict):
+    """What is known of one tool, where it is not as its server's tools are in general."""
+
+    risk: Risk | None = None
+    effect: Effect | None = None
+    idempotency: McpIdempotency | None = None
+    timeout_seconds: Seconds | None = None
+    retries: Annotated[int, Field(ge=0, le=5)] = 0
+    controls: list[Pointer] = []
+    description: dict[Literal["es", "en"], Sentence] = {}
+    verbs: list[Sentence] = []
+    """RE2 alternatives that open a clause for this tool, where a request holds several."""
+    patterns: Words = {}
+    """RE2 expressions over a whole clause; named groups are arguments."""
+    examples: dict[Literal["es", "en"], list[ExampleConfig]] = {}
+
+
+class ServerConfig(_Strict):
+    """One server: a command spoken to over its standard streams, or a URL, and the defaults of its tools."""
+
+    command: list[Annotated[str, StringConstraints(min_length=1)]] = []
+    cwd: Path | None = None
+    env: list[Variable] = []
+    """Names of variables of the agent's own environment that it is given; it gets no other but PATH, HOME and such."""
+    env_files: dict[Variable, Path] = {}
+    """Variables whose values are the texts of files."""
+    stderr: Path | None = None
+    """File its standard error is appended to; without one nobody reads it, for it can hold secrets."""
+    url: str = ""
+    header_files: dict[Annotated[str, StringConstraints(pattern=_HEADER)], Path] = {}
+    plain_http: bool = False
+    """Lets a URL be http:// though its host is not this machine."""
+    start_seconds: Seconds = 20.0
+    refresh_seconds: Seconds = 60.0
+    """How often its list of tools is read again, besides when it says that it changed."""
+    max_concurrent: Annotated[int, Field(ge=1, le=100)] = 4
+    max_result_chars: Annotated[int, Field(ge=1_000, le=4_000_000)] = 200_000
+    risk: Risk = "high"
+    effect: Effect = "write"
+    idempotency: McpIdempotency = "unsafe"
+    timeout_seconds: Seconds = 30.0
+    only: list[str] | None = None
+    """The server's names of the tools that are taken; without it all that are pinned."""
+    tools: dict[str, ToolConfig] = {}
+    """By the server's own names."""
+
+    @model_validator(mode="after")
+    def _one_way(self) -> ServerConfig:
+        if bool(self.command) == bool(self.url):
+            raise ValueError("a server has either a command or a url")
+        if self.url:
+            self._check_url()
+            if self.cwd or self.env or self.env_files or self.stderr:
+                raise ValueError("cwd, env, env_files and stderr are for a command, and this server has a url")
+        elif self.header_files or self.plain_http:
+            raise ValueError("header_files and plain_http are for a url, and this server has a command")
+        for name in (*self.env, *self.env_files):
+            if _OURS.match(name):
+                raise ValueError(f"{name} is a setting of Phylactery's own and is given to no server")
+        return self
+
+    def _check_url(self) -> None:
+        parts = urlsplit(self.url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
+            raise ValueError("url is http:// or https:// with a host, and without a user or password in it")
+        if parts.scheme == "http" and not self.plain_http and not _is_this_machine(parts.hostname):
+            raise ValueError("url is http:// to another machine: use https://, or say plain_http: true")
+
+    def of(self, tool: str) -> ToolConfig:
+        """Answers what is known of one tool, by the server's own name."""
+        return self.tools.get(tool, ToolConfig())
+
+    def takes(self, tool: str) -> bool:
+        """Says whether a tool is wanted at all."""
+        return self.only is None or tool in self.only
+
+    def environment(self) -> dict[str, str]:
+        """Answers what its process gets to see, and nothing else of the agent's. Raises McpConfigError."""
+        given = {name: os.environ[name] for name in (*_PLAIN, *self.env) if name in os.environ}
+        return given | {name: _secret(path) for name, path in self.env_files.items()}
+
+    def headers(self) -> dict[str, str]:
+        """Answers the headers of its URL, read anew. Raises McpConfigError."""
+        return {name: _secret(path) for name, path in self.header_files.items()}
+
+
+_PLAIN: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR")
+
+
+class McpConfig(_Strict):
+    """All servers by name."""
+
+    servers: dict[Annotated[str, StringConstraints(pattern=SERVER_NAME)], ServerConfig] = Field(max_length=50)
+
+
+@dataclass(frozen=True, slots=True)
+class McpTools:
+    """The servers an agent has, and what was agreed to of their tools."""
+
+    config: McpConfig
+    pins: Pins
+
+
+def load_config(value: str) -> McpConfig:
+    """Reads AGENT_MCP_SERVERS: JSON in place, or the path of a YAML file; empty names no server.
+
+    Raises:
+        McpConfigError: it cannot be read or used.
+    """
+    if not value.strip():
+        return McpConfig(servers={})
+    if value.lstrip().startswith("{"):
+        return _parsed("the JSON", _json(value))
+    path = Path(value)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise McpConfigError(f"{path} cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise McpConfigError(f"{path} is not UTF-8 text") from None
+    return _parsed(str(path), _yaml(path, text))
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise McpConfigError("it begins as JSON and is none") from None
+
+
+def _yaml(path: Path, text: str) -> Any:
+    if len(text) > MAX_CONFIG_BYTES:
+        raise McpConfigError(f"{path} is longer than {MAX_CONFIG_BYTES} bytes")
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        raise McpConfigError(f"{path}{f':{mark.line + 1}' if mark else ''} is no YAML") from None
+
+
+def _parsed(where: str, value: Any) -> McpConfig:
+    try:
+        return McpConfig.model_validate(value if isinstance(value, Mapping) else {"servers": value})
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise McpConfigError(f"{where}: {place or 'it'}: {first['msg'].removeprefix('Value error, ')}") from None
+
+
+def _secret(path: Path) -> str:
+    try:
+        text = path.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise McpConfigError(f"{path} cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise McpConfigError(f"{path} is not UTF-8 text") from None
+    if not text.isprintable():
+        raise McpConfigError(f"{path} holds more than one line, or characters nobody can see")
+    return text
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,71 @@
+"""What an MCP tool answered, as the text of a result: bounded, and with what is no text named instead of shown.
+
+All of it is the server's word: data for a model to read, never an instruction.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+import mcp_types as types
+
+from phylactery_agent.tools.contract import ToolFailedError
+from phylactery_agent.tools.mcp.specs import visible
+
+TOOL_ERROR: Final = "TOOL_ERROR"
+MAX_ERROR_CHARS: Final = 2_000
+_MAX_NAME_CHARS: Final = 300
+
+
+def text_of(result: types.CallToolResult, *, structured: bool, limit: int) -> str:
+    """Answers the text of a result; structured says that the tool promises JSON, which is then what it answers.
+
+    Raises:
+        ToolFailedError: the tool says that it failed.
+    """
+    said = "\n".join(_block(block) for block in result.content)
+    if result.is_error:
+        raise ToolFailedError(TOOL_ERROR, _bounded(said, MAX_ERROR_CHARS) or "the tool failed and does not say why")
+    if structured and result.structured_content is not None:
+        return _bounded(_json(result.structured_content), limit)
+    return _bounded(said, limit)
+
+
+def _block(block: Any) -> str:
+    match block:
+        case types.TextContent():
+            return block.text
+        case types.ImageContent() | types.AudioContent():
+            return _binary(block.mime_type, len(block.data))
+        case types.ResourceLink():
+            return f"[a link, not followed: {_name(str(block.uri))}]"
+        case types.EmbeddedResource(resource=types.TextResourceContents() as resource):
+            return resource.text
+        case types.EmbeddedResource(resource=types.BlobResourceContents() as resource):
+            return _binary(resource.mime_type, len(resource.blob))
+        case _:
+            return "[something of a kind nobody here knows, not shown]"
+
+
+def _binary(kind: str | None, base64_chars: int) -> str:
+    return f"[{_name(kind or 'binary')}, {base64_chars * 3 // 4} bytes, not shown]"
+
+
+def _name(text: str) -> str:
+    return visible(text, _MAX_NAME_CHARS)
+
+
+def _json(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except (ValueError, RecursionError):
+        return "[a structure that cannot be written as JSON, not shown]"
+
+
+def _bounded(text: str, limit: int) -> str:
+    """Answers at most so many characters; what was cut is said."""
+    if len(text) <= limit:
+        return text
+    end = f"\n[cut here: {limit} of {len(text)} characters]"
+    return text[: limit - len(end)] + end

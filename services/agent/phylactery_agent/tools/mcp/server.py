@@ -1,0 +1,235 @@
+"""One MCP server over its life: begun, held against its pins, called, begun again when it ends.
+
+Its tools are ours from the pins on, whether it is there or not. It is asked for its list when it begins, when it says
+that the list is another one, and from time to time; a tool that is not as it was pinned is switched off, and so are all
+while it is away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Final
+
+from mcp import MCPError
+from phylactery_chassis.logs import get_logger
+
+from phylactery_agent.tools.contract import Implementation, Invocation, ToolFailedError, ToolSpec
+from phylactery_agent.tools.mcp.command import ServerFaultError
+from phylactery_agent.tools.mcp.config import McpConfigError, ServerConfig
+from phylactery_agent.tools.mcp.pins import Pin, definition_hash
+from phylactery_agent.tools.mcp.results import text_of
+from phylactery_agent.tools.mcp.session import McpSession, RefusedCallError, open_session, why_of
+from phylactery_agent.tools.mcp.specs import McpArguments, spec_of
+from phylactery_agent.tools.registry import (
+    TOOL_DISABLED,
+    TOOL_REGISTRY,
+    DisabledReason,
+    disabled_reason,
+    object_to,
+    register,
+    unregister,
+    withdraw,
+)
+
+_BY: Final = "server"
+_FIRST_PAUSE: Final = 0.5
+_LONGEST_PAUSE: Final = 60.0
+_HEALTHY_SECONDS: Final = 30.0
+"""A server that stood so long begins again at once when it ends."""
+_READY_SECONDS: Final = 5.0
+"""How long a call waits for a server that is about to be there, at most half of its own time."""
+_log = get_logger("mcp")
+
+
+class McpServer:
+    """A configured server and its pinned tools. begin() and end() come once each."""
+
+    def __init__(self, name: str, config: ServerConfig, pins: Mapping[str, Pin]) -> None:
+        """Raises McpConfigError where a pinned tool does not fit what the configuration says of it."""
+        self._name, self._config = name, config
+        self._pins = {tool: pin for tool, pin in pins.items() if config.takes(tool)}
+        self._specs = {tool: spec_of(name, config, pin) for tool, pin in self._pins.items()}
+        self._unpinned: dict[str, ToolSpec] = {}
+        self._session: McpSession | None = None
+        self._ready, self._look = asyncio.Event(), asyncio.Event()
+        self._slots = asyncio.Semaphore(config.max_concurrent)
+        self._life: asyncio.Task[None] | None = None
+        self._changed: set[str] = set()
+        self._told = ""
+
+    def register(self) -> Mapping[str, Implementation]:
+        """Registers the pinned tools, all switched off until the server is there, and answers what runs them.
+
+        Raises:
+            ToolRegistrationError: a name is taken.
+        """
+        for spec in self._specs.values():
+            register(spec, f"mcp:{self._name}")
+            object_to(spec.name, _BY, "SERVER_UNAVAILABLE")
+        return {spec.name: self._implementation(tool) for tool, spec in self._specs.items()}
+
+    def begin(self) -> asyncio.Event:
+        """Begins to speak to the server, in the background; answers what is set once its tools can be called."""
+        self._life = asyncio.create_task(self._live(), name=f"mcp:{self._name}")
+        return self._ready
+
+    async def end(self) -> None:
+        """Ends the conversation, and the process with everything it started; the tools are taken away."""
+        if self._life is not None:
+            self._life.cancel()
+            await asyncio.gather(self._life, return_exceptions=True)
+        unregister(spec.name for spec in (*self._specs.values(), *self._unpinned.values()))
+
+    # ---- its life ---------------------------------------------------------------------------------------------------
+
+    async def _live(self) -> None:
+        pause = _FIRST_PAUSE
+        while True:
+            began = asyncio.get_running_loop().time()
+            try:
+                async with open_session(self._config, self._look.set) as session:
+                    await self._converse(session)
+                why = "it ended"
+            except Exception as error:  # noqa: BLE001 - whatever a server does, the agent goes on
+                why = why_of(error)
+            finally:
+                self._suspend()
+            self._tell("an MCP server is away", why)
+            if asyncio.get_running_loop().time() - began > _HEALTHY_SECONDS:
+                pause = _FIRST_PAUSE
+            await asyncio.sleep(pause * random.uniform(0.8, 1.2))  # noqa: S311 - spreads restarts, hides nothing
+            pause = min(pause * 2, _LONGEST_PAUSE)
+
+    async def _converse(self, session: McpSession) -> None:
+        """Holds the server against its pins, again and again, until it ends."""
+        while not session.ended.is_set():
+            self._look.clear()
+            async with asyncio.timeout(self._config.start_seconds):
+                listed = await session.tools()
+            self._compare(listed)
+            self._session = session
+            self._ready.set()
+            await self._next_look(session)
+
+    async def _next_look(self, session: McpSession) -> None:
+        """Waits until it is time to look again; whoever says again and again that its tools changed waits a second."""
+        waits = [asyncio.create_task(event.wait()) for event in (session.ended, self._look)]
+        try:
+            await asyncio.wait(waits, timeout=self._config.refresh_seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+        if self._look.is_set() and not session.ended.is_set():
+            self._suspend()
+            await asyncio.sleep(1.0)
+
+    def _suspend(self) -> None:
+        """Switches all off that are on, for nobody knows what they are now; the calls that come wait a moment."""
+        self._session = None
+        self._ready.clear()
+        for spec in self._specs.values():
+            if spec.name not in self._changed:
+                object_to(spec.name, _BY, "SERVER_UNAVAILABLE")
+
+    def _compare(self, listed: Mapping[str, Mapping[str, Any]]) -> None:
+        """Switches every pinned tool on that is as it was pinned, and off what is not."""
+        for tool, spec in self._specs.items():
+            now = listed.get(tool)
+            if now is None:
+                self._switch(spec, "SERVER_UNAVAILABLE")
+            else:
+                same = definition_hash(now) == self._pins[tool].hash
+                self._switch(spec, None if same else "DESCRIPTION_CHANGED")
+        self._show_unpinned({tool: now for tool, now in listed.items() if tool not in self._pins})
+        on = sum(disabled_reason(spec.name) is None for spec in self._specs.values())
+        self._tell("an MCP server is there", f"{on} of {len(self._specs)} pinned tools are on", good=True)
+
+    def _switch(self, spec: ToolSpec, why: DisabledReason | None) -> None:
+        if why == "DESCRIPTION_CHANGED" and spec.name not in self._changed:
+            _log.warning("a tool is switched off", tool=spec.name, reason=why)
+        (self._changed.add if why == "DESCRIPTION_CHANGED" else self._changed.discard)(spec.name)
+        if why is None:
+            withdraw(spec.name, _BY)
+        else:
+            object_to(spec.name, _BY, why)
+
+    def _show_unpinned(self, offered: Mapping[str, Mapping[str, Any]]) -> None:
+        """Lets ListTools show what the server offers and nobody has agreed to."""
+        wanted = {tool: now for tool, now in offered.items() if self._config.takes(tool)}
+        unregister(self._unpinned[tool].name for tool in self._unpinned.keys() - wanted.keys())
+        known = {tool: spec for tool, spec in self._unpinned.items() if tool in wanted}
+        for tool, now in wanted.items():
+            if tool in known:
+                continue
+            try:
+                spec = spec_of(self._name, self._config, Pin(now, now.get("inputSchema") or {}))
+            except McpConfigError:
+                continue  # what is said of it in the configuration is checked when it is pinned
+            if spec.name in TOOL_REGISTRY:
+                continue
+            register(spec, f"mcp:{self._name}")
+            object_to(spec.name, _BY, "NOT_PINNED")
+            known[tool] = spec
+            _log.warning("a tool is switched off", tool=spec.name, reason="NOT_PINNED")
+        self._unpinned = known
+
+    def _tell(self, event: str, why: str, *, good: bool = False) -> None:
+        """Logs what changed, once; a server that fails in the same way again and again is no news."""
+        if self._told != event + why:
+            (_log.info if good else _log.warning)(event, server=self._name, why=why)
+        self._told = event + why
+
+    # ---- calls ------------------------------------------------------------------------------------------------------
+
+    def _implementation(self, tool: str) -> Implementation:
+        return Implementation(run=lambda invocation: self._run(tool, invocation))
+
+    async def _run(self, tool: str, invocation: Invocation) -> str:
+        """Calls the tool once; see tools.contract for what its errors mean.
+
+        What fails before the call was sent has done nothing, and is said so. Whatever fails after that leaves open what
+        happened, which the executor judges by the tool's contract.
+        """
+        spec = self._specs[tool]
+        assert isinstance(invocation.args, McpArguments)
+        async with self._slot(spec):
+            session = await self._standing(spec)
+            reason = disabled_reason(spec.name)
+            if reason is not None:
+                raise ToolFailedError(TOOL_DISABLED, f"{spec.name} is switched off: {reason}")
+            try:
+                result = await session.call(tool, invocation.args.root, invocation.effect_key)
+            except RefusedCallError:
+                self._look.set()  # its list may be another one, or its session over
+                raise ToolFailedError("CALL_REFUSED", f"the server of {spec.name} took no such call") from None
+            except MCPError as error:
+                raise ServerFaultError(f"its answer is error {error.code}") from None
+        return text_of(result, structured=spec.contract.answers == "json", limit=self._config.max_result_chars)
+
+    @contextlib.asynccontextmanager
+    async def _slot(self, spec: ToolSpec) -> AsyncIterator[None]:
+        """Holds one of the server's places for the block."""
+        try:
+            async with asyncio.timeout(spec.contract.timeout_seconds / 2):
+                await self._slots.acquire()
+        except TimeoutError:
+            raise ToolFailedError("SERVER_BUSY", f"the server of {spec.name} has too much to do") from None
+        try:
+            yield
+        finally:
+            self._slots.release()
+
+    async def _standing(self, spec: ToolSpec) -> McpSession:
+        """Answers the conversation, after a moment where the server is about to be there."""
+        try:
+            async with asyncio.timeout(min(_READY_SECONDS, spec.contract.timeout_seconds / 4)):
+                await self._ready.wait()
+        except TimeoutError:
+            raise ToolFailedError("SERVER_UNAVAILABLE", f"the server of {spec.name} is not there") from None
+        session = self._session
+        if session is None or session.ended.is_set():
+            raise ToolFailedError("SERVER_UNAVAILABLE", f"the server of {spec.name} is not there")
+        return session

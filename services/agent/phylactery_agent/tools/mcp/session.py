@@ -1,0 +1,224 @@
+"""A conversation with an MCP server, by the official SDK: its tools listed, one of them called, and nothing else.
+
+A server may ask its client for a model's answer, for a person's, for folders. None of that is offered here, and whoever
+asks is refused: it would be a second door to the model. The SDK's own logs and spans repeat what servers say, so
+neither is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Any, Final, Self
+
+import mcp_types as types
+from mcp import ClientSession, MCPError
+from mcp.client._transport import ReadStream
+from mcp.shared.message import SessionMessage
+from opentelemetry import context as otel_context
+from opentelemetry import trace
+from pydantic import TypeAdapter, ValidationError
+
+from phylactery_agent.tools.mcp.command import ServerFaultError, process_streams
+from phylactery_agent.tools.mcp.config import McpConfigError, ServerConfig
+from phylactery_agent.tools.mcp.pins import DefinitionError, known_by
+from phylactery_agent.tools.mcp.specs import visible
+from phylactery_agent.tools.mcp.url import http_streams
+
+MAX_TOOLS: Final = 200
+MAX_PAGES: Final = 50
+MAX_UNASKED: Final = 10_000
+"""Messages that answer nothing, which a server may send in one conversation before it is given up."""
+EFFECT_KEY: Final = "phylactery/effect-key"
+"""The field of a call's _meta that holds the key which makes the same effect, tried again, one effect."""
+_CALLED: Final[TypeAdapter[types.CallToolResult]] = TypeAdapter(types.CallToolResult)
+_US: Final = types.Implementation(name="phylactery", version="1")
+
+for _name in ("mcp", "client"):
+    logging.getLogger(_name).addHandler(logging.NullHandler())
+    logging.getLogger(_name).propagate = False
+
+
+class RefusedCallError(Exception):
+    """The server says that it took no such call, so nothing happened."""
+
+
+class _Unasked:
+    """A stream of messages that ends where the server floods it with what nobody asked for; ``ended`` is set then."""
+
+    def __init__(self, stream: ReadStream[SessionMessage | Exception], ended: asyncio.Event) -> None:
+        self._stream, self._ended = stream, ended
+        self._left = MAX_UNASKED
+
+    async def receive(self) -> SessionMessage | Exception:
+        """Answers the next message."""
+        return await self.__anext__()
+
+    async def aclose(self) -> None:
+        """Closes the stream."""
+        await self._stream.aclose()
+
+    def __aiter__(self) -> _Unasked:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            item = await self._stream.__anext__()
+            self._count(item)
+        except BaseException:
+            self._ended.set()
+            raise
+        return item
+
+    async def __aenter__(self) -> Self:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return await self._stream.__aexit__(kind, error, trace)
+
+    def _count(self, item: SessionMessage | Exception) -> None:
+        if isinstance(item, SessionMessage) and isinstance(item.message, types.JSONRPCResponse | types.JSONRPCError):
+            return
+        self._left -= 1
+        if self._left <= 0:
+            raise StopAsyncIteration
+
+    @property
+    def last_context(self) -> Any:
+        """The sender's context, where the transport carries one."""
+        return getattr(self._stream, "last_context", None)
+
+
+class McpSession:
+    """A conversation that stands: initialised, and able to list and call."""
+
+    def __init__(self, session: ClientSession, ended: asyncio.Event) -> None:
+        self._session = session
+        self.ended = ended
+        """Set once the server says no more."""
+
+    async def tools(self) -> dict[str, dict[str, Any]]:
+        """Answers every tool by its own name, as what it is known by.
+
+        Raises:
+            ServerFaultError: the list is too long, goes in a circle, or names one tool twice.
+            MCPError, OSError: the server does not answer it.
+        """
+        found: dict[str, dict[str, Any]] = {}
+        cursor, seen = None, set[str]()
+        for _ in range(MAX_PAGES):
+            params = types.PaginatedRequestParams(cursor=cursor) if cursor is not None else None
+            with _unseen():
+                page = await self._session.list_tools(params=params)
+            for tool in page.tools:
+                _keep(found, tool)
+            cursor = page.next_cursor
+            if cursor is None:
+                return found
+            if cursor in seen:
+                raise ServerFaultError("its list of tools goes in a circle")
+            seen.add(cursor)
+        raise ServerFaultError(f"its list of tools has more than {MAX_PAGES} pages")
+
+    async def call(self, tool: str, arguments: Mapping[str, Any], effect_key: str) -> types.CallToolResult:
+        """Calls a tool once and answers its result; what that holds is the server's word, checked by nobody.
+
+        Raises:
+            RefusedCallError: the server took no such call.
+            MCPError, ServerFaultError, OSError: nobody knows what became of it.
+        """
+        params = types.CallToolRequestParams(name=tool, arguments=dict(arguments), _meta={EFFECT_KEY: effect_key})
+        request = types.CallToolRequest(params=params)
+        try:
+            with _unseen():
+                return await self._session.send_request(request, _CALLED)
+        except ValidationError:
+            raise ServerFaultError("its answer is no result of a tool") from None
+        except MCPError as error:
+            if _not_taken(error):
+                raise RefusedCallError from None
+            raise
+
+
+def _keep(found: dict[str, dict[str, Any]], tool: types.Tool) -> None:
+    if tool.name in found:
+        raise ServerFaultError("its list names a tool twice")
+    if len(found) >= MAX_TOOLS:
+        raise ServerFaultError(f"its list has more than {MAX_TOOLS} tools")
+    try:
+        found[tool.name] = known_by(tool.model_dump(by_alias=True, mode="json", exclude_none=True))
+    except DefinitionError as error:
+        raise ServerFaultError(f"its tool {tool.name[:100]!r} cannot be kept: {error}") from None
+
+
+def _not_taken(error: MCPError) -> bool:
+    """Says whether an error means that nothing was run: no such tool, arguments refused, or a session that is over."""
+    if error.code in (types.METHOD_NOT_FOUND, types.INVALID_PARAMS):
+        return True
+    return error.code == types.INVALID_REQUEST and error.error.message == "Session terminated"
+
+
+@contextlib.contextmanager
+def _unseen() -> Iterator[None]:
+    """Lets the SDK make no span: its spans hold what servers answer."""
+    above = trace.get_current_span().get_span_context()
+    # without a parent a span begins a trace of its own, which is kept; a parent that is not makes it one that is not
+    unsampled = trace.SpanContext(above.trace_id or 1, above.span_id or 1, is_remote=False)
+    token = otel_context.attach(trace.set_span_in_context(trace.NonRecordingSpan(unsampled)))
+    try:
+        yield
+    finally:
+        otel_context.detach(token)
+
+
+@asynccontextmanager
+async def open_session(config: ServerConfig, on_list_changed: Callable[[], None]) -> AsyncIterator[McpSession]:
+    """Opens a conversation with a server; on_list_changed is told when it says that its tools are others now.
+
+    Raises:
+        ServerFaultError: it cannot be started, or does not answer in time.
+        McpConfigError, MCPError, OSError, ExceptionGroup: it cannot be spoken to.
+    """
+
+    async def heard(message: Any) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            on_list_changed()
+
+    ended = asyncio.Event()
+    streams = process_streams(config) if config.command else http_streams(config)
+    async with (
+        streams as (incoming, outgoing),
+        ClientSession(_Unasked(incoming, ended), outgoing, message_handler=heard, client_info=_US) as session,
+    ):
+        try:
+            with _unseen():
+                async with asyncio.timeout(config.start_seconds):
+                    await session.initialize()
+        except TimeoutError:
+            raise ServerFaultError(f"it did not answer within {config.start_seconds:g} seconds") from None
+        except (RuntimeError, ValidationError):
+            raise ServerFaultError("it speaks no version of the protocol that is known here") from None
+        yield McpSession(session, ended)
+
+
+def why_of(error: BaseException) -> str:
+    """Answers why a conversation failed, in words of ours; what a server said is in none of them."""
+    for one in _leaves(error):
+        if isinstance(one, ServerFaultError | McpConfigError):
+            return visible(str(one))
+    return "; ".join(dict.fromkeys(type(one).__name__ for one in _leaves(error)))
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _leaves(inner)
+    else:
+        yield error

@@ -1,0 +1,131 @@
+"""An MCP server's tool as one of ours: its name, its contract from the configuration, and words nobody can hide in."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar
+
+from pydantic import RootModel
+
+from phylactery_agent.ports import Language
+from phylactery_agent.static.expressions import expression
+from phylactery_agent.tools.contract import Contract, Effect, Example, Pattern, Risk, ToolSpec
+from phylactery_agent.tools.mcp.config import McpConfigError, McpIdempotency, ServerConfig, ToolConfig
+from phylactery_agent.tools.mcp.pins import Pin
+
+T = TypeVar("T")
+MAX_NAME: Final = 64
+"""What models take of a tool's name; RiskGate takes more."""
+MAX_DESCRIPTION: Final = 1_000
+_FIT: Final = re.compile(r"[A-Za-z0-9_-]+")
+_RISKS: Final[tuple[Risk, ...]] = ("low", "medium", "high", "critical")
+_EFFECTS: Final[tuple[Effect, ...]] = ("read", "write", "irreversible")
+
+
+class McpArguments(RootModel[dict[str, Any]]):
+    """The arguments of an MCP tool: RiskGate has held them against the schema, whose hash went along in the call."""
+
+
+def tool_name(server: str, tool: str) -> str:
+    """Answers our name of a server's tool: mcp_SERVER_TOOL, and a hash in it where its own name does not fit.
+
+    A server's name holds no underscore, so no two servers' tools share one.
+    """
+    plain = f"mcp_{server}_{tool}"
+    if _FIT.fullmatch(tool) and len(plain) <= MAX_NAME:
+        return plain
+    mark = hashlib.sha256(tool.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    fit = "".join(char if _FIT.fullmatch(char) else "_" for char in tool)
+    return f"mcp_{server}_{fit[: MAX_NAME - len(server) - 18]}_{mark}"
+
+
+def spec_of(server: str, config: ServerConfig, pin: Pin) -> ToolSpec:
+    """Answers the specification of a pinned tool.
+
+    Raises:
+        McpConfigError: what the configuration says of it does not fit it.
+    """
+    own = str(pin.definition["name"])
+    known, name = config.of(own), tool_name(server, own)
+    patterns = _patterns(server, own, known, pin.schema)
+    return ToolSpec(
+        name=name,
+        descriptions=_descriptions(name, known, pin.definition),
+        schema=dict(pin.schema),
+        args_model=McpArguments,
+        contract=contract_of(config, known, pin.definition),
+        verbs=tuple(known.verbs),
+        patterns=patterns,
+        examples=tuple(
+            Example(language, example.text, example.args)
+            for language, examples in known.examples.items()
+            for example in examples
+        ),
+        labels={
+            "es": f"Resultado de {name}, de un servidor externo:",
+            "en": f"Result of {name}, an external server's:",
+        },
+    )
+
+
+def contract_of(config: ServerConfig, known: ToolConfig, definition: Mapping[str, Any]) -> Contract:
+    """Answers the contract: the configuration's, made worse where the server itself says that the tool is worse."""
+    risk, effect = known.risk or config.risk, known.effect or config.effect
+    idempotency = known.idempotency or config.idempotency
+    said = definition.get("annotations")
+    hints = said if isinstance(said, Mapping) else {}
+    if hints.get("destructiveHint") is True and hints.get("readOnlyHint") is not True:
+        risk, effect = _worse(_RISKS, risk, "high"), "irreversible"
+    elif hints.get("readOnlyHint") is False:
+        effect = _worse(_EFFECTS, effect, "write")
+    if effect != "read":
+        idempotency = _repeatable(idempotency, hints)
+    return Contract(
+        risk=risk,
+        effect=effect,
+        idempotency=idempotency,
+        timeout_seconds=known.timeout_seconds or config.timeout_seconds,
+        retries=known.retries,
+        controls=tuple(known.controls),
+        answers="json" if definition.get("outputSchema") is not None else "text",
+    )
+
+
+def _repeatable(idempotency: McpIdempotency, hints: Mapping[str, Any]) -> McpIdempotency:
+    """Answers how a tool that changes something is repeated: not at all where its server says that it must not be."""
+    if idempotency == "read_only" or hints.get("idempotentHint") is False:
+        return "unsafe"
+    return idempotency
+
+
+def _worse(order: tuple[T, ...], one: T, other: T) -> T:
+    return max(one, other, key=order.index)
+
+
+def visible(text: str, limit: int = MAX_DESCRIPTION) -> str:
+    """Answers a text in one line without what nobody can see: marks of direction, joiners, tags, controls."""
+    plain = "".join(char if char.isprintable() else " " for char in text[: 4 * limit])
+    return " ".join(plain.split())[:limit].strip()
+
+
+def _descriptions(name: str, known: ToolConfig, definition: Mapping[str, Any]) -> dict[Language, str]:
+    said = definition.get("description")
+    own = visible(said if isinstance(said, str) else "") or f"{name}."
+    return {"es": known.description.get("es", own), "en": known.description.get("en", own)}
+
+
+def _patterns(server: str, own: str, known: ToolConfig, schema: Mapping[str, Any]) -> tuple[Pattern, ...]:
+    properties = schema.get("properties")
+    arguments = set(properties) if isinstance(properties, Mapping) else set()
+    found = [Pattern(language, text) for language, texts in known.patterns.items() for text in texts]
+    for pattern in (*known.verbs, *(one.expression for one in found)):
+        try:
+            expression(pattern)
+        except Exception:  # noqa: BLE001 - the binding's own error has no public name
+            raise McpConfigError(f"servers.{server}.tools.{own}: {pattern!r:.100} is no RE2 expression") from None
+        strangers = set(re.findall(r"\(\?P<(\w+)>", pattern)) - arguments
+        if strangers:
+            raise McpConfigError(f"servers.{server}.tools.{own}: it has no argument {min(strangers)!r}")
+    return tuple(found)
