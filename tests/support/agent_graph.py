@@ -12,8 +12,8 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from phylactery_agent.executor import Executor, ToolSettings
-from phylactery_agent.graph.builder import build_secured
-from phylactery_agent.graph.state import new_run_input, reentry_input
+from phylactery_agent.graph.builder import SECURED
+from phylactery_agent.graph.spec import GraphSpec
 from phylactery_agent.ports import (
     BoundCall,
     Language,
@@ -208,7 +208,7 @@ def strict_saver() -> InMemorySaver:
 class Chat:
     """One thread, spoken to as the runtime does: a new run, or the suspended one again."""
 
-    def __init__(self, folder: Path, saver: BaseCheckpointSaver[Any] | None = None) -> None:
+    def __init__(self, folder: Path, saver: BaseCheckpointSaver[Any] | None = None, spec: GraphSpec = SECURED) -> None:
         self.sandbox = folder / "sandbox" / "acme"
         self.sandbox.mkdir(parents=True, exist_ok=True)
         self.executor = Executor(ToolSettings(folder / "sandbox", folder / "journal", plugins=(COUNTER,)))
@@ -218,7 +218,8 @@ class Chat:
         self.memories = FakeMemories()
         self.inspector = LocalInspector()
         self.model: Model | None = None
-        self.graph: Any = build_secured(saver or strict_saver())
+        self.spec = spec
+        self.graph: Any = spec.compile(saver or strict_saver())
         self.config: Any = {"configurable": {"thread_id": "th_1"}}
         self.turns = self.runs = 0
         self.code = ""
@@ -270,7 +271,7 @@ class Chat:
             pathway="standby" if intent == "approval_decided" else heard.pathway,
             allowed_tools=self.allowed_tools,
         )
-        return await self._invoke(reentry_input(turn) if resumed else new_run_input(turn))
+        return await self._invoke(self.spec.reentry_input(turn) if resumed else self.spec.new_run_input(turn))
 
     async def wake(self) -> dict[str, Any]:
         """The approval was decided elsewhere: the run is entered with no words."""

@@ -27,7 +27,7 @@ def passes(user_query: str) -> list[Selected]:
     ]
     if read and read[0]["tool"] == ECHO.name:
         return read
-    return [echo_pass(user_query), *read]
+    return [_echo_of(user_query), *read]
 
 
 def echo_pass(user_query: str) -> Selected:
@@ -36,6 +36,10 @@ def echo_pass(user_query: str) -> Selected:
     found = next(asked, None)
     if found is not None:
         return Selected(tool=found.tool, args=found.args, text=found.text)
+    return _echo_of(user_query)
+
+
+def _echo_of(user_query: str) -> Selected:
     return Selected(tool=ECHO.name, args={"text": user_query}, text=user_query)
 
 
