@@ -36,6 +36,13 @@ class AgentSettings(ModelSettings):
         "out of what a restore overwrites",
     )
     sandbox_dir: Path | None = Field(None, description="the only folder file tools reach; empty is <data_dir>/sandbox")
+    react_max_steps: int = Field(8, ge=1, le=25, description="how often reasoner or model may run in one react run")
+    react_tool_rounds: int = Field(
+        1, ge=1, le=8, description="how often a model may propose calls in one react run; several each time"
+    )
+    llm_fallback: bool = Field(
+        default=False, description="react runs echo itself where the prompt asks and the model does not"
+    )
     tool_modules: list[str] = Field(default_factory=list, description="JSON list of modules that add tools")
     mcp_servers: str = Field("", description="MCP servers: JSON in place, or the path of a YAML file (docs/mcp.md)")
     mcp_pins: Path | None = Field(

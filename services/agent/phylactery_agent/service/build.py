@@ -29,6 +29,7 @@ from phylactery_chassis.server import Registration, Service
 
 from phylactery_agent.adapters.connections import GrpcServices
 from phylactery_agent.executor import Executor, ToolSettings
+from phylactery_agent.graph.react.state import ReactOptions
 from phylactery_agent.graph.registry import GRAPH_NAMES, Graphs
 from phylactery_agent.models.opening import open_models
 from phylactery_agent.runtime.approvals import ApprovalWatcher
@@ -193,7 +194,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
             delivery=delivery,
             news=news,
             sealer=sealer,
-            graphs=Graphs(saver),
+            graphs=Graphs(saver, _react_options(settings)),
             executor=executor,
             evict_over_chars=settings.evict_over_chars,
             models=RunModels(models, database, clock) if models is not None else None,
@@ -286,6 +287,12 @@ def _remove_former_states(folder: Path) -> None:
 def _mcp_tools(settings: AgentSettings) -> McpTools:
     config = load_config(settings.mcp_servers)
     return McpTools(config, load_pins(settings.mcp_pin_file) if config.servers else Pins())
+
+
+def _react_options(settings: AgentSettings) -> ReactOptions:
+    return ReactOptions(
+        max_steps=settings.react_max_steps, tool_rounds=settings.react_tool_rounds, llm_fallback=settings.llm_fallback
+    )
 
 
 def _connect(settings: AgentSettings) -> GrpcServices:
