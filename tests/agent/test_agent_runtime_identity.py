@@ -12,7 +12,7 @@ import yaml
 from grpc import aio
 from phylactery_chassis.identity import token_hash
 
-from tests.support.agent_system import DONE, FAILED, Person, System, approval_of, open_system, refused
+from tests.support.agent_system import DONE, Person, System, approval_of, open_system, refused
 
 WRITE = 'escribe "hola" en notas.txt'
 
@@ -81,6 +81,7 @@ async def test_an_agent_with_a_token_nobody_knows_runs_nothing_and_says_so(
     tmp_path: Path, identity: dict[str, Any]
 ) -> None:
     async with open_system(tmp_path, identity, riskgate_token="stolen", memory_token="of-agent") as system:
-        answer = await system.bearer("of-ana").say(WRITE)
-        assert (answer.run.status, answer.run.reason) == (FAILED, "GATE_UNAVAILABLE")
+        with pytest.raises(aio.AioRpcError, match="RiskGate does not answer"):
+            await system.bearer("of-ana").say(WRITE)
+        assert (await system.bearer("of-ana").say("hola")).run.status == DONE
         assert not system.sandbox.joinpath("notas.txt").exists()

@@ -230,23 +230,36 @@ def test_another_user_finds_neither_thread_nor_run_nor_approval_nor_output(stack
     assert lines(stack, "mine.txt") == []
 
 
-@pytest.mark.parametrize("service", ["riskgate", "memory"])
-def test_without_riskgate_nothing_runs_without_memory_the_turn_says_so_and_the_next_turn_works(
-    stack: Stack, person: Person, service: str
+def test_without_riskgate_nothing_is_taken_in_and_the_same_message_is_served_when_it_is_back(
+    stack: Stack, person: Person
 ):
-    name = f"down-{service}.txt"
-    (sandbox(stack) / name).write_text("still here")
-    stack.kill(service)
-    told = person.say(f"lee {name}")
-    expected = {"riskgate": (FAILED, "GATE_UNAVAILABLE", False), "memory": (DONE, "ANSWERED", True)}[service]
-    assert (told.run.status, told.run.reason, "still here" in told.reply.text) == expected
-    assert {"riskgate": "RiskGate", "memory": "La memoria no responde"}[service] in told.reply.text
-    relaunch(stack, service)
-    assert "still here" in person.say(f"lee {name}").reply.text
+    (sandbox(stack) / "down-riskgate.txt").write_text("still here")
+    stack.kill("riskgate")
+    with pytest.raises(grpc.RpcError, match="RiskGate does not answer"):
+        person.say("lee down-riskgate.txt", request_id="down-riskgate-1")
+    relaunch(stack, "riskgate")
+    assert "still here" in person.say("lee down-riskgate.txt", request_id="down-riskgate-1").reply.text
+    assert said_by(person) == ["lee down-riskgate.txt"]
+
+
+def test_without_memory_the_turn_says_so_and_the_next_turn_works(stack: Stack, person: Person):
+    (sandbox(stack) / "down-memory.txt").write_text("still here")
+    stack.kill("memory")
+    told = person.say("lee down-memory.txt")
+    assert (told.run.status, told.run.reason) == (DONE, "ANSWERED")
+    assert "still here" in told.reply.text
+    assert "La memoria no responde" in told.reply.text
+    relaunch(stack, "memory")
+    assert "still here" in person.say("lee down-memory.txt").reply.text
+    assert said_by(person) == ["lee down-memory.txt"] * 2
+
+
+def said_by(person: Person) -> list[str]:
+    """Answers what the transcript holds of the person's words."""
     stub = chat_pb2_grpc.ChatServiceStub(person.channel("agent"))
     request = chat_pb2.ListMessagesRequest(thread_id=person.thread)
     listed = stub.ListMessages(request, metadata=person.metadata, timeout=60).messages
-    assert [m.text for m in listed if m.role == "user"] == [f"lee {name}"] * 2
+    return [message.text for message in listed if message.role == "user"]
 
 
 def test_a_stream_read_again_is_the_same_stream(person: Person):

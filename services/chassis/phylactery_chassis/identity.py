@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Annotated, Literal, Protocol
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -48,6 +48,8 @@ class Principal:
     groups: frozenset[str] = frozenset()
     actor: str = ""
     credential_hash: str = field(default="", repr=False)
+    tools: tuple[str, ...] = ()
+    """The only tools it may have used for it; empty narrows nothing. What policies forbid stays forbidden."""
 
     @property
     def delegated(self) -> bool:
@@ -100,7 +102,7 @@ def _checked_name(value: str, header: str) -> str:
 
 
 def _on_behalf(actor: Principal, metadata: Mapping[str, str]) -> Principal:
-    """Answers the end user a delegate names; the user gets the role caller and nothing of the delegate's."""
+    """Answers the end user a delegate names: the role caller, and of the delegate's only what narrows it."""
     subject = metadata.get(SUBJECT_HEADER, "")
     tenant = metadata.get(TENANT_HEADER, "")
     if not subject:
@@ -126,6 +128,7 @@ def _on_behalf(actor: Principal, metadata: Mapping[str, str]) -> Principal:
         roles=frozenset({Role.CALLER}),
         actor=actor.subject,
         credential_hash=actor.credential_hash,
+        tools=actor.tools,
     )
 
 
@@ -152,6 +155,7 @@ class _TokenEntry(BaseModel):
     roles: list[Role] = Field(min_length=1)
     level: Literal["user", "admin", "system"] = "user"
     groups: list[str] = []
+    tools: list[Annotated[str, Field(pattern=_NAME)]] | None = Field(default=None, min_length=1)
 
 
 class _TokensFile(BaseModel):
@@ -200,6 +204,7 @@ class TokenAuthenticator:
                 level=entry.level,
                 groups=frozenset(entry.groups),
                 credential_hash=entry.hash,
+                tools=tuple(entry.tools or ()),
             )
             for entry in parsed.tokens
         }

@@ -117,6 +117,8 @@ class SecurityContext(TypedDict):
     allowed_tools: list[str]
     session_token_hash: str
     is_sanitized: bool
+    findings: list[str]
+    """The kinds Inspect found in what the person said: card, email."""
 
 
 class Budgets(TypedDict):
@@ -271,9 +273,10 @@ def new_run_input(turn: Turn) -> dict[str, Any]:
             permissions_level=turn.permissions_level,
             allowed_tools=list(turn.allowed_tools),
             session_token_hash=turn.session_token_hash,
-            is_sanitized=False,
+            is_sanitized=turn.is_sanitized,
+            findings=list(turn.findings),
         ),
-        do_not_store=False,
+        do_not_store=turn.do_not_store,
         audit_trail=[],
         budgets=Budgets(supersteps=0, tool_calls=0, replans=0, step_numbers=0),
         run_status="running",

@@ -55,6 +55,11 @@ class Turn:
     permissions_level: str = "user"
     allowed_tools: tuple[str, ...] = ()
     session_token_hash: str = ""
+    is_sanitized: bool = False
+    """RiskGate looked at the text before it was stored, and its secrets are redacted."""
+    findings: tuple[str, ...] = ()
+    """The kinds it found, of secrets and of personal data: card, email."""
+    do_not_store: bool = False
 
 
 @dataclass(frozen=True, slots=True)

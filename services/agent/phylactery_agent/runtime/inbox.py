@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -36,6 +37,14 @@ class InboxStore:
         """
         clock = self._clock
         return await self._write(lambda connection: _accept(connection, incoming, clock.now_us()))
+
+    async def knows(self, owner: Owner, message_id: str) -> bool:
+        """Says whether a message of the user came with this id before."""
+
+        def work(connection: Connection) -> bool:
+            return find_turn(connection, owner.tenant, owner.user_id, message_id) is not None
+
+        return await self._database.read(work)
 
     async def note_approval_decided(self, run: StoredRun, state: str) -> StoredTurn | None:
         """Commits that a suspended run's approval left PENDING at RiskGate; None when the run moved on meanwhile.
@@ -237,6 +246,10 @@ def insert_turn(
             text=to_bytes(incoming.text),
             language=incoming.language,
             sealed_code=incoming.sealed_code,
+            sealed_words=incoming.sealed_words,
+            findings=incoming.findings,
+            do_not_store=incoming.do_not_store,
+            allowed_tools=json.dumps(incoming.allowed_tools),
             level=incoming.level,
             credential_hash=incoming.credential_hash,
             traceparent=incoming.traceparent,
@@ -295,5 +308,9 @@ def turn_of(row: Row[Any]) -> StoredTurn:
         last_sequence=row.last_sequence,
         on_busy=row.on_busy,
         lead_turn=row.lead_turn,
+        findings=row.findings,
+        do_not_store=row.do_not_store,
+        allowed_tools=tuple(json.loads(row.allowed_tools)),
         sealed_code=row.sealed_code,
+        sealed_words=row.sealed_words,
     )

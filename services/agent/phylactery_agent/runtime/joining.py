@@ -5,6 +5,7 @@ It is decided by the claim, in its transaction, so a message is served once, alo
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -33,7 +34,16 @@ def together(connection: Connection, turn: StoredTurn, run_id: str, *, again: bo
             sa.update(INBOX).where(INBOX.c.turn_id.in_(ids)).values(lead_turn=turn.turn_id, run_id=run_id)
         )
     language = next((one.language for one in reversed((turn, *behind)) if one.language), "")
-    return replace(turn, text=_text((turn, *behind)), language=language, joined=ids)
+    parts = (turn, *behind)
+    return replace(
+        turn,
+        text=_text(parts),
+        language=language,
+        joined=ids,
+        parts=parts,
+        findings=_findings(parts),
+        do_not_store=any(one.do_not_store for one in parts),
+    )
 
 
 def _behind(turn: StoredTurn) -> sa.Select[Any]:
@@ -58,6 +68,7 @@ def _fit(turns: tuple[StoredTurn, ...]) -> bool:
     return (
         all(turn.kind == "message" and parse_reply(turn.text) is None for turn in turns)
         and all((turn.level, turn.credential_hash) == (first.level, first.credential_hash) for turn in turns)
+        and all(turn.allowed_tools == first.allowed_tools for turn in turns)
         and len(_text(turns)) <= MAX_TEXT
         and parse_reply(_text(turns)) is None
     )
@@ -65,3 +76,10 @@ def _fit(turns: tuple[StoredTurn, ...]) -> bool:
 
 def _text(turns: tuple[StoredTurn, ...]) -> str:
     return "\n".join(turn.text for turn in turns)
+
+
+def _findings(turns: tuple[StoredTurn, ...]) -> str:
+    """Answers what was found in all of them; nothing, which says that nobody looked, where one was not looked at."""
+    if not all(turn.findings for turn in turns):
+        return ""
+    return json.dumps(sorted({kind for turn in turns for kind in json.loads(turn.findings)}))

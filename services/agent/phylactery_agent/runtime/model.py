@@ -63,7 +63,12 @@ class Incoming(_OfThread):
     on_busy: OnBusy = "enqueue"
     graph: str = ""
     opens_graph: str = "secured"
+    findings: str = ""
+    """A JSON list of the kinds Inspect found in it; empty where nobody looked."""
+    do_not_store: bool = False
+    allowed_tools: tuple[str, ...] = ()
     sealed_code: bytes | None = field(default=None, repr=False)
+    sealed_words: bytes | None = field(default=None, repr=False)
     level: str = "user"
     credential_hash: str = field(default="", repr=False)
     traceparent: str = ""
@@ -103,7 +108,13 @@ class StoredTurn(_OfThread):
     on_busy: OnBusy = "enqueue"
     lead_turn: str = ""
     joined: tuple[str, ...] = ()
+    parts: tuple[StoredTurn, ...] = ()
+    """The messages the text is made of, where they are several."""
+    findings: str = ""
+    do_not_store: bool = False
+    allowed_tools: tuple[str, ...] = ()
     sealed_code: bytes | None = field(default=None, repr=False)
+    sealed_words: bytes | None = field(default=None, repr=False)
 
     @property
     def served_as(self) -> str:

@@ -92,6 +92,8 @@ def _retry(connection: Connection, request: RetryRequest, now: int) -> Retried:
         text=words.text,
         language=words.language,
         turn_id=new_id("tu"),
+        findings=words.findings,
+        allowed_tools=words.allowed_tools,
         level=request.level,
         credential_hash=request.credential_hash,
         traceparent=request.traceparent,

@@ -143,6 +143,7 @@ def _end(connection: Connection, lease: Lease, turn: StoredTurn, ending: Ending,
         .values(
             state="handled",
             sealed_code=None,
+            sealed_words=None,
             handled_us=now,
             run_status=ending.status,
             run_reason=ending.reason,

@@ -45,6 +45,7 @@ from phylactery_agent.runtime.model_runs import RunModels
 from phylactery_agent.runtime.remembering import TurnMemories
 from phylactery_agent.runtime.reporting import ReportingGate, TurnTask
 from phylactery_agent.runtime.runs import RunStore
+from phylactery_agent.runtime.sanitizing import Sanitizing, personal_kinds
 from phylactery_agent.runtime.schedules import Reminding, TurnReminders
 from phylactery_agent.runtime.seal import Sealer, SealError
 from phylactery_agent.runtime.services import Services
@@ -54,7 +55,7 @@ from phylactery_agent.runtime.tasks import TaskStore
 from phylactery_agent.runtime.writes import TurnWrites
 from phylactery_agent.saver.saver import held_by
 from phylactery_agent.static.grammar import parse_reply
-from phylactery_agent.static.intents import APPROVAL_DECIDED, APPROVAL_REPLY, classify
+from phylactery_agent.static.intents import APPROVAL_DECIDED, APPROVAL_REPLY, classify, without_store_phrase
 from phylactery_agent.tools.specs import REMEMBER
 
 T = TypeVar("T")
@@ -80,6 +81,7 @@ class TurnTools:
     delivery: Delivery
     news: ThreadNews
     sealer: Sealer
+    sanitizing: Sanitizing
     graphs: Graphs
     executor: Executor
     evict_over_chars: int
@@ -264,13 +266,17 @@ class TurnServer:
             thread_id=lease.thread_id,
             user_id=lease.owner.user_id,
             tenant=lease.owner.tenant,
-            text=claim.turn.text,
+            text=_asked(claim),
             language=heard.language,
             intent=heard.intent,
             pathway=heard.pathway,
             hydration=hydration,
             permissions_level=claim.turn.level,
+            allowed_tools=claim.turn.allowed_tools,
             session_token_hash=claim.turn.credential_hash,
+            is_sanitized=bool(claim.turn.findings) or claim.turn.kind != "message",
+            findings=tuple(personal_kinds(claim.turn.findings)),
+            do_not_store=claim.turn.do_not_store,
         )
 
     def _context(
@@ -289,6 +295,7 @@ class TurnServer:
             language=heard.language,
             reply_code=self._code(claim),
             evict_over_chars=self._t.evict_over_chars,
+            allowed_tools=claim.turn.allowed_tools,
             model=self._t.models.of(lease) if self._t.models else None,
             trail=trail,
             reminders=self._reminders(claim, heard, before),
@@ -301,7 +308,8 @@ class TurnServer:
     def _gate(self, claim: Claim) -> ReportingGate:
         """Answers RiskGate for this turn. Only what a person says opens a task; an answer to an approval opens none."""
         turn, lease = claim.turn, claim.lease
-        words = turn.text if turn.kind == "message" and parse_reply(turn.text) is None else ""
+        said = turn.kind == "message" and parse_reply(turn.text) is None
+        words = self._t.sanitizing.words(turn) if said else ""
         gate = self._t.services.gate(lease.owner)
         task = TurnTask(gate, self._tasks, lease, words, opens_run=not turn.resumed)
         return ReportingGate(gate, self._t.delivery, lease, task)
@@ -325,9 +333,14 @@ def _listen(claim: Claim) -> _Heard:
     asked, before = _language(claim.turn.language), _language(claim.run.language)
     if claim.turn.kind == "approval_decided":
         return _Heard(asked or before or "es", APPROVAL_DECIDED, "standby")
-    intent = classify(claim.turn.text, before or "es")
+    intent = classify(_asked(claim), before or "es")
     own = before if before and intent.intent == APPROVAL_REPLY else intent.language
     return _Heard(asked or own, intent.intent, intent.pathway)
+
+
+def _asked(claim: Claim) -> str:
+    """Answers what the person asks for: their words without the wish that nothing of them be kept."""
+    return without_store_phrase(claim.turn.text) if claim.turn.do_not_store else claim.turn.text
 
 
 def _language(name: str) -> Language | None:

@@ -55,6 +55,7 @@ from phylactery_agent.runtime.retrying import Retries
 from phylactery_agent.runtime.run_lists import RunLists
 from phylactery_agent.runtime.runner import Runner
 from phylactery_agent.runtime.runs import RunStore
+from phylactery_agent.runtime.sanitizing import Sanitizing
 from phylactery_agent.runtime.schedules import Reminding
 from phylactery_agent.runtime.seal import Sealer, SealError
 from phylactery_agent.runtime.services import Services
@@ -184,6 +185,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
         look_seconds=look_seconds,
     )
     firing = Firing(database, clock, news, delivery, poll_seconds=settings.reminder_poll_seconds)
+    sanitizing = Sanitizing(services, sealer)
     turns = TurnServer(
         TurnTools(
             database=database,
@@ -194,6 +196,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
             delivery=delivery,
             news=news,
             sealer=sealer,
+            sanitizing=sanitizing,
             graphs=Graphs(saver, _react_options(settings)),
             executor=executor,
             evict_over_chars=settings.evict_over_chars,
@@ -223,6 +226,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
             delivery=delivery,
             services=services,
             sealer=sealer,
+            sanitizing=sanitizing,
             wake=runner.wake,
             graphs=GRAPH_NAMES,
             default_graph=settings.graph,

@@ -23,9 +23,9 @@ from phylactery_agent.ports import (
 from phylactery_agent.runtime.delivery import Delivery
 from phylactery_agent.runtime.events import EventLog
 from phylactery_agent.runtime.inbox import InboxStore
-from phylactery_agent.runtime.masking import mask
 from phylactery_agent.runtime.model import Incoming, Owner, StoredEvent, StoredRun, StoredTurn
 from phylactery_agent.runtime.runs import RunStore
+from phylactery_agent.runtime.sanitizing import Sanitizing, Taken
 from phylactery_agent.runtime.seal import Sealer
 from phylactery_agent.runtime.services import Services, TranscriptPage
 from phylactery_agent.runtime.signals import ThreadNews
@@ -49,6 +49,7 @@ class EdgeTools:
     delivery: Delivery
     services: Services
     sealer: Sealer
+    sanitizing: Sanitizing
     wake: Callable[[str], None]
     graphs: Collection[str]
     """The names of the graphs there are."""
@@ -147,26 +148,30 @@ class ChatEdge:
 
     async def _commit(self, principal: Principal, request: MessageRequest) -> StoredTurn:
         owner, turn_id = owner_of(principal), new_id("tu")
-        masked = mask(request.text)
         if request.graph and request.graph not in self._t.graphs:
             raise InvalidArgument(
                 "INVALID_REQUEST",
                 f"there is no graph '{request.graph}'; there are {', '.join(sorted(self._t.graphs))}",
                 violations=[Violation("graph", "names no graph of this agent")],
             )
+        taken = await self._taken(owner, request, turn_id)
         turn = await self._t.inbox.accept(
             Incoming(
                 owner=owner,
                 message_id=request.request_id,
                 thread_id=request.thread_id or new_id("th"),
                 body_hash=self._t.sealer.body_hash(_body(request)),
-                text=masked.text,
+                text=taken.text,
+                findings=taken.findings,
+                do_not_store=taken.do_not_store,
+                allowed_tools=principal.tools,
                 language=request.language,
                 turn_id=turn_id,
                 on_busy=request.on_busy or "enqueue",
                 graph=request.graph,
                 opens_graph=self._t.default_graph,
-                sealed_code=self._t.sealer.seal(masked.code, turn_id=turn_id) if masked.code else None,
+                sealed_code=taken.sealed_code,
+                sealed_words=taken.sealed_words,
                 level=principal.level,
                 credential_hash=principal.credential_hash,
                 traceparent=telemetry.inject().get("traceparent", ""),
@@ -176,6 +181,12 @@ class ChatEdge:
         if not turn.handled:
             self._t.wake(turn.thread_key)
         return turn
+
+    async def _taken(self, owner: Owner, request: MessageRequest, turn_id: str) -> Taken:
+        """Answers the text as it may be stored; one that is stored already is answered whoever is away."""
+        if await self._t.inbox.knows(owner, request.request_id):
+            return Taken(text="", findings="", do_not_store=False)
+        return await self._t.sanitizing.take(owner, request.text, turn_id=turn_id)
 
     async def _ended(self, turn: StoredTurn) -> StoredTurn:
         """Waits until the turn has ended, and answers it as it was recorded."""

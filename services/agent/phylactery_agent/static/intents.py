@@ -45,6 +45,24 @@ _TALK: Final[tuple[tuple[TalkKind, Expression], ...]] = (
     ("farewell", _whole(_FAREWELL)),
     ("greeting", _whole(_GREETING)),
 )
+_FIXED: Final = _whole(
+    _HELP
+    + "|"
+    + _FAREWELL
+    + "|"
+    + _GREETING
+    + r"|(?:muchas\s+|mil\s+)?gracias|thanks?(?:\s+you)?(?:\s+(?:so|very)\s+much|\s+a\s+lot)?"
+    + r"|ok|okay|vale|perfecto|perfect|great|genial|de\s+acuerdo"
+)
+_NOT_STORED: Final = (
+    r"no\s+(?:guardes|almacenes|registres|recuerdes)\s+(?:nada\s+de\s+)?(?:esto|este\s+mensaje|lo\s+que\s+te\s+digo)"
+    r"|(?:do\s+not|don['’]?t)\s+(?:store|keep|save|remember)\s+(?:any(?:thing)?\s+of\s+)?(?:this(?:\s+message)?)"
+)
+_DO_NOT_STORE = expression(r"(?i)(?:^|[\s.,;:(¡])(?:" + _NOT_STORED + r")(?:$|[\s.,;:!)])")
+_STORE_PHRASE = expression(
+    r"(?i)^[\s¡(]*(?:" + _NOT_STORED + r")[\s.,;:!)]*"
+    r"|[\s.,;:(¡]*(?:(?:y|pero|and|but)\s+)?(?:" + _NOT_STORED + r")[\s.!)]*$"
+)
 _CONTINUE = expression(
     r"(?i)^[\s¡]*(?:contin[uú]a|continuar|sigue|seguir|adelante|s[ií]|continue|go\s+on|go\s+ahead|yes|proceed)[\s.!]*$"
 )
@@ -74,6 +92,21 @@ def talk_kind(text: str) -> TalkKind | None:
     if not text.strip():
         return "empty"
     return next((kind for kind, words in _TALK if words.match(text)), None)
+
+
+def is_fixed_talk(text: str) -> bool:
+    """Says whether every word of a text is one we know, with no free part in it: it can hold no secret."""
+    return not text.strip() or _FIXED.match(text) is not None
+
+
+def asks_not_to_store(text: str) -> bool:
+    """Says whether a person wants nothing of their message kept: "no guardes esto", "do not store this"."""
+    return next((True for _ in _DO_NOT_STORE.finditer(text)), False)
+
+
+def without_store_phrase(text: str) -> str:
+    """Answers a text without that wish at its beginning or end, so that the rest can be understood."""
+    return _STORE_PHRASE.sub("", text) if asks_not_to_store(text) else text
 
 
 def is_continue(text: str) -> bool:
