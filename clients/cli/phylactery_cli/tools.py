@@ -8,6 +8,9 @@ from typing import Annotated
 
 import typer
 from phylactery_agent.tools.export import exported
+from phylactery_agent.tools.mcp.config import McpConfigError, load_config
+from phylactery_agent.tools.mcp.pins import PinsError, load_pins
+from phylactery_agent.tools.mcp.specs import pinned_specs
 from phylactery_agent.tools.registry import TOOL_REGISTRY, ToolRegistrationError, ensure_tools_registered
 from phylactery_chassis.settings import read_secret
 from phylactery_client import PhylacteryClient
@@ -18,9 +21,14 @@ from phylactery_cli.supervisor import DEFAULT_PORTS
 from phylactery_cli.terminal import printable
 from phylactery_cli.texts import Language, Texts, preferred_language
 
-app = typer.Typer(help="The agent's tools: list, export.", no_args_is_help=True)
+app = typer.Typer(help="The agent's tools: list, pin, export.", no_args_is_help=True)
 
 _TARGET = f"127.0.0.1:{DEFAULT_PORTS['agent']}"
+_PINS = Path(".phylactery/agent/mcp.json")
+Servers = Annotated[
+    str, typer.Option(envvar="AGENT_MCP_SERVERS", help="MCP servers: a YAML file, or JSON in place (docs/mcp.md).")
+]
+PinFile = Annotated[Path, typer.Option(envvar="AGENT_MCP_PINS", help="The file of the MCP tools agreed to.")]
 
 
 @app.callback()
@@ -72,15 +80,42 @@ def _cells(tool: Tool, texts: Texts) -> tuple[object, ...]:
 
 
 @app.command()
+def pin(
+    *,
+    server: Annotated[list[str] | None, typer.Argument(help="The servers to look at; all without one.")] = None,
+    servers: Servers = "",
+    pins: PinFile = _PINS,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask: agree to what is shown.")] = False,
+    language: Annotated[Language, typer.Option("--language", help="Language of this command.")] = preferred_language(),
+) -> None:
+    """Shows what MCP servers say of their tools, beside what was agreed to before, and keeps it once you agree.
+
+    An agent uses no tool that is not pinned, nor one whose server describes it otherwise now. It reads the pins when it
+    starts.
+    """
+    from phylactery_cli.pinning import pin_tools  # late: the SDK is heavy, and the other commands need none of it
+
+    pin_tools(server or (), servers, pins, Texts(language), yes=yes)
+
+
+@app.command()
 def export(
     module: Annotated[
         list[str] | None, typer.Option(help="A module that brings more tools, as AGENT_TOOL_MODULES names it.")
     ] = None,
+    servers: Servers = "",
+    pins: PinFile = _PINS,
+    only: Annotated[str, typer.Option(help="The tools of one MCP server alone.")] = "",
 ) -> None:
-    """Writes the tools as JSON: `phylactery tools export | riskgate catalog draft - --from-agent` proposes entries."""
+    """Writes the tools as JSON: `phylactery tools export | riskgate catalog draft - --from-agent` proposes entries.
+
+    The pinned tools of MCP servers are among them, where servers are named.
+    """
     try:
         ensure_tools_registered(module or ())
-    except (ToolRegistrationError, ImportError) as error:
+        external = pinned_specs(load_config(servers), load_pins(pins), only)
+    except (ToolRegistrationError, ImportError, McpConfigError, PinsError) as error:
         typer.echo(f"phylactery: {printable(str(error))}", err=True)
         raise typer.Exit(1) from None
-    typer.echo(json.dumps(exported(TOOL_REGISTRY.values()), ensure_ascii=False, indent=2))
+    specs = [*([] if only else TOOL_REGISTRY.values()), *external]
+    typer.echo(json.dumps(exported(specs), ensure_ascii=False, indent=2))

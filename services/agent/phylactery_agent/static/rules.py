@@ -147,7 +147,7 @@ def _arguments(spec: ToolSpec, pattern: Pattern, groups: dict[str, str | None]) 
     for name, raw in groups.items():
         if raw is None or name == "until":
             continue
-        args[name] = int(raw) if properties[name]["type"] == "integer" else _unquote(raw)
+        args[name] = int(raw) if properties[name].get("type") == "integer" else _unquote(raw)
     until = groups.get("until")
     if until is not None:
         args.setdefault("offset", 0)

@@ -79,6 +79,8 @@ class ToolSpec:
     examples: tuple[Example, ...]
     labels: Mapping[Language, str]
     """What a reply says above the result; str.format fields are arguments."""
+    output_schema: Mapping[str, Any] | None = None
+    """The JSON Schema of what it answers, where that is known."""
     quotes_output: bool = True
     """Whether a reply quotes the output."""
     shown: Callable[[str, Language], str] | None = None

@@ -24,6 +24,7 @@ def _tool(spec: ToolSpec) -> dict[str, Any]:
         "name": spec.name,
         "description": spec.descriptions["en"],
         "inputSchema": _plain(spec.schema),
+        **({} if spec.output_schema is None else {"outputSchema": _plain(spec.output_schema)}),
         "annotations": {
             "readOnlyHint": contract.effect == "read",
             "destructiveHint": contract.effect == "irreversible",

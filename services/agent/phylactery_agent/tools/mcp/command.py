@@ -22,7 +22,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
-from phylactery_agent.tools.mcp.config import ServerConfig
+from phylactery_agent.tools.mcp.config import ServerConfig, ServerFaultError
 
 MAX_LINE_BYTES: Final = 8 * 1024 * 1024
 MAX_NOISE: Final = 1_000
@@ -43,10 +43,6 @@ _LAUNCH: Final = (
 
 Incoming = SessionMessage | Exception
 Streams = tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[SessionMessage]]
-
-
-class ServerFaultError(Exception):
-    """A server cannot be spoken to; the message is ours and holds nothing the server said."""
 
 
 @asynccontextmanager

@@ -40,6 +40,10 @@ class McpConfigError(ValueError):
     """The configuration cannot be used; the message names file, place and fault, never a value that could be secret."""
 
 
+class ServerFaultError(Exception):
+    """A server cannot be spoken to; the message is ours and holds nothing the server said."""
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 

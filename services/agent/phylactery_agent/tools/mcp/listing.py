@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from phylactery_agent.tools.mcp.command import ServerFaultError
-from phylactery_agent.tools.mcp.config import ServerConfig
+from phylactery_agent.tools.mcp.config import ServerConfig, ServerFaultError
 from phylactery_agent.tools.mcp.session import open_session, why_of
 
 

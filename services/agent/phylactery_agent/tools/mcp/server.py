@@ -17,8 +17,7 @@ from mcp import MCPError
 from phylactery_chassis.logs import get_logger
 
 from phylactery_agent.tools.contract import Implementation, Invocation, ToolFailedError, ToolSpec
-from phylactery_agent.tools.mcp.command import ServerFaultError
-from phylactery_agent.tools.mcp.config import McpConfigError, ServerConfig
+from phylactery_agent.tools.mcp.config import McpConfigError, ServerConfig, ServerFaultError
 from phylactery_agent.tools.mcp.pins import Pin, definition_hash
 from phylactery_agent.tools.mcp.results import text_of
 from phylactery_agent.tools.mcp.session import McpSession, RefusedCallError, open_session, why_of

@@ -23,8 +23,8 @@ from opentelemetry import context as otel_context
 from opentelemetry import trace
 from pydantic import TypeAdapter, ValidationError
 
-from phylactery_agent.tools.mcp.command import ServerFaultError, process_streams
-from phylactery_agent.tools.mcp.config import McpConfigError, ServerConfig
+from phylactery_agent.tools.mcp.command import process_streams
+from phylactery_agent.tools.mcp.config import McpConfigError, ServerConfig, ServerFaultError
 from phylactery_agent.tools.mcp.pins import DefinitionError, known_by
 from phylactery_agent.tools.mcp.specs import visible
 from phylactery_agent.tools.mcp.url import http_streams

@@ -12,8 +12,8 @@ from pydantic import RootModel
 from phylactery_agent.ports import Language
 from phylactery_agent.static.expressions import expression
 from phylactery_agent.tools.contract import Contract, Effect, Example, Pattern, Risk, ToolSpec
-from phylactery_agent.tools.mcp.config import McpConfigError, McpIdempotency, ServerConfig, ToolConfig
-from phylactery_agent.tools.mcp.pins import Pin
+from phylactery_agent.tools.mcp.config import McpConfig, McpConfigError, McpIdempotency, ServerConfig, ToolConfig
+from phylactery_agent.tools.mcp.pins import Pin, Pins
 
 T = TypeVar("T")
 MAX_NAME: Final = 64
@@ -63,11 +63,29 @@ def spec_of(server: str, config: ServerConfig, pin: Pin) -> ToolSpec:
             for language, examples in known.examples.items()
             for example in examples
         ),
+        output_schema=pin.definition.get("outputSchema"),
         labels={
             "es": f"Resultado de {name}, de un servidor externo:",
             "en": f"Result of {name}, an external server's:",
         },
     )
+
+
+def pinned_specs(config: McpConfig, pins: Pins, only: str = "") -> list[ToolSpec]:
+    """Answers the specification of every pinned tool that is taken, of one server or of all.
+
+    Raises:
+        McpConfigError: there is no such server, or what the configuration says of a tool does not fit it.
+    """
+    if only and only not in config.servers:
+        raise McpConfigError(f"there is no server {only!r}; there are {', '.join(config.servers) or 'none'}")
+    return [
+        spec_of(name, server, pin)
+        for name, server in config.servers.items()
+        if only in ("", name)
+        for tool, pin in pins.of(name).items()
+        if server.takes(tool)
+    ]
 
 
 def contract_of(config: ServerConfig, known: ToolConfig, definition: Mapping[str, Any]) -> Contract:
