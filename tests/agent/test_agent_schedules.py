@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from datetime import datetime
 from typing import Any
 
 import pytest
 from phylactery_agent.ports import ReminderRefusedError, WantedReminder
 from phylactery_agent.runtime.erasures import Erasure, ErasureCounts, ErasureStore
-from phylactery_agent.runtime.firing import KEPT_US, Firing
+from phylactery_agent.runtime.firing import KEPT_US, Firing, database_now
 from phylactery_agent.runtime.model import Owner
 from phylactery_agent.runtime.schedules import Reminding, TurnReminders
 from phylactery_agent.runtime.schema import SCHEDULES
@@ -34,17 +35,22 @@ class Woken:
         self.times += 1
 
 
+def process_now(_connection: Any, now_us: int) -> int:
+    """The clock a test moves."""
+    return now_us
+
+
 def firing(stores: Stores, **changes: Any) -> Firing:
     delivery: Any = Woken()
-    return Firing(stores.database, stores.clock, stores.news, delivery, **{"poll_seconds": 0.02, **changes})
+    return Firing(
+        stores.database, stores.clock, stores.news, delivery, **{"poll_seconds": 0.02, "now_of": process_now, **changes}
+    )
 
 
 async def reminders(stores: Stores, owner: Owner = ANA, most: int = 100, thread_id: str = "t1") -> TurnReminders:
     """What a turn of the thread reaches; every thread stands after it."""
     turn = await stores.accepted(f"request-{owner.user_id}-{thread_id}", owner=owner, thread_id=thread_id)
-    claim = await stores.runs.claim_next(owner.thread_key(thread_id), "me")
-    if claim is None:
-        raise AssertionError("nothing was claimed")
+    claim = await stores.claimed(thread_id, owner=owner)
     shared = Reminding(stores.database, stores.clock, "America/Lima", most)
     return TurnReminders(shared, claim.lease, turn, "es", "")
 
@@ -109,7 +115,7 @@ async def test_replicas_that_hold_their_own_databases_tell_each_occurrence_once(
     try:
         lookers = [firing(stores)]
         lookers += [
-            Firing(other, stores.clock, stores.news, Woken(), poll_seconds=1)  # type: ignore[arg-type]
+            Firing(other, stores.clock, stores.news, Woken(), poll_seconds=1, now_of=process_now)  # type: ignore[arg-type]
             for other in others
         ]
         stores.clock.advance(3_600)
@@ -158,6 +164,19 @@ async def test_a_clock_set_forward_tells_early_and_set_back_tells_nothing_twice(
     stores.clock.advance(24 * 3_600)
     assert await looking.fire_due() == 1
     assert len(told(stores)) == 2
+
+
+async def test_over_postgresql_the_databases_clock_decides_and_over_sqlite_the_process(stores: Stores) -> None:
+    shared = stores.database.dialect == "postgresql"
+    real = time.time_ns() // 1_000
+    stores.clock.advance((real - stores.clock.now_us()) / 1_000_000)
+    turn = await reminders(stores)
+    await kept(stores, turn, due_us=real + HOUR // 2)
+    stores.clock.advance(3_600)  # this process is an hour ahead of all others
+    assert await firing(stores, now_of=database_now).fire_due() == (0 if shared else 1)
+    await kept(stores, turn, "ek_2", due_us=real - HOUR // 2)
+    stores.clock.advance(-2 * 3_600)  # and now an hour behind
+    assert await firing(stores, now_of=database_now).fire_due() == (1 if shared else 0)
 
 
 async def test_what_was_missed_is_told_in_one_late_message_that_says_how_often_and_since_when(stores: Stores) -> None:

@@ -5,13 +5,13 @@ claimed by the time it was due, so of several replicas one moves it and the othe
 a suspended one stays as it is. What was missed while nobody looked is told in one late message.
 
 What is due next is counted from what was due, never from the clock: one that is set back tells nothing twice, and one
-that was an hour ahead told early, once.
+that was an hour ahead told early, once. Over PostgreSQL it is the database's clock, whatever the replicas think.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -27,6 +27,7 @@ from sqlalchemy.engine import Connection, Row
 from phylactery_agent.ports import Language
 from phylactery_agent.runtime.delivery import Delivery
 from phylactery_agent.runtime.events import append_event
+from phylactery_agent.runtime.lease import lease_now
 from phylactery_agent.runtime.model import Lease, Owner
 from phylactery_agent.runtime.outbox import queue_transcript
 from phylactery_agent.runtime.schema import SCHEDULES, THREADS, to_text
@@ -55,16 +56,33 @@ _TEXTS: Final[dict[str, dict[Language, str]]] = {
 
 _log = get_logger("schedules")
 
+NowOf = Callable[[Connection, int], int]
+
+
+def database_now(connection: Connection, now_us: int) -> int:
+    """Answers the time leases are judged by: the database's own where others may serve it, else the process'."""
+    return int(connection.execute(sa.select(lease_now(connection, now_us))).scalar_one())
+
 
 class Firing:
     """Tells what is due, in the background."""
 
     def __init__(
-        self, database: Database, clock: Clock, news: ThreadNews, delivery: Delivery, *, poll_seconds: float
+        self,
+        database: Database,
+        clock: Clock,
+        news: ThreadNews,
+        delivery: Delivery,
+        *,
+        poll_seconds: float,
+        now_of: NowOf = database_now,
     ) -> None:
-        """poll_seconds is the longest a replica does not look: another one may have been given something new."""
+        """poll_seconds is the longest a replica does not look: another one may have been given something new.
+
+        now_of answers the time something is due by, from a connection and the process' own.
+        """
         self._database, self._clock, self._news, self._delivery = database, clock, news, delivery
-        self._poll_seconds = poll_seconds
+        self._poll_seconds, self._now_of = poll_seconds, now_of
         self._asked = asyncio.Event()
         self._forgot_us = 0
 
@@ -87,8 +105,7 @@ class Firing:
     async def fire_due(self) -> int:
         """Tells everything that is due now, and forgets what is long over; answers how many messages that were."""
         fired = 0
-        clock = self._clock
-        while due := await self._database.read(lambda connection: _due(connection, clock.now_us())):
+        while due := await self._database.read(lambda connection: _due(connection, self._now(connection))):
             moved = 0
             for schedule_id in due:
                 moved += await self._fire(schedule_id)
@@ -99,15 +116,16 @@ class Firing:
         return fired
 
     async def _forget_now_and_then(self) -> None:
-        now = self._clock.now_us()
+        now = self._clock.now_us()  # a month, more or less
         if abs(now - self._forgot_us) >= _FORGET_US:
             await self._database.write(lambda connection: _forget(connection, now))
             self._forgot_us = now
 
     async def _fire(self, schedule_id: str) -> bool:
-        clock = self._clock
         try:
-            thread_key = await self._database.write(lambda connection: _tell(connection, schedule_id, clock.now_us()))
+            thread_key = await self._database.write(
+                lambda connection: _tell(connection, schedule_id, self._now(connection))
+            )
         except RuleError as error:
             _log.error("a reminder cannot be told", schedule_id=schedule_id, problem=str(error))
             return False
@@ -120,8 +138,15 @@ class Firing:
 
     async def _until_next(self) -> float:
         query = sa.select(sa.func.min(SCHEDULES.c.due_us)).where(SCHEDULES.c.state == "active")
-        due = await self._database.read(lambda connection: connection.execute(query).scalar())
-        return self._poll_seconds if due is None else max(0.0, (due - self._clock.now_us()) / MICROSECONDS)
+
+        def work(connection: Connection) -> float:
+            due = connection.execute(query).scalar()
+            return self._poll_seconds if due is None else max(0.0, (due - self._now(connection)) / MICROSECONDS)
+
+        return await self._database.read(work)
+
+    def _now(self, connection: Connection) -> int:
+        return self._now_of(connection, self._clock.now_us())
 
 
 def _due(connection: Connection, now: int) -> Sequence[str]:
