@@ -1,0 +1,231 @@
+"""Times as people say them, and times that come again: exact in both languages, across changes of the clocks."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import datetime
+
+import pytest
+from phylactery_agent.times.phrases import WhenError, is_time, resolve
+from phylactery_agent.times.rules import Rule, RuleError, next_after, occurrences, parse_rule, to_local, to_us, zone
+
+LIMA = zone("America/Lima")
+NOW = to_us(datetime.fromisoformat("2026-11-22T10:00"), LIMA)
+"""A Sunday."""
+
+
+def said(text: str, **changes: object) -> tuple[str, str]:
+    when = resolve(text, where=LIMA, now_us=NOW, **changes)  # type: ignore[arg-type]
+    return to_local(when.due_us, LIMA).isoformat(" ", "minutes"), str(when.rule) if when.rule else ""
+
+
+@pytest.mark.parametrize(
+    ("text", "due"),
+    [
+        ("mañana a las 9", "2026-11-23 09:00"),
+        ("MANANA A LAS 9", "2026-11-23 09:00"),
+        ("hoy a las 21:30", "2026-11-22 21:30"),
+        ("pasado mañana", "2026-11-24 09:00"),
+        ("en 20 minutos", "2026-11-22 10:20"),
+        ("dentro de media hora", "2026-11-22 10:30"),
+        ("en una hora y media", "2026-11-22 11:30"),
+        ("en 3 días a las 8", "2026-11-25 08:00"),
+        ("en un mes", "2026-12-22 10:00"),
+        ("el lunes", "2026-11-23 09:00"),
+        ("el domingo a las 9", "2026-11-29 09:00"),
+        ("el domingo a las 11", "2026-11-22 11:00"),
+        ("el próximo domingo a las 11", "2026-11-29 11:00"),
+        ("el lunes que viene a las 5 de la tarde", "2026-11-23 17:00"),
+        ("el 3 de marzo", "2027-03-03 09:00"),
+        ("el 22 de noviembre a las 9", "2027-11-22 09:00"),
+        ("el 29 de febrero", "2028-02-29 09:00"),
+        ("el 3 de marzo de 2027 a las 7", "2027-03-03 07:00"),
+        ("el 31", "2026-12-31 09:00"),
+        ("el 3/4", "2027-04-03 09:00"),
+        ("esta noche", "2026-11-22 21:00"),
+        ("mañana por la tarde a las 5", "2026-11-23 17:00"),
+        ("a las 9", "2026-11-23 09:00"),
+        ("a las 11", "2026-11-22 11:00"),
+        ("a las nueve y media de la noche", "2026-11-22 21:30"),
+        ("a las 9 menos cuarto", "2026-11-23 08:45"),
+        ("al mediodía", "2026-11-22 12:00"),
+        ("tomorrow at 9am", "2026-11-23 09:00"),
+        ("tomorrow at 12 am", "2026-11-23 00:00"),
+        ("tomorrow at 12 pm", "2026-11-23 12:00"),
+        ("tomorrow morning", "2026-11-23 09:00"),
+        ("the day after tomorrow at noon", "2026-11-24 12:00"),
+        ("tonight", "2026-11-22 21:00"),
+        ("in an hour and a half", "2026-11-22 11:30"),
+        ("in half an hour", "2026-11-22 10:30"),
+        ("in two weeks", "2026-12-06 10:00"),
+        ("on friday at 5 pm", "2026-11-27 17:00"),
+        ("next sunday at 11", "2026-11-29 11:00"),
+        ("at 9 in the evening tomorrow", "2026-11-23 21:00"),
+        ("on March 3rd", "2027-03-03 09:00"),
+        ("3 march 2027 at noon", "2027-03-03 12:00"),
+        ("on the 15th", "2026-12-15 09:00"),
+        ("2027-03-01 09:30", "2027-03-01 09:30"),
+        ("2027-03-01T09:30:00-03:00", "2027-03-01 07:30"),
+        ("2027-03-01T14:30Z", "2027-03-01 09:30"),
+        ("2027-03-01", "2027-03-01 09:00"),
+    ],
+)
+def test_a_time_is_understood_in_both_languages(text: str, due: str) -> None:
+    assert said(text) == (due, "")
+    assert is_time(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "due", "rule"),
+    [
+        ("todos los días a las 9", "2026-11-23 09:00", "FREQ=DAILY"),
+        ("cada día a las 11", "2026-11-22 11:00", "FREQ=DAILY"),
+        ("cada lunes y jueves a las 9", "2026-11-23 09:00", "FREQ=WEEKLY;BYDAY=MO,TH"),
+        ("cada domingo a las 9", "2026-11-29 09:00", "FREQ=WEEKLY;BYDAY=SU"),
+        ("de lunes a viernes a las 8", "2026-11-23 08:00", "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR"),
+        ("el día 1 de cada mes a las 10", "2026-12-01 10:00", "FREQ=MONTHLY"),
+        ("cada 2 semanas", "2026-11-23 09:00", "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO"),
+        ("cada año el 3 de mayo", "2027-05-03 09:00", "FREQ=YEARLY"),
+        ("every day at 9", "2026-11-23 09:00", "FREQ=DAILY"),
+        ("every friday at 6 pm", "2026-11-27 18:00", "FREQ=WEEKLY;BYDAY=FR"),
+        ("every weekday at 8:30", "2026-11-23 08:30", "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR"),
+        ("every other week", "2026-11-23 09:00", "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO"),
+        ("every 3 months", "2026-11-23 09:00", "FREQ=MONTHLY;INTERVAL=3"),
+        ("on the 1st of every month", "2026-12-01 09:00", "FREQ=MONTHLY"),
+    ],
+)
+def test_a_repetition_is_understood_in_both_languages(text: str, due: str, rule: str) -> None:
+    assert said(text) == (due, rule)
+
+
+def test_a_rule_beside_the_words_repeats_them_and_two_are_refused() -> None:
+    daily = parse_rule("FREQ=DAILY;COUNT=5")
+    assert said("a las 9", rule=daily) == ("2026-11-23 09:00", "FREQ=DAILY;COUNT=5")
+    assert said("2027-03-01 09:00", rule=daily) == ("2027-03-01 09:00", "FREQ=DAILY;COUNT=5")
+    with pytest.raises(WhenError, match="twice"):
+        said("cada lunes a las 9", rule=daily)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("", "TIME_NOT_UNDERSTOOD"),
+        ("ayer", "TIME_NOT_UNDERSTOOD"),
+        ("mañana mañana", "TIME_NOT_UNDERSTOOD"),
+        ("at 25", "TIME_NOT_UNDERSTOOD"),
+        ("at 9:75", "TIME_NOT_UNDERSTOOD"),
+        ("at 13 pm", "TIME_NOT_UNDERSTOOD"),
+        ("el 31 de febrero", "TIME_NOT_UNDERSTOOD"),
+        ("el 32", "TIME_NOT_UNDERSTOOD"),
+        ("2027-02-30", "TIME_NOT_UNDERSTOOD"),
+        ("2027-01-01 25:00", "TIME_NOT_UNDERSTOOD"),
+        ("en 99999 semanas", "TIME_NOT_UNDERSTOOD"),
+        ("en 9999 años", "TIME_NOT_UNDERSTOOD"),
+        ("en 2 horas a las 9", "TIME_NOT_UNDERSTOOD"),
+        ("mañana 2027-01-01", "TIME_NOT_UNDERSTOOD"),
+        ("mañana a las 12 de la noche", "TIME_NOT_UNDERSTOOD"),
+        ("cada 500 días", "TIME_NOT_UNDERSTOOD"),
+        ("2099-01-01", "TIME_NOT_UNDERSTOOD"),
+        ("0001-01-01T00:00+14:00", "TIME_PAST"),
+        ("hoy a las 9", "TIME_PAST"),
+        ("en 0 minutos", "TIME_PAST"),
+        ("esta mañana", "TIME_PAST"),
+        ("2026-11-22 10:00", "TIME_PAST"),
+    ],
+)
+def test_what_is_no_time_or_is_over_is_refused_by_name(text: str, code: str) -> None:
+    with pytest.raises(WhenError) as refused:
+        said(text)
+    assert refused.value.code == code
+
+
+def test_hostile_text_is_read_in_linear_time() -> None:
+    assert not is_time("a las 9 y " * 2_000)
+    assert not is_time("mañana " * 3_000)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "DAILY",
+        "FREQ=HOURLY",
+        "FREQ=DAILY;FREQ=DAILY",
+        "FREQ=DAILY;BYDAY=MO",
+        "FREQ=WEEKLY;BYDAY=XX",
+        "FREQ=DAILY;INTERVAL=0",
+        "FREQ=DAILY;INTERVAL=367",
+        "FREQ=DAILY;INTERVAL=٣",
+        "FREQ=DAILY;COUNT=1001",
+        "FREQ=DAILY;COUNT=2;UNTIL=20300101",
+        "FREQ=DAILY;UNTIL=20300230",
+        "FREQ=DAILY;BYHOUR=1",
+        "FREQ=DAILY;" + "X" * 300,
+    ],
+)
+def test_a_rule_outside_the_subset_is_refused(text: str) -> None:
+    with pytest.raises(RuleError):
+        parse_rule(text)
+
+
+def test_a_rule_has_one_spelling() -> None:
+    rule = parse_rule("rrule:byday=fr,mo;freq=weekly;interval=2;until=20300101")
+    assert str(rule) == "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,FR;UNTIL=20300101"
+    assert parse_rule(str(rule)) == rule
+
+
+def days(rule: Rule, start: str, many: int) -> list[str]:
+    found = itertools.islice(occurrences(rule, datetime.fromisoformat(start)), many)
+    return [moment.isoformat(" ", "minutes") for moment in found]
+
+
+def test_months_without_the_day_and_years_without_the_29th_are_skipped() -> None:
+    assert days(Rule("MONTHLY"), "2027-01-31T09:00", 3) == ["2027-01-31 09:00", "2027-03-31 09:00", "2027-05-31 09:00"]
+    assert days(Rule("YEARLY"), "2028-02-29T09:00", 2) == ["2028-02-29 09:00", "2032-02-29 09:00"]
+
+
+def test_every_other_week_counts_weeks_from_monday() -> None:
+    assert days(Rule("WEEKLY", 2, (0, 4)), "2026-11-27T09:00", 3) == [
+        "2026-11-27 09:00",
+        "2026-12-07 09:00",
+        "2026-12-11 09:00",
+    ]
+
+
+def test_a_rule_ends_with_its_count_or_its_last_day() -> None:
+    assert len(days(Rule("DAILY", count=3), "2026-11-27T09:00", 9)) == 3
+    until = parse_rule("FREQ=DAILY;UNTIL=20261128")
+    assert days(until, "2026-11-27T09:00", 9) == ["2026-11-27 09:00", "2026-11-28 09:00"]
+
+
+def test_nine_oclock_stays_nine_oclock_when_the_clocks_change() -> None:
+    madrid = zone("Europe/Madrid")
+    start = to_us(datetime.fromisoformat("2027-03-27T09:00"), madrid)
+    then = next_after("FREQ=DAILY", start, "Europe/Madrid", due_us=start, after_us=start)
+    assert then.due_us == start + 23 * 3_600 * 1_000_000
+    assert to_local(then.due_us, madrid).hour == 9
+
+
+def test_a_time_the_clocks_skip_is_the_old_offsets_and_one_that_comes_twice_is_the_first() -> None:
+    madrid, utc = zone("Europe/Madrid"), zone("UTC")
+    skipped = to_us(datetime.fromisoformat("2027-03-28T02:30"), madrid)
+    assert to_local(skipped, utc).isoformat() == "2027-03-28T01:30:00"
+    assert to_local(skipped, madrid).isoformat() == "2027-03-28T03:30:00"
+    twice = to_us(datetime.fromisoformat("2027-10-31T02:30"), madrid)
+    assert to_local(twice, utc).isoformat() == "2027-10-31T00:30:00"
+
+
+def test_what_comes_next_counts_what_passed() -> None:
+    day = 24 * 3_600 * 1_000_000
+    then = next_after("FREQ=DAILY", NOW, "America/Lima", due_us=NOW + day, after_us=NOW + 3 * day + 1)
+    assert (then.due_us, then.passed) == (NOW + 4 * day, 3)
+    once = next_after("", NOW, "UTC", due_us=NOW, after_us=NOW + day)
+    assert (once.due_us, once.passed) == (None, 1)
+    over = next_after("FREQ=DAILY;COUNT=2", NOW, "America/Lima", due_us=NOW, after_us=NOW + 9 * day)
+    assert (over.due_us, over.passed) == (None, 2)
+
+
+@pytest.mark.parametrize("name", ["", "Nowhere/City", "../etc/passwd", "/etc/passwd", "America", "America/Lima\x00"])
+def test_a_zone_that_is_none_is_refused(name: str) -> None:
+    with pytest.raises(RuleError, match="time zone"):
+        zone(name)
