@@ -14,11 +14,10 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import Checkpoint, CheckpointTuple
 from langgraph.graph import END, START, StateGraph
 from phylactery_agent.ports import LeaseLostError
-from phylactery_agent.saver.saver import Checkpoints, fenced
+from phylactery_agent.saver.saver import Checkpoints, held_by
 from phylactery_agent.saver.serializer import NotPlainError
 from phylactery_chassis.database import Database
 from phylactery_chassis.errors import DataLoss
-from sqlalchemy.engine import Connection
 
 from tests.support.agent_stores import Stores
 
@@ -73,18 +72,17 @@ async def test_the_newest_is_the_one_stored_last_whatever_its_id_says(stores: St
     assert again.checkpoint["channel_values"] == {"a": "again"}
 
 
-async def test_a_lost_fence_stops_its_own_write_and_not_its_neighbours(stores: Stores) -> None:
+async def test_a_lost_lease_stops_its_own_write_and_not_its_neighbours(stores: Stores) -> None:
     saver = Checkpoints(stores.database)
-
-    def lost(_connection: Connection) -> None:
-        raise LeaseLostError("another process holds the run")
-
-    async def stale() -> None:
-        with fenced(lost):
-            await put(saver, checkpoint_of("stale"), thread="stale")
-
+    await stores.accepted()
+    claim = await stores.claimed()
+    writes = stores.writes(claim.lease)
+    with held_by(writes):
+        await put(saver, checkpoint_of("stale"), thread="stale")
+    stores.clock.advance(31)
+    await stores.claimed(holder="other")
     others = [put(saver, checkpoint_of("c1"), thread=f"t{number}") for number in range(5)]
-    ended = await asyncio.gather(stale(), *others, return_exceptions=True)
+    ended = await asyncio.gather(writes.flush(), *others, return_exceptions=True)
     assert isinstance(ended[0], LeaseLostError)
     assert ended[1:] == [None] * 5
     assert await saver.aget_tuple(config_of("stale")) is None

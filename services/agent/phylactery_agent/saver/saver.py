@@ -2,8 +2,8 @@
 
 What LangGraph writes within one turn of the event loop (a task's results and the checkpoint they lead to) shares one
 transaction; what other threads write at the same moment joins it. The newest checkpoint is the one stored last: each
-thread counts its own, so no clock is asked. Whoever writes may have to prove in the same transaction that they still
-may: see ``fenced``.
+thread counts its own, so no clock is asked. A turn gives its checkpoints to a holder, which writes them with what first
+rests on them and proves its lease in the same transaction: see ``held_by``.
 """
 
 from __future__ import annotations
@@ -36,8 +36,6 @@ from phylactery_agent.saver.rows import NEWEST, Listing, Place, Row, Write
 from phylactery_agent.saver.serializer import NotPlainError, PlainSerializer, pack, unpack
 
 T = TypeVar("T")
-Fence = Callable[[Connection], None]
-"""Raises, in the transaction that writes, where the writer has no authority any more."""
 
 
 class Holder(Protocol):
@@ -56,23 +54,12 @@ class Holder(Protocol):
         ...
 
 
-_FENCE: ContextVar[Fence | None] = ContextVar("phylactery_fence", default=None)
 _HOLDER: ContextVar[Holder | None] = ContextVar("phylactery_holder", default=None)
 _VERSION_BITS: Final = 30
 _INLINE_CHARACTERS = 200
 """A text up to here lies in the checkpoint itself: a row of its own would take more."""
 _LIST_PAGE = 50
 _TRIES = 50
-
-
-@contextlib.contextmanager
-def fenced(fence: Fence) -> Iterator[None]:
-    """Makes every checkpoint written in the block, and by tasks begun in it, pass the fence in its own transaction."""
-    token = _FENCE.set(fence)
-    try:
-        yield
-    finally:
-        _FENCE.reset(token)
 
 
 @contextlib.contextmanager
@@ -133,7 +120,7 @@ class Checkpoints(BaseCheckpointSaver[int]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Stores a checkpoint, durably, as the newest of its line. Raises NotPlainError, and what the fence raises."""
+        """Stores a checkpoint, durably, as the newest of its line. Raises NotPlainError."""
         place = _place(config)
         told = get_serializable_checkpoint_metadata(config, metadata)
         packed = _pack(checkpoint, new_versions)
@@ -156,7 +143,7 @@ class Checkpoints(BaseCheckpointSaver[int]):
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Stores what a task wrote on top of a checkpoint, durably. Raises NotPlainError, and what the fence raises."""
+        """Stores what a task wrote on top of a checkpoint, durably. Raises NotPlainError."""
         if not self._keep_writes:
             return
         place, checkpoint_id = _place(config), get_checkpoint_id(config) or ""
@@ -254,17 +241,10 @@ class Checkpoints(BaseCheckpointSaver[int]):
         await self._write(work)
 
     async def _write(self, work: Callable[[Connection], T]) -> T:
-        fence = _FENCE.get()
-
-        def guarded(connection: Connection) -> T:
-            if fence is not None:
-                fence(connection)
-            return work(connection)
-
         for _ in range(_TRIES):
             # another process may take the next place in the thread's order at that moment: then it shows
             with contextlib.suppress(IntegrityError):
-                return await self._database.write(guarded)
+                return await self._database.write(work)
         raise Unavailable("STORE_UNAVAILABLE", "another process writes the same thread faster; try again in a moment")
 
 
