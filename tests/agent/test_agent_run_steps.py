@@ -112,7 +112,9 @@ async def test_a_run_killed_between_effect_and_checkpoint_counts_each_kept_super
             shown = (await run_pb2_grpc.RunServiceStub(channel).ListRunSteps(request, metadata=ana.metadata)).run_steps
             assert [one.superstep for one in shown] == list(range(1, len(shown) + 1))
             assert [one.node for one in shown].count("Tools") == 1
-            assert (answer.run.budget.supersteps.used, answer.run.budget.tool_calls.used) == (len(shown), 1)
+            asked = run_pb2.GetRunRequest(run_id=answer.run.id)
+            run = (await run_pb2_grpc.RunServiceStub(channel).GetRun(asked, metadata=ana.metadata)).run
+            assert (run.budget.supersteps.used, run.budget.tool_calls.used) == (len(shown), 1)
         process.end()
 
 

@@ -146,6 +146,10 @@ class StoredRun(_OfThread):
     """The run that failed and that this one began once more."""
     supersteps: int = 0
     tool_calls: int = 0
+    model_calls: int = 0
+    tokens: int = 0
+    cost_micros: int = 0
+    active_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,6 +215,10 @@ def run_of(row: Row[Any]) -> StoredRun:
         retry_of=row.retry_of,
         supersteps=row.supersteps,
         tool_calls=row.tool_calls,
+        model_calls=row.model_calls,
+        tokens=row.tokens,
+        cost_micros=row.cost_micros,
+        active_us=row.active_us,
     )
 
 

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from phylactery.agent.v1 import (
     chat_pb2,
@@ -63,6 +64,7 @@ from phylactery_agent.runtime.signals import ThreadNews
 from phylactery_agent.runtime.threads import ThreadStore
 from phylactery_agent.runtime.turns import TurnServer, TurnTools
 from phylactery_agent.saver.saver import Checkpoints
+from phylactery_agent.service.budgets import BudgetLimits
 from phylactery_agent.service.chat import ChatEdge, EdgeTools
 from phylactery_agent.service.graphs import GraphEdge
 from phylactery_agent.service.runs import RunEdge, RunTools
@@ -78,6 +80,9 @@ from phylactery_agent.settings import AgentSettings
 from phylactery_agent.tools.mcp.config import McpConfigError, McpTools, load_config
 from phylactery_agent.tools.mcp.pins import Pins, PinsError, load_pins
 from phylactery_agent.tools.registry import ToolRegistrationError
+
+if TYPE_CHECKING:
+    from phylactery_agent.models.asking import Models
 
 PACKAGE = "phylactery_agent"
 _FORMER_STATES = ("checkpoints.db", "checkpoints.db-wal", "checkpoints.db-shm")
@@ -242,6 +247,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
             news=news,
             deliver=delivery.wake,
             wake=runner.wake,
+            limits=_limits(models),
         )
     )
     privacy = Privacy(
@@ -297,6 +303,14 @@ def _react_options(settings: AgentSettings) -> ReactOptions:
     return ReactOptions(
         max_steps=settings.react_max_steps, tool_rounds=settings.react_tool_rounds, llm_fallback=settings.llm_fallback
     )
+
+
+def _limits(models: Models | None) -> BudgetLimits:
+    """Answers at how much a run stops."""
+    if models is None:
+        return BudgetLimits()
+    of_models = models.config.limits
+    return BudgetLimits(model_calls=of_models.calls, tokens=of_models.tokens, cost_micros=of_models.cost_micros)
 
 
 def _connect(settings: AgentSettings) -> GrpcServices:

@@ -10,12 +10,12 @@ from phylactery.agent.v1 import chat_pb2, event_pb2, graph_pb2, privacy_pb2, run
 from phylactery_chassis.timestamps import to_timestamp
 
 from phylactery_agent.graph.drawing import mermaid
-from phylactery_agent.graph.guards import MAX_SUPERSTEPS, MAX_TOOL_CALLS
 from phylactery_agent.graph.spec import GraphSpec
 from phylactery_agent.ports import ApprovalInfo
 from phylactery_agent.runtime.erasures import Erasure
 from phylactery_agent.runtime.model import StoredRun, StoredStep, StoredToolCall
 from phylactery_agent.runtime.services import TranscriptMessage
+from phylactery_agent.service.budgets import BudgetLimits, budget_message
 from phylactery_agent.service.views import Answer, PendingApproval, ShownEvent, ShownRun, ShownThread
 
 _STATUS, _RESOLUTION, _ON_BUSY, _NONE = "RUN_STATUS_", "RESOLUTION_", "ON_BUSY_", "unspecified"
@@ -51,16 +51,16 @@ def _fill(message: event_pb2.ApprovalRequired, live: ApprovalInfo) -> None:
         message.arguments.add(path=argument.path, display=argument.display, control=argument.control)
 
 
-def run_message(shown: ShownRun) -> run_pb2.Run:
+def run_message(shown: ShownRun, limits: BudgetLimits | None = None) -> run_pb2.Run:
     """Answers a run with its steps and its ledger."""
-    message = listed_run(shown.run)
+    message = listed_run(shown.run, limits)
     message.tool_calls.extend(tool_call_message(call) for call in shown.tool_calls)
     message.plan_steps.extend(event_pb2.PlanStep(**_step(step)) for step in shown.run.steps)
     return message
 
 
-def listed_run(run: StoredRun) -> run_pb2.Run:
-    """Answers a run as a list shows it."""
+def listed_run(run: StoredRun, limits: BudgetLimits | None = None) -> run_pb2.Run:
+    """Answers a run as a list shows it, with its budget where the limits are given."""
     return run_pb2.Run(
         id=run.run_id,
         thread_id=run.thread_id,
@@ -72,15 +72,7 @@ def listed_run(run: StoredRun) -> run_pb2.Run:
         approval_id=run.approval_id if run.status == "suspended" else "",
         trace_id=run.trace_id,
         retry_of=run.retry_of,
-        budget=_budget(run),
-    )
-
-
-def _budget(run: StoredRun) -> run_pb2.RunBudget:
-    """Answers what a run has used of what it may."""
-    return run_pb2.RunBudget(
-        supersteps=run_pb2.BudgetUse(used=run.supersteps, limit=MAX_SUPERSTEPS),
-        tool_calls=run_pb2.BudgetUse(used=run.tool_calls, limit=MAX_TOOL_CALLS),
+        budget=None if limits is None else budget_message(run, limits),
     )
 
 

@@ -19,6 +19,7 @@ from phylactery_agent.runtime.run_lists import RunLists
 from phylactery_agent.runtime.runs import RunStore
 from phylactery_agent.runtime.schema import ACTIVE
 from phylactery_agent.runtime.signals import ThreadNews
+from phylactery_agent.service.budgets import BudgetLimits
 from phylactery_agent.service.chat import owner_of
 from phylactery_agent.service.requests import ResolveRequest, RetryRequest, RunsRequest, StepsRequest, ToolCallsRequest
 from phylactery_agent.service.views import ShownRun
@@ -41,6 +42,7 @@ class RunTools:
     """Says that the outbox holds something new."""
     wake: Callable[[str], None]
     """Says that a thread has work."""
+    limits: BudgetLimits
 
 
 class RunEdge:
@@ -48,6 +50,11 @@ class RunEdge:
 
     def __init__(self, tools: RunTools) -> None:
         self._t = tools
+
+    @property
+    def limits(self) -> BudgetLimits:
+        """Answers at how much a run stops."""
+        return self._t.limits
 
     async def get(self, principal: Principal, run_id: str) -> ShownRun:
         """Answers a run and its ledger. Raises NotFound RUN_NOT_FOUND."""

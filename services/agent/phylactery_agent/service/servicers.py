@@ -44,6 +44,7 @@ from phylactery_agent.service.requests import (
 from phylactery_agent.service.runs import RunEdge
 from phylactery_agent.service.tool_encode import tools_message
 from phylactery_agent.service.tools import ToolEdge
+from phylactery_agent.service.views import ShownRun
 
 Context = aio.ServicerContext[Any, Any]
 
@@ -93,12 +94,12 @@ class RunServicer(run_pb2_grpc.RunServiceServicer):
     """phylactery.agent.v1.RunService."""
 
     def __init__(self, edge: RunEdge) -> None:
-        self._edge = edge
+        self._edge, self._limits = edge, edge.limits
 
     async def GetRun(self, request: run_pb2.GetRunRequest, _context: Context) -> run_pb2.GetRunResponse:
         """Answers a run."""
         asked = parse(RunRequest, {"run_id": request.run_id})
-        return run_pb2.GetRunResponse(run=encode.run_message(await self._edge.get(current_principal(), asked.run_id)))
+        return run_pb2.GetRunResponse(run=self._run(await self._edge.get(current_principal(), asked.run_id)))
 
     async def ListRuns(self, request: run_pb2.ListRunsRequest, _context: Context) -> run_pb2.ListRunsResponse:
         """Answers a page of runs."""
@@ -113,14 +114,14 @@ class RunServicer(run_pb2_grpc.RunServiceServicer):
         )
         page = await self._edge.list(current_principal(), asked)
         return run_pb2.ListRunsResponse(
-            runs=[encode.listed_run(run) for run in page.rows], next_page_token=page.next_page_token
+            runs=[encode.listed_run(run, self._limits) for run in page.rows], next_page_token=page.next_page_token
         )
 
     async def CancelRun(self, request: run_pb2.CancelRunRequest, _context: Context) -> run_pb2.CancelRunResponse:
         """Ends a run for good."""
         asked = parse(RunRequest, {"run_id": request.run_id})
         shown = await self._edge.cancel(current_principal(), asked.run_id)
-        return run_pb2.CancelRunResponse(run=encode.run_message(shown))
+        return run_pb2.CancelRunResponse(run=self._run(shown))
 
     async def RetryRun(self, request: run_pb2.RetryRunRequest, _context: Context) -> run_pb2.RetryRunResponse:
         """Begins a run that failed once more."""
@@ -134,7 +135,8 @@ class RunServicer(run_pb2_grpc.RunServiceServicer):
         )
         retried = await self._edge.retry(current_principal(), asked)
         return run_pb2.RetryRunResponse(
-            run=encode.listed_run(retried.run), effects=[encode.tool_call_message(call) for call in retried.effects]
+            run=encode.listed_run(retried.run, self._limits),
+            effects=[encode.tool_call_message(call) for call in retried.effects],
         )
 
     async def ListRunSteps(
@@ -177,6 +179,9 @@ class RunServicer(run_pb2_grpc.RunServiceServicer):
         )
         settled = await self._edge.resolve(current_principal(), asked)
         return run_pb2.ResolveInDoubtResponse(tool_call=encode.tool_call_message(settled))
+
+    def _run(self, shown: ShownRun) -> run_pb2.Run:
+        return encode.run_message(shown, self._limits)
 
 
 class ToolServicer(tool_pb2_grpc.ToolServiceServicer):

@@ -622,7 +622,7 @@ class Run(_message.Message):
 
     @_builtins.property
     def budget(self) -> Global___RunBudget:
-        """budget is what it has used of what it may."""
+        """budget is what it has used of what it may. RunService alone sets it."""
 
     def __init__(
         self,
