@@ -1,0 +1,94 @@
+"""The three real services with a real endpoint: what a model proposes is decided as everything is, and paid once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from phylactery.agent.v1 import event_pb2
+from phylactery_cli.supervisor import Stack
+
+from tests.support.model_server import ModelServer, calls, fails, model_server, says
+from tests.support.stack import Person, await_death, crash_at, lines, relaunch, yes
+
+DONE, SUSPENDED = event_pb2.RUN_STATUS_DONE, event_pb2.RUN_STATUS_SUSPENDED
+ASK = 'append "one line" to log.txt'
+KEY = "sk-very-secret-0123456789"
+PROPOSAL = calls(("write_file", {"path": "log.txt", "content": "one line\n", "append": True}, "call_0"))
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with model_server() as running:
+        yield running
+
+
+@pytest.fixture
+def modelled(make_stack: Callable[..., Stack], server: ModelServer) -> Stack:
+    """A stack whose agent has a model, not started yet."""
+    return make_stack(
+        agent={
+            "PHYLACTERY_MODEL_BASE_URL": server.url,
+            "PHYLACTERY_MODEL": "test-model",
+            "PHYLACTERY_MODEL_API_KEY": KEY,
+            "AGENT_MODEL_BACKOFF_SECONDS": "0.01",
+        }
+    )
+
+
+def conversations(server: ModelServer) -> list[str]:
+    """Answers every question that was asked, in its order."""
+    return [repr((asked.messages, asked.tools)) for asked in server.asked]
+
+
+def test_what_a_model_proposes_waits_for_a_person_and_the_key_lies_nowhere(
+    modelled: Stack, server: ModelServer
+) -> None:
+    server.script(PROPOSAL, says("It is written."))
+    modelled.start()
+    with Person(modelled, "ana") as ana:
+        asked = ana.say(ASK)
+        assert asked.run.status == SUSPENDED
+        assert lines(modelled) == []
+        done = ana.say(yes(asked))
+        assert (done.run.status, done.reply.text) == (DONE, "It is written.")
+        assert lines(modelled) == ["one line"]
+    assert {asked.headers["authorization"] for asked in server.asked} == {f"Bearer {KEY}"}
+    modelled.stop()
+    files = [path for path in modelled.data_dir.rglob("*") if path.is_file()]
+    assert any(path.suffix == ".log" for path in files)
+    assert any("gen_ai.request.model" in path.read_text() for path in files if path.suffix == ".jsonl")
+    assert [path for path in files if KEY.encode() in path.read_bytes()] == []
+
+
+@pytest.mark.parametrize(("point", "paid"), [("agent.model.kept", 1), ("agent.model.answered", 2)])
+def test_killed_between_a_reply_and_its_use_the_run_goes_on_and_the_effect_happens_once(
+    modelled: Stack, server: ModelServer, point: str, paid: int
+) -> None:
+    server.script(*[PROPOSAL] * paid, says("It is written."))
+    crash_at(modelled, "agent", point)
+    modelled.start()
+    with Person(modelled, "ana") as ana:
+        ana.say_and_lose(ASK, "ask-request-1")
+        await_death(modelled, "agent")
+        assert len(server.asked) == 1
+        relaunch(modelled, "agent")
+        asked = ana.say(ASK, request_id="ask-request-1")
+        assert asked.run.status == SUSPENDED
+        assert len(server.asked) == paid, "a reply that is durable is paid once"
+        assert len(set(conversations(server))) == 1, "the same question, whoever asks it"
+        done = ana.say(yes(asked))
+        assert (done.run.status, done.reply.text) == (DONE, "It is written.")
+        assert lines(modelled) == ["one line"]
+        assert [call.state for call in ana.run(done.run.id).tool_calls] == ["finished"]
+
+
+def test_where_no_endpoint_answers_the_turn_goes_on_in_static_mode(modelled: Stack, server: ModelServer) -> None:
+    server.otherwise = lambda _asked: fails(503)
+    modelled.start()
+    with Person(modelled, "ana") as ana:
+        asked = ana.say(ASK)
+        assert asked.run.status == SUSPENDED
+        assert ana.say(yes(asked)).run.status == DONE
+        assert lines(modelled) == ["one line"]
+    assert server.asked
