@@ -25,6 +25,7 @@ from phylactery_agent.runtime.erasures import Erasure, ErasureCounts, ErasureSto
 from phylactery_agent.runtime.lease import RunCancelledError
 from phylactery_agent.runtime.model import Claim
 from phylactery_agent.runtime.model_runs import RunModel, RunModels
+from phylactery_chassis.errors import StoreFull
 
 from tests.support.agent_graph import Died, dies_at
 from tests.support.agent_models import HELLO, opened
@@ -325,6 +326,30 @@ async def test_cancelled_at_any_await_it_is_counted_and_the_next_one_pays_for_it
             return
         assert asked <= 2
         step += 1
+
+
+async def test_on_a_full_disk_a_reply_that_cannot_be_kept_is_not_used_and_stays_counted(
+    stores: Stores, server: ModelServer, model: RunModel
+) -> None:
+    if stores.database.dialect != "sqlite":
+        pytest.skip("only SQLite's room can be taken away from here")
+
+    def pages(limit: str) -> None:
+        stores.database.write_sync(lambda connection: connection.exec_driver_sql(f"PRAGMA max_page_count={limit}"))
+
+    def answer(exchange: Any) -> None:
+        pages("1")  # what it has is all it gets
+        says("x" * 400_000, chunk=40_000, usage=(5, 100_000))(exchange)
+
+    server.script(answer, says("shorter", usage=(5, 1)))
+    with pytest.raises(StoreFull):
+        await model.reply(HELLO, key="plan:1")
+    calls_counted, tokens, _cost = used(stores)
+    assert calls_counted == 1
+    assert 4_096 < tokens < 100_000, "the most it may have taken, not what nobody could write down"
+    pages("1000000")
+    assert (await model.reply(HELLO, key="plan:1")).text == "shorter"
+    assert used(stores)[0] == 2
 
 
 @pytest.mark.parametrize("crash_at", ["agent.model.counted", "agent.model.answered", "agent.model.kept"])

@@ -118,6 +118,7 @@ def alive(pid: int) -> bool:
 @pytest.mark.parametrize("leave", ["/quit", "\x03", "\x04"], ids=["quit", "ctrl-c", "ctrl-d"])
 def test_run_opens_a_chat_asks_before_it_writes_and_stops_all_three(tmp_path: Path, leave: str):
     terminal = Terminal("run", "--data-dir", str(tmp_path / "data"), "--language", "en", env=PORTS)
+    terminal.expect("model    none: static mode")
     terminal.expect("you ›")
     pids = pids_of(tmp_path / "data")
     assert len(pids) == 3
@@ -213,6 +214,7 @@ def test_an_end_in_the_middle_of_a_launch_leaves_no_process_behind(tmp_path: Pat
 
 def test_a_chat_whose_agent_dies_says_so_stops_the_others_and_fails(tmp_path: Path):
     terminal = Terminal("run", "--data-dir", str(tmp_path / "data"), "--language", "en", env=PORTS)
+    terminal.expect("model    none: static mode")
     terminal.expect("you ›")
     pids = pids_of(tmp_path / "data")
     terminal.type("hello")
