@@ -79,7 +79,7 @@ async def test_a_lost_lease_stops_its_own_write_and_not_its_neighbours(stores: S
     writes = stores.writes(claim.lease)
     with held_by(writes):
         await put(saver, checkpoint_of("stale"), thread="stale")
-    stores.clock.advance(31)
+    stores.pass_time(31)
     await stores.claimed(holder="other")
     others = [put(saver, checkpoint_of("c1"), thread=f"t{number}") for number in range(5)]
     ended = await asyncio.gather(writes.flush(), *others, return_exceptions=True)
