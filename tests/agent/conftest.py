@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from phylactery_agent.runtime import writes
 from phylactery_chassis.ids import new_id
 
 from tests.support.agent_stores import Stores, open_stores
@@ -35,3 +36,9 @@ async def system(tmp_path: Path) -> AsyncIterator[System]:
 def ana(system: System) -> Person:
     """A person of tenant acme."""
     return system.person("ana")
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes what is held wait for a write that must last, however slow the machine is."""
+    monkeypatch.setattr(writes, "HOLD_SECONDS", 3_600.0)

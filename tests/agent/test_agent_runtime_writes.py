@@ -10,7 +10,6 @@ import pytest
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 from phylactery_agent.ports import LeaseLostError, Told
-from phylactery_agent.runtime import writes as writes_module
 from phylactery_agent.runtime.events import ThreadEvents
 from phylactery_agent.runtime.model import Claim
 from phylactery_agent.runtime.writes import TurnWrites
@@ -19,12 +18,6 @@ from phylactery_chassis.errors import Unavailable
 from sqlalchemy.engine import Connection
 
 from tests.support.agent_stores import T1, Stores, call
-
-
-@pytest.fixture
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes what is held wait for a write that must last, however slow the machine is."""
-    monkeypatch.setattr(writes_module, "HOLD_SECONDS", 3_600.0)
 
 
 @pytest.fixture

@@ -72,6 +72,7 @@ async def test_the_newest_is_the_one_stored_last_whatever_its_id_says(stores: St
     assert again.checkpoint["channel_values"] == {"a": "again"}
 
 
+@pytest.mark.usefixtures("patient")
 async def test_a_lost_lease_stops_its_own_write_and_not_its_neighbours(stores: Stores) -> None:
     saver = Checkpoints(stores.database)
     await stores.accepted()
