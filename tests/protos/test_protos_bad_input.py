@@ -73,7 +73,8 @@ def valid_requests() -> dict[str, list[Message]]:
         "layer": user_memory_pb2.MEMORY_LAYER_SEMANTIC,
     }
     spec = output_pb2.OutputSpec(thread_id="t1", run_id="r1", tool_call_id="c1", tool_name="echo")
-    said = {"request_id": "request-1", "thread_id": "t1", "text": "hola", "language": "es"}
+    said = {"request_id": "request-1", "thread_id": "t1", "text": "hola", "language": "es", "on_busy": 1}
+    said["graph"] = "secured"
     asked = {"thread_id": "t1", "run_id": "r1"}
     inspected = inspection_pb2.InspectOptions(
         kinds=[inspection_pb2.FINDING_KIND_ES_DNI],
@@ -90,6 +91,9 @@ def valid_requests() -> dict[str, list[Message]]:
         "ChatService/SendMessage": [chat_pb2.SendMessageRequest(**said)],
         "ChatService/StreamMessage": [chat_pb2.StreamMessageRequest(**said | {"request_id": "request-2"})],
         "ChatService/GetThread": [chat_pb2.GetThreadRequest(thread_id="t9")],
+        "ChatService/WatchThread": [chat_pb2.WatchThreadRequest(thread_id="t9", after_sequence=1)],
+        "ChatService/ListThreads": [chat_pb2.ListThreadsRequest(page_size=5, page_token="WzFd")],
+        "ChatService/DeleteThread": [chat_pb2.DeleteThreadRequest(thread_id="t9")],
         "ChatService/ListMessages": [chat_pb2.ListMessagesRequest(thread_id="t9", page_size=5, page_token="WzFd")],
         "ToolService/ListTools": [tool_pb2.ListToolsRequest(enabled_only=True, source="builtin")],
         "GraphService/ListGraphs": [graph_pb2.ListGraphsRequest()],
@@ -281,6 +285,7 @@ def valid_requests() -> dict[str, list[Message]]:
 UNKNOWN = {
     "ChatService/GetThread": "THREAD_NOT_FOUND",
     "ChatService/ListMessages": "THREAD_NOT_FOUND",
+    "ChatService/WatchThread": "THREAD_NOT_FOUND",
     "RunService/GetRun": "RUN_NOT_FOUND",
     "RunService/CancelRun": "RUN_NOT_FOUND",
     "RunService/ResolveInDoubt": "RUN_NOT_FOUND",

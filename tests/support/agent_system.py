@@ -75,16 +75,18 @@ class Person:
         return chat_pb2_grpc.ChatServiceStub(self._channel or self._system.agent_channel)
 
     async def say(
-        self, text: str, thread_id: str = "t1", *, request_id: str = "", **fields: str
+        self, text: str, thread_id: str = "t1", *, request_id: str = "", **fields: Any
     ) -> chat_pb2.SendMessageResponse:
         request = chat_pb2.SendMessageRequest(
             request_id=request_id or new_id("request"), thread_id=thread_id, text=text, **fields
         )
         return await self.chat.SendMessage(request, metadata=self.metadata, timeout=60)
 
-    async def stream(self, text: str, thread_id: str = "t1", *, request_id: str = "") -> list[event_pb2.Event]:
+    async def stream(
+        self, text: str, thread_id: str = "t1", *, request_id: str = "", **fields: Any
+    ) -> list[event_pb2.Event]:
         request = chat_pb2.StreamMessageRequest(
-            request_id=request_id or new_id("request"), thread_id=thread_id, text=text
+            request_id=request_id or new_id("request"), thread_id=thread_id, text=text, **fields
         )
         call = self.chat.StreamMessage(request, metadata=self.metadata, timeout=60)
         return [response.event async for response in call]

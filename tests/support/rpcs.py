@@ -25,7 +25,7 @@ _PLACE = "Qq7placeQq7"
 _STRUCT = "google.protobuf.Struct"
 _AT_ONCE = 16
 _HANGS_SECONDS = 60.0
-ENDLESS = {"ApprovalService/WatchApprovals"}
+ENDLESS = {"ApprovalService/WatchApprovals", "ChatService/WatchThread"}
 """Streams that go on until the caller hangs up."""
 _LISTENS_SECONDS = 0.5
 

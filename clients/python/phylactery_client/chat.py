@@ -24,7 +24,7 @@ from phylactery.agent.v1 import (
 from phylactery_client.channel import ServiceClient, new_request_id
 from phylactery_client.decode import decode, enum_number
 from phylactery_client.erasure_results import AgentErasure
-from phylactery_client.results import ChatPage, DrawnGraph, Event, Graph, Thread, Turn
+from phylactery_client.results import ChatPage, DrawnGraph, Event, Graph, Thread, ThreadPage, Turn
 from phylactery_client.run_results import RetriedRun, Run, RunPage, RunStepPage, ToolCallPage, ToolCallRecord
 from phylactery_client.tool_results import ToolList
 
@@ -47,15 +47,24 @@ class PhylacteryClient(ServiceClient):
         *,
         thread_id: str = "",
         language: str = "",
+        on_busy: str = "",
+        graph: str = "",
         request_id: str | None = None,
         timeout: float | None = None,
     ) -> Turn:
         """Gives a message to a thread (empty opens one) and answers the turn.
 
         The same request_id with the same body answers the same turn again; without one each call is a new message.
+        on_busy is ENQUEUE, REJECT, INTERRUPT or COALESCE, empty for the first; graph is empty for the thread's own.
+        Raises ValueError for an on_busy that is none.
         """
         request = chat_pb2.SendMessageRequest(
-            request_id=request_id or new_request_id(), thread_id=thread_id, text=text, language=language
+            request_id=request_id or new_request_id(),
+            thread_id=thread_id,
+            text=text,
+            language=language,
+            on_busy=_on_busy(on_busy),
+            graph=graph,
         )
         return decode(Turn, await self._call(self._chat.SendMessage, request, timeout))
 
@@ -65,16 +74,23 @@ class PhylacteryClient(ServiceClient):
         *,
         thread_id: str = "",
         language: str = "",
+        on_busy: str = "",
+        graph: str = "",
         request_id: str | None = None,
         timeout: float | None = None,
     ) -> AsyncGenerator[Event]:
         """Does the same and answers every event of the turn as it happens; timeout bounds the whole stream.
 
         A stream that broke off is read again, from its first event, with the same request_id. Leaving it early hangs up
-        and stops nothing; use contextlib.aclosing to hang up at once.
+        and stops nothing; use contextlib.aclosing to hang up at once. Raises ValueError for an on_busy that is none.
         """
         request = chat_pb2.StreamMessageRequest(
-            request_id=request_id or new_request_id(), thread_id=thread_id, text=text, language=language
+            request_id=request_id or new_request_id(),
+            thread_id=thread_id,
+            text=text,
+            language=language,
+            on_busy=_on_busy(on_busy),
+            graph=graph,
         )
         async with aclosing(self._stream(self._chat.StreamMessage, request, timeout)) as responses:
             async for response in responses:
@@ -84,6 +100,30 @@ class PhylacteryClient(ServiceClient):
         """Answers where a thread stands."""
         request = chat_pb2.GetThreadRequest(thread_id=thread_id)
         return decode(Thread, (await self._call(self._chat.GetThread, request, timeout)).thread)
+
+    async def watch_thread(
+        self, thread_id: str, *, after_sequence: int = 0, timeout: float | None = None
+    ) -> AsyncGenerator[Event]:
+        """Answers a thread's events after a sequence, then each as it is stored, for as long as one reads.
+
+        It ends where the agent stops; whoever calls again with the sequence of the last event they saw gets exactly the
+        rest. Events that are not kept any more raise OutOfRangeError CURSOR_TOO_OLD: get_thread says where to go on.
+        """
+        request = chat_pb2.WatchThreadRequest(thread_id=thread_id, after_sequence=after_sequence)
+        async with aclosing(self._stream(self._chat.WatchThread, request, timeout)) as responses:
+            async for response in responses:
+                yield event_of(response.event)
+
+    async def list_threads(
+        self, *, page_size: int = 0, page_token: str = "", timeout: float | None = None
+    ) -> ThreadPage:
+        """Answers a page of the caller's threads, the newest opened first; page_size 0 means 20."""
+        request = chat_pb2.ListThreadsRequest(page_size=page_size, page_token=page_token)
+        return decode(ThreadPage, await self._call(self._chat.ListThreads, request, timeout))
+
+    async def delete_thread(self, thread_id: str, *, timeout: float | None = None) -> None:
+        """Removes a thread and everything kept of it; one that is not there is no error."""
+        await self._call(self._chat.DeleteThread, chat_pb2.DeleteThreadRequest(thread_id=thread_id), timeout)
 
     async def list_messages(
         self, thread_id: str, *, page_size: int = 0, page_token: str = "", timeout: float | None = None
@@ -192,6 +232,10 @@ class PhylacteryClient(ServiceClient):
         """Answers the record of an erasure."""
         request = privacy_pb2.GetErasureRequest(erasure_id=erasure_id)
         return decode(AgentErasure, (await self._call(self._privacy.GetErasure, request, timeout)).erasure)
+
+
+def _on_busy(word: str) -> chat_pb2.OnBusy.ValueType:
+    return cast("chat_pb2.OnBusy.ValueType", enum_number(chat_pb2.OnBusy.DESCRIPTOR, word))
 
 
 def event_of(raw: event_pb2.Event) -> Event:

@@ -65,9 +65,19 @@ class Thread:
     id: str
     create_time: datetime | None
     update_time: datetime | None
+    first_sequence: int
     last_sequence: int
+    graph: str
     last_run: Run | None
     pending_approval: PendingApproval | None
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadPage:
+    """One page of a user's threads, the newest opened first; their runs without tool calls and steps."""
+
+    threads: tuple[Thread, ...]
+    next_page_token: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,6 +155,11 @@ class TranscriptAdapter:
         )
         await _answered(self._stub.AppendMessages(request, metadata=self._metadata))
 
+    async def delete(self, thread_id: str, request_id: str) -> None:
+        """Removes a thread's messages and outputs; the same request_id again removes nothing."""
+        request = memory_pb2.DeleteThreadRequest(thread_id=thread_id, request_id=request_id)
+        await _answered(self._stub.DeleteThread(request, metadata=self._metadata))
+
     async def page(
         self, thread_id: str, *, page_size: int, page_token: str = "", max_characters: int = 0
     ) -> TranscriptPage:

@@ -39,7 +39,7 @@ class Cancellations:
             row = owned_run(connection, owner, run_id, lock=True)
             now = clock.now_us()
             if row.status == "suspended":
-                _end_now(connection, owner, row, now)
+                end_now(connection, owner, row, now)
             elif row.status in ACTIVE:
                 connection.execute(sa.update(RUNS).where(RUNS.c.run_id == run_id).values(cancel_us=now))
             elif row.status != "cancelled":
@@ -57,8 +57,8 @@ def ended(run_id: str, status: str) -> FailedPrecondition:
     )
 
 
-def _end_now(connection: Connection, owner: Owner, row: Row[Any], now: int) -> None:
-    """Ends a suspended run: its effects settle, its questions are withdrawn, its state goes."""
+def end_now(connection: Connection, owner: Owner, row: Row[Any], now: int) -> None:
+    """Ends a run nobody serves: its effects settle, its questions are withdrawn, its state goes."""
     lease = Lease(row.run_id, row.turn_id, row.thread_id, owner, holder="", fence=row.fence + 1)
     close_open_effects(connection, lease, now)
     deny_proposals(connection, lease, CANCELLED, now)

@@ -115,6 +115,9 @@ class Delivery:
     async def _send(self, parcel: Parcel) -> None:
         if parcel.kind == "transcript":
             transcript = self._services.transcript(parcel.owner)
+            if request_id := parcel.payload.get("delete"):
+                await transcript.delete(parcel.thread_id, request_id)
+                return
             await transcript.append(parcel.thread_id, parcel.run_id, parcel.payload["messages"])
             return
         if parcel.kind == "memory":

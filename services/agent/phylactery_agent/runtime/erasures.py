@@ -90,16 +90,17 @@ class ErasureStore:
         )
 
     async def users(self) -> Sequence[Owner]:
-        """Answers everybody who has a thread: nothing is kept about anybody else."""
+        """Answers everybody who has a thread, or had one others must be told of: nothing is kept about anybody else."""
 
         def work(connection: Connection) -> Sequence[Owner]:
-            rows = connection.execute(sa.select(THREADS.c.tenant, THREADS.c.user_id).distinct())
+            waiting = sa.select(OUTBOX.c.tenant, OUTBOX.c.user_id).where(OUTBOX.c.state == "waiting")
+            rows = connection.execute(sa.union(sa.select(THREADS.c.tenant, THREADS.c.user_id), waiting))
             return [Owner(row.tenant, row.user_id) for row in rows]
 
         return await self._database.read(work)
 
     async def threads(self, owner: Owner) -> frozenset[str]:
-        """Answers the keys of the owner's threads."""
+        """Answers the keys of the owner's threads, and of those that are deleted and others must be told of."""
         return await self._database.read(lambda connection: _threads(connection, owner))
 
     async def open_runs(self, owner: Owner) -> frozenset[str]:
@@ -137,7 +138,8 @@ class ErasureStore:
                 close_open_effects(connection, lease, self._clock.now_us())
             connection.execute(
                 sa.delete(OUTBOX).where(
-                    OUTBOX.c.thread_key.in_(_keys(owner)),
+                    OUTBOX.c.tenant == owner.tenant,
+                    OUTBOX.c.user_id == owner.user_id,
                     OUTBOX.c.kind.in_(_SETTLED_BY_ERASURE),
                     OUTBOX.c.state == "waiting",
                 )
@@ -188,7 +190,17 @@ def of_user(owner: Owner) -> Iterator[tuple[str, sa.Table, sa.ColumnElement[bool
 
     Those that others are found by come last.
     """
-    keys = _keys(owner)
+    for name, table, theirs in of_threads(_keys(owner)):
+        everything = table in (OUTBOX, THREADS)  # what is to be told of a deleted thread outlives it
+        yield (
+            name,
+            table,
+            sa.and_(table.c.tenant == owner.tenant, table.c.user_id == owner.user_id) if everything else theirs,
+        )
+
+
+def of_threads(keys: sa.Select[Any] | Collection[str]) -> Iterator[tuple[str, sa.Table, sa.ColumnElement[bool]]]:
+    """Answers the same for threads, by their keys."""
     runs = sa.select(RUNS.c.run_id).where(RUNS.c.thread_key.in_(keys))
     yield "tool_calls", TOOL_CALLS, TOOL_CALLS.c.run_id.in_(runs)
     yield "", MODEL_CALLS, MODEL_CALLS.c.run_id.in_(runs)
@@ -201,7 +213,7 @@ def of_user(owner: Owner) -> Iterator[tuple[str, sa.Table, sa.ColumnElement[bool
     yield "events", EVENTS, EVENTS.c.thread_key.in_(keys)
     yield "turns", INBOX, INBOX.c.thread_key.in_(keys)
     yield "runs", RUNS, RUNS.c.thread_key.in_(keys)
-    yield "threads", THREADS, sa.and_(THREADS.c.tenant == owner.tenant, THREADS.c.user_id == owner.user_id)
+    yield "threads", THREADS, THREADS.c.thread_key.in_(keys)
 
 
 def _remove_all(connection: Connection, owner: Owner) -> ErasureCounts:
@@ -217,7 +229,9 @@ def _keys(owner: Owner) -> sa.Select[Any]:
 
 
 def _threads(connection: Connection, owner: Owner) -> frozenset[str]:
-    return frozenset(connection.scalars(_keys(owner)))
+    theirs = OUTBOX.c.tenant == owner.tenant, OUTBOX.c.user_id == owner.user_id
+    parcels = sa.select(OUTBOX.c.thread_key).where(OUTBOX.c.state == "waiting", *theirs)
+    return frozenset(connection.scalars(sa.union(_keys(owner), parcels)))
 
 
 def _first(connection: Connection, condition: sa.ColumnElement[bool]) -> Erasure | None:

@@ -12,7 +12,7 @@ from phylactery_chassis.statements import Query, RowInsert, Update
 from sqlalchemy.engine import Connection, Row
 
 from phylactery_agent.ports import LeaseLostError, Told
-from phylactery_agent.runtime.model import Lease, StoredEvent
+from phylactery_agent.runtime.model import Lease, StoredEvent, ThreadTail
 from phylactery_agent.runtime.schema import EVENTS, THREADS
 from phylactery_agent.runtime.writes import TurnWrites
 
@@ -103,6 +103,24 @@ class EventLog:
                 .limit(_PAGE)
             )
             return [_event(row) for row in rows]
+
+        return await self._database.read(work)
+
+    async def of_thread(self, thread_key: str, *, after: int) -> ThreadTail | None:
+        """Answers a thread's events past a sequence, a bounded page of them; None where there is no such thread."""
+
+        def work(connection: Connection) -> ThreadTail | None:
+            thread = connection.execute(sa.select(THREADS).where(THREADS.c.thread_key == thread_key)).one_or_none()
+            if thread is None:
+                return None
+            rows = connection.execute(
+                sa.select(EVENTS)
+                .where(EVENTS.c.thread_key == thread_key, EVENTS.c.sequence > after)
+                .order_by(EVENTS.c.sequence)
+                .limit(_PAGE)
+            )
+            events = [_event(row) for row in rows]
+            return ThreadTail(thread.created_us, thread.first_sequence, thread.last_sequence, events)
 
         return await self._database.read(work)
 

@@ -202,6 +202,16 @@ class StoredEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class ThreadTail:
+    """Some of a thread's events, in order, and where the thread stands; opened_us tells it from one of its name."""
+
+    opened_us: int
+    first_sequence: int
+    last_sequence: int
+    events: Sequence[StoredEvent]
+
+
+@dataclass(frozen=True, slots=True)
 class StoredToolCall:
     """One row of the ledger as it is shown: no output, no arguments."""
 

@@ -20,10 +20,25 @@ OutboxKind = Literal["transcript", "memory", "outcome", "observation", "task_end
 
 PAGE = 100
 """Parcels that are read at once."""
+_TOLD_IN_ANY_CASE = ("outcome", "withdrawal", "task_end")
+_THREAD_DELETED = "THREAD_DELETED"
+"""Marks, while it waits, what outlives its thread."""
 _KEPT_OF_RESULTS = ("task_id", "tool", "tool_call_id", "failed")
 
 
-_COLUMNS = ("outbox_id", "kind", "thread_key", "thread_id", "run_id", "tenant", "user_id", "traceparent", "payload")
+_COLUMNS = (
+    "outbox_id",
+    "once",
+    "kind",
+    "thread_key",
+    "thread_id",
+    "run_id",
+    "tenant",
+    "user_id",
+    "traceparent",
+    "refusal",
+    "payload",
+)
 _OF_THREAD = (
     sa.select(*(OUTBOX.c[name] for name in _COLUMNS))
     .where(
@@ -40,9 +55,10 @@ _LANES = Query(sa.select(OUTBOX.c.kind, OUTBOX.c.thread_key).where(OUTBOX.c.stat
 _SETTLE = Update(
     sa.text(
         "UPDATE agent_outbox SET state = :state, refusal = :refusal, payload = :payload, settled_us = :now_us"
-        " WHERE outbox_id = :outbox_id AND state = 'waiting'"
+        " WHERE outbox_id = :outbox_id AND once = :once AND state = 'waiting'"
     )
 )
+_FORGET = Update(sa.text("DELETE FROM agent_outbox WHERE outbox_id = :outbox_id AND once = :once"))
 _ADD = RowInsert(
     OUTBOX,
     "kind",
@@ -63,15 +79,18 @@ _ADD = RowInsert(
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """One thing to deliver."""
+    """One thing to deliver; once names it, for SQLite gives the number of a row that is gone to another."""
 
     outbox_id: int
+    once: str
     kind: OutboxKind
     thread_key: str
     thread_id: str
     run_id: str
     owner: Owner
     traceparent: str
+    of_deleted: bool
+    """Its thread was deleted: once it is settled nothing of it is kept."""
     payload: Mapping[str, Any] = field(repr=False)
 
 
@@ -107,6 +126,18 @@ def queue_withdrawal(connection: Connection, lease: Lease, *, now_us: int) -> No
     _queue(connection, lease, "withdrawal", lease.run_id, {}, now_us=now_us)
 
 
+def queue_deletion(connection: Connection, lease: Lease, request_id: str, *, now_us: int) -> None:
+    """Queues that memory deletes a thread, and keeps of what waits for it what RiskGate must still be told.
+
+    It goes the way of the transcript, so it comes after what was said before it and before what is said since.
+    """
+    of_thread = OUTBOX.c.thread_key == lease.thread_key
+    kept = sa.and_(OUTBOX.c.state == "waiting", OUTBOX.c.kind.in_(_TOLD_IN_ANY_CASE))
+    connection.execute(sa.delete(OUTBOX).where(of_thread, sa.not_(kept)))
+    _queue(connection, lease, "transcript", f"deleted:{request_id}", {"delete": request_id}, now_us=now_us)
+    connection.execute(sa.update(OUTBOX).where(of_thread).values(refusal=_THREAD_DELETED))
+
+
 def _queue(
     connection: Connection, lease: Lease, kind: OutboxKind, once: str, payload: Mapping[str, Any], *, now_us: int
 ) -> None:
@@ -117,6 +148,7 @@ def _queue(
 
 def _parcel(  # noqa: PLR0917 - a row's columns in their order
     outbox_id: int,
+    once: str,
     kind: OutboxKind,
     thread_key: str,
     thread_id: str,
@@ -124,10 +156,21 @@ def _parcel(  # noqa: PLR0917 - a row's columns in their order
     tenant: str,
     user_id: str,
     traceparent: str,
+    refusal: str,
     payload: str,
 ) -> Parcel:
-    owner = Owner(tenant, user_id)
-    return Parcel(outbox_id, kind, thread_key, thread_id, run_id, owner, traceparent, json.loads(payload))
+    return Parcel(
+        outbox_id=outbox_id,
+        once=once,
+        kind=kind,
+        thread_key=thread_key,
+        thread_id=thread_id,
+        run_id=run_id,
+        owner=Owner(tenant, user_id),
+        traceparent=traceparent,
+        of_deleted=refusal == _THREAD_DELETED,
+        payload=json.loads(payload),
+    )
 
 
 class OutboxStore:
@@ -169,14 +212,17 @@ class OutboxStore:
 
         What a tool answered is not kept even then: it stands in the ledger, or in memory.
         """
-        clock, outbox_id = self._clock, parcel.outbox_id
-        kept: Mapping[str, Any] = parcel.payload if refusal else {}
+        clock = self._clock
+        this = {"outbox_id": parcel.outbox_id, "once": parcel.once}
         if refusal and parcel.kind == "observation":
             kept = {name: parcel.payload[name] for name in _KEPT_OF_RESULTS}
         state = "refused" if refusal else "delivered"
         values = {"state": state, "refusal": refusal[:64], "payload": json.dumps(kept)}
 
         def work(connection: Connection) -> None:
-            _SETTLE.run(connection, {"outbox_id": outbox_id, "now_us": clock.now_us(), **values})
+            if parcel.of_deleted:
+                _FORGET.run(connection, this)
+                return
+            _SETTLE.run(connection, {**this, "now_us": clock.now_us(), **values})
 
         await self._database.write(work)

@@ -31,12 +31,12 @@ class RunLists:
         if status:
             query = query.where(RUNS.c.status == status)
         if token:
-            query = query.where(_before(token, RUNS.c.created_us, RUNS.c.run_id))
+            query = query.where(before(token, RUNS.c.created_us, RUNS.c.run_id))
         query = query.order_by(RUNS.c.created_us.desc(), RUNS.c.run_id.desc()).limit(size + 1)
 
         def work(connection: Connection) -> Page[StoredRun]:
             found = [run_of(row) for row in connection.execute(query)]
-            return _page(found, size, lambda run: (run.created_us, run.run_id))
+            return page_of(found, size, lambda run: (run.created_us, run.run_id))
 
         return await self._database.read(work)
 
@@ -47,12 +47,12 @@ class RunLists:
             query = query.where(TOOL_CALLS.c.state == state)
         key = (TOOL_CALLS.c.created_us, TOOL_CALLS.c.run_id, TOOL_CALLS.c.tool_call_id)
         if token:
-            query = query.where(_before(token, *key))
+            query = query.where(before(token, *key))
         query = query.order_by(*(column.desc() for column in key)).limit(size + 1)
 
         def work(connection: Connection) -> Page[StoredToolCall]:
             found = [tool_call_of(row) for row in connection.execute(query)]
-            return _page(found, size, lambda call: (call.created_us, call.run_id, call.tool_call_id))
+            return page_of(found, size, lambda call: (call.created_us, call.run_id, call.tool_call_id))
 
         return await self._database.read(work)
 
@@ -68,7 +68,7 @@ class RunLists:
         def work(connection: Connection) -> Page[StoredStep]:
             owned_run(connection, owner, run_id)
             found = [_step_of(row) for row in connection.execute(query)]
-            return _page(found, size, lambda step: (step.superstep, step.position))
+            return page_of(found, size, lambda step: (step.superstep, step.position))
 
         return await self._database.read(work)
 
@@ -87,13 +87,14 @@ def _step_of(row: Row[Any]) -> StoredStep:
     )
 
 
-def _before(token: str, *columns: sa.Column[Any]) -> sa.ColumnElement[bool]:
+def before(token: str, *columns: sa.Column[Any]) -> sa.ColumnElement[bool]:
     """Answers the condition for rows after a place in an order that goes down: a time, then names."""
     parts = decode_token(token, int, *([str] * (len(columns) - 1)))
     return sa.tuple_(*columns) < sa.tuple_(*(sa.literal(part) for part in parts))
 
 
-def _page(found: list[T], size: int, place: Any) -> Page[T]:
+def page_of(found: list[T], size: int, place: Any) -> Page[T]:
+    """Answers the page of what was found, one more than asked for where there is more; place says where a row is."""
     more = len(found) > size
     rows = found[:size]
     return Page(rows, encode_token(*place(rows[-1])) if more else "")

@@ -65,11 +65,8 @@ class RunStore:
         """Answers the run of the newest turn that has one, in one of the owner's threads; no clock is asked."""
 
         def work(connection: Connection) -> StoredRun | None:
-            turns = sa.select(INBOX.c.run_id).where(
-                INBOX.c.thread_key == owner.thread_key(thread_id), INBOX.c.run_id != ""
-            )
-            newest = turns.order_by(INBOX.c.position.desc()).limit(1).scalar_subquery()
-            row = connection.execute(of_owner(owner).where(RUNS.c.run_id == newest)).one_or_none()
+            newest = of_owner(owner).where(RUNS.c.run_id == newest_run(owner, thread_id))
+            row = connection.execute(newest).one_or_none()
             return None if row is None else run_of(row)
 
         return await self._database.read(work)
@@ -104,6 +101,12 @@ def owned_run(connection: Connection, owner: Owner, run_id: str, *, lock: bool =
     if row is None:
         raise NotFound("RUN_NOT_FOUND", f"there is no run '{run_id}' of yours", metadata={"run_id": run_id})
     return row
+
+
+def newest_run(owner: Owner, thread_id: str) -> sa.ScalarSelect[str]:
+    """Answers the query for the run of the newest turn that has one, in one of the owner's threads."""
+    turns = sa.select(INBOX.c.run_id).where(INBOX.c.thread_key == owner.thread_key(thread_id), INBOX.c.run_id != "")
+    return turns.order_by(INBOX.c.position.desc()).limit(1).scalar_subquery()
 
 
 def of_owner(owner: Owner) -> sa.Select[Any]:

@@ -46,6 +46,10 @@ class Transcript(Protocol):
         """Adds messages with id, role, text and create_us; ones that are there already are skipped."""
         ...
 
+    async def delete(self, thread_id: str, request_id: str) -> None:
+        """Removes a thread's messages and outputs; the same request_id again removes nothing."""
+        ...
+
     async def page(
         self, thread_id: str, *, page_size: int, page_token: str = "", max_characters: int = 0
     ) -> TranscriptPage:

@@ -37,6 +37,7 @@ from phylactery_agent.runtime.approvals import ApprovalWatcher
 from phylactery_agent.runtime.cancelling import Cancellations
 from phylactery_agent.runtime.catalog import CatalogCheck
 from phylactery_agent.runtime.claiming import ClaimStore
+from phylactery_agent.runtime.deleting import Deletions, DeletionStore, DeletionTools
 from phylactery_agent.runtime.delivery import Delivery
 from phylactery_agent.runtime.duties import Duties
 from phylactery_agent.runtime.erasures import Erasure, ErasureStore
@@ -52,6 +53,7 @@ from phylactery_agent.runtime.outbox import OutboxStore
 from phylactery_agent.runtime.privacy import Privacy, PrivacyTools
 from phylactery_agent.runtime.replicas import LOOK_SECONDS, Replicas
 from phylactery_agent.runtime.resolving import Resolutions
+from phylactery_agent.runtime.retention import Retention
 from phylactery_agent.runtime.retrying import Retries
 from phylactery_agent.runtime.run_lists import RunLists
 from phylactery_agent.runtime.runner import Runner
@@ -75,6 +77,8 @@ from phylactery_agent.service.servicers import (
     RunServicer,
     ToolServicer,
 )
+from phylactery_agent.service.showing import Showing
+from phylactery_agent.service.threads import ThreadEdge, ThreadTools
 from phylactery_agent.service.tools import ToolEdge
 from phylactery_agent.settings import AgentSettings
 from phylactery_agent.tools.mcp.config import McpConfigError, McpTools, load_config
@@ -105,6 +109,7 @@ class Agent:
     services: Services
     edge: ChatEdge
     privacy: Privacy
+    retention: Retention
     catalog: CatalogCheck
     executor: Executor
     replicas: Replicas
@@ -221,15 +226,36 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
     )
     replicas = Replicas(settings.url, holder, runner=runner, news=news, duties=duties)
     stack.push_async_callback(replicas.stop)
+    threads, log = ThreadStore(database), EventLog(database)
+    showing = Showing(services, log, runs)
+    thread_edge = ThreadEdge(
+        ThreadTools(
+            threads=threads,
+            runs=runs,
+            log=log,
+            news=news,
+            showing=showing,
+            deletions=Deletions(
+                DeletionTools(
+                    store=DeletionStore(database, clock),
+                    runner=runner,
+                    delivery=delivery,
+                    news=news,
+                    forget_effects=executor.forget,
+                )
+            ),
+        )
+    )
     edge = ChatEdge(
         EdgeTools(
             inbox=inbox,
             runs=runs,
-            threads=ThreadStore(database),
-            log=EventLog(database),
+            threads=threads,
+            log=log,
             news=news,
             delivery=delivery,
             services=services,
+            showing=showing,
             sealer=sealer,
             sanitizing=sanitizing,
             wake=runner.wake,
@@ -270,7 +296,12 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
     stack.callback(catalog.forget)
     graphs = GraphEdge(settings.graph)
     return Agent(
-        service=Service("agent", _registrations(edge, run_edge, graphs, privacy, catalog), healthy=database.probe),
+        service=Service(
+            "agent",
+            _registrations(ChatServicer(edge, thread_edge), run_edge, graphs, privacy, catalog),
+            healthy=database.probe,
+            on_drain=[thread_edge.end],
+        ),
         database=database,
         runner=runner,
         watcher=ApprovalWatcher(
@@ -280,6 +311,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
         services=services,
         edge=edge,
         privacy=privacy,
+        retention=Retention(database, clock, days=settings.event_days),
         catalog=catalog,
         executor=executor,
         replicas=replicas,
@@ -322,10 +354,10 @@ def _connect(settings: AgentSettings) -> GrpcServices:
 
 
 def _registrations(
-    edge: ChatEdge, runs: RunEdge, graphs: GraphEdge, privacy: Privacy, catalog: CatalogCheck
+    chat: ChatServicer, runs: RunEdge, graphs: GraphEdge, privacy: Privacy, catalog: CatalogCheck
 ) -> list[Registration]:
     return [
-        Registration(_CHAT, lambda server: chat_pb2_grpc.add_ChatServiceServicer_to_server(ChatServicer(edge), server)),
+        Registration(_CHAT, lambda server: chat_pb2_grpc.add_ChatServiceServicer_to_server(chat, server)),
         Registration(_RUN, lambda server: run_pb2_grpc.add_RunServiceServicer_to_server(RunServicer(runs), server)),
         Registration(
             _GRAPH, lambda server: graph_pb2_grpc.add_GraphServiceServicer_to_server(GraphServicer(graphs), server)
@@ -342,8 +374,8 @@ def _registrations(
 
 
 async def _start_background(agent: Agent, settings: AgentSettings, closing: contextlib.AsyncExitStack) -> None:
-    """Starts delivery, erasing and, unless switched off, the approval watcher; all end before what they use does."""
-    jobs = [agent.delivery.run(), agent.privacy.run(), agent.catalog.run(), agent.firing.run()]
+    """Starts delivery, erasing, retention and, unless switched off, the approval watcher; all end before the rest."""
+    jobs = [agent.delivery.run(), agent.privacy.run(), agent.retention.run(), agent.catalog.run(), agent.firing.run()]
     if settings.approval_poll_seconds:
         jobs.append(agent.watcher.run())
     for job in jobs:

@@ -14,16 +14,13 @@ from phylactery_chassis.identity import Principal, Role
 from phylactery_chassis.ids import new_id
 
 from phylactery_agent.ports import (
-    ApprovalInfo,
-    GateRefusedError,
-    GateUnavailableError,
     MemoryRefusedError,
     MemoryUnavailableError,
 )
 from phylactery_agent.runtime.delivery import Delivery
 from phylactery_agent.runtime.events import EventLog
 from phylactery_agent.runtime.inbox import InboxStore
-from phylactery_agent.runtime.model import Incoming, Owner, StoredEvent, StoredRun, StoredTurn
+from phylactery_agent.runtime.model import Incoming, Owner, StoredTurn
 from phylactery_agent.runtime.runs import RunStore
 from phylactery_agent.runtime.sanitizing import Sanitizing, Taken
 from phylactery_agent.runtime.seal import Sealer
@@ -31,9 +28,9 @@ from phylactery_agent.runtime.services import Services, TranscriptPage
 from phylactery_agent.runtime.signals import ThreadNews
 from phylactery_agent.runtime.threads import ThreadStore
 from phylactery_agent.service.requests import DEFAULT_PAGE, MessageRequest, TranscriptRequest
-from phylactery_agent.service.views import Answer, PendingApproval, Said, ShownEvent, ShownRun, ShownThread
+from phylactery_agent.service.showing import Showing
+from phylactery_agent.service.views import Answer, Said, ShownEvent, ShownRun
 
-_APPROVAL = "approval_required"
 _STARTED, _FINISHED = "run_started", "run_finished"
 
 
@@ -48,6 +45,7 @@ class EdgeTools:
     news: ThreadNews
     delivery: Delivery
     services: Services
+    showing: Showing
     sealer: Sealer
     sanitizing: Sanitizing
     wake: Callable[[str], None]
@@ -77,7 +75,7 @@ class ChatEdge:
         return Answer(
             run=ShownRun(then, await self._t.runs.tool_calls(run.run_id)),
             reply=Said(turn.reply_id, turn.reply_text, turn.run_id, turn.handled_us),
-            pending=await self._pending(run) if turn.approval_id == run.approval_id else None,
+            pending=await self._t.showing.pending(run) if turn.approval_id == run.approval_id else None,
             last_sequence=turn.last_sequence,
         )
 
@@ -90,10 +88,10 @@ class ChatEdge:
                 news.clear()
                 events = await self._t.log.of_turn(turn.served_as, after=sequence)
                 if events and not sequence and events[0].kind != _STARTED:
-                    raise _events_gone(turn)
+                    raise await self._gone(turn)
                 for event in events:
                     sequence = event.sequence
-                    yield await self._shown(turn.owner, event)
+                    yield await self._t.showing.event(turn.owner, event)
                     if event.kind == _FINISHED:
                         return
                 if events:
@@ -103,19 +101,9 @@ class ChatEdge:
                     if (turn.served_as, turn.handled) != (before.served_as, before.handled):
                         continue  # its events came, or are another turn's
                     if turn.handled:
-                        raise _events_gone(turn)
+                        raise await self._gone(turn)
                 await news.wait()
                 told = True
-
-    async def thread(self, principal: Principal, thread_id: str) -> ShownThread:
-        """Answers where a thread stands. Raises NotFound THREAD_NOT_FOUND."""
-        owner = owner_of(principal)
-        thread = await self._t.threads.get(owner, thread_id)
-        run = await self._t.runs.newest(owner, thread_id)
-        if run is None:
-            return ShownThread(thread, None, None)
-        shown = ShownRun(run, await self._t.runs.tool_calls(run.run_id))
-        return ShownThread(thread, shown, await self._pending(run))
 
     async def messages(self, principal: Principal, request: TranscriptRequest) -> TranscriptPage:
         """Answers a page of the transcript. Raises NotFound, InvalidArgument, Unavailable MEMORY_UNAVAILABLE."""
@@ -188,6 +176,11 @@ class ChatEdge:
             return Taken(text="", findings="", do_not_store=False)
         return await self._t.sanitizing.take(owner, request.text, turn_id=turn_id)
 
+    async def _gone(self, turn: StoredTurn) -> OutOfRange:
+        """Answers what to say where a turn's events are not kept any more."""
+        thread = await self._t.threads.get(turn.owner, turn.thread_id)
+        return too_old(turn.thread_id, thread.first_sequence)
+
     async def _ended(self, turn: StoredTurn) -> StoredTurn:
         """Waits until the turn has ended, and answers it as it was recorded."""
         with self._t.news.listen(turn.turn_id) as news:
@@ -198,46 +191,22 @@ class ChatEdge:
                     await news.wait()
         return turn
 
-    async def _shown(self, owner: Owner, event: StoredEvent) -> ShownEvent:
-        if event.kind != _APPROVAL:
-            return ShownEvent(event)
-        state, live = await self._live(owner, event.payload.get("approval_id", ""))
-        return ShownEvent(event, live if state == "PENDING" else None)
-
-    async def _pending(self, run: StoredRun) -> PendingApproval | None:
-        """Answers what a run waits for; None once RiskGate says that it is answered."""
-        if run.status != "suspended" or not run.approval_id:
-            return None
-        stored = await self._t.log.newest(run.run_id, _APPROVAL)
-        state, live = await self._live(run.owner, run.approval_id)
-        if stored is None or state not in ("PENDING", ""):
-            return None
-        return PendingApproval(stored.payload, live)
-
-    async def _live(self, owner: Owner, approval_id: str) -> tuple[str, ApprovalInfo | None]:
-        """Answers the approval's state and view; state is empty when RiskGate cannot be asked."""
-        try:
-            info = await self._t.services.gate(owner).get_approval(approval_id)
-        except GateUnavailableError:
-            return "", None
-        except GateRefusedError as error:
-            return error.reason, None
-        return info.state, info
-
-
-def _events_gone(turn: StoredTurn) -> OutOfRange:
-    return OutOfRange(
-        "CURSOR_TOO_OLD",
-        "the events of this turn are not kept any more; SendMessage with the same request_id answers what came of it",
-        metadata={"thread_id": turn.thread_id},
-    )
-
 
 def _body(request: MessageRequest) -> bytes:
     """Answers what the same request_id must come with again; what is left to its default is not in it."""
     body = [request.thread_id, request.text, request.language]
     choices = [request.on_busy or "enqueue", request.graph]
     return json.dumps(body if choices == ["enqueue", ""] else body + choices).encode()
+
+
+def too_old(thread_id: str, first_sequence: int) -> OutOfRange:
+    """Answers what is wrong with asking for events that are not kept any more."""
+    return OutOfRange(
+        "CURSOR_TOO_OLD",
+        f"the events of thread '{thread_id}' before {first_sequence} are not kept any more; GetThread answers where it "
+        f"stands, and its events go on after {first_sequence - 1}",
+        metadata={"first_sequence": str(first_sequence)},
+    )
 
 
 def owner_of(principal: Principal) -> Owner:

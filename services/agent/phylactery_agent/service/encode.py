@@ -13,8 +13,9 @@ from phylactery_agent.graph.drawing import mermaid
 from phylactery_agent.graph.spec import GraphSpec
 from phylactery_agent.ports import ApprovalInfo
 from phylactery_agent.runtime.erasures import Erasure
-from phylactery_agent.runtime.model import StoredRun, StoredStep, StoredToolCall
+from phylactery_agent.runtime.model import StoredRun, StoredStep, StoredThread, StoredToolCall
 from phylactery_agent.runtime.services import TranscriptMessage
+from phylactery_agent.runtime.threads import ListedThread
 from phylactery_agent.service.budgets import BudgetLimits, budget_message
 from phylactery_agent.service.views import Answer, PendingApproval, ShownEvent, ShownRun, ShownThread
 
@@ -154,16 +155,28 @@ def answer_message(answer: Answer) -> chat_pb2.SendMessageResponse:
     return response
 
 
+def listed_thread(listed: ListedThread) -> chat_pb2.Thread:
+    """Answers a thread as a list shows it."""
+    thread = _thread(listed.thread)
+    if listed.run is not None:
+        thread.last_run.CopyFrom(listed_run(listed.run))
+    return thread
+
+
+def _thread(stored: StoredThread) -> chat_pb2.Thread:
+    return chat_pb2.Thread(
+        id=stored.thread_id,
+        create_time=to_timestamp(stored.created_us),
+        update_time=to_timestamp(stored.updated_us),
+        first_sequence=stored.first_sequence,
+        last_sequence=stored.last_sequence,
+        graph=stored.graph,
+    )
+
+
 def thread_message(shown: ShownThread) -> chat_pb2.Thread:
     """Answers a thread."""
-    thread = chat_pb2.Thread(
-        id=shown.thread.thread_id,
-        create_time=to_timestamp(shown.thread.created_us),
-        update_time=to_timestamp(shown.thread.updated_us),
-        first_sequence=shown.thread.first_sequence,
-        last_sequence=shown.thread.last_sequence,
-        graph=shown.thread.graph,
-    )
+    thread = _thread(shown.thread)
     if shown.run is not None:
         thread.last_run.CopyFrom(run_message(shown.run))
     if shown.pending is not None:

@@ -28,6 +28,20 @@ class ThreadRequest(EdgeModel):
     thread_id: Identifier
 
 
+class WatchRequest(EdgeModel):
+    """WatchThread."""
+
+    thread_id: Identifier
+    after_sequence: Annotated[int, Field(ge=0)]
+
+
+class ThreadsRequest(EdgeModel):
+    """ListThreads."""
+
+    page_size: Annotated[int, Field(ge=0, le=100)]
+    page_token: Annotated[str, StringConstraints(max_length=1_000)]
+
+
 class TranscriptRequest(EdgeModel):
     """ListMessages."""
 

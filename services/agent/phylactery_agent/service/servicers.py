@@ -37,11 +37,14 @@ from phylactery_agent.service.requests import (
     RunsRequest,
     StepsRequest,
     ThreadRequest,
+    ThreadsRequest,
     ToolCallsRequest,
     ToolsRequest,
     TranscriptRequest,
+    WatchRequest,
 )
 from phylactery_agent.service.runs import RunEdge
+from phylactery_agent.service.threads import ThreadEdge
 from phylactery_agent.service.tool_encode import tools_message
 from phylactery_agent.service.tools import ToolEdge
 from phylactery_agent.service.views import ShownRun
@@ -52,8 +55,8 @@ Context = aio.ServicerContext[Any, Any]
 class ChatServicer(chat_pb2_grpc.ChatServiceServicer):
     """phylactery.agent.v1.ChatService."""
 
-    def __init__(self, edge: ChatEdge) -> None:
-        self._edge = edge
+    def __init__(self, edge: ChatEdge, threads: ThreadEdge) -> None:
+        self._edge, self._threads = edge, threads
 
     async def SendMessage(
         self, request: chat_pb2.SendMessageRequest, _context: Context
@@ -72,8 +75,35 @@ class ChatServicer(chat_pb2_grpc.ChatServiceServicer):
     async def GetThread(self, request: chat_pb2.GetThreadRequest, _context: Context) -> chat_pb2.GetThreadResponse:
         """Answers where a thread stands."""
         asked = parse(ThreadRequest, {"thread_id": request.thread_id})
-        shown = await self._edge.thread(current_principal(), asked.thread_id)
+        shown = await self._threads.get(current_principal(), asked.thread_id)
         return chat_pb2.GetThreadResponse(thread=encode.thread_message(shown))
+
+    async def ListThreads(
+        self, request: chat_pb2.ListThreadsRequest, _context: Context
+    ) -> chat_pb2.ListThreadsResponse:
+        """Answers a page of threads."""
+        asked = parse(ThreadsRequest, {"page_size": request.page_size, "page_token": request.page_token})
+        page = await self._threads.list(current_principal(), asked)
+        return chat_pb2.ListThreadsResponse(
+            threads=[encode.listed_thread(listed) for listed in page.rows], next_page_token=page.next_page_token
+        )
+
+    async def WatchThread(
+        self, request: chat_pb2.WatchThreadRequest, _context: Context
+    ) -> AsyncIterator[chat_pb2.WatchThreadResponse]:
+        """Streams a thread's events."""
+        asked = parse(WatchRequest, {"thread_id": request.thread_id, "after_sequence": request.after_sequence})
+        async with aclosing(self._threads.watch(current_principal(), asked)) as events:
+            async for shown in events:
+                yield chat_pb2.WatchThreadResponse(event=encode.event_message(shown))
+
+    async def DeleteThread(
+        self, request: chat_pb2.DeleteThreadRequest, _context: Context
+    ) -> chat_pb2.DeleteThreadResponse:
+        """Removes a thread."""
+        asked = parse(ThreadRequest, {"thread_id": request.thread_id})
+        await self._threads.delete(current_principal(), asked.thread_id)
+        return chat_pb2.DeleteThreadResponse()
 
     async def ListMessages(
         self, request: chat_pb2.ListMessagesRequest, _context: Context

@@ -234,7 +234,7 @@ class WatchThreadRequest(_message.Message):
     thread_id: _builtins.str
     """thread_id is the conversation. Required."""
     after_sequence: _builtins.int
-    """after_sequence is the sequence of the last event the caller saw. 0 begins with the thread's first."""
+    """after_sequence is the sequence of the last event the caller saw, 0 or more. 0 asks for all there ever were."""
     def __init__(
         self,
         *,

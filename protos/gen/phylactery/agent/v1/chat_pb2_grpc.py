@@ -46,10 +46,25 @@ class ChatServiceStub:
                 request_serializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.StreamMessageRequest.SerializeToString,
                 response_deserializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.StreamMessageResponse.FromString,
                 _registered_method=True)
+        self.WatchThread = channel.unary_stream(
+                '/phylactery.agent.v1.ChatService/WatchThread',
+                request_serializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.WatchThreadRequest.SerializeToString,
+                response_deserializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.WatchThreadResponse.FromString,
+                _registered_method=True)
         self.GetThread = channel.unary_unary(
                 '/phylactery.agent.v1.ChatService/GetThread',
                 request_serializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.GetThreadRequest.SerializeToString,
                 response_deserializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.GetThreadResponse.FromString,
+                _registered_method=True)
+        self.ListThreads = channel.unary_unary(
+                '/phylactery.agent.v1.ChatService/ListThreads',
+                request_serializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.ListThreadsRequest.SerializeToString,
+                response_deserializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.ListThreadsResponse.FromString,
+                _registered_method=True)
+        self.DeleteThread = channel.unary_unary(
+                '/phylactery.agent.v1.ChatService/DeleteThread',
+                request_serializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.DeleteThreadRequest.SerializeToString,
+                response_deserializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.DeleteThreadResponse.FromString,
                 _registered_method=True)
         self.ListMessages = channel.unary_unary(
                 '/phylactery.agent.v1.ChatService/ListMessages',
@@ -79,9 +94,40 @@ class ChatServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def WatchThread(self, request, context):
+        """WatchThread streams every stored event of a thread of the caller, in order, from the one after after_sequence, and
+        then each as it is stored, until the caller leaves or the agent stops. Whoever comes back with the last sequence they saw gets exactly
+        the rest. Events older than AGENT_EVENT_DAYS are not kept: a cursor before them is OUT_OF_RANGE with CURSOR_TOO_OLD,
+        which names first_sequence, and GetThread is the snapshot to go on from. A cursor past the last event is OUT_OF_RANGE
+        with CURSOR_AHEAD. A thread that is deleted meanwhile ends the stream with NOT_FOUND. More than 100 watches of one
+        caller at once are RESOURCE_EXHAUSTED with TOO_MANY_WATCHES.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetThread(self, request, context):
         """GetThread answers where a thread of the caller stands: its last run, and what it waits for. A thread the caller never
         wrote to is NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListThreads(self, request, context):
+        """ListThreads lists the caller's threads, the newest opened first, without tool calls, steps and what they wait for.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteThread(self, request, context):
+        """DeleteThread removes a thread of the caller and everything kept of it: its messages, events, runs, their states and
+        tool calls here, its transcript and evicted outputs at the memory service. What runs there is cancelled first: an
+        effect that had begun has 30 seconds to end, after which it is in doubt; messages that wait are not served, and
+        their callers get NOT_FOUND. What waited for a person is withdrawn. RiskGate's audit keeps what it holds, and memory
+        what it learnt about the person. The memory service and RiskGate are told as soon as they answer. A thread that is
+        not there is answered the same, so it may be asked again.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -107,10 +153,25 @@ def add_ChatServiceServicer_to_server(servicer, server):
                     request_deserializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.StreamMessageRequest.FromString,
                     response_serializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.StreamMessageResponse.SerializeToString,
             ),
+            'WatchThread': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchThread,
+                    request_deserializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.WatchThreadRequest.FromString,
+                    response_serializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.WatchThreadResponse.SerializeToString,
+            ),
             'GetThread': grpc.unary_unary_rpc_method_handler(
                     servicer.GetThread,
                     request_deserializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.GetThreadRequest.FromString,
                     response_serializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.GetThreadResponse.SerializeToString,
+            ),
+            'ListThreads': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListThreads,
+                    request_deserializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.ListThreadsRequest.FromString,
+                    response_serializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.ListThreadsResponse.SerializeToString,
+            ),
+            'DeleteThread': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteThread,
+                    request_deserializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.DeleteThreadRequest.FromString,
+                    response_serializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.DeleteThreadResponse.SerializeToString,
             ),
             'ListMessages': grpc.unary_unary_rpc_method_handler(
                     servicer.ListMessages,
@@ -185,6 +246,33 @@ class ChatService:
             _registered_method=True)
 
     @staticmethod
+    def WatchThread(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/phylactery.agent.v1.ChatService/WatchThread',
+            phylactery_dot_agent_dot_v1_dot_chat__pb2.WatchThreadRequest.SerializeToString,
+            phylactery_dot_agent_dot_v1_dot_chat__pb2.WatchThreadResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def GetThread(request,
             target,
             options=(),
@@ -201,6 +289,60 @@ class ChatService:
             '/phylactery.agent.v1.ChatService/GetThread',
             phylactery_dot_agent_dot_v1_dot_chat__pb2.GetThreadRequest.SerializeToString,
             phylactery_dot_agent_dot_v1_dot_chat__pb2.GetThreadResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListThreads(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/phylactery.agent.v1.ChatService/ListThreads',
+            phylactery_dot_agent_dot_v1_dot_chat__pb2.ListThreadsRequest.SerializeToString,
+            phylactery_dot_agent_dot_v1_dot_chat__pb2.ListThreadsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteThread(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/phylactery.agent.v1.ChatService/DeleteThread',
+            phylactery_dot_agent_dot_v1_dot_chat__pb2.DeleteThreadRequest.SerializeToString,
+            phylactery_dot_agent_dot_v1_dot_chat__pb2.DeleteThreadResponse.FromString,
             options,
             channel_credentials,
             insecure,

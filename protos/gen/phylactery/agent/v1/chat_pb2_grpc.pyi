@@ -43,9 +43,27 @@ class ChatServiceStub:
     """StreamMessage does the same and streams every event of the turn as it happens, ending with run_finished. The same
     request_id again streams the same events from the first.
     """
+    WatchThread: _grpc.UnaryStreamMultiCallable[_chat_pb2.WatchThreadRequest, _chat_pb2.WatchThreadResponse]
+    """WatchThread streams every stored event of a thread of the caller, in order, from the one after after_sequence, and
+    then each as it is stored, until the caller leaves or the agent stops. Whoever comes back with the last sequence they saw gets exactly
+    the rest. Events older than AGENT_EVENT_DAYS are not kept: a cursor before them is OUT_OF_RANGE with CURSOR_TOO_OLD,
+    which names first_sequence, and GetThread is the snapshot to go on from. A cursor past the last event is OUT_OF_RANGE
+    with CURSOR_AHEAD. A thread that is deleted meanwhile ends the stream with NOT_FOUND. More than 100 watches of one
+    caller at once are RESOURCE_EXHAUSTED with TOO_MANY_WATCHES.
+    """
     GetThread: _grpc.UnaryUnaryMultiCallable[_chat_pb2.GetThreadRequest, _chat_pb2.GetThreadResponse]
     """GetThread answers where a thread of the caller stands: its last run, and what it waits for. A thread the caller never
     wrote to is NOT_FOUND.
+    """
+    ListThreads: _grpc.UnaryUnaryMultiCallable[_chat_pb2.ListThreadsRequest, _chat_pb2.ListThreadsResponse]
+    """ListThreads lists the caller's threads, the newest opened first, without tool calls, steps and what they wait for."""
+    DeleteThread: _grpc.UnaryUnaryMultiCallable[_chat_pb2.DeleteThreadRequest, _chat_pb2.DeleteThreadResponse]
+    """DeleteThread removes a thread of the caller and everything kept of it: its messages, events, runs, their states and
+    tool calls here, its transcript and evicted outputs at the memory service. What runs there is cancelled first: an
+    effect that had begun has 30 seconds to end, after which it is in doubt; messages that wait are not served, and
+    their callers get NOT_FOUND. What waited for a person is withdrawn. RiskGate's audit keeps what it holds, and memory
+    what it learnt about the person. The memory service and RiskGate are told as soon as they answer. A thread that is
+    not there is answered the same, so it may be asked again.
     """
     ListMessages: _grpc.UnaryUnaryMultiCallable[_chat_pb2.ListMessagesRequest, _chat_pb2.ListMessagesResponse]
     """ListMessages lists what was said in a thread, newest first, from the memory service's transcript."""
@@ -65,9 +83,27 @@ class ChatServiceAsyncStub(ChatServiceStub):
     """StreamMessage does the same and streams every event of the turn as it happens, ending with run_finished. The same
     request_id again streams the same events from the first.
     """
+    WatchThread: _aio.UnaryStreamMultiCallable[_chat_pb2.WatchThreadRequest, _chat_pb2.WatchThreadResponse]  # type: ignore[assignment]
+    """WatchThread streams every stored event of a thread of the caller, in order, from the one after after_sequence, and
+    then each as it is stored, until the caller leaves or the agent stops. Whoever comes back with the last sequence they saw gets exactly
+    the rest. Events older than AGENT_EVENT_DAYS are not kept: a cursor before them is OUT_OF_RANGE with CURSOR_TOO_OLD,
+    which names first_sequence, and GetThread is the snapshot to go on from. A cursor past the last event is OUT_OF_RANGE
+    with CURSOR_AHEAD. A thread that is deleted meanwhile ends the stream with NOT_FOUND. More than 100 watches of one
+    caller at once are RESOURCE_EXHAUSTED with TOO_MANY_WATCHES.
+    """
     GetThread: _aio.UnaryUnaryMultiCallable[_chat_pb2.GetThreadRequest, _chat_pb2.GetThreadResponse]  # type: ignore[assignment]
     """GetThread answers where a thread of the caller stands: its last run, and what it waits for. A thread the caller never
     wrote to is NOT_FOUND.
+    """
+    ListThreads: _aio.UnaryUnaryMultiCallable[_chat_pb2.ListThreadsRequest, _chat_pb2.ListThreadsResponse]  # type: ignore[assignment]
+    """ListThreads lists the caller's threads, the newest opened first, without tool calls, steps and what they wait for."""
+    DeleteThread: _aio.UnaryUnaryMultiCallable[_chat_pb2.DeleteThreadRequest, _chat_pb2.DeleteThreadResponse]  # type: ignore[assignment]
+    """DeleteThread removes a thread of the caller and everything kept of it: its messages, events, runs, their states and
+    tool calls here, its transcript and evicted outputs at the memory service. What runs there is cancelled first: an
+    effect that had begun has 30 seconds to end, after which it is in doubt; messages that wait are not served, and
+    their callers get NOT_FOUND. What waited for a person is withdrawn. RiskGate's audit keeps what it holds, and memory
+    what it learnt about the person. The memory service and RiskGate are told as soon as they answer. A thread that is
+    not there is answered the same, so it may be asked again.
     """
     ListMessages: _aio.UnaryUnaryMultiCallable[_chat_pb2.ListMessagesRequest, _chat_pb2.ListMessagesResponse]  # type: ignore[assignment]
     """ListMessages lists what was said in a thread, newest first, from the memory service's transcript."""
@@ -98,6 +134,20 @@ class ChatServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
+    def WatchThread(
+        self,
+        request: _chat_pb2.WatchThreadRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_chat_pb2.WatchThreadResponse], _abc.AsyncIterator[_chat_pb2.WatchThreadResponse]]:
+        """WatchThread streams every stored event of a thread of the caller, in order, from the one after after_sequence, and
+        then each as it is stored, until the caller leaves or the agent stops. Whoever comes back with the last sequence they saw gets exactly
+        the rest. Events older than AGENT_EVENT_DAYS are not kept: a cursor before them is OUT_OF_RANGE with CURSOR_TOO_OLD,
+        which names first_sequence, and GetThread is the snapshot to go on from. A cursor past the last event is OUT_OF_RANGE
+        with CURSOR_AHEAD. A thread that is deleted meanwhile ends the stream with NOT_FOUND. More than 100 watches of one
+        caller at once are RESOURCE_EXHAUSTED with TOO_MANY_WATCHES.
+        """
+
+    @_abc_1.abstractmethod
     def GetThread(
         self,
         request: _chat_pb2.GetThreadRequest,
@@ -105,6 +155,28 @@ class ChatServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_chat_pb2.GetThreadResponse, _abc.Awaitable[_chat_pb2.GetThreadResponse]]:
         """GetThread answers where a thread of the caller stands: its last run, and what it waits for. A thread the caller never
         wrote to is NOT_FOUND.
+        """
+
+    @_abc_1.abstractmethod
+    def ListThreads(
+        self,
+        request: _chat_pb2.ListThreadsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_chat_pb2.ListThreadsResponse, _abc.Awaitable[_chat_pb2.ListThreadsResponse]]:
+        """ListThreads lists the caller's threads, the newest opened first, without tool calls, steps and what they wait for."""
+
+    @_abc_1.abstractmethod
+    def DeleteThread(
+        self,
+        request: _chat_pb2.DeleteThreadRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_chat_pb2.DeleteThreadResponse, _abc.Awaitable[_chat_pb2.DeleteThreadResponse]]:
+        """DeleteThread removes a thread of the caller and everything kept of it: its messages, events, runs, their states and
+        tool calls here, its transcript and evicted outputs at the memory service. What runs there is cancelled first: an
+        effect that had begun has 30 seconds to end, after which it is in doubt; messages that wait are not served, and
+        their callers get NOT_FOUND. What waited for a person is withdrawn. RiskGate's audit keeps what it holds, and memory
+        what it learnt about the person. The memory service and RiskGate are told as soon as they answer. A thread that is
+        not there is answered the same, so it may be asked again.
         """
 
     @_abc_1.abstractmethod

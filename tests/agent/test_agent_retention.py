@@ -1,0 +1,140 @@
+"""How long events are kept: what goes, what never does, and what who reads them is told."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import grpc
+import pytest
+from grpc import aio
+from phylactery_agent.runtime.retention import Retention
+from phylactery_agent.settings import AgentSettings
+from pydantic import ValidationError
+
+from tests.agent.test_agent_threads import Watch, watched
+from tests.support.agent_stores import ANA, BEN, Stores
+from tests.support.agent_system import open_system, refused
+
+DAY = 86_400
+DAYS = 7
+
+
+def retention(stores: Stores, days: int = DAYS) -> Retention:
+    return Retention(stores.database, stores.clock, days=days)
+
+
+async def served(stores: Stores, message_id: str, status: str = "done", owner=ANA, **changes) -> None:
+    await stores.accepted(message_id, owner=owner)
+    claim = await stores.claimed(owner=owner)
+    await stores.end(claim, status, **changes)
+
+
+def sequences(stores: Stores) -> list[int]:
+    return [row.sequence for row in stores.rows("agent_events", "sequence")]
+
+
+async def first_sequence(stores: Stores) -> tuple[int, int]:
+    thread = await stores.threads.get(ANA, "t1")
+    return thread.first_sequence, thread.last_sequence
+
+
+async def test_events_go_when_their_days_are_over_and_the_thread_says_where_it_begins(stores: Stores) -> None:
+    await served(stores, "request-1")
+    stores.clock.advance(DAYS * DAY)
+    await served(stores, "request-2")
+    assert await retention(stores).sweep() == 0
+    stores.clock.advance(1)
+    assert await retention(stores).sweep() == 3
+    assert sorted(sequences(stores)) == [4, 5, 6]
+    assert await first_sequence(stores) == (4, 6)
+    stores.clock.advance(DAYS * DAY + 1)
+    assert await retention(stores).sweep() == 3
+    assert await first_sequence(stores) == (7, 6)
+    assert await retention(stores).sweep() == 0
+    await served(stores, "request-3")
+    assert await first_sequence(stores) == (7, 9)
+
+
+async def test_no_days_keep_them_for_ever(stores: Stores) -> None:
+    await served(stores, "request-1")
+    stores.clock.advance(36_500 * DAY)
+    assert await retention(stores, 0).sweep() == 0
+    await asyncio.wait_for(retention(stores, 0).run(), 20)  # it ends: there is nothing for it to do
+    assert sequences(stores) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("status", ["suspended", "running"])
+async def test_what_a_live_run_told_stays_and_everything_after_it(stores: Stores, status: str) -> None:
+    await served(stores, "request-1")
+    if status == "suspended":
+        await served(stores, "request-2", "suspended", approval_id="ap_abcdef")
+    else:
+        await stores.accepted("request-2")
+        await stores.claimed()
+    await served(stores, "request-1", owner=BEN)
+    last = (await first_sequence(stores))[1]
+    stores.clock.advance(365 * DAY)
+    assert await retention(stores).sweep() == 6  # three of the run that has ended, and ben's
+    assert await first_sequence(stores) == (4, last)
+    tail = await stores.log.of_thread(ANA.thread_key("t1"), after=0)
+    assert tail is not None
+    assert [event.sequence for event in tail.events] == list(range(4, last + 1))
+
+
+async def test_a_clock_that_was_set_back_leaves_no_gap(stores: Stores) -> None:
+    stores.clock.advance(DAYS * DAY)
+    await served(stores, "request-1")
+    stores.clock.advance(-DAYS * DAY)
+    await served(stores, "request-2")
+    stores.clock.advance(DAYS * DAY + 10)
+    assert await retention(stores).sweep() == 0
+    stores.clock.advance(DAYS * DAY)
+    assert await retention(stores).sweep() == 6
+
+
+async def test_many_events_of_many_threads_go_some_at_a_time_and_two_sweep_at_once(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("phylactery_agent.runtime.retention._AT_ONCE", 2)
+    monkeypatch.setattr("phylactery_agent.runtime.retention._THREADS_AT_ONCE", 2)
+    for number in range(5):
+        await stores.accepted(f"request-{number}", thread_id=f"t{number}")
+        claim = await stores.claimed(f"t{number}")
+        await stores.end(claim)
+    stores.clock.advance((DAYS + 1) * DAY)
+    removed = await asyncio.gather(*(retention(stores).sweep() for _ in range(3)))
+    assert sum(removed) == 15
+    assert sequences(stores) == []
+
+
+async def test_a_cursor_before_what_is_kept_is_told_where_the_thread_begins(tmp_path: Path) -> None:
+    async with open_system(tmp_path, event_days=DAYS) as system:
+        ana = system.person("ana")
+        first = await ana.stream("hola", request_id="request-1")
+        answer = await ana.say("hola", request_id="request-2")
+        async with watched(ana) as early:
+            assert await early.until(answer.last_sequence)
+            system.clock.advance((DAYS + 1) * DAY)
+            later = await ana.say("gracias")
+            assert await system.agent.retention.sweep() == answer.last_sequence
+            assert (await early.until(later.last_sequence))[-1].sequence == later.last_sequence
+        thread = await ana.thread()
+        assert (thread.first_sequence, thread.last_sequence) == (answer.last_sequence + 1, later.last_sequence)
+        for after in (0, first[-1].sequence, thread.first_sequence - 2):
+            told = await Watch(ana, after=after).refusal()
+            assert (told.code, told.reason) == (grpc.StatusCode.OUT_OF_RANGE, "CURSOR_TOO_OLD")
+            assert told.metadata == {"first_sequence": str(thread.first_sequence)}
+        async with watched(ana, after=thread.first_sequence - 1) as watch:
+            events = await watch.until(later.last_sequence)
+        assert events[0].sequence == thread.first_sequence
+        with pytest.raises(aio.AioRpcError) as caught:
+            await ana.stream("hola", request_id="request-1")
+        assert refused(caught.value).reason == "CURSOR_TOO_OLD"
+        assert await ana.say("hola", request_id="request-2") == answer
+
+
+@pytest.mark.parametrize("days", [-1, 36_501])
+def test_days_that_are_none_are_refused(days: int) -> None:
+    with pytest.raises(ValidationError, match="event_days"):
+        AgentSettings(event_days=days)
