@@ -186,7 +186,7 @@ async def test_whoever_claims_decides_who_is_answered_together_and_a_second_clai
     claim = await stores.claimed()
     assert (claim.turn.text, len(claim.turn.joined)) == ("uno\ndos", 1)
     late = await stores.accepted("request-3", text="tres", on_busy="coalesce")
-    stores.clock.advance(LEASE_SECONDS + 1)
+    stores.pass_time(LEASE_SECONDS + 1)
     again = await stores.claimed(holder="another")
     assert (again.attempt, again.turn.text, again.turn.joined) == (2, "uno\ndos", claim.turn.joined)
     with pytest.raises(LeaseLostError):

@@ -214,6 +214,7 @@ class OutboxStore:
         """
         clock = self._clock
         this = {"outbox_id": parcel.outbox_id, "once": parcel.once}
+        kept: Mapping[str, Any] = parcel.payload if refusal else {}
         if refusal and parcel.kind == "observation":
             kept = {name: parcel.payload[name] for name in _KEPT_OF_RESULTS}
         state = "refused" if refusal else "delivered"

@@ -146,9 +146,17 @@ class Runner:
 
     def _begin(self, thread_key: str, claim: Claim | None) -> None:
         """Begins to serve a thread, with the claim if there is one: then a slot is taken already."""
-        self._working[thread_key] = asyncio.get_running_loop().create_task(
-            self._drain(thread_key, claim), context=self._context.copy()
-        )
+        task = asyncio.get_running_loop().create_task(self._drain(thread_key, claim), context=self._context.copy())
+        self._working[thread_key] = task
+
+        def never_began(done: asyncio.Task[None]) -> None:
+            """Forgets a task that was cancelled before its first step, of which nothing ran, its end neither."""
+            if self._working.get(thread_key) is done:
+                del self._working[thread_key]
+                if claim is not None:
+                    self._slots.release()
+
+        task.add_done_callback(never_began)
 
     async def _find(self) -> None:
         """Claims what nobody serves, while there is room."""
