@@ -30,7 +30,7 @@ from phylactery_chassis.errors import StoreFull
 from tests.support.agent_graph import Died, dies_at
 from tests.support.agent_models import HELLO, opened
 from tests.support.agent_stores import ANA, Stores
-from tests.support.model_server import ModelServer, calls, fails, half, model_server, says
+from tests.support.model_server import ModelServer, calls, fails, half, hangs, model_server, says
 
 TOOL = ModelTool("write_file", "Writes a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
 
@@ -301,6 +301,18 @@ async def test_a_cancelled_run_asks_nobody(stores: Stores, server: ModelServer, 
     with pytest.raises(RunCancelledError):
         await model.reply(HELLO, key="plan:1")
     assert server.asked == []
+
+
+async def test_who_cancels_a_run_does_not_wait_for_its_model(
+    stores: Stores, server: ModelServer, model: RunModel, claim: Claim
+) -> None:
+    server.script(hangs("I was thinking"))
+    asking = asyncio.create_task(model.reply(HELLO, key="plan:1"))
+    await asyncio.to_thread(server.wait_until_asked)
+    await Cancellations(stores.database, stores.clock).request(ANA, claim.lease.run_id)
+    with pytest.raises(RunCancelledError):  # long before the endpoint's own bounds, of half a minute
+        await asyncio.wait_for(asking, 20)
+    assert used(stores)[0] == 1
 
 
 async def test_cancelled_at_any_await_it_is_counted_and_the_next_one_pays_for_itself(

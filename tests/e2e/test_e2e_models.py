@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from phylactery.agent.v1 import event_pb2
+from phylactery.agent.v1 import event_pb2, run_pb2, run_pb2_grpc
 from phylactery_cli.supervisor import Stack
 
-from tests.support.model_server import ModelServer, calls, fails, model_server, says
+from tests.support.model_server import ModelServer, calls, fails, hangs, model_server, says
 from tests.support.stack import Person, await_death, crash_at, lines, relaunch, yes
 
 DONE, SUSPENDED = event_pb2.RUN_STATUS_DONE, event_pb2.RUN_STATUS_SUSPENDED
@@ -92,3 +93,16 @@ def test_where_no_endpoint_answers_the_turn_goes_on_in_static_mode(modelled: Sta
         assert ana.say(yes(asked)).run.status == DONE
         assert lines(modelled) == ["one line"]
     assert server.asked
+
+
+def test_who_cancels_a_run_does_not_wait_for_its_model(modelled: Stack, server: ModelServer) -> None:
+    server.otherwise = lambda _asked: hangs()
+    modelled.start()
+    with Person(modelled, "ana") as ana, ThreadPoolExecutor(1) as beside:
+        answer = beside.submit(ana.say, ASK)
+        server.wait_until_asked()
+        run = ana.standing().last_run
+        stub = run_pb2_grpc.RunServiceStub(ana.channel("agent"))
+        stub.CancelRun(run_pb2.CancelRunRequest(run_id=run.id), metadata=ana.metadata, timeout=60)
+        assert answer.result(30).run.status == event_pb2.RUN_STATUS_CANCELLED
+        assert lines(modelled) == []

@@ -115,14 +115,9 @@ class ModelCallStore:
 
         await self._database.write(work)
 
-    async def used(self, run_id: str) -> Usage:
-        """Answers what a run has used, with what is being asked; its tokens are told as one number, as read."""
-
-        def work(connection: Connection) -> Usage:
-            row = connection.execute(_counters().where(RUNS.c.run_id == run_id)).one()
-            return Usage(row.model_calls, row.tokens, 0, row.cost_micros)
-
-        return await self._database.read(work)
+    async def require_wanted(self, lease: Lease) -> None:
+        """Raises RunCancelledError where the run was cancelled."""
+        await self._database.read(lambda connection: require_wanted(connection, lease.run_id))
 
 
 def forget_replies(connection: Connection, run_id: str) -> None:
@@ -130,13 +125,10 @@ def forget_replies(connection: Connection, run_id: str) -> None:
     connection.execute(sa.update(MODEL_CALLS).where(MODEL_CALLS.c.run_id == run_id).values(reply=None))
 
 
-def _counters() -> sa.Select[Any]:
-    return sa.select(RUNS.c.model_calls, RUNS.c.tokens, RUNS.c.cost_micros)
-
-
 def _charge(connection: Connection, lease: Lease, most: Usage, limits: RunLimits) -> None:
     """Counts a call. Raises ModelBudgetError where the run may not make it."""
-    used = connection.execute(_counters().where(RUNS.c.run_id == lease.run_id)).one()
+    counters = sa.select(RUNS.c.model_calls, RUNS.c.tokens, RUNS.c.cost_micros)
+    used = connection.execute(counters.where(RUNS.c.run_id == lease.run_id)).one()
     if used.model_calls + most.calls > limits.calls:
         raise ModelBudgetError(CALL_LIMIT)
     if used.tokens + most.tokens > limits.tokens:

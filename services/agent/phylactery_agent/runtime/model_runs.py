@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import json
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from phylactery_agent.models.asking import Models
 
 _MAX_KEY = 128
+_LOOK_SECONDS = 1.0
+"""How often it is looked whether a run that waits for a model is still wanted."""
 _ID_LETTERS = 9
 """Letters and digits of a tool call's id: some endpoints take exactly nine, none refuses them."""
 
@@ -74,7 +77,7 @@ class RunModel:
         crashpoints.reach("agent.model.counted")
         spent = Spent()
         try:
-            answered = await self._models.ask(question, spent, on_text)
+            answered = await self._ask(question, spent, on_text)
         except ModelUnavailableError:
             took = Usage(min(spent.requests, 1), spent.prompt_tokens, spent.completion_tokens, spent.cost_micros)
             await self._store.settle(self._lease, key, counted=most, took=took, reply=None)
@@ -87,6 +90,17 @@ class RunModel:
         )
         crashpoints.reach("agent.model.kept")
         return reply
+
+    async def _ask(self, question: Question, spent: Spent, on_text: OnText | None) -> Answered:
+        """Asks while the run is wanted: who cancels it does not wait for a model. Raises RunCancelledError."""
+        asking = asyncio.create_task(self._models.ask(question, spent, on_text))
+        try:
+            while not (await asyncio.wait({asking}, timeout=_LOOK_SECONDS))[0]:
+                await self._store.require_wanted(self._lease)
+            return asking.result()
+        finally:
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
 
     def _reply(self, answered: Answered, spent: Spent, key: str, request_hash: str) -> ModelReply:
         heard = answered.heard
