@@ -118,10 +118,14 @@ async def test_a_run_killed_between_effect_and_checkpoint_counts_each_kept_super
         process.end()
 
 
+def goes_on() -> None:
+    """Stops nothing."""
+
+
 async def test_nodes_side_by_side_share_a_superstep(stores: Stores) -> None:
     await stores.accepted()
     claim = await stores.claimed()
-    trail, writes = RunTrail(stores.clock, claim.lease, supersteps=7), stores.writes(claim.lease)
+    trail, writes = RunTrail(stores.clock, claim.lease, supersteps=7, begins=goes_on), stores.writes(claim.lease)
     for number, node in ((3, "a"), (3, "b"), (4, "c")):
         trail.note(step(number, node))
         trail.hold(writes)
@@ -135,7 +139,7 @@ async def test_nodes_side_by_side_share_a_superstep(stores: Stores) -> None:
 async def test_a_run_keeps_a_bounded_number_of_steps(stores: Stores) -> None:
     await stores.accepted()
     claim = await stores.claimed()
-    trail, writes = RunTrail(stores.clock, claim.lease, supersteps=0), stores.writes(claim.lease)
+    trail, writes = RunTrail(stores.clock, claim.lease, supersteps=0, begins=goes_on), stores.writes(claim.lease)
     for number in range(MAX_KEPT + 40):
         trail.note(step(number, finish_reason="x" * 100))
         if number % 20 == 19:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -26,7 +27,7 @@ from phylactery_agent.saver.saver import Checkpoints
 from phylactery_chassis.errors import Unavailable
 
 from tests.support.agent_bench import STATE, Bench
-from tests.support.agent_stores import BOUND, T1, Stores, call, runner_of
+from tests.support.agent_stores import ANA, BOUND, T1, Stores, call, runner_of
 
 
 def watcher_of(stores: Stores, bench: Bench, wake: Callable[[str], None], interval_seconds: float) -> ApprovalWatcher:
@@ -67,9 +68,9 @@ async def test_a_renewed_lease_outlives_its_thirty_seconds(
     renewed = asyncio.Event()
     renew = stores.leases.renew
 
-    async def watched(lease: Lease) -> None:
+    async def watched(lease: Lease, *, active_us: int = 0) -> None:
         begun = stores.clock.now_us()
-        await renew(lease)
+        await renew(lease, active_us=active_us)
         if begun == stores.clock.now_us():
             renewed.set()
 
@@ -175,7 +176,7 @@ async def test_a_message_that_is_interrupted_too_often_is_given_up(stores: Store
         await stores.claims.release_all()
     await bench.server().serve(await stores.claimed())
     stored = await stores.inbox.get(turn.turn_id)
-    assert (stored.run_status, stored.run_reason, bench.graph.calls) == ("failed", "TOO_MANY_ATTEMPTS", 0)
+    assert (stored.run_status, stored.run_reason, bench.graph.calls) == ("dead", "TOO_MANY_ATTEMPTS", 0)
 
 
 async def test_the_code_of_a_reply_reaches_the_graph_and_a_replaced_key_costs_the_code_alone(
@@ -403,3 +404,78 @@ async def test_other_words_count_though_the_plan_that_waits_remembers_something(
     await bench.server().serve(await stores.claimed())
     assert await bench.delivery.flush_all()
     assert [text for text, _, _ in bench.services.remembered] == ["Vivo en Lima"]
+
+
+async def test_a_run_that_was_served_as_long_as_one_may_be_ends_before_its_next_node(
+    stores: Stores, bench: Bench
+) -> None:
+    async def next_node(_given: Any, context: Any) -> Mapping[str, Any]:
+        context.trail.begin()
+        return STATE
+
+    bench.graph.work, bench.active_seconds = next_node, 60.0
+    turn = await stores.accepted()
+    claim = await stores.claimed()
+    spent = replace(claim, run=replace(claim.run, active_us=60_000_000))
+    await bench.server().serve(spent)
+    assert (await stores.inbox.get(turn.turn_id)).run_reason == "ACTIVE_TIME_LIMIT"
+    assert (await stores.runs.get(ANA, claim.run.run_id)).active_us >= 60_000_000
+
+
+async def test_the_time_a_run_was_served_outlives_the_process_that_served_it(stores: Stores, bench: Bench) -> None:
+    beaten = asyncio.Event()
+    renew = stores.leases.renew
+
+    async def noted(lease: Lease, *, active_us: int = 0) -> None:
+        await renew(lease, active_us=active_us)
+        beaten.set()
+
+    async def dies(_given: Any, _context: Any) -> Mapping[str, Any]:
+        await beaten.wait()
+        raise Unavailable("STORE_UNAVAILABLE", "as if it died")
+
+    bench.graph.work = dies
+    bench.stores.leases.renew = noted  # type: ignore[method-assign]
+    await stores.accepted()
+    with pytest.raises(Unavailable):
+        await bench.server(heartbeat_seconds=0.01).serve(await stores.claimed())
+    [(active_us,)] = stores.rows("agent_runs", "active_us")
+    assert active_us > 0
+
+
+async def test_a_turn_that_cannot_be_served_is_tried_again_with_growing_pauses_kept_on_disk(stores: Stores) -> None:
+    async def fails(_claim: Claim) -> None:
+        raise Unavailable("STORE_UNAVAILABLE", "the disk is full")
+
+    await stores.accepted()
+    runner = runner_of(stores, fails, retry_seconds=1000)
+    await runner.start()
+    await runner.idle()
+    await runner.stop()
+    [(status, attempt, owner)] = stores.rows("agent_runs", "status, attempt, lease_owner")
+    assert (status, attempt, owner) == ("running", 1, "")
+    again = runner_of(stores, fails, holder="after a restart")
+    await again.start()
+    await again.idle()
+    assert stores.rows("agent_runs", "attempt") == [(1,)]  # it is not due yet
+    await again.stop()
+    stores.pass_time(61)
+    assert (await stores.claimed()).attempt == 2
+
+
+async def test_a_stop_gives_turns_back_and_is_no_failed_attempt(stores: Stores) -> None:
+    begun = asyncio.Event()
+
+    async def long(_claim: Claim) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    await stores.accepted()
+    runner = runner_of(stores, long)
+    await runner.start()
+    await begun.wait()
+    await runner.stop()
+    assert stores.rows("agent_runs", "status, attempt, lease_owner, due_us = 0 OR lease_owner = ''") == [
+        ("running", 0, "", True)
+    ]
+    assert (await stores.claimed(holder="another")).attempt == 1

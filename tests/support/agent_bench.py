@@ -147,7 +147,7 @@ class Bench:
 
     def __init__(self, stores: Stores, executor: Executor | None = None) -> None:
         self.stores, self.services, self.graph = stores, StandInServices(), StandInGraph()
-        self.sealer = Sealer(b"\x07" * 32)
+        self.sealer, self.active_seconds = Sealer(b"\x07" * 32), 900.0
         self.delivery = Delivery(stores.outbox, self.services, stores.duties(), retry_seconds=0.01)
         self.executor = executor
 
@@ -170,5 +170,6 @@ class Bench:
             "graphs": SimpleNamespace(get=lambda name: ServedGraph(cast("Any", self.graph), SPECS[name])),
             "executor": self.executor,
             "evict_over_chars": 10_000,
+            "active_seconds": self.active_seconds,
         }
         return TurnServer(TurnTools(**tools), heartbeat_seconds=heartbeat_seconds)

@@ -127,7 +127,9 @@ class Stores:
         return self.database.read_sync(lambda c: list(c.execute(sa.text(f"SELECT {columns} FROM {table}"))))
 
 
-def runner_of(stores: Stores, serve: ServeTurn, *, holder: str = "me", max_concurrent: int = 2) -> Runner:
+def runner_of(
+    stores: Stores, serve: ServeTurn, *, holder: str = "me", max_concurrent: int = 2, retry_seconds: float = 0.01
+) -> Runner:
     """Answers a runner over the stores, as the agent has one."""
     return Runner(
         stores.inbox,
@@ -136,7 +138,7 @@ def runner_of(stores: Stores, serve: ServeTurn, *, holder: str = "me", max_concu
         stores.duties(holder),
         holder=holder,
         max_concurrent=max_concurrent,
-        retry_seconds=0.01,
+        retry_seconds=retry_seconds,
         shared=stores.database.dialect == "postgresql",
     )
 

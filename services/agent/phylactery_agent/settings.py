@@ -72,6 +72,9 @@ class AgentSettings(ModelSettings):
     retry_seconds: float = Field(
         1.0, gt=0, le=60, description="first pause before an interrupted turn or delivery is retried; it grows"
     )
+    active_seconds: float = Field(
+        900.0, ge=1, le=86_400, description="how long one run may be served in all; while it waits no time passes"
+    )
     lease_seconds: float = Field(
         30.0, ge=2, le=600, description="how long an agent that stands still keeps its turns from other replicas"
     )

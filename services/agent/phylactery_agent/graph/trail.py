@@ -14,9 +14,10 @@ from phylactery_agent.ports import NodeStep, Trail
 
 
 class Stopwatch:
-    """Measures one node from its making on, and notes it."""
+    """Measures one node from its making on, and notes it. Where the run may not go on its making raises why."""
 
     def __init__(self, trail: Trail, node: str) -> None:
+        trail.begin()
         self._trail, self._node = trail, node
         self._started_us, self._began_ns = trail.now_us(), time.perf_counter_ns()
 

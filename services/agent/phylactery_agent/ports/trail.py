@@ -23,6 +23,10 @@ class NodeStep:
 class Trail(Protocol):
     """What the runtime keeps of the nodes of one turn: it is stored with the checkpoint they lead to, or not at all."""
 
+    def begin(self) -> None:
+        """Says that a node begins. Raises what stops the run before it does."""
+        ...
+
     def now_us(self) -> int:
         """Answers the time, in microseconds since the epoch."""
         ...
@@ -34,6 +38,9 @@ class Trail(Protocol):
 
 class NoTrail:
     """A trail that keeps nothing, for graphs that run without the runtime."""
+
+    def begin(self) -> None:
+        """Lets every node begin."""
 
     def now_us(self) -> int:
         """Answers 0: nobody reads it."""

@@ -95,9 +95,13 @@ class Leases:
         """Answers how often a lease is renewed."""
         return self._seconds / HEARTBEATS
 
-    async def renew(self, lease: Lease) -> None:
-        """Prolongs the lease. Raises LeaseLostError: a lease that ran out is lost, even if nobody took it."""
+    async def renew(self, lease: Lease, *, active_us: int = 0) -> None:
+        """Prolongs the lease, and notes how long its run was served, where that is told.
+
+        Raises LeaseLostError: a lease that ran out is lost, even if nobody took it.
+        """
         clock = self._clock
+        values = {"active_us": active_us} if active_us else {}
 
         def work(connection: Connection) -> None:
             now = clock.now_us()
@@ -106,7 +110,7 @@ class Leases:
             connection.execute(
                 sa.update(RUNS)
                 .where(RUNS.c.run_id == lease.run_id)
-                .values(lease_until_us=lease_until(connection, now, self._seconds))
+                .values(lease_until_us=lease_until(connection, now, self._seconds), **values)
             )
 
         await self._database.write(work)

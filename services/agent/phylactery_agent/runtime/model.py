@@ -11,7 +11,7 @@ from typing import Any, Generic, Literal, TypeVar
 from phylactery_agent.ports import LedgerState
 
 T = TypeVar("T")
-RunStatus = Literal["queued", "running", "suspended", "done", "failed", "cancelled"]
+RunStatus = Literal["queued", "running", "suspended", "done", "failed", "cancelled", "dead"]
 Resolution = Literal["", "happened", "did_not_happen"]
 TurnKind = Literal["message", "approval_decided"]
 OnBusy = Literal["enqueue", "reject", "interrupt", "coalesce"]
@@ -145,11 +145,11 @@ class StoredRun(_OfThread):
     retry_of: str = ""
     """The run that failed and that this one began once more."""
     supersteps: int = 0
+    active_us: int = 0
     tool_calls: int = 0
     model_calls: int = 0
     tokens: int = 0
     cost_micros: int = 0
-    active_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)

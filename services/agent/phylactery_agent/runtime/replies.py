@@ -12,6 +12,7 @@ STEP_LIMIT: Final = "STEP_LIMIT"
 TOO_MANY_ATTEMPTS: Final = "TOO_MANY_ATTEMPTS"
 INTERNAL_ERROR: Final = "INTERNAL_ERROR"
 CANCELLED: Final = "CANCELLED"
+ACTIVE_TIME_LIMIT: Final = "ACTIVE_TIME_LIMIT"
 STATE_LOST: Final = "STATE_LOST"
 GRAPH_CHANGED: Final = "GRAPH_CHANGED"
 
@@ -30,6 +31,12 @@ _TEXTS: Final[dict[str, dict[Language, str]]] = {
     STEP_LIMIT: {
         "es": "He parado: la tarea necesitaba más pasos de los permitidos en un turno.",
         "en": "I stopped: the task needed more steps than one turn allows.",
+    },
+    ACTIVE_TIME_LIMIT: {
+        "es": "He parado: la tarea necesitaba más tiempo del permitido. "
+        "Lo que ya se había hecho sigue hecho; mira el registro de la ejecución.",
+        "en": "I stopped: the task needed more time than it may take. "
+        "What had been done already stays done; look at the run's record.",
     },
     TOO_MANY_ATTEMPTS: {
         "es": "He parado: este mensaje se interrumpió demasiadas veces mientras se atendía. "

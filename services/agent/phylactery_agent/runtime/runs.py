@@ -217,11 +217,11 @@ def run_of(row: Row[Any]) -> StoredRun:
         updated_us=row.updated_us,
         retry_of=row.retry_of,
         supersteps=row.supersteps,
+        active_us=row.active_us,
         tool_calls=row.tool_calls,
         model_calls=row.model_calls,
         tokens=row.tokens,
         cost_micros=row.cost_micros,
-        active_us=row.active_us,
     )
 
 

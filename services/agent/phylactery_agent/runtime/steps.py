@@ -46,12 +46,23 @@ class RunTrail:
     """ports.Trail of one turn. It counts on from what the run's row said when the turn was claimed."""
 
     def __init__(
-        self, clock: Clock, lease: Lease, *, supersteps: int, noted: Callable[[], None] = lambda: None
+        self,
+        clock: Clock,
+        lease: Lease,
+        *,
+        supersteps: int,
+        begins: Callable[[], None] = lambda: None,
+        noted: Callable[[], None] = lambda: None,
     ) -> None:
-        """``noted`` is called after each node that ended."""
-        self._clock, self._lease, self._superstep, self._tell = clock, lease, supersteps, noted
+        """``begins`` is called before each node, and may raise and so stop the run there; ``noted`` after each."""
+        self._clock, self._lease, self._superstep = clock, lease, supersteps
+        self._begins, self._tell = begins, noted
         self._position, self._graph_step = 0, -1
         self._noted: list[tuple[Any, ...]] = []
+
+    def begin(self) -> None:
+        """Says that a node begins. Raises what stops the run before it does."""
+        self._begins()
 
     def now_us(self) -> int:
         """Answers the time, in microseconds since the epoch."""

@@ -32,6 +32,7 @@ from phylactery_agent.ports import (
     TurnContext,
 )
 from phylactery_agent.runtime import replies
+from phylactery_agent.runtime.active import ActiveTime, ActiveTimeError, note_active
 from phylactery_agent.runtime.delivery import Delivery
 from phylactery_agent.runtime.events import ThreadEvents
 from phylactery_agent.runtime.lease import (
@@ -85,6 +86,7 @@ class TurnTools:
     graphs: Graphs
     executor: Executor
     evict_over_chars: int
+    active_seconds: float
     models: RunModels | None = None
     """None is static mode."""
     reminding: Reminding | None = None
@@ -134,9 +136,12 @@ class TurnServer:
             },
         ) as span:
             times = TurnTimes.of(self._t.clock, claim)
+            active = ActiveTime(claim.run.active_us, limit_seconds=self._t.active_seconds)
             writes = TurnWrites(self._t.database, self._t.clock, claim.lease, written=self._written(claim, times))
             try:
-                ending = await self._under_lease(claim.lease, self._execute(claim, writes, times))
+                ending = await self._under_lease(claim.lease, active, self._execute(claim, writes, times, active))
+                served_us = active.now_us()
+                writes.hold(lambda connection, _now: note_active(connection, claim.lease.run_id, served_us))
                 ending = await self._t.runs.end_turn(writes, claim.turn, ending)
             except LeaseLostError:
                 times.lease_lost()
@@ -158,10 +163,10 @@ class TurnServer:
 
         return tell
 
-    async def _under_lease(self, lease: Lease, work: Coroutine[Any, Any, T]) -> T:
+    async def _under_lease(self, lease: Lease, active: ActiveTime, work: Coroutine[Any, Any, T]) -> T:
         """Runs work while the lease is renewed beside it; a lost lease stops it at once."""
         working = asyncio.create_task(work)
-        beating = asyncio.create_task(self._beat(lease))
+        beating = asyncio.create_task(self._beat(lease, active))
         try:
             await asyncio.wait({working, beating}, return_when=asyncio.FIRST_COMPLETED)
             if not working.done():
@@ -173,20 +178,20 @@ class TurnServer:
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.gather(working, beating, return_exceptions=True)
 
-    async def _beat(self, lease: Lease) -> None:
+    async def _beat(self, lease: Lease, active: ActiveTime) -> None:
         while True:
             await asyncio.sleep(self._heartbeat_seconds)
-            await self._t.leases.renew(lease)
+            await self._t.leases.renew(lease, active_us=active.now_us())
 
-    async def _execute(self, claim: Claim, writes: TurnWrites, times: TurnTimes) -> Ending:
+    async def _execute(self, claim: Claim, writes: TurnWrites, times: TurnTimes, active: ActiveTime) -> Ending:
         self._t.news.tell(claim.lease.thread_key)
         heard = _listen(claim)
         times.pathway = heard.pathway
         self._t.runs.begin_turn(writes, trace_id=telemetry.current_trace_id(), language=heard.language)
         if claim.attempt > MAX_ATTEMPTS:
-            return _sorry(claim, replies.TOO_MANY_ATTEMPTS, heard.language)
+            return replace(_sorry(claim, replies.TOO_MANY_ATTEMPTS, heard.language), status="dead")
         try:
-            return _ending(claim, await self._invoke(claim, heard, writes, times))
+            return _ending(claim, await self._invoke(claim, heard, writes, times, active))
         except (LeaseLostError, *STORE_FAILED) as error:
             _log.warning("turn interrupted", run_id=claim.lease.run_id, error=type(error).__name__)
             raise
@@ -200,6 +205,8 @@ class TurnServer:
             ending = _sorry(claim, replies.GATE_UNAVAILABLE, heard.language)
         except (UnknownGraphError, GraphChangedError):
             ending = _sorry(claim, replies.GRAPH_CHANGED, heard.language)
+        except ActiveTimeError:
+            ending = _sorry(claim, replies.ACTIVE_TIME_LIMIT, heard.language)
         except GraphRecursionError:
             ending = _sorry(claim, replies.STEP_LIMIT, heard.language)
         except Exception as error:  # noqa: BLE001 - a fault of ours ends the turn with an answer; its text may hold a value
@@ -208,7 +215,9 @@ class TurnServer:
             ending = _sorry(claim, replies.INTERNAL_ERROR, heard.language)
         return ending
 
-    async def _invoke(self, claim: Claim, heard: _Heard, writes: TurnWrites, times: TurnTimes) -> TurnState:
+    async def _invoke(
+        self, claim: Claim, heard: _Heard, writes: TurnWrites, times: TurnTimes, active: ActiveTime
+    ) -> TurnState:
         """Answers the state after the turn. A turn the checkpoint has taken in already goes on where it stopped."""
         graph, lease = self._t.graphs.get(claim.run.graph), claim.lease
         config: RunnableConfig = {"configurable": {"thread_id": lease.thread_key}}
@@ -223,7 +232,7 @@ class TurnServer:
         if not taken_in:
             turn = self._turn(claim, heard, await self._hydrate(claim, heard))
             given = graph.spec.reentry_input(turn) if claim.turn.resumed else graph.spec.new_run_input(turn)
-        trail = RunTrail(self._t.clock, lease, supersteps=claim.run.supersteps, noted=times.routed)
+        trail = RunTrail(self._t.clock, lease, supersteps=claim.run.supersteps, begins=active.check, noted=times.routed)
         context = self._context(claim, heard, writes, trail, request_turn=snapshot.values.get("request_turn", ""))
         # LANGSMITH_TRACING in the environment would send every argument away
         with tracing_context(enabled=False), held_by(TrailHolder(writes, trail)):

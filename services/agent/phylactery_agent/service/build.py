@@ -21,7 +21,7 @@ from phylactery.agent.v1 import (
     tool_pb2_grpc,
 )
 from phylactery_chassis.channel import open_channel
-from phylactery_chassis.clock import Clock, MonotoneClock, SystemClock
+from phylactery_chassis.clock import MICROSECONDS, Clock, MonotoneClock, SystemClock
 from phylactery_chassis.database import Database
 from phylactery_chassis.erasure_log import ErasureLog
 from phylactery_chassis.errors import StartError
@@ -210,6 +210,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
             graphs=Graphs(saver, _react_options(settings)),
             executor=executor,
             evict_over_chars=settings.evict_over_chars,
+            active_seconds=settings.active_seconds,
             models=RunModels(models, database, clock) if models is not None else None,
             reminding=Reminding(database, clock, settings.time_zone, settings.reminders_per_user, firing.wake),
         )
@@ -273,7 +274,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
             news=news,
             deliver=delivery.wake,
             wake=runner.wake,
-            limits=_limits(models),
+            limits=_limits(settings, models),
         )
     )
     privacy = Privacy(
@@ -337,12 +338,13 @@ def _react_options(settings: AgentSettings) -> ReactOptions:
     )
 
 
-def _limits(models: Models | None) -> BudgetLimits:
+def _limits(settings: AgentSettings, models: Models | None) -> BudgetLimits:
     """Answers at how much a run stops."""
+    limits = BudgetLimits(active_us=round(settings.active_seconds * MICROSECONDS))
     if models is None:
-        return BudgetLimits()
+        return limits
     of_models = models.config.limits
-    return BudgetLimits(model_calls=of_models.calls, tokens=of_models.tokens, cost_micros=of_models.cost_micros)
+    return replace(limits, model_calls=of_models.calls, tokens=of_models.tokens, cost_micros=of_models.cost_micros)
 
 
 def _connect(settings: AgentSettings) -> GrpcServices:

@@ -40,6 +40,8 @@ class _RunStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_RunStatus.V
     """RUN_STATUS_FAILED ended without being able to answer; the reason is named."""
     RUN_STATUS_CANCELLED: _RunStatus.ValueType  # 6
     """RUN_STATUS_CANCELLED was ended by the person it served."""
+    RUN_STATUS_DEAD: _RunStatus.ValueType  # 7
+    """RUN_STATUS_DEAD was given up: it was interrupted too often while it was served. It can be begun once more."""
 
 class RunStatus(_RunStatus, metaclass=_RunStatusEnumTypeWrapper):
     """RunStatus is where a run stands."""
@@ -58,6 +60,8 @@ RUN_STATUS_FAILED: RunStatus.ValueType  # 5
 """RUN_STATUS_FAILED ended without being able to answer; the reason is named."""
 RUN_STATUS_CANCELLED: RunStatus.ValueType  # 6
 """RUN_STATUS_CANCELLED was ended by the person it served."""
+RUN_STATUS_DEAD: RunStatus.ValueType  # 7
+"""RUN_STATUS_DEAD was given up: it was interrupted too often while it was served. It can be begun once more."""
 Global___RunStatus: _TypeAlias = RunStatus  # noqa: Y015
 
 @_typing.final
