@@ -20,6 +20,7 @@ from phylactery_agent.ports import (
 from phylactery_agent.runtime.delivery import Delivery
 from phylactery_agent.runtime.model import Lease, Owner
 from phylactery_agent.runtime.reporting import ReportingGate, TurnTask
+from phylactery_agent.runtime.sanitizing import Sanitizing
 from phylactery_agent.runtime.seal import Sealer
 from phylactery_agent.runtime.services import TranscriptPage
 from phylactery_agent.runtime.tasks import TaskStore
@@ -171,5 +172,6 @@ class Bench:
             "executor": self.executor,
             "evict_over_chars": 10_000,
             "active_seconds": self.active_seconds,
+            "sanitizing": Sanitizing(cast("Any", self.services), self.sealer),
         }
         return TurnServer(TurnTools(**tools), heartbeat_seconds=heartbeat_seconds)
