@@ -198,7 +198,7 @@ async def test_a_long_request_is_named_shortly_in_plan_and_question(chat: Chat) 
     state = await chat.say("repite " + "x" * 9_000)
     assert said(state) == "x" * 9_000
     assert len(state["steps"]["s1"]["description"]) == 200
-    assert len(said(await chat.say("w" * 9_000))) < 1_000
+    assert len(said(await chat.say("w" * 9_000))) < 4_000
 
 
 async def test_without_the_gate_nothing_runs_and_the_next_turn_works(chat: Chat) -> None:

@@ -206,8 +206,8 @@ async def test_a_cancel_that_meets_a_suspending_turn_leaves_no_state_and_asks_fo
 ) -> None:
     real = TurnServer._execute
 
-    async def execute(self: TurnServer, claim: Any, writes: Any) -> Any:
-        ending = await real(self, claim, writes)
+    async def execute(self: TurnServer, claim: Any, *rest: Any) -> Any:
+        ending = await real(self, claim, *rest)
         await Cancellations(system.agent.database, system.clock).request(claim.lease.owner, claim.lease.run_id)
         return ending
 

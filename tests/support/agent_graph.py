@@ -70,6 +70,7 @@ def dies_at(name: str, *, times: int = 1) -> Any:
 class FakeLedger:
     rows: dict[str, LedgerRow] = field(default_factory=dict)
     lost: bool = False
+    keeps_outputs: bool = True
     writes: list[tuple[str, str]] = field(default_factory=list)
     ran_with: dict[str, str] = field(default_factory=dict)
 
@@ -103,8 +104,12 @@ class FakeLedger:
         output: str,
         error_code: str,
     ) -> None:
+        if self.rows[tool_call_id].state == "finished":
+            return
         self.ran_with[tool_call_id] = arguments_json
-        values = {"status": status, "output": output, "error_code": error_code}
+        values: dict[str, Any] = {"status": status, "output": output, "error_code": error_code}
+        if not self.keeps_outputs:
+            values["output"] = None
         self._move(tool_call_id, "finished", {"started"}, **values)
 
     async def doubt(self, tool_call_id: str, *, error_code: str) -> None:
@@ -225,6 +230,8 @@ class Chat:
         self.code = ""
         self.language: Language | None = None
         self.allowed_tools: tuple[str, ...] = ()
+        self.narrowed_now: tuple[str, ...] = ()
+        self.do_not_store = False
         self.evict_over_chars = 10_000
 
     async def values(self) -> dict[str, Any]:
@@ -242,6 +249,7 @@ class Chat:
             reply_code=self.code,
             evict_over_chars=self.evict_over_chars,
             inspector=self.inspector,
+            allowed_tools=self.narrowed_now,
             model=self.model,
         )
 
@@ -270,6 +278,7 @@ class Chat:
             intent=intent or heard.intent,
             pathway="standby" if intent == "approval_decided" else heard.pathway,
             allowed_tools=self.allowed_tools,
+            do_not_store=self.do_not_store,
         )
         return await self._invoke(self.spec.reentry_input(turn) if resumed else self.spec.new_run_input(turn))
 

@@ -62,7 +62,7 @@ class Effect:
             LeaseLostError: another process holds the run.
         """
         self._row = await self._context.ledger.find(self._call.tool_call_id)
-        if self._row is not None and self._row.state in {"finished", "in_doubt", "denied"}:
+        if self._row is not None and self._row.state in {"finished", "in_doubt", "denied"} and not self._reads_again:
             return self._recorded(self._row)
         try:
             decision = self._context.allowed.pop(self._call.tool_call_id, None) or await self._evaluate()
@@ -97,7 +97,17 @@ class Effect:
 
     @property
     def _recovering(self) -> bool:
-        return self._row is not None and self._row.state == "started"
+        return self._row is not None and (self._row.state == "started" or self._reads_again)
+
+    @property
+    def _reads_again(self) -> bool:
+        """Says that a read came to its end before a crash and its result is kept nowhere, as the person wished.
+
+        A write of that kind is not run again: what it answered is lost, that it was done is not.
+        """
+        row = self._row
+        lost = row is not None and (row.state, row.status, row.output) == ("finished", "success", None)
+        return lost and self._state["do_not_store"] and self._idempotency == "read_only"
 
     @property
     def _idempotency(self) -> Literal["read_only", "idempotent_by_key", "reconcilable", "unsafe"]:

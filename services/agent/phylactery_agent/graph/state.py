@@ -293,8 +293,10 @@ def reentry_input(turn: Turn) -> dict[str, Any]:
     """
     read = turn.hydration
     known = {} if read is None or read.degraded else {"memories": _memories(read), "profile": _profile(read)}
+    wish = {"do_not_store": True} if turn.do_not_store else {}  # said once, it holds for the rest of the run
     return {
         **known,
+        **wish,
         "memory_degraded": "" if read is None else read.degraded,
         "turn_id": turn.turn_id,
         "language": turn.language,

@@ -29,8 +29,10 @@ class IllegalTransitionError(RuntimeError):
 class SqlLedger:
     """ports.Ledger of one run under its lease: every write proves the lease in its own transaction."""
 
-    def __init__(self, database: Database, writes: TurnWrites) -> None:
+    def __init__(self, database: Database, writes: TurnWrites, *, keep_outputs: bool = True) -> None:
+        """Without keep_outputs nothing of a result is kept but its size; RiskGate's report holds its hash."""
         self._database, self._writes, self._lease = database, writes, writes.lease
+        self._keep_outputs = keep_outputs
 
     async def find(self, tool_call_id: str) -> LedgerRow | None:
         """Answers the row of this proposal, if there is one."""
@@ -125,7 +127,7 @@ class SqlLedger:
             outcome="SUCCEEDED" if status == "success" else "FAILED",
             result=result,
             status=status,
-            output=to_bytes(output),
+            output=to_bytes(output) if self._keep_outputs else None,
             size_chars=len(output),
             error_code=error_code[:_MAX_WORD],
         )
@@ -186,7 +188,8 @@ class SqlLedger:
                 .values(state=to, fence=lease.fence, updated_us=now, **values)
             )
             if outcome:
-                queue_outcome(connection, lease, _report(row.execution_id, outcome, values), now_us=now)
+                told = values if result is None else {**values, "output": to_bytes(result.output)}
+                queue_outcome(connection, lease, _report(row.execution_id, outcome, told), now_us=now)
             if result is not None and (task_id := task_of(connection, lease.run_id)):
                 shown = observation(task_id, row.tool, tool_call_id, result)
                 queue_observation(connection, lease, shown, now_us=now)

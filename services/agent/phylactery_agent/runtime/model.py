@@ -265,5 +265,7 @@ class Ending:
     approval_id: str = ""
     steps: tuple[Mapping[str, Any], ...] | None = None
     """The plan after the turn; None keeps what the row holds."""
+    do_not_store: bool = False
+    """Tells memory nothing of the turn, and drops what the person said in it."""
     worth_remembering: bool = False
     """Gives memory's write policy what the person said in this turn."""

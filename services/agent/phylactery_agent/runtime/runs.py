@@ -156,12 +156,20 @@ def _end(connection: Connection, lease: Lease, turn: StoredTurn, ending: Ending,
             last_sequence=sequence,
         )
     )
+    if ending.do_not_store or turn.do_not_store:
+        _drop_words(connection, (lease.turn_id, *turn.joined))
+        return ending
     messages = list(_transcript(turn, ending, now))
     if messages:
         queue_transcript(connection, lease, messages, now_us=now)
     if ending.worth_remembering and (said := said_in(turn)):
         queue_memory(connection, lease, said, now_us=now)
     return ending
+
+
+def _drop_words(connection: Connection, turn_ids: Sequence[str]) -> None:
+    """Drops what a person said who wants nothing of it kept: the keyed hash of the request stays."""
+    connection.execute(sa.update(INBOX).where(INBOX.c.turn_id.in_(turn_ids)).values(text=b""))
 
 
 def _taken_back(connection: Connection, lease: Lease, ending: Ending) -> Ending:

@@ -298,7 +298,7 @@ class TurnServer:
             outputs=self._t.services.outputs(lease.owner),
             inspector=self._t.services.inspector(lease.owner),
             memories=TurnMemories(self._t.services, self._t.delivery, lease, claim.turn, before),
-            ledger=SqlLedger(self._t.database, writes),
+            ledger=SqlLedger(self._t.database, writes, keep_outputs=not claim.turn.do_not_store),
             events=ThreadEvents(writes),
             executor=self._t.executor,
             language=heard.language,
@@ -382,6 +382,7 @@ def _ending(claim: Claim, state: TurnState) -> Ending:
             {"step_id": key, "description": step["description"], "status": step["status"], "tries": step["tries"]}
             for key, step in state["steps"].items()
         ),
+        do_not_store=state["do_not_store"],
         worth_remembering=_worth_remembering(claim, state),
     )
 

@@ -29,7 +29,10 @@ async def _words(
     state: AgentState, context: TurnContext, model: Model, told: str, request: str, *more: str, key: str
 ) -> str:
     deltas = Deltas(context, reply_id(state["run_id"], state["turn_id"]))
-    reply = await model.reply(conversation(state, told, request, *more), key=key, on_text=deltas.on_text)
+    # Deltas are kept in the log as events: what nobody wants kept is said whole.
+    on_text = None if state["do_not_store"] else deltas.on_text
+    messages = conversation(state, told, request, *more)
+    reply = await model.reply(messages, key=key, on_text=on_text, keep=not state["do_not_store"])
     text = clean(reply.text).strip()
     if not text:
         raise ModelUnavailableError(MODEL_EMPTY, "the model answered without words")

@@ -98,12 +98,14 @@ async def _draft(
     """Asks, and where the answer does not fit, once more with what is wrong with it."""
     specs = allowed_specs(state, context)
     tools = model_tools(specs, state["language"])
-    reply = await model.reply(messages, key=key, tools=tools, on_text=on_text)
+    keep = not state["do_not_store"]
+    reply = await model.reply(messages, key=key, tools=tools, on_text=on_text, keep=keep)
     draft = _new_calls(state, read_plan(reply, specs))
     if not draft.problems:
         return draft
     again = corrected(messages, reply, prompts.correction(draft.problems))
-    return _new_calls(state, read_plan(await model.reply(again, key=f"{key}:again", tools=tools), specs))
+    second = await model.reply(again, key=f"{key}:again", tools=tools, keep=keep)
+    return _new_calls(state, read_plan(second, specs))
 
 
 def _new_calls(state: AgentState, draft: Draft) -> Draft:
@@ -134,7 +136,7 @@ async def _steps(
 ) -> tuple[list[PlannedStep], dict[str, StepState], int]:
     """Answers plan and steps of a draft, and the last number used; goals are inspected, for events tell them."""
     number = state["budgets"]["step_numbers"]
-    goals = await _goals(context, drafted)
+    goals = [step.tool or "?" for step in drafted] if state["do_not_store"] else await _goals(context, drafted)
     plan: list[PlannedStep] = []
     steps: dict[str, StepState] = {}
     for step, goal in zip(drafted, goals, strict=True):

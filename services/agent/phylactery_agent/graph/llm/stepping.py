@@ -30,9 +30,10 @@ async def ask_step(state: AgentState, context: TurnContext, model: Model, planne
     told = prompts.stepping(state["language"], prompts.tag_of(state["run_id"]))
     messages = conversation(state, told, state["request"], goal_block(state, planned["id"]))
     key = f"step:{planned['id']}:{state['steps'][planned['id']]['tries'] + 1}"
-    reply = await model.reply(messages, key=key, tools=tools)
+    keep = not state["do_not_store"]
+    reply = await model.reply(messages, key=key, tools=tools, keep=keep)
     draft = read_calls(reply, specs)
     if draft.problems:
         again = corrected(messages, reply, prompts.correction(draft.problems))
-        draft = read_calls(await model.reply(again, key=f"{key}:again", tools=tools), specs)
+        draft = read_calls(await model.reply(again, key=f"{key}:again", tools=tools, keep=keep), specs)
     return Stepped(draft.steps, draft.answer)

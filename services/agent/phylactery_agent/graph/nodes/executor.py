@@ -27,6 +27,7 @@ from phylactery_agent.graph.state import AgentState, PlannedStep, ProposedTool, 
 from phylactery_agent.ports import Told, TurnContext
 from phylactery_agent.texts import error_text
 from phylactery_agent.tools.registry import TOOL_DISABLED, TOOL_REGISTRY, disabled_reason
+from phylactery_agent.tools.specs import REMEMBER
 
 Outcome = Command[Literal["RiskGate", "Interpreter"]]
 STEP_NEEDS_MODEL = "MODEL_AWAY"
@@ -72,6 +73,8 @@ async def _propose(state: AgentState, context: TurnContext, tool: ProposedTool, 
     refusal = "" if tool["canonical_args"] else "INVALID_ARGUMENTS"
     if not may_use(state, context, tool["name"]):
         refusal = "TOOL_NOT_ALLOWED"
+    if state["do_not_store"] and tool["name"] == REMEMBER.name:
+        refusal = "DO_NOT_STORE"
     if disabled_reason(tool["name"]) is not None:
         refusal = TOOL_DISABLED
     if refusal:

@@ -28,6 +28,8 @@ async def finalizer(state: AgentState, runtime: Runtime[TurnContext]) -> Command
     text, update = await _text(state, runtime.context)
     if state["memory_degraded"]:
         text = f"{text}\n\n{say('memory_degraded', state['language'])}"
+    if state["do_not_store"]:
+        text = f"{text}\n\n{say('not_stored', state['language'])}"
     reply = Reply(id=reply_id(state["run_id"], state["turn_id"]), text=text)
     return Command(
         goto="__end__",

@@ -136,7 +136,7 @@ async def _shown(state: AgentState, context: TurnContext, result: ToolResult) ->
 async def _evict(state: AgentState, context: TurnContext, result: ToolResult) -> ToolResult:
     """Gives a large output to memory. Where memory does not take it, the original stays: nothing is lost."""
     spec = TOOL_REGISTRY.get(result["tool_name"])
-    evictable = spec is None or spec.contract.evictable
+    evictable = (spec is None or spec.contract.evictable) and not state["do_not_store"]
     if result["status"] != "success" or not evictable or result["size_chars"] <= context.evict_over_chars:
         return result
     try:

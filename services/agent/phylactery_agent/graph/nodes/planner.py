@@ -53,7 +53,7 @@ def _plan(state: AgentState) -> dict[str, Any]:
     plan: list[PlannedStep] = []
     steps: dict[str, StepState] = {}
     for clause, readings in enumerate(reading.clauses):
-        planned, step = _step(f"s{first + clause}", readings[0], clause)
+        planned, step = _step(state, f"s{first + clause}", readings[0], clause)
         plan.append(planned)
         steps[step["id"]] = step
     budgets = {**state["budgets"], "replans": 0, "step_numbers": first + len(plan) - 1}
@@ -81,7 +81,7 @@ def _replan(state: AgentState) -> dict[str, Any]:
     if other is None:
         return {"directive": "no_alternative"}
     number = state["budgets"]["step_numbers"] + 1
-    planned, step = _step(f"s{number}", other, failed["clause"])
+    planned, step = _step(state, f"s{number}", other, failed["clause"])
     return {
         "plan": [planned if known["id"] == failed["id"] else known for known in state["plan"]],
         "steps": {**state["steps"], step["id"]: step},
@@ -90,11 +90,11 @@ def _replan(state: AgentState) -> dict[str, Any]:
     }
 
 
-def _step(step_id: str, call: PlannedCall, clause: int) -> tuple[PlannedStep, StepState]:
+def _step(state: AgentState, step_id: str, call: PlannedCall, clause: int) -> tuple[PlannedStep, StepState]:
     planned = PlannedStep(id=step_id, tool=call.tool, args=call.args, clause=clause)
     step = StepState(
         id=step_id,
-        description=shortened(call.text),
+        description=call.tool if state["do_not_store"] else shortened(call.text),
         status="pending",
         tries=0,
         max_tries=MAX_TRIES,

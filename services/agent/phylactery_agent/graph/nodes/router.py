@@ -39,6 +39,8 @@ async def router(
     target, reason, directive = route(state)
     degraded = state["memory_degraded"]
     told = [Told("memory_degraded", {"reason": degraded}, key="memory_degraded")] if degraded else []
+    if state["do_not_store"]:
+        told.append(Told("notice", {"reason": "DO_NOT_STORE"}, key="notice:DO_NOT_STORE"))
     await runtime.context.events.emit(*told, Told("route_decided", {"node": target, "reason": reason}, key="route"))
     incoming = state["incoming"]
     messages = state["messages"]
