@@ -168,7 +168,6 @@ class Bench:
             "delivery": self.delivery,
             "news": self.stores.news,
             "sealer": self.sealer,
-            "sanitizing": Sanitizing(self.services, self.sealer),
             "graphs": SimpleNamespace(get=lambda name: ServedGraph(cast("Any", self.graph), SPECS[name])),
             "executor": self.executor,
             "evict_over_chars": 10_000,
