@@ -15,12 +15,18 @@ pytestmark = pytest.mark.xdist_group("cli-graphs")
 
 
 @pytest.fixture(scope="module")
-def graphs(tmp_path_factory):
-    """Runs a command against the services as phylactery up starts them; answers its result."""
+def agent(tmp_path_factory):
+    """The services as phylactery up starts them; answers where the agent is."""
     quiet = {name: {f"{name.upper()}_LOG_LEVEL": "ERROR"} for name in ("agent", "riskgate", "memory")}
     with running(Stack(tmp_path_factory.mktemp("graphs"), dict.fromkeys(quiet, 0), extra_env=quiet)) as stack:
-        options = ["--target", stack.target("agent"), "--language"]
-        yield lambda *arguments, language="en": CliRunner().invoke(app, ["graphs", *options, language, *arguments])
+        yield stack.target("agent")
+
+
+@pytest.fixture
+def graphs(agent):
+    """Runs a command; answers its result."""
+    options = ["--target", agent, "--language"]
+    return lambda *arguments, language="en": CliRunner().invoke(app, ["graphs", *options, language, *arguments])
 
 
 def test_graphs_are_listed_in_the_persons_language_and_shown_as_mermaid(graphs):
@@ -41,3 +47,17 @@ def test_a_graph_nobody_knows_is_said_in_one_sentence(graphs):
         1,
         f"graphs: NOT_FOUND (GRAPH_NOT_FOUND): there is no graph 'secure'; there are {', '.join(GRAPH_NAMES)}\n",
     )
+
+
+def test_a_conversation_is_opened_with_the_graph_that_is_named_and_keeps_it(agent, tmp_path):
+    def talk(graph, *lines):
+        options = ["--target", agent, "--thread", "named", "--language", "en", "--data-dir", str(tmp_path)]
+        typed = "".join(f"{line}\n" for line in (*lines, "/quit"))
+        done = CliRunner().invoke(app, ["chat", *options, "--graph", graph], input=typed)
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    assert "Evidence: s1.echo" in talk("react", "echo hi")
+    assert "Evidence: s1.echo" in talk("", "echo bye")
+    assert "the graph 'react' serves this thread" in talk("secured", "echo again")
+    assert "there is no graph 'nobody'" in talk("nobody", "echo again")

@@ -49,9 +49,10 @@ class Chat:
         target: str,
         thread_id: str,
         data_dir: Path | None,
+        graph: str = "",
     ) -> None:
         self._client, self._console, self._texts, self._target = client, console, texts, target
-        self._thread_id, self._data_dir = thread_id, data_dir
+        self._thread_id, self._data_dir, self._graph = thread_id, data_dir, graph
         self._printer = EventPrinter(console, texts)
 
     async def run(self, still_up: Callable[[], str | None] = lambda: None) -> None:
@@ -118,7 +119,8 @@ class Chat:
             await self._say(f"{self._texts('reject_verb')} {waiting.approval_id}")
 
     async def _say(self, text: str) -> None:
-        async with aclosing(self._client.stream_message(text, thread_id=self._thread_id, timeout=120)) as events:
+        said = self._client.stream_message(text, thread_id=self._thread_id, graph=self._graph, timeout=120)
+        async with aclosing(said) as events:
             async for event in events:
                 self._printer.show(event.raw)
 
@@ -140,9 +142,10 @@ async def talk(
     thread_id: str,
     token: str = "",
     data_dir: Path | None = None,
+    graph: str = "",
     still_up: Callable[[], str | None] = lambda: None,
 ) -> None:
-    """Opens the conversation with the agent at target."""
+    """Opens the conversation with the agent at target; graph serves a new one, empty is the agent's own choice."""
     async with PhylacteryClient(target, token=token) as client:
-        chat = Chat(client, console, texts, target=target, thread_id=thread_id, data_dir=data_dir)
+        chat = Chat(client, console, texts, target=target, thread_id=thread_id, data_dir=data_dir, graph=graph)
         await chat.run(still_up)

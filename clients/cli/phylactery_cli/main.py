@@ -45,6 +45,7 @@ _WELCOME = "welcome.txt"
 _WATCH_SECONDS = 0.5
 
 DataDir = Annotated[Path, typer.Option(help="Folder for everything the services keep.")]
+Graph = Annotated[str, typer.Option(help="The graph of a new conversation: secured or react; empty is the agent's.")]
 Speak = Annotated[Language, typer.Option("--language", help="Language of this command.")]
 
 
@@ -92,6 +93,7 @@ def run(
     data_dir: DataDir = Path(".phylactery"),
     language: Speak = preferred_language(),
     thread: Annotated[str, typer.Option(help="The conversation to go on with.")] = "main",
+    graph: Graph = "",
 ) -> None:
     """Starts the three services and opens a chat; leaving it stops them."""
     from phylactery_cli.chat import talk
@@ -106,6 +108,7 @@ def run(
                 texts,
                 thread_id=thread,
                 data_dir=data_dir,
+                graph=graph,
                 still_up=_still_up(stack, texts),
             )
         )
@@ -128,9 +131,11 @@ def up(data_dir: DataDir = Path(".phylactery"), language: Speak = preferred_lang
 
 @app.command()
 def chat(
+    *,
     target: Annotated[str, typer.Option(help="Where the agent is.")] = f"127.0.0.1:{DEFAULT_PORTS['agent']}",
     thread: Annotated[str, typer.Option(help="The conversation.")] = "main",
     token_file: Annotated[Path | None, typer.Option(help="File with your token.")] = None,
+    graph: Graph = "",
     data_dir: DataDir = Path(".phylactery"),
     language: Speak = preferred_language(),
 ) -> None:
@@ -141,8 +146,9 @@ def chat(
         token = read_secret(token_file, "--token-file")
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
+    console, texts = plain_console(), Texts(language)
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(talk(target, plain_console(), Texts(language), thread_id=thread, token=token, data_dir=data_dir))
+        asyncio.run(talk(target, console, texts, thread_id=thread, token=token, data_dir=data_dir, graph=graph))
 
 
 @app.command()

@@ -53,6 +53,8 @@ async def finalizer(state: ReactState, runtime: Runtime[TurnContext]) -> Command
         text = _block(state, final)
     if state["memory_degraded"]:
         text = f"{text}\n\n{say('memory_degraded', state['language'])}"
+    if state["do_not_store"]:
+        text = f"{text}\n\n{say('not_stored', state['language'])}"
     reply = Reply(id=reply_id(state["run_id"], state["turn_id"]), text=text)
     said = ChatMessage(id=reply["id"], role="assistant", content=text)
     return Command(

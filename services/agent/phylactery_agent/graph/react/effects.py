@@ -126,7 +126,7 @@ def next_step(
     step_id = f"s{number}"
     step = StepState(
         id=step_id,
-        description=shortened(text),
+        description=tool if state["do_not_store"] else shortened(text),
         status="pending",
         tries=0,
         max_tries=1,  # whether to try again is for the model, or for the person

@@ -134,12 +134,14 @@ def _opened(state: ReactState) -> list[ChatMessage]:
 async def _ask(state: ReactState, context: TurnContext, model: Model) -> ModelReply:
     metadata = state["metadata"]
     specs = allowed_specs(state, context) if metadata["tool_rounds"] < metadata["max_tool_rounds"] else {}
+    keep = not state["do_not_store"]
     deltas = Deltas(context, reply_id(state["run_id"], state["turn_id"]))
     return await model.reply(
         [_as_asked(message) for message in state["messages"]],
         key=f"react:{state['step']}",
         tools=model_tools(specs, state["language"]),
-        on_text=deltas.on_text,
+        on_text=deltas.on_text if keep else None,  # deltas are kept in the log as events
+        keep=keep,
     )
 
 
