@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,8 @@ import grpc
 import pytest
 from grpc import aio
 from phylactery.agent.v1 import event_pb2, run_pb2, run_pb2_grpc
+from phylactery_agent.adapters.riskgate import RiskGateAdapter
+from phylactery_agent.ports import GateUnavailableError
 from phylactery_agent.runtime.model import Owner
 from phylactery_agent.runtime.resolving import Resolutions
 from phylactery_agent.runtime.retrying import Retried, Retries, RetryRequest
@@ -194,11 +198,16 @@ async def ended(channel: aio.Channel, person: Person, run_id: str) -> run_pb2.Ru
             await asyncio.sleep(0.05)
 
 
-async def test_a_run_that_could_not_ask_riskgate_is_carried_out_once_it_answers(system: System, ana: Person) -> None:
-    await system.stop("riskgate")
-    first = await ana.say(WRITE)
+async def test_a_run_that_could_not_ask_riskgate_is_carried_out_once_it_answers(
+    system: System, ana: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(*_given: Any, **_named: Any) -> None:
+        raise GateUnavailableError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RiskGateAdapter, "evaluate", away)
+        first = await ana.say(WRITE)
     assert (first.run.status, first.run.reason) == (FAILED, "GATE_UNAVAILABLE")
-    await system.come_back("riskgate")
     with pytest.raises(aio.AioRpcError) as error:
         await ask(system.agent_channel, system.person("ben"), first.run.id)
     assert (error.value.code(), refused(error.value).reason) == (grpc.StatusCode.NOT_FOUND, "RUN_NOT_FOUND")
@@ -214,12 +223,11 @@ async def test_a_run_that_could_not_ask_riskgate_is_carried_out_once_it_answers(
 async def test_an_agent_killed_right_after_the_commit_serves_the_new_run_once(tmp_path: Path) -> None:
     async with open_system(tmp_path) as system:
         ana, folder = system.person("ana"), tmp_path / "killed"
-        await system.stop("riskgate")
         process = AgentProcess(system, folder, "agent.retry.committed")
         async with await process.channel() as channel:
-            first = await system.through(channel, ana).say(WRITE)
-            assert first.run.status == FAILED
-            await system.come_back("riskgate")
+            first = await system.through(channel, ana).say("hola")
+            with contextlib.closing(sqlite3.connect(folder / "agent.db")) as database, database:
+                database.execute("UPDATE agent_runs SET status = 'failed'")
             with pytest.raises(aio.AioRpcError):
                 await ask(channel, ana, first.run.id)
         assert process.child.wait(60) == -signal.SIGKILL

@@ -10,11 +10,13 @@ from typing import Any
 
 import grpc
 import pytest
+import rfc8785
 from grpc import aio
-from phylactery.agent.v1 import event_pb2, run_pb2, run_pb2_grpc
+from phylactery.agent.v1 import chat_pb2, event_pb2, run_pb2, run_pb2_grpc
 from phylactery.riskgate.v1 import approval_pb2, types_pb2
 from phylactery_agent.adapters.memory import MemoriesAdapter
 from phylactery_agent.adapters.riskgate import RiskGateAdapter
+from phylactery_agent.ports import ProposedCall
 from phylactery_agent.runtime.cancelling import Cancellations
 from phylactery_agent.runtime.lease import RunCancelledError
 from phylactery_agent.runtime.model import Owner
@@ -22,7 +24,7 @@ from phylactery_agent.runtime.resolving import Resolutions
 from phylactery_agent.runtime.turns import TurnServer
 from phylactery_chassis.errors import FailedPrecondition, NotFound, Unavailable
 
-from tests.support.agent_stores import ANA, BEN, BOUND, Stores, call
+from tests.support.agent_stores import ANA, BEN, BOUND, Stores, call, sha
 from tests.support.agent_system import DONE, SUSPENDED, Person, System, approval_of, open_system, refused
 
 CANCELLED = event_pb2.RUN_STATUS_CANCELLED
@@ -96,6 +98,72 @@ async def test_a_run_that_waits_for_a_person_is_cancelled_with_its_question(syst
     assert late.run.id != asked.run.id
     assert not system.sandbox.joinpath("notas.txt").exists()
     assert (await ana.say("hola")).run.status == DONE
+
+
+async def test_a_cancelled_question_is_told_in_the_thread_and_the_transcript_and_leaves_no_step_running(
+    system: System, ana: Person
+) -> None:
+    asked = await ana.say(WRITE)
+    assert [step.status for step in asked.run.plan_steps] == ["running"]
+    cancelled = await cancel(system, ana, asked.run.id)
+    assert [step.status for step in cancelled.plan_steps] == ["failed"]
+    events = await system.agent.edge._t.log.of_turn(f"{await turn_of(system)}")
+    told = [(event.kind, event.payload.get("status", "")) for event in events if event.sequence > asked.last_sequence]
+    assert told == [("step", "failed"), ("message", ""), ("run_finished", "RUN_STATUS_CANCELLED")]
+    await cancel(system, ana, asked.run.id)
+    await system.agent.delivery.flush_all()
+    request = chat_pb2.ListMessagesRequest(thread_id="t1")
+    messages = (await ana.chat.ListMessages(request, metadata=ana.metadata)).messages
+    assert [one.role for one in messages] == ["assistant", "assistant", "user"]
+    assert messages[0].text.startswith("Cancelado")
+
+
+async def turn_of(system: System) -> str:
+    query = "SELECT turn_id FROM agent_runs"
+    return str(await system.agent.database.read(lambda connection: connection.exec_driver_sql(query).scalar()))
+
+
+@pytest.mark.parametrize("redeemed", [False, True])
+async def test_an_effect_of_a_cancelled_run_is_in_doubt_only_where_riskgate_saw_it(
+    system: System, ana: Person, *, redeemed: bool
+) -> None:
+    asked = await ana.say(WRITE)
+    execution = "ex_" + "a" * 26
+    started = f"UPDATE agent_tool_calls SET state = 'started', execution_id = '{execution}'"
+    await system.agent.database.write(lambda connection: connection.exec_driver_sql(started))
+    if redeemed:
+        await redeem(system, ana, asked, execution)
+    cancelled = await cancel(system, ana, asked.run.id)
+    [call] = cancelled.tool_calls
+    assert (call.state, call.error_code) in {("in_doubt", "RUN_ENDED"), ("denied", "NOT_REDEEMED")}
+    assert await system.agent.delivery.flush_all()
+    [call] = (await ana.run(asked.run.id)).tool_calls
+    wanted = ("in_doubt", "RUN_ENDED") if redeemed else ("denied", "NOT_REDEEMED")
+    assert (call.state, call.error_code) == wanted
+    states = system.agent.database.read_sync(
+        lambda connection: (
+            connection.exec_driver_sql("SELECT state FROM agent_outbox WHERE kind = 'outcome'").scalars().all()
+        )
+    )
+    assert states == ["delivered"]
+
+
+async def redeem(system: System, person: Person, asked: chat_pb2.SendMessageResponse, execution_id: str) -> None:
+    """Approves what waits, and redeems it at RiskGate as a turn would that dies right after."""
+    run_id, (approval_id, _) = asked.run.id, approval_of(asked)
+    await person.approve_at_riskgate(approval_id)
+    gate = system.agent.services.gate(Owner("acme", "ana"))
+    query = "SELECT tool_call_id, plan_step FROM agent_tool_calls"
+    tool_call_id, plan_step = system.agent.database.read_sync(
+        lambda connection: connection.exec_driver_sql(query).one()
+    )
+    args = {"path": "notas.txt", "content": "hola"}
+    text = rfc8785.dumps(args).decode()
+    wanted = ProposedCall("write_file", tool_call_id, args, text, sha(text))
+    decision = await gate.evaluate(
+        wanted, thread_id="t1", run_id=run_id, plan_step=plan_step, pathway="tool_intent", approval_id=approval_id
+    )
+    await gate.redeem(decision.permit, wanted, execution_id=execution_id, thread_id="t1", run_id=run_id)
 
 
 async def test_a_run_that_is_served_ends_at_its_next_step_and_begins_no_effect(

@@ -5,19 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import sqlalchemy as sa
-from phylactery_chassis.clock import Clock
+from phylactery_chassis.clock import MICROSECONDS, Clock
 from phylactery_chassis.database import Database
 from phylactery_chassis.errors import FailedPrecondition
 from sqlalchemy.engine import Connection, Row
 
+from phylactery_agent.runtime import metrics
 from phylactery_agent.runtime.events import append_event
 from phylactery_agent.runtime.ledger import close_open_effects, deny_proposals
 from phylactery_agent.runtime.model import Lease, Owner
 from phylactery_agent.runtime.model_calls import forget_replies
-from phylactery_agent.runtime.outbox import queue_task_end, queue_withdrawal
-from phylactery_agent.runtime.replies import CANCELLED
+from phylactery_agent.runtime.outbox import queue_task_end, queue_transcript, queue_withdrawal
+from phylactery_agent.runtime.plan_steps import close_steps
+from phylactery_agent.runtime.replies import CANCELLED, apology
 from phylactery_agent.runtime.runs import owned_run
-from phylactery_agent.runtime.schema import ACTIVE, RUNS
+from phylactery_agent.runtime.schema import ACTIVE, INBOX, RUNS
 from phylactery_agent.runtime.tasks import tasks_of
 from phylactery_agent.saver import rows as checkpoints
 
@@ -35,17 +37,20 @@ class Cancellations:
         """
         clock = self._clock
 
-        def work(connection: Connection) -> None:
+        def work(connection: Connection) -> tuple[str, float] | None:
             row = owned_run(connection, owner, run_id, lock=True)
             now = clock.now_us()
             if row.status == "suspended":
                 end_now(connection, owner, row, now)
-            elif row.status in ACTIVE:
+                return row.graph, (now - row.created_us) / MICROSECONDS
+            if row.status in ACTIVE:
                 connection.execute(sa.update(RUNS).where(RUNS.c.run_id == run_id).values(cancel_us=now))
             elif row.status != "cancelled":
                 raise ended(run_id, row.status)
+            return None
 
-        await self._database.write(work)
+        if at_once := await self._database.write(work):
+            metrics.run_cancelled(*at_once)
 
 
 def ended(run_id: str, status: str) -> FailedPrecondition:
@@ -58,13 +63,15 @@ def ended(run_id: str, status: str) -> FailedPrecondition:
 
 
 def end_now(connection: Connection, owner: Owner, row: Row[Any], now: int) -> None:
-    """Ends a run nobody serves: its effects settle, its questions are withdrawn, its state goes."""
+    """Ends a run nobody serves: its effects settle, its questions are withdrawn, its state goes; the thread is told."""
     lease = Lease(row.run_id, row.turn_id, row.thread_id, owner, holder="", fence=row.fence + 1)
     close_open_effects(connection, lease, now)
     deny_proposals(connection, lease, CANCELLED, now)
     for opened in tasks_of(connection, row.run_id):
         queue_task_end(connection, lease, opened.task_id, now_us=now)
     queue_withdrawal(connection, lease, now_us=now)
+    close_steps(connection, lease, now)
+    _say(connection, lease, row.language, now)
     finished = {"status": "RUN_STATUS_CANCELLED", "reason": CANCELLED}
     append_event(connection, lease, "run_finished", finished, once="run_cancelled", now_us=now)
     checkpoints.delete_thread(connection, lease.thread_key)
@@ -74,3 +81,14 @@ def end_now(connection: Connection, owner: Owner, row: Row[Any], now: int) -> No
         .where(RUNS.c.run_id == row.run_id)
         .values(status="cancelled", reason=CANCELLED, approval_id="", fence=lease.fence, cancel_us=now, updated_us=now)
     )
+
+
+def _say(connection: Connection, lease: Lease, language: str, now: int) -> None:
+    """Tells the thread, and the transcript unless nothing of the run may be kept, that it was cancelled."""
+    reply_id, text = f"{lease.turn_id}.cancelled", apology(CANCELLED, "en" if language == "en" else "es")
+    told = {"message_id": reply_id, "text": text}
+    append_event(connection, lease, "message", told, once="message_cancelled", now_us=now)
+    unkept = sa.select(INBOX.c.turn_id).where(INBOX.c.run_id == lease.run_id, INBOX.c.do_not_store)
+    if connection.execute(unkept.limit(1)).first() is None:
+        message = {"id": reply_id, "role": "assistant", "text": text, "create_us": now}
+        queue_transcript(connection, lease, [message], once=reply_id, now_us=now)

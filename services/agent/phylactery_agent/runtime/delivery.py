@@ -18,6 +18,7 @@ from phylactery_agent.runtime.outbox import PAGE, OutboxKind, OutboxStore, Parce
 from phylactery_agent.runtime.services import Services
 
 _log = get_logger("outbox")
+_NEVER_SEEN = "EXECUTION_NOT_FOUND"
 _WITHDRAWN = "the run was cancelled"
 
 
@@ -140,7 +141,11 @@ class Delivery:
             await gate.end_task(parcel.payload["task_id"])
             return
         report: dict[str, Any] = dict(parcel.payload)
-        await gate.report_outcome(report.pop("execution_id"), **report)
+        try:
+            await gate.report_outcome(report.pop("execution_id"), **report)
+        except GateRefusedError as error:
+            if error.reason != _NEVER_SEEN or not await self._store.note_not_redeemed(parcel):
+                raise
         reach("agent.11")
 
     async def _remember(self, parcel: Parcel) -> None:

@@ -14,7 +14,7 @@ from phylactery_agent.ports import BoundCall, LedgerRow, ProposedCall
 from phylactery_agent.runtime import metrics
 from phylactery_agent.runtime.lease import is_cancelled, require_wanted
 from phylactery_agent.runtime.model import Lease
-from phylactery_agent.runtime.outbox import queue_observation, queue_outcome
+from phylactery_agent.runtime.outbox import RUN_ENDED, queue_observation, queue_outcome
 from phylactery_agent.runtime.schema import RUNS, TOOL_CALLS, to_bytes, to_text
 from phylactery_agent.runtime.tasks import Result, observation, task_of
 from phylactery_agent.runtime.writes import TurnWrites
@@ -203,7 +203,7 @@ def close_open_effects(connection: Connection, lease: Lease, now: int) -> None:
     """Marks in doubt what an ending run started and never finished: a fault of ours must not lose an effect."""
     query = sa.select(TOOL_CALLS).where(TOOL_CALLS.c.run_id == lease.run_id, TOOL_CALLS.c.state == "started")
     for row in connection.execute(query).all():
-        values = {"error_code": "RUN_ENDED"}
+        values = {"error_code": RUN_ENDED}
         connection.execute(
             sa.update(TOOL_CALLS)
             .where(TOOL_CALLS.c.run_id == lease.run_id, TOOL_CALLS.c.tool_call_id == row.tool_call_id)

@@ -14,12 +14,17 @@ from phylactery_chassis.statements import Query, RowInsert, Update
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.runtime.model import Lease, Owner
-from phylactery_agent.runtime.schema import OUTBOX
+from phylactery_agent.runtime.schema import OUTBOX, TOOL_CALLS
 
 OutboxKind = Literal["transcript", "memory", "outcome", "observation", "task_end", "withdrawal"]
 
 PAGE = 100
 """Parcels that are read at once."""
+RUN_ENDED = "RUN_ENDED"
+"""Why an effect is in doubt that its run had begun and did not end."""
+NOT_REDEEMED = "NOT_REDEEMED"
+"""Why such an effect did not happen after all."""
+
 _TOLD_IN_ANY_CASE = ("outcome", "withdrawal", "task_end")
 _THREAD_DELETED = "THREAD_DELETED"
 """Marks, while it waits, what outlives its thread."""
@@ -100,10 +105,10 @@ def queue_outcome(connection: Connection, lease: Lease, report: Mapping[str, Any
 
 
 def queue_transcript(
-    connection: Connection, lease: Lease, messages: Sequence[Mapping[str, Any]], *, now_us: int
+    connection: Connection, lease: Lease, messages: Sequence[Mapping[str, Any]], *, now_us: int, once: str = ""
 ) -> None:
-    """Queues a turn's messages for memory's transcript; each has id, role, text and create_us."""
-    _queue(connection, lease, "transcript", lease.turn_id, {"messages": list(messages)}, now_us=now_us)
+    """Queues messages for memory's transcript; each has id, role, text and create_us. once is the turn's by itself."""
+    _queue(connection, lease, "transcript", once or lease.turn_id, {"messages": list(messages)}, now_us=now_us)
 
 
 def queue_memory(connection: Connection, lease: Lease, said: Mapping[str, Any], *, now_us: int) -> None:
@@ -206,6 +211,31 @@ class OutboxStore:
         return await self._database.read_quickly(
             lambda connection: [(kind, thread_key) for kind, thread_key in _LANES.all(connection, {})]
         )
+
+    async def note_not_redeemed(self, parcel: Parcel) -> bool:
+        """Takes RiskGate's word that it never saw the execution a report is about; says whether that settles it.
+
+        It does for an effect that was only marked in doubt because its run ended, and of which no person has spoken:
+        nothing runs before it was redeemed, so nothing happened, and nothing can any more.
+        """
+        report, clock = parcel.payload, self._clock
+        if parcel.kind != "outcome" or report["error_code"] != RUN_ENDED:
+            return False
+
+        def work(connection: Connection) -> None:
+            connection.execute(
+                sa.update(TOOL_CALLS)
+                .where(
+                    TOOL_CALLS.c.run_id == parcel.run_id,
+                    TOOL_CALLS.c.execution_id == report["execution_id"],
+                    TOOL_CALLS.c.state == "in_doubt",
+                    TOOL_CALLS.c.error_code == RUN_ENDED,
+                )
+                .values(state="denied", error_code=NOT_REDEEMED, updated_us=clock.now_us())
+            )
+
+        await self._database.write(work)
+        return True
 
     async def settle(self, parcel: Parcel, *, refusal: str = "") -> None:
         """Writes that it was delivered, which drops its payload, or refused for good, which keeps it for a person.

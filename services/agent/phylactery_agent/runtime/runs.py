@@ -19,6 +19,7 @@ from phylactery_agent.runtime.ledger import close_open_effects, deny_proposals
 from phylactery_agent.runtime.model import Ending, Lease, Owner, StoredRun, StoredToolCall, StoredTurn
 from phylactery_agent.runtime.model_calls import forget_replies
 from phylactery_agent.runtime.outbox import queue_memory, queue_task_end, queue_transcript, queue_withdrawal
+from phylactery_agent.runtime.plan_steps import close_steps
 from phylactery_agent.runtime.replies import CANCELLED, apology
 from phylactery_agent.runtime.schema import ACTIVE, INBOX, RUNS, TOOL_CALLS, to_bytes
 from phylactery_agent.runtime.tasks import tasks_of
@@ -124,6 +125,8 @@ def _end(connection: Connection, lease: Lease, turn: StoredTurn, ending: Ending,
         forget_replies(connection, lease.run_id)
         for opened in tasks_of(connection, lease.run_id):
             queue_task_end(connection, lease, opened.task_id, now_us=now)
+        if ending.steps is None:
+            close_steps(connection, lease, now)
     if ending.reply_text:
         message = {"message_id": ending.reply_id, "text": ending.reply_text}
         append_event(connection, lease, "message", message, once="message", now_us=now)
