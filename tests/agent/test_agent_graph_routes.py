@@ -158,7 +158,8 @@ async def test_router_dispatches_on_state_alone(
 ) -> None:
     goto, state = await node(router, state_of(text, intent, **fields))
     assert goto == target
-    assert chat.events.of("route_decided") == [{"node": target, "reason": reason}]
+    [routed] = chat.events.of("route_decided")
+    assert (routed["node"], routed["reason"]) == (target, reason)
     assert [message["content"] for message in state["messages"]] == ([text] if text else [])
     assert chat.gate.calls == []
 

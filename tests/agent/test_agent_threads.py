@@ -369,3 +369,18 @@ async def test_evicted_outputs_go_with_their_thread(tmp_path: Path) -> None:
         with pytest.raises(aio.AioRpcError) as caught:
             await stub.GetOutput(asked, metadata=ana.metadata)
         assert caught.value.code() == grpc.StatusCode.NOT_FOUND
+
+
+async def test_the_route_and_the_run_say_how_a_message_is_served(system: System, ana: Person) -> None:
+    async def route_of(text: str, thread_id: str, **fields: Any) -> tuple[str, str, str]:
+        events = await ana.stream(text, thread_id, **fields)
+        [routed] = [event.route_decided for event in events if event.HasField("route_decided")]
+        run = await ana.run(events[-1].run_id)
+        assert run.pathway == routed.pathway
+        return routed.input_class, routed.pathway, routed.reason
+
+    for graph, talk, task in (("secured", "CONVERSATION", "NEW_TASK"), ("react", "NEW_EPISODE", "NEW_EPISODE")):
+        said = await route_of("hola", f"{graph}-1", graph=graph)
+        assert said == ("TEXT_SIMPLE", "text_fast_path", talk)
+        asked = await route_of(WRITE, f"{graph}-2", graph=graph)
+        assert asked == ("TEXT_TOOL_INTENT", "tool_intent", task)

@@ -70,6 +70,7 @@ class Run:
     tool_calls: tuple[ToolCallRecord, ...]
     plan_steps: tuple[PlanStep, ...]
     trace_id: str
+    pathway: str
     budget: RunBudget | None
     retry_of: str
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -36,6 +37,9 @@ APPROVAL_CLEARED: Final[dict[str, Any]] = {
     "proposed_tool": None,
 }
 """The update after which nothing waits and nothing is proposed."""
+
+_INPUT_CLASS: Final = {"text_fast_path": "TEXT_SIMPLE", "tool_intent": "TEXT_TOOL_INTENT"}
+"""What a message is, by the pathway it takes (seed 003, section 2)."""
 
 
 def stable_id(prefix: str, *parts: str) -> str:
@@ -153,6 +157,14 @@ def approval_update(decision: GateDecision) -> dict[str, Any]:
 def rfc3339(microseconds: int) -> str:
     """Answers a time as protobuf's JSON form writes it."""
     return (_EPOCH + timedelta(microseconds=microseconds)).isoformat().replace("+00:00", "Z")
+
+
+def opening(state: Mapping[str, Any], node: str, reason: str) -> list[Told]:
+    """Answers what a router tells at the beginning of a turn: what could not be read, and where the message goes."""
+    degraded, pathway = state["memory_degraded"], state["pathway"]
+    told = [Told("memory_degraded", {"reason": degraded}, key="memory_degraded")] if degraded else []
+    routed = {"node": node, "reason": reason, "input_class": _INPUT_CLASS.get(pathway, ""), "pathway": pathway}
+    return [*told, Told("route_decided", routed, key="route")]
 
 
 def step_told(step: StepState) -> Told:

@@ -138,6 +138,7 @@ class StoredRun(_OfThread):
     approval_id: str
     turn_id: str
     trace_id: str
+    pathway: str
     steps: tuple[Mapping[str, Any], ...]
     fence: int
     created_us: int

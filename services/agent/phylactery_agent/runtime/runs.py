@@ -47,9 +47,9 @@ class RunStore:
             writes.drop(lambda slot: isinstance(slot, Place))  # where the run stood goes with its end
         return await writes.write(lambda connection, now: _end(connection, writes.lease, turn, ending, now))
 
-    def begin_turn(self, writes: TurnWrites, *, trace_id: str, language: str) -> None:
-        """Notes the turn's trace and the thread's language, with the turn's next write."""
-        values = {"trace_id": trace_id, "language": language}
+    def begin_turn(self, writes: TurnWrites, *, trace_id: str, language: str, pathway: str) -> None:
+        """Notes the turn's trace, its pathway and the thread's language, with the turn's next write."""
+        values = {"trace_id": trace_id, "language": language, "pathway": pathway}
         update = sa.update(RUNS).where(RUNS.c.run_id == writes.lease.run_id).values(**values)
         writes.hold(lambda connection, _now: _run_statement(connection, update))
 
@@ -222,6 +222,7 @@ def run_of(row: Row[Any]) -> StoredRun:
         approval_id=row.approval_id,
         turn_id=row.turn_id,
         trace_id=row.trace_id,
+        pathway=row.pathway,
         steps=tuple(json.loads(row.steps)),
         fence=row.fence,
         created_us=row.created_us,

@@ -48,6 +48,7 @@ RUNS = sa.Table(
     sa.Column("approval_id", _NAME, nullable=False),
     sa.Column("turn_id", _NAME, nullable=False),
     sa.Column("trace_id", sa.String(32), nullable=False),
+    sa.Column("pathway", _WORD, nullable=False, server_default=""),
     sa.Column("steps", sa.Text, nullable=False),
     sa.Column("fence", sa.BigInteger, nullable=False),
     sa.Column("attempt", sa.BigInteger, nullable=False),

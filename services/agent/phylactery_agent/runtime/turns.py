@@ -187,7 +187,8 @@ class TurnServer:
         self._t.news.tell(claim.lease.thread_key)
         heard = _listen(claim)
         times.pathway = heard.pathway
-        self._t.runs.begin_turn(writes, trace_id=telemetry.current_trace_id(), language=heard.language)
+        trace_id = telemetry.current_trace_id()
+        self._t.runs.begin_turn(writes, trace_id=trace_id, language=heard.language, pathway=heard.pathway)
         if claim.attempt > MAX_ATTEMPTS:
             return replace(_sorry(claim, replies.TOO_MANY_ATTEMPTS, heard.language), status="dead")
         try:

@@ -72,6 +72,7 @@ def listed_run(run: StoredRun, limits: BudgetLimits | None = None) -> run_pb2.Ru
         update_time=to_timestamp(run.updated_us),
         approval_id=run.approval_id if run.status == "suspended" else "",
         trace_id=run.trace_id,
+        pathway=run.pathway,
         retry_of=run.retry_of,
         budget=None if limits is None else budget_message(run, limits),
     )

@@ -208,21 +208,31 @@ class RouteDecided(_message.Message):
 
     NODE_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
+    INPUT_CLASS_FIELD_NUMBER: _builtins.int
+    PATHWAY_FIELD_NUMBER: _builtins.int
     node: _builtins.str
     """node is the node chosen, by name."""
     reason: _builtins.str
     """reason is a stable word for why: APPROVAL_REPLY, APPROVAL_WAITING, USER_INPUT_WAITING, CONVERSATION, NEW_TASK,
-    TASK_RESUMED, DEFAULT.
+    TASK_RESUMED, DEFAULT, NOTHING_WAITS, NEW_EPISODE.
     """
+    input_class: _builtins.str
+    """input_class is what the message is, by fixed rules and before any model: TEXT_SIMPLE or TEXT_TOOL_INTENT. Empty where
+    no message opened the turn.
+    """
+    pathway: _builtins.str
+    """pathway is how the turn is served: text_fast_path, tool_intent or standby."""
     def __init__(
         self,
         *,
         node: _builtins.str = ...,
         reason: _builtins.str = ...,
+        input_class: _builtins.str = ...,
+        pathway: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["node", b"node", "reason", b"reason"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["input_class", b"input_class", "node", b"node", "pathway", b"pathway", "reason", b"reason"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -588,6 +588,7 @@ class Run(_message.Message):
     TRACE_ID_FIELD_NUMBER: _builtins.int
     BUDGET_FIELD_NUMBER: _builtins.int
     RETRY_OF_FIELD_NUMBER: _builtins.int
+    PATHWAY_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """id is the run's id."""
     thread_id: _builtins.str
@@ -604,6 +605,8 @@ class Run(_message.Message):
     """trace_id is the W3C trace id of its newest turn, 32 hex digits."""
     retry_of: _builtins.str
     """retry_of is the run that failed and that this one began once more. Empty where it is none."""
+    pathway: _builtins.str
+    """pathway is how its newest turn was served, as in RouteDecided. Empty before that is decided."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """create_time is when it began."""
@@ -640,10 +643,11 @@ class Run(_message.Message):
         trace_id: _builtins.str = ...,
         budget: Global___RunBudget | None = ...,
         retry_of: _builtins.str = ...,
+        pathway: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "create_time", b"create_time", "update_time", b"update_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_id", b"approval_id", "budget", b"budget", "create_time", b"create_time", "graph", b"graph", "id", b"id", "plan_steps", b"plan_steps", "reason", b"reason", "retry_of", b"retry_of", "status", b"status", "thread_id", b"thread_id", "tool_calls", b"tool_calls", "trace_id", b"trace_id", "update_time", b"update_time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_id", b"approval_id", "budget", b"budget", "create_time", b"create_time", "graph", b"graph", "id", b"id", "pathway", b"pathway", "plan_steps", b"plan_steps", "reason", b"reason", "retry_of", b"retry_of", "status", b"status", "thread_id", b"thread_id", "tool_calls", b"tool_calls", "trace_id", b"trace_id", "update_time", b"update_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

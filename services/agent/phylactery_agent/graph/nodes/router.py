@@ -7,7 +7,7 @@ from typing import Literal
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
-from phylactery_agent.graph.common import with_message
+from phylactery_agent.graph.common import opening, with_message
 from phylactery_agent.graph.state import AgentState, ChatMessage
 from phylactery_agent.ports import Told, TurnContext
 from phylactery_agent.static.grammar import parse_reply
@@ -37,11 +37,10 @@ async def router(
 ) -> Command[Literal["ApprovalHandler", "Supervisor", "Planner", "Finalizer"]]:
     """Opens a turn: takes the message into the window, counts supersteps from here, and dispatches."""
     target, reason, directive = route(state)
-    degraded = state["memory_degraded"]
-    told = [Told("memory_degraded", {"reason": degraded}, key="memory_degraded")] if degraded else []
+    told = opening(state, target, reason)
     if state["do_not_store"]:
-        told.append(Told("notice", {"reason": "DO_NOT_STORE"}, key="notice:DO_NOT_STORE"))
-    await runtime.context.events.emit(*told, Told("route_decided", {"node": target, "reason": reason}, key="route"))
+        told.insert(-1, Told("notice", {"reason": "DO_NOT_STORE"}, key="notice:DO_NOT_STORE"))
+    await runtime.context.events.emit(*told)
     incoming = state["incoming"]
     messages = state["messages"]
     if incoming["text"]:

@@ -7,11 +7,11 @@ from typing import Any, Literal
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
-from phylactery_agent.graph.common import AWAITING_APPROVAL, approval_standing, with_message
+from phylactery_agent.graph.common import AWAITING_APPROVAL, approval_standing, opening, with_message
 from phylactery_agent.graph.llm.asking import model_of
 from phylactery_agent.graph.react.state import ReactMetadata, ReactState
 from phylactery_agent.graph.state import ChatMessage
-from phylactery_agent.ports import Told, TurnContext
+from phylactery_agent.ports import TurnContext
 from phylactery_agent.static.grammar import parse_reply
 from phylactery_agent.static.intents import APPROVAL_DECIDED
 from phylactery_agent.texts import say
@@ -37,9 +37,7 @@ async def router(
     """Opens a turn: counts supersteps from here, and dispatches. Another message than an answer keeps what waits."""
     context = runtime.context
     target, reason = route(state)
-    degraded = state["memory_degraded"]
-    told = [Told("memory_degraded", {"reason": degraded}, key="memory_degraded")] if degraded else []
-    await context.events.emit(*told, Told("route_decided", {"node": target, "reason": reason}, key="route"))
+    await context.events.emit(*opening(state, target, reason))
     update: dict[str, Any] = {
         "directive": "",
         "notes": [],
