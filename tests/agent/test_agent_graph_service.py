@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal, TypedDict
 
 import grpc
@@ -14,18 +15,25 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 from phylactery.agent.v1 import graph_pb2, graph_pb2_grpc
 from phylactery_agent.graph import registry
+from phylactery_agent.graph.common import AWAITING_APPROVAL, EFFECT_IN_DOUBT, GATE_UNAVAILABLE
 from phylactery_agent.graph.drawing import mermaid
+from phylactery_agent.graph.guards import LOOPS, STEP_LIMIT, TOOL_CALL_LIMIT
+from phylactery_agent.graph.react.model import MODEL_CALL_INVALID
+from phylactery_agent.graph.react.outcomes import TOOL_ROUND_LIMIT
+from phylactery_agent.graph.react.static import BLOCKED, TOOL_FAILED
 from phylactery_agent.graph.registry import GRAPH_NAMES, SPECS, Graphs, ServedGraph, UnknownGraphError
 from phylactery_agent.graph.routing import RouteError, targets_of
 from phylactery_agent.graph.spec import GraphSpec
 from phylactery_agent.graph.state import AgentState
 from phylactery_agent.ports import TurnContext
+from phylactery_agent.runtime.replies import GRAPH_CHANGED
 
 from tests.support.agent_bench import Bench
 from tests.support.agent_graph import strict_saver
 from tests.support.agent_stores import BOUND, Stores, call
 from tests.support.agent_system import DONE, FAILED, SUSPENDED, Person, System, refused
 
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "graphs.md"
 each_graph = pytest.mark.parametrize("spec", SPECS.values(), ids=GRAPH_NAMES)
 
 
@@ -213,3 +221,17 @@ async def test_a_turn_that_died_before_it_stood_anywhere_goes_on_in_the_version_
     await bench.server().serve(await stores.claimed())
     assert (await stores.inbox.get(turn.turn_id)).run_status == "done"
     assert stores.rows("agent_runs", "graph, graph_version") == [("secured", SPECS["secured"].version)]
+
+
+@each_graph
+def test_the_page_about_graphs_shows_each_as_it_is(spec: GraphSpec) -> None:
+    section = PAGE.read_text(encoding="utf-8").split(f"\n## {spec.name}\n", 1)[1]
+    shown = section.split("```mermaid\n", 1)[1].split("```", 1)[0]
+    assert shown == mermaid(spec), f"paste what `phylactery graphs show {spec.name}` prints"
+
+
+def test_the_page_about_graphs_names_every_reason_react_can_end_with() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    reasons = {STEP_LIMIT, TOOL_CALL_LIMIT, TOOL_ROUND_LIMIT, MODEL_CALL_INVALID, BLOCKED, TOOL_FAILED, *LOOPS}
+    known = {AWAITING_APPROVAL, EFFECT_IN_DOUBT, GATE_UNAVAILABLE, GRAPH_CHANGED}
+    assert [reason for reason in reasons | known if reason not in page] == []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -24,6 +26,7 @@ from tests.support.stack import FREE_PORTS, Person, await_death, crash_at, lines
 
 DONE, SUSPENDED = event_pb2.RUN_STATUS_DONE, event_pb2.RUN_STATUS_SUSPENDED
 ASK = 'append "one line" to log.txt'
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "graphs.md"
 REACT = {"AGENT_GRAPH": "react"}
 GRPCURL = shutil.which("grpcurl", path=f"{os.environ['PATH']}{os.pathsep}{Path.home() / 'go' / 'bin'}")
 
@@ -107,22 +110,19 @@ def test_killed_after_a_models_call_the_model_is_not_asked_for_it_again(make_sta
 
 
 @pytest.mark.skipif(GRPCURL is None, reason="grpcurl is not installed")
-def test_grpcurl_alone_talks_to_react_and_draws_it(make_stack: Callable[..., Stack]):
+def test_the_pages_grpcurl_lines_list_draw_and_talk_to_react(make_stack: Callable[..., Stack]):
     stack = make_stack()
     stack.start()
 
-    def ask(method: str, **request: Any) -> Any:
-        command = [str(GRPCURL), "-plaintext", "-d", json.dumps(request), stack.target("agent")]
-        done = subprocess.run(
-            [*command, f"phylactery.agent.v1.{method}"], capture_output=True, text=True, timeout=60, check=False
-        )
+    def ask(command: str) -> Any:
+        whole = shlex.split(command.replace("127.0.0.1:50051", stack.target("agent")))
+        done = subprocess.run([str(GRPCURL), *whole[1:]], capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
-    said = ask("ChatService/SendMessage", requestId="request-0001", threadId="t1", text="echo hi", graph="react")
-    assert said["run"]["graph"] == "react"
-    assert said["reply"]["text"] == "hi\n\nEvidence: s1.echo\nConfidence: 0.80"
-    assert {graph["name"] for graph in ask("GraphService/ListGraphs")["graphs"]} == set(SPECS)
-    drawn = ask("GraphService/GetGraph", name="react")
+    listed, drawn, said = (ask(command) for command in re.findall(r"^grpcurl .+$", PAGE.read_text(), re.MULTILINE))
+    assert {graph["name"] for graph in listed["graphs"]} == set(SPECS)
     assert drawn["mermaid"] == mermaid(SPECS["react"])
     assert {"source": "Tools", "target": "Interpreter"} in drawn["edges"]
+    assert said["run"]["graph"] == "react"
+    assert said["reply"]["text"] == "hi\n\nEvidence: s1.echo\nConfidence: 0.80"
