@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from phylactery_agent.tools.registry import disabled_reason
 from phylactery_agent.tools.specs import BUILTIN_SPECS
 
 from tests.support.agent_system import DONE, SUSPENDED, Person, System, approval_of, open_system
@@ -53,13 +54,15 @@ async def test_every_example_of_every_tool_goes_through_in_both_languages_and_no
     (box / "large.txt").write_text("".join(f"{number:05d} sin memoria, error\n" for number in range(1_000)))
     pointer = (await person.say("lee large.txt")).run.tool_calls[0].pointer
     came_to = {}
-    for spec in BUILTIN_SPECS:
+    here = [spec for spec in BUILTIN_SPECS if disabled_reason(spec.name) is None]
+    for spec in here:
         for number, example in enumerate(spec.examples):
             answer = await person.say(example.text.replace("out_abcdefgh", pointer), f"{spec.name}-{number}")
             ran = [(call.tool, call.state, call.status) for call in answer.run.tool_calls]
             if (answer.run.status, ran) != (DONE, [(spec.name, "finished", "success")]):
                 came_to[example.text] = (answer.run.reason, ran, answer.reply.text)
     assert came_to == {}
+    assert {spec.name for spec in BUILTIN_SPECS} - {spec.name for spec in here} == {"http_get", "send_email"}
     assert {example.language for spec in BUILTIN_SPECS for example in spec.examples} == {"es", "en"}
 
 

@@ -42,6 +42,8 @@ REQUESTS = {
     ],
     "list_reminders": ["Lista mis recordatorios", "¿Qué recordatorios tengo esta semana?"],
     "cancel_reminder": ["Elimina el recordatorio del gimnasio", "Cancela mi recordatorio de las 9"],
+    "http_get": ["Descarga https://example.org/precios", "Lee la página web https://example.org y resúmela"],
+    "send_email": ["Mándale un correo a ana@example.org diciendo que sí", "Escríbele un correo a Marta"],
     "read_output": ["Enséñame el resto de la salida anterior", "Lee la salida out_abcdefgh desde el carácter 5000"],
     "rehydrate_output": ["Recupera la salida out_abcdefgh entera", "Tráeme la salida completa"],
     "search_output": ["Busca «error» en la salida out_abcdefgh", "Encuentra las líneas con timeout en esa salida"],

@@ -31,12 +31,15 @@ from phylactery_agent.tools.builtin import builtin_implementations
 from phylactery_agent.tools.builtin.journal import EffectJournal
 from phylactery_agent.tools.contract import Implementation, Invocation, Reconciled, ToolFailedError, ToolSpec
 from phylactery_agent.tools.mcp.config import McpTools
+from phylactery_agent.tools.outside import MailSettings, WebSettings
 from phylactery_agent.tools.registry import (
     TOOL_DISABLED,
     TOOL_REGISTRY,
     ToolRegistrationError,
     disabled_reason,
     ensure_tools_registered,
+    object_to,
+    withdraw,
 )
 
 if TYPE_CHECKING:
@@ -54,6 +57,8 @@ __all__ = [
 ]
 
 DEFAULT_MAX_FILE_BYTES: Final = 2 * 1024 * 1024
+_BY: Final = "settings"
+"""Who switches tools off that a setting is missing for."""
 
 
 class EffectInDoubtError(Exception):
@@ -75,6 +80,10 @@ class ToolSettings:
     journal: Path
     max_file_bytes: int = DEFAULT_MAX_FILE_BYTES
     plugins: tuple[str, ...] = ()
+    web: WebSettings | None = None
+    """None switches http_get off."""
+    mail: MailSettings | None = None
+    """None switches send_email off."""
     mcp: McpTools | None = None
 
 
@@ -93,8 +102,14 @@ class Executor:
             raise ToolRegistrationError("the effect journal must lie outside the sandbox")
         ensure_tools_registered(settings.plugins)
         self._implementations: dict[str, Implementation] = dict(
-            builtin_implementations(settings.sandbox, settings.journal, settings.max_file_bytes)
+            builtin_implementations(
+                settings.sandbox, settings.journal, settings.max_file_bytes, settings.web, settings.mail
+            )
         )
+        for name, needed in (("http_get", settings.web), ("send_email", settings.mail)):
+            withdraw(name, _BY)
+            if needed is None:
+                object_to(name, _BY, "NOT_CONFIGURED")
         self._implementations.update(_plugin_implementations(settings.plugins))
         self._journal = EffectJournal(settings.journal)
         self._servers = _mcp_servers(settings.mcp)

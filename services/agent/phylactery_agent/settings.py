@@ -10,10 +10,11 @@ from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import SettingsConfigDict
 
 from phylactery_agent.models.settings import ModelSettings
+from phylactery_agent.outside_settings import OutsideSettings
 from phylactery_agent.times.rules import zone
 
 
-class AgentSettings(ModelSettings):
+class AgentSettings(OutsideSettings, ModelSettings):
     """Settings of the agent."""
 
     model_config = SettingsConfigDict(env_prefix="AGENT_", extra="ignore")

@@ -163,6 +163,8 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
                 sandbox=settings.sandbox,
                 journal=settings.data_dir / "journal",
                 plugins=tuple(settings.tool_modules),
+                web=settings.web(),
+                mail=settings.mail(),
                 mcp=_mcp_tools(settings),
             )
         )

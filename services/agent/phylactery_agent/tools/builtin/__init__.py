@@ -8,11 +8,15 @@ from pathlib import Path
 from phylactery_agent.tools.builtin.files import FileTools
 from phylactery_agent.tools.builtin.journal import EffectJournal
 from phylactery_agent.tools.builtin.listing import FolderTools
+from phylactery_agent.tools.builtin.mail import MailTools
 from phylactery_agent.tools.builtin.memories import recall, remember
 from phylactery_agent.tools.builtin.reminders import cancel_reminder, create_reminder, list_reminders
 from phylactery_agent.tools.builtin.sandbox import Sandbox, tenant_folder
 from phylactery_agent.tools.builtin.texts import echo, read_output, rehydrate_output, search_output
-from phylactery_agent.tools.contract import Implementation, Invocation
+from phylactery_agent.tools.builtin.web import WebTools
+from phylactery_agent.tools.contract import Implementation, Invocation, ToolFailedError
+from phylactery_agent.tools.outside import MailSettings, WebSettings
+from phylactery_agent.tools.registry import TOOL_DISABLED
 
 __all__ = ["builtin_implementations"]
 
@@ -40,10 +44,29 @@ class _TenantFiles:
         return self._tools[tenant]
 
 
-def builtin_implementations(sandbox: Path, journal: Path, max_file_bytes: int) -> Mapping[str, Implementation]:
+async def _not_configured(_invocation: Invocation) -> str:
+    raise ToolFailedError(TOOL_DISABLED, "a setting this tool needs is not there")
+
+
+def _outside(web: WebSettings | None, mail: MailSettings | None) -> Mapping[str, Implementation]:
+    """Answers the tools that reach beyond this system, where settings say whereto."""
+    return {
+        "http_get": Implementation(run=WebTools(web).http_get if web else _not_configured),
+        "send_email": Implementation(run=MailTools(mail).send_email if mail else _not_configured),
+    }
+
+
+def builtin_implementations(
+    sandbox: Path,
+    journal: Path,
+    max_file_bytes: int,
+    web: WebSettings | None = None,
+    mail: MailSettings | None = None,
+) -> Mapping[str, Implementation]:
     """Answers the functions by tool name. Both folders are created when missing; the journal is outside the sandbox."""
     files = _TenantFiles(sandbox, EffectJournal(journal), max_file_bytes)
     return {
+        **_outside(web, mail),
         "echo": Implementation(run=echo),
         "read_file": Implementation(run=lambda call: files.of(call).read_file(call)),
         "write_file": Implementation(

@@ -10,6 +10,7 @@ from typing import Final
 from phylactery_agent.tools.contract import ToolSpec
 from phylactery_agent.tools.specs.files import READ_FILE, WRITE_FILE, ReadFileArguments, WriteFileArguments
 from phylactery_agent.tools.specs.folders import LIST_DIR, SEARCH_FILES, ListDirArguments, SearchFilesArguments
+from phylactery_agent.tools.specs.mail import SEND_EMAIL, SendEmailArguments
 from phylactery_agent.tools.specs.memories import (
     ECHO,
     RECALL,
@@ -34,12 +35,14 @@ from phylactery_agent.tools.specs.reminders import (
     CreateReminderArguments,
     ListRemindersArguments,
 )
+from phylactery_agent.tools.specs.web import HTTP_GET, HttpGetArguments
 
 __all__ = [
     "BUILTIN_SPECS",
     "CANCEL_REMINDER",
     "CREATE_REMINDER",
     "ECHO",
+    "HTTP_GET",
     "LIST_DIR",
     "LIST_REMINDERS",
     "READ_FILE",
@@ -49,10 +52,12 @@ __all__ = [
     "REMEMBER",
     "SEARCH_FILES",
     "SEARCH_OUTPUT",
+    "SEND_EMAIL",
     "WRITE_FILE",
     "CancelReminderArguments",
     "CreateReminderArguments",
     "EchoArguments",
+    "HttpGetArguments",
     "ListDirArguments",
     "ListRemindersArguments",
     "ReadFileArguments",
@@ -62,6 +67,7 @@ __all__ = [
     "RememberArguments",
     "SearchFilesArguments",
     "SearchOutputArguments",
+    "SendEmailArguments",
     "WriteFileArguments",
 ]
 
@@ -72,9 +78,11 @@ BUILTIN_SPECS: Final[tuple[ToolSpec, ...]] = (
     CREATE_REMINDER,
     LIST_REMINDERS,
     CANCEL_REMINDER,
+    HTTP_GET,
     LIST_DIR,
     READ_FILE,
     WRITE_FILE,
+    SEND_EMAIL,
     RECALL,
     SEARCH_FILES,
     REMEMBER,

@@ -1,0 +1,129 @@
+"""send_email: one message to one recipient over SMTP.
+
+Nothing happened while the server has not been given the message: every failure before is a plain one. From the moment
+the message goes out until the server's word about it, a failure is doubt, because it may have been taken. Its
+Message-ID is made of the effect's key, so that a person who looks for it, and a server that knows it, find the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import re
+import ssl
+from datetime import UTC, datetime
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.policy import SMTP as SMTP_POLICY
+from email.utils import format_datetime
+from functools import cached_property
+from typing import Final
+
+import aiosmtplib
+from phylactery_chassis.crashpoints import reach
+
+from phylactery_agent.tools.contract import Invocation, ToolFailedError, arguments_of
+from phylactery_agent.tools.outside import MailSettings
+from phylactery_agent.tools.specs import SendEmailArguments
+
+_REFUSED: Final = 400
+_POLICY: Final = SMTP_POLICY.clone(cte_type="7bit")
+_ADDRESS: Final = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.)*[A-Za-z0-9-]{1,63}")
+
+
+class MailTools:
+    """send_email through one server."""
+
+    def __init__(self, settings: MailSettings) -> None:
+        self._settings = settings
+
+    async def send_email(self, invocation: Invocation) -> str:
+        """Hands the message over; answers its Message-ID.
+
+        Raises:
+            ToolFailedError: ADDRESS_INVALID, RECIPIENT_REFUSED, MAIL_REFUSED, MAIL_UNAVAILABLE: nothing was sent.
+            MailUnknownError: the message went out and the server's word about it is lost.
+        """
+        args = arguments_of(invocation, SendEmailArguments)
+        message = self._message(args, invocation.effect_key)
+        client = self._client()
+        try:
+            await self._open(client, args.to)
+            reach("agent.send_email.accepted")
+            await self._hand_over(client, message)
+        finally:
+            client.close()
+        return str(message["Message-ID"])
+
+    @cached_property
+    def _trust(self) -> ssl.SSLContext:
+        return ssl.create_default_context(cafile=self._settings.ca_file)
+
+    def _client(self) -> aiosmtplib.SMTP:
+        settings = self._settings
+        return aiosmtplib.SMTP(
+            hostname=settings.host,
+            port=settings.port,
+            use_tls=settings.tls == "tls",
+            start_tls=False,  # done below, so that a server without it is refused by name
+            tls_context=None if settings.tls == "none" else self._trust,
+            timeout=settings.answer_seconds,
+        )
+
+    def _message(self, args: SendEmailArguments, effect_key: str) -> EmailMessage:
+        settings = self._settings
+        if _ADDRESS.fullmatch(args.to) is None:
+            raise ToolFailedError("ADDRESS_INVALID", "the recipient is no e-mail address")
+        message = EmailMessage(policy=_POLICY)
+        domain = settings.sender.rpartition("@")[2]
+        try:
+            message["From"] = Address(addr_spec=settings.sender)
+            message["To"] = Address(addr_spec=args.to)
+            message["Subject"] = args.subject
+            message["Date"] = format_datetime(datetime.now(UTC))
+            message["Message-ID"] = f"<{hashlib.sha256(effect_key.encode()).hexdigest()}@{domain}>"
+            message.set_content(args.body)
+            message.as_bytes()
+        except (ValueError, IndexError, UnicodeError, LookupError):
+            raise ToolFailedError("ADDRESS_INVALID", "the address or the subject cannot stand in a message") from None
+        return message
+
+    async def _open(self, client: aiosmtplib.SMTP, to: str) -> None:
+        """Goes as far as the recipient. Whatever fails, nothing was sent; no text of the server's is repeated."""
+        settings = self._settings
+        try:
+            async with asyncio.timeout(settings.open_seconds):
+                await client.connect()
+                if settings.tls == "starttls":
+                    await client.starttls(tls_context=self._trust)
+                if settings.user:
+                    await client.login(settings.user, settings.password)
+                await client.mail(settings.sender)
+                await client.rcpt(to)
+        except aiosmtplib.SMTPRecipientRefused as error:
+            raise ToolFailedError(
+                "RECIPIENT_REFUSED", f"the mail server refuses the recipient ({error.code})"
+            ) from None
+        except aiosmtplib.SMTPResponseException as error:
+            raise ToolFailedError("MAIL_REFUSED", f"the mail server refuses ({error.code})") from None
+        except (aiosmtplib.SMTPException, OSError, TimeoutError, ValueError) as error:
+            why = type(error).__name__
+            raise ToolFailedError("MAIL_UNAVAILABLE", f"the mail server cannot be used ({why})") from None
+
+    async def _hand_over(self, client: aiosmtplib.SMTP, message: EmailMessage) -> None:
+        try:
+            await client.data(message.as_bytes())
+        except aiosmtplib.SMTPDataError as error:
+            if error.code >= _REFUSED:
+                raise ToolFailedError("MAIL_REFUSED", f"the mail server refuses the message ({error.code})") from None
+            raise MailUnknownError from None
+        except (aiosmtplib.SMTPException, OSError, TimeoutError, ssl.SSLError):
+            raise MailUnknownError from None
+        reach("agent.send_email.sent")
+        with contextlib.suppress(aiosmtplib.SMTPException, OSError, TimeoutError):
+            await client.quit()
+
+
+class MailUnknownError(Exception):
+    """The message went out, and nobody said whether it was taken."""

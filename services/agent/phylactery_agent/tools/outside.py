@@ -1,0 +1,201 @@
+"""What http_get and send_email may reach: settings, read once at the start. Nothing here opens a connection."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Scheme = Literal["http", "https"]
+
+MAX_URL_CHARS: Final = 2_000
+_PORTS: Final[dict[str, int]] = {"http": 80, "https": 443}
+_LABEL: Final = "[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
+_NAME: Final = re.compile(rf"{_LABEL}(?:\.{_LABEL}){{0,126}}")
+_NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_URL: Final = re.compile(r"(https?)://([^/?#]*)(/[^?#]*)?(\?[^#]*)?(#.*)?", re.IGNORECASE)
+_PRINTABLE: Final = re.compile(r"[\x21-\x7e]+")
+
+
+class UrlError(ValueError):
+    """A URL or an entry of the list that readers could disagree about, with what is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Url:
+    """An http or https URL in the one form it is fetched in; host has no brackets, target begins with a slash."""
+
+    scheme: Scheme
+    host: str
+    port: int
+    target: str = "/"
+
+    @property
+    def authority(self) -> str:
+        """Answers what stands in the Host header."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
+
+    def __str__(self) -> str:
+        """Answers the URL."""
+        return f"{self.scheme}://{self.authority}{self.target}"
+
+
+def read_url(text: str) -> Url:
+    """Reads an absolute URL strictly: what two readers could take for two hosts is refused. Raises UrlError."""
+    if len(text) > MAX_URL_CHARS:
+        raise UrlError(f"a URL has at most {MAX_URL_CHARS} characters")
+    if _PRINTABLE.fullmatch(text) is None:
+        raise UrlError("a URL holds no spaces and nothing beyond ASCII; write a name in its xn-- form")
+    if "\\" in text:
+        raise UrlError("a URL holds no backslash")
+    found = _URL.fullmatch(text)
+    if found is None:
+        raise UrlError("it is no http:// or https:// URL")
+    scheme: Scheme = "http" if found[1].lower() == "http" else "https"
+    host, port = _authority(found[2], _PORTS[scheme])
+    return Url(scheme, host, port, (found[3] or "/") + (found[4] or ""))
+
+
+def _authority(text: str, default: int) -> tuple[str, int]:
+    if "@" in text:
+        raise UrlError("a URL holds no user and no password")
+    if "%" in text:
+        raise UrlError("a host holds no percent sign")
+    bracketed = re.fullmatch(r"\[([0-9A-Fa-f:.]+)\](?::([0-9]{1,5}))?", text)
+    plain = re.fullmatch(r"([^\[\]:]+)(?::([0-9]{1,5}))?", text)
+    found = bracketed or plain
+    if found is None:
+        raise UrlError("it names no host")
+    port = int(found[2]) if found[2] else default
+    if not 1 <= port <= 65_535:  # noqa: PLR2004 - what a port is
+        raise UrlError("there is no such port")
+    return (str(_ipv6(found[1])) if bracketed else _host(found[1].lower())), port
+
+
+def _ipv6(text: str) -> ipaddress.IPv6Address:
+    try:
+        return ipaddress.IPv6Address(text)
+    except ValueError:
+        raise UrlError("there is no such IPv6 address") from None
+
+
+def _host(text: str) -> str:
+    """Answers a name, or an IPv4 address of four plain numbers; every other spelling of one is refused."""
+    try:
+        return str(ipaddress.IPv4Address(text))
+    except ValueError:
+        pass
+    if len(text) > 253 or _NAME.fullmatch(text) is None or _NUMBER.fullmatch(text.rpartition(".")[2]):  # noqa: PLR2004
+        raise UrlError("it names no host that everybody reads alike")
+    return text
+
+
+def address_of(host: str) -> Address | None:
+    """Answers the address a host is, None for a name."""
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedHost:
+    """One entry of the list: a scheme, a host or every host below a domain, a port, and what else it may resolve to.
+
+    networks are the private addresses its name may have; an address that is named itself is one of them.
+    """
+
+    scheme: Scheme
+    host: str
+    port: int
+    below: bool = False
+    networks: tuple[Network, ...] = ()
+
+    def covers(self, url: Url) -> bool:
+        """Says whether a URL is one of the entry's."""
+        if (url.scheme, url.port) != (self.scheme, self.port):
+            return False
+        return url.host.endswith(f".{self.host}") if self.below else url.host == self.host
+
+    def reaches(self, address: Address) -> bool:
+        """Says whether a connection to an address is allowed under the entry."""
+        return any(address in network for network in self.networks) or is_public(address)
+
+
+def read_allowed(entries: Sequence[str]) -> tuple[AllowedHost, ...]:
+    """Reads [http://|https://]HOST[:PORT][=NETWORK,…]; *.DOMAIN is every host below one. Raises UrlError."""
+    return tuple(_entry(entry.strip().lower()) for entry in entries)
+
+
+def _entry(text: str) -> AllowedHost:
+    place, _, networks = text.partition("=")
+    place = place if "://" in place else f"https://{place}"
+    below = "://*." in place
+    try:
+        url = read_url(place.replace("://*.", "://", 1))
+        if url.target != "/" or "#" in place or "?" in place:
+            raise UrlError("an entry ends with its host or port")
+        named = address_of(url.host)
+        if below and named is not None:
+            raise UrlError("an address has no hosts below it")
+        allowed = tuple(ipaddress.ip_network(one) for one in networks.split(",") if one)
+    except ValueError as error:
+        raise UrlError(f"{text[:100]!r}: {error}") from None
+    own = (ipaddress.ip_network(named),) if named is not None else ()
+    return AllowedHost(url.scheme, url.host, url.port, below, (*allowed, *own))
+
+
+_NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
+_NEVER: Final = tuple(
+    ipaddress.ip_network(one)
+    for one in ("168.63.129.16/32", "192.0.0.0/24", "192.88.99.0/24", "64:ff9b:1::/48", "100::/64", "3fff::/20")
+)
+"""What not every release of Python knows to be special, and the address a cloud answers its own machines at."""
+
+
+def is_public(address: Address) -> bool:
+    """Says whether an address is anybody's on the internet: not private, loopback, link-local, shared or reserved."""
+    if isinstance(address, ipaddress.IPv6Address):
+        inside = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
+        if inside is None and address in _NAT64:
+            inside = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+        if inside is not None:
+            return is_public(inside)
+        if address.is_site_local:
+            return False
+    special = address.is_multicast or address.is_reserved or any(address in network for network in _NEVER)
+    return address.is_global and not special
+
+
+@dataclass(frozen=True, slots=True)
+class WebSettings:
+    """What http_get may do. max_bytes bounds a body, unpacked; seconds everything, redirects included."""
+
+    allowed: tuple[AllowedHost, ...]
+    max_bytes: int = 1024 * 1024
+    seconds: float = 15.0
+    ca_file: Path | None = None
+    """Certificates to trust instead of the usual ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class MailSettings:
+    """The server send_email hands messages to, and whose they are."""
+
+    host: str
+    port: int
+    sender: str
+    tls: Literal["starttls", "tls", "none"] = "starttls"
+    user: str = ""
+    password: str = field(default="", repr=False)
+    ca_file: Path | None = None
+    open_seconds: float = 20.0
+    """Bound of everything before the message itself."""
+    answer_seconds: float = 30.0
+    """Bound of the server's word about the message: with the one above, less than the tool's own time."""
