@@ -443,3 +443,14 @@ async def test_a_key_that_no_row_can_have_is_refused_before_anything_is_counted(
     with pytest.raises(ValueError, match="1 to 128 characters"):
         await model.reply(HELLO, key=key)
     assert used(stores) == (0, 0, 0)
+
+
+async def test_a_run_that_is_not_to_be_stored_keeps_no_reply_whatever_a_graph_asks_for(
+    stores: Stores, server: ModelServer, models: Models, claim: Claim
+) -> None:
+    model = RunModels(models, stores.database, stores.clock).of(claim.lease, keep=False)
+    await model.reply(HELLO, key="plan:1")
+    await model.reply(HELLO, key="plan:1")
+    [row] = stores.rows("agent_model_calls")
+    assert row.reply is None
+    assert len(server.asked) == 2

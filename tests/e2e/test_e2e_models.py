@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -9,7 +10,7 @@ import pytest
 from phylactery.agent.v1 import event_pb2, run_pb2, run_pb2_grpc
 from phylactery_cli.supervisor import Stack
 
-from tests.support.model_server import ModelServer, calls, fails, hangs, model_server, says
+from tests.support.model_server import Exchange, ModelServer, calls, fails, hangs, model_server, says
 from tests.support.stack import Person, await_death, crash_at, lines, relaunch, yes
 
 DONE, SUSPENDED = event_pb2.RUN_STATUS_DONE, event_pb2.RUN_STATUS_SUSPENDED
@@ -106,3 +107,25 @@ def test_who_cancels_a_run_does_not_wait_for_its_model(modelled: Stack, server: 
         stub.CancelRun(run_pb2.CancelRunRequest(run_id=run.id), metadata=ana.metadata, timeout=60)
         assert answer.result(30).run.status == event_pb2.RUN_STATUS_CANCELLED
         assert lines(modelled) == []
+
+
+@pytest.mark.parametrize(("words", "kept"), [("read log.txt", True), ("do not store this: read log.txt", False)])
+def test_of_a_turn_that_is_not_to_be_stored_no_reply_is_kept_even_while_it_runs(
+    modelled: Stack, server: ModelServer, words: str, kept: bool
+) -> None:
+    found: list[tuple[bytes | None, int]] = []
+
+    def look_and_answer(exchange: Exchange) -> None:
+        with sqlite3.connect(modelled.data_dir / "agent" / "agent.db") as connection:
+            query = "SELECT reply, completion_tokens FROM agent_model_calls WHERE key LIKE 'plan:%'"
+            found.extend(connection.execute(query).fetchall())
+        says("A written word.")(exchange)
+
+    modelled.sandbox.mkdir(parents=True)
+    (modelled.sandbox / "log.txt").write_text("one line\n")
+    server.script(calls(("read_file", {"path": "log.txt"})), look_and_answer)
+    modelled.start()
+    with Person(modelled, "ana") as ana:
+        assert ana.say(words).reply.text == "A written word."
+    [(reply, tokens)] = found
+    assert (reply is not None, tokens) == (kept, 7)

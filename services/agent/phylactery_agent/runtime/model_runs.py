@@ -38,16 +38,16 @@ class RunModels:
         self.models = models
         self._store = ModelCallStore(database, clock)
 
-    def of(self, lease: Lease) -> RunModel:
-        """Answers the model of the run under this lease."""
-        return RunModel(self.models, self._store, lease)
+    def of(self, lease: Lease, *, keep: bool = True) -> RunModel:
+        """Answers the model of the run under this lease; without keep it stores no reply, whatever a call says."""
+        return RunModel(self.models, self._store, lease, keep=keep)
 
 
 class RunModel:
     """ports.Model of one run."""
 
-    def __init__(self, models: Models, store: ModelCallStore, lease: Lease) -> None:
-        self._models, self._store, self._lease = models, store, lease
+    def __init__(self, models: Models, store: ModelCallStore, lease: Lease, *, keep: bool = True) -> None:
+        self._models, self._store, self._lease, self._keep = models, store, lease, keep
 
     async def reply(
         self,
@@ -86,7 +86,7 @@ class RunModel:
         reply = self._reply(answered, spent, key, request_hash)
         took = Usage(1, reply.prompt_tokens, reply.completion_tokens, reply.cost_micros)
         await self._store.settle(
-            self._lease, key, counted=most, took=took, reply=reply if keep else None, model=reply.model
+            self._lease, key, counted=most, took=took, reply=reply if keep and self._keep else None, model=reply.model
         )
         crashpoints.reach("agent.model.kept")
         return reply

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast, get_args
 
@@ -234,7 +234,7 @@ class TurnServer:
             turn = self._turn(claim, heard, await self._hydrate(claim, heard))
             given = graph.spec.reentry_input(turn) if claim.turn.resumed else graph.spec.new_run_input(turn)
         trail = RunTrail(self._t.clock, lease, supersteps=claim.run.supersteps, begins=active.check, noted=times.routed)
-        context = self._context(claim, heard, writes, trail, request_turn=snapshot.values.get("request_turn", ""))
+        context = self._context(claim, heard, writes, trail, before=snapshot.values)
         # LANGSMITH_TRACING in the environment would send every argument away
         with tracing_context(enabled=False), held_by(TrailHolder(writes, trail)):
             ended = await graph.compiled.ainvoke(given, config, context=context, durability="sync")
@@ -290,25 +290,26 @@ class TurnServer:
         )
 
     def _context(
-        self, claim: Claim, heard: _Heard, writes: TurnWrites, trail: RunTrail, *, request_turn: str
+        self, claim: Claim, heard: _Heard, writes: TurnWrites, trail: RunTrail, *, before: Mapping[str, Any]
     ) -> TurnContext:
         lease = claim.lease
-        before = request_turn if claim.turn.resumed else ""
+        request_turn = before.get("request_turn", "") if claim.turn.resumed else ""
+        private = claim.turn.do_not_store or before.get("do_not_store", False)
         return TurnContext(
             gate=self._gate(claim),
             outputs=self._t.services.outputs(lease.owner),
             inspector=self._t.services.inspector(lease.owner),
-            memories=TurnMemories(self._t.services, self._t.delivery, lease, claim.turn, before),
-            ledger=SqlLedger(self._t.database, writes, keep_outputs=not claim.turn.do_not_store),
+            memories=TurnMemories(self._t.services, self._t.delivery, lease, claim.turn, request_turn),
+            ledger=SqlLedger(self._t.database, writes, keep_outputs=not private),
             events=ThreadEvents(writes),
             executor=self._t.executor,
             language=heard.language,
             reply_code=self._code(claim),
             evict_over_chars=self._t.evict_over_chars,
             allowed_tools=claim.turn.allowed_tools,
-            model=self._t.models.of(lease) if self._t.models else None,
+            model=self._t.models.of(lease, keep=not private) if self._t.models else None,
             trail=trail,
-            reminders=self._reminders(claim, heard, before),
+            reminders=self._reminders(claim, heard, request_turn),
         )
 
     def _reminders(self, claim: Claim, heard: _Heard, request_turn: str) -> TurnReminders | None:
