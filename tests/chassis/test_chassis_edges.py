@@ -98,6 +98,11 @@ def test_ids_carry_a_prefix_and_128_bits_and_never_repeat():
         ("tokens:\n  - {hash: plain, subject: a, tenant: t, roles: [caller]}", "tokens.0.hash"),
         (f"tokens:\n  - {{hash: '{token_hash('x')}', subject: a, tenant: t, roles: [king]}}", "roles"),
         (f"tokens:\n  - {{hash: '{token_hash('x')}', subject: a, tenant: '*', roles: [caller]}}", "delegate"),
+        (f"tokens:\n  - {{hash: '{token_hash('x')}', subject: a, tenant: t, roles: [caller], tools: []}}", "tools"),
+        (
+            f"tokens:\n  - {{hash: '{token_hash('x')}', subject: a, tenant: t, roles: [caller], tools: ['a b']}}",
+            "tools",
+        ),
         (
             "tokens:" + f"\n  - {{hash: '{token_hash('x')}', subject: a, tenant: t, roles: [caller]}}" * 2,
             r"tokens\.1\.hash",
@@ -110,6 +115,23 @@ def test_a_bad_tokens_file_says_where_and_shows_no_hash(tmp_path: Path, content:
     with pytest.raises(TokensFileError, match=says) as caught:
         TokenAuthenticator(path)
     assert "sha256:" not in str(caught.value).replace("^sha256:", "")
+
+
+def test_tools_narrow_an_identity_and_whoever_it_speaks_for(tmp_path: Path):
+    path = tmp_path / "tokens.yaml"
+    path.write_text(
+        f"""
+tokens:
+  - {{hash: "{token_hash("a")}", subject: ana, tenant: acme, roles: [caller], tools: [echo, read_file]}}
+  - {{hash: "{token_hash("d")}", subject: shop, tenant: acme, roles: [delegate], tools: [echo]}}
+  - {{hash: "{token_hash("e")}", subject: eva, tenant: acme, roles: [caller]}}
+"""
+    )
+    tokens = TokenAuthenticator(path)
+    assert tokens.authenticate({"authorization": "Bearer a"}).tools == ("echo", "read_file")
+    assert tokens.authenticate({"authorization": "Bearer e"}).tools == ()
+    spoken_for = tokens.authenticate({"authorization": "Bearer d", "x-phylactery-subject": "bea"})
+    assert (spoken_for.subject, spoken_for.tools) == ("bea", ("echo",))
 
 
 def test_a_missing_tokens_file_is_named(tmp_path: Path):
