@@ -47,6 +47,16 @@ async def test_a_message_is_served_by_the_default_graph_and_the_run_says_which(r
     assert [call.tool for call in answer.run.tool_calls] == ["echo", "read_file"]
 
 
+async def test_what_a_person_clearly_asks_for_is_done_at_once_though_echo_came_first(tmp_path: Path) -> None:
+    async with open_system(tmp_path, graph="react") as system:
+        ana = system.person()
+        done = await ana.say('write "hello" to notes.txt')
+        assert (done.run.status, done.run.reason) == (DONE, "ANSWERED")
+        assert (system.sandbox / "notes.txt").read_text() == "hello"
+        talked = await ana.say("hola")
+        assert (talked.run.status, talked.reply.text.splitlines()[0]) == (DONE, "hola")
+
+
 async def test_a_thread_keeps_the_graph_it_was_opened_with(system: System, ana: Person) -> None:
     opened = await ana.say("repite hola", "t1", graph="react")
     assert opened.run.graph == "react"

@@ -33,7 +33,7 @@ def clean(text: str) -> str:
 
 def conversation(state: AgentState, told: str, request: str, *more: str) -> list[ModelMessage]:
     """Answers the messages of one question to a model; more are blocks of data beside what is known anyway."""
-    blocks = [*_known(state), *_results(state), *more, *_hint(state)]
+    blocks = [*known_blocks(state), *_results(state), *more, *_hint(state)]
     messages = [ModelMessage("system", told)]
     if blocks:
         messages.append(ModelMessage("user", "\n\n".join(blocks)))
@@ -73,8 +73,8 @@ def goal_block(state: AgentState, step_id: str) -> str:
     return quoted(tag_of(state["run_id"]), "the step to carry out now", step["description"] + tried)
 
 
-def remembered_blocks(state: AgentState) -> list[str]:
-    """Answers what memory says of the person and of the matter, as data."""
+def known_blocks(state: AgentState) -> list[str]:
+    """Answers what memory says and what was said before, as data: an earlier answer may quote what a file said."""
     tag = tag_of(state["run_id"])
     blocks = []
     if state["profile"]:
@@ -84,15 +84,10 @@ def remembered_blocks(state: AgentState) -> list[str]:
         text = memory["text"] or memory["untrusted_text"]
         label = f"a memory, said by {memory['source'] or 'somebody'} and believed as {memory['trust'] or 'untrusted'}"
         blocks.append(quoted(tag, label, shown_text(text, MAX_MEMORY)))
-    return blocks
-
-
-def _known(state: AgentState) -> list[str]:
-    blocks = remembered_blocks(state)
     said = [message for message in state["messages"] if message["id"] != state["incoming"]["id"]]
     if said:
         lines = "\n".join(f"{message['role']}: {shown_text(message['content'], MAX_MESSAGE)}" for message in said)
-        blocks.append(quoted(tag_of(state["run_id"]), "the conversation before", lines))
+        blocks.append(quoted(tag, "the conversation before", lines))
     return blocks
 
 

@@ -12,7 +12,7 @@ from langgraph.types import Command
 from phylactery_agent.graph.common import reply_id, step_told
 from phylactery_agent.graph.guards import STEP_LIMIT
 from phylactery_agent.graph.llm.asking import MODEL_AWAY, MODEL_EMPTY, allowed_specs, model_of, went_away
-from phylactery_agent.graph.llm.conversation import clean, remembered_blocks
+from phylactery_agent.graph.llm.conversation import clean, known_blocks
 from phylactery_agent.graph.llm.drafts import Draft, Drafted, model_tools, read_calls
 from phylactery_agent.graph.llm.prompts import correction, tag_of
 from phylactery_agent.graph.outgoing import Deltas
@@ -124,11 +124,14 @@ async def sync(
 
 
 def _opened(state: ReactState) -> list[ChatMessage]:
-    """Answers the messages with our words before them; no tool message is ever dropped."""
+    """Answers the messages: ours first, then what is known, as data, then the person's. No tool message is dropped."""
     if any(message["role"] == "system" for message in state["messages"]):
         return state["messages"]
-    told = "\n\n".join([system_hint(state["language"], tag_of(state["run_id"])), *remembered_blocks(state)])
-    return [ChatMessage(id="system", role="system", content=told), *state["messages"]]
+    told = system_hint(state["language"], tag_of(state["run_id"]))
+    messages = [ChatMessage(id="system", role="system", content=told)]
+    if known := known_blocks(state):
+        messages.append(ChatMessage(id="known", role="user", content="\n\n".join(known)))
+    return [*messages, *(said for said in state["messages"] if said["id"] == state["incoming"]["id"])]
 
 
 async def _ask(state: ReactState, context: TurnContext, model: Model) -> ModelReply:
