@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import sqlite3
 
 import pytest
 from phylactery_cli.main import app
@@ -16,10 +18,14 @@ CARD = 'escribe "tarjeta 4111 1111 1111 1111" en pagos.txt'
 
 
 @pytest.fixture(scope="module")
-def target(tmp_path_factory):
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(scope="module")
+def target(folder):
     """The services as phylactery up starts them; answers where the agent is."""
     quiet = {name: {f"{name.upper()}_LOG_LEVEL": "ERROR"} for name in ("agent", "riskgate", "memory")}
-    folder = tmp_path_factory.mktemp("runs")
     with running(Stack(folder, {"agent": 0, "riskgate": 0, "memory": 0}, extra_env=quiet)) as stack:
         yield stack.target("agent")
 
@@ -54,9 +60,9 @@ def test_runs_are_listed_shown_and_cancelled(runs, target):
     assert (kept.exit_code, "Nothing was changed." in kept.output) == (1, True)
     gone = runs("cancel", waiting, "--yes", language="es")
     assert gone.exit_code == 0, gone.output
-    assert "CANCELLED" in gone.output
+    assert "CANCELADA" in gone.output
     assert gone.output.split()[0] == "ejecución"
-    assert "denied (CANCELLED)" in gone.output
+    assert "denegada (CANCELLED)" in gone.output
     again = runs("cancel", done, "--yes")
     assert (again.exit_code, again.stderr.startswith("runs: ")) == (1, True)
 
@@ -75,3 +81,53 @@ def test_what_cannot_be_done_is_said_in_one_sentence(runs):
         failed = runs(*arguments)
         assert (failed.exit_code, len(failed.stderr.splitlines())) == (1, 1), failed.output
         assert said in failed.stderr
+
+
+def test_a_run_is_shown_with_its_nodes_its_events_and_its_budgets(runs, target):
+    run_id = say(target, "hola", "t5")
+    say(target, "hola", "t5")
+    shown = json.loads(runs("show", run_id, "--json").stdout)
+    assert shown["id"] == run_id
+    assert [one["node"] for one in shown["run_steps"]] == ["Router", "Finalizer"]
+    kinds = [next(name for name in event if isinstance(event[name], dict)) for event in shown["events"]]
+    assert kinds == ["run_started", "route_decided", "message", "run_finished"]
+    assert {event["run_id"] for event in shown["events"]} == {run_id}
+    assert (shown["budget"]["supersteps"]["used"], shown["budget"]["supersteps"]["limit"]) == (2, 25)
+    told = runs("show", run_id, language="es")
+    assert told.exit_code == 0, told.output
+    for said in ("superpaso", "Finalizer", "ANSWERED", "presupuesto", "superpasos", "TERMINADA"):
+        assert said in told.output, said
+    waiting = say(target, CARD, "t6")
+    asked = runs("show", waiting, "--json").stdout
+    assert "approval_required" in asked
+    assert '"code"' not in asked
+
+
+def test_a_retry_says_what_is_wrong_in_the_persons_language_and_shows_the_new_run(runs, target):
+    run_id = say(target, "hola", "t7")
+    refused = runs("retry", run_id, language="es")
+    assert (refused.exit_code, refused.stderr.strip()) == (
+        1,
+        f"runs: solo se repite una ejecución que falló: {run_id} no falló",
+    )
+    missing = runs("retry", "run_none")
+    assert (missing.exit_code, "there is no run 'run_none' of yours" in missing.stderr) == (1, True)
+
+
+def test_what_a_run_did_is_told_before_it_begins_once_more(runs, target, folder):
+    run_id = say(target, 'escribe "hola" en notas.txt', "t8")
+    [file] = folder.rglob("agent.db")
+    with contextlib.closing(sqlite3.connect(file)) as database, database:
+        database.execute("UPDATE agent_runs SET status = 'failed' WHERE run_id = ?", [run_id])
+        [(call,)] = database.execute("SELECT tool_call_id FROM agent_tool_calls WHERE run_id = ?", [run_id])
+    refused = runs("retry", run_id)
+    assert (refused.exit_code, len(refused.stderr.splitlines())) == (1, 1)
+    assert f"({call})" in refused.stderr
+    assert "--acknowledge-effects" in refused.stderr
+    begun = runs("retry", run_id, "--acknowledge-effects", "--request-id", "again-001", language="es")
+    assert begun.exit_code == 0, begun.output
+    assert "Hecho antes" in begun.output
+    assert call in begun.output
+    again = json.loads(runs("retry", run_id, "--request-id", "again-001", "--json").stdout)
+    assert again["run"]["id"] in begun.output
+    assert "once more" in runs("show", again["run"]["id"]).output

@@ -76,6 +76,17 @@ class EventPrinter:
         return Panel(Group(*rows), title=title, border_style="yellow", padding=(1, 2))
 
 
+def detail(event: event_pb2.Event) -> str:
+    """Answers an event in one line, empty where it is not worth one. No code of an approval is in it."""
+    kind = event.WhichOneof("kind") or ""
+    if kind == "message":
+        return event.message.text
+    if kind == "approval_required":
+        return f"{event.approval_required.tool} ({event.approval_required.approval_id})"
+    note = _NOTES.get(kind)
+    return "" if note is None else " ".join(note(event).plain.removeprefix("  · ").split())
+
+
 def _note(label: str, text: str) -> Text:
     return Text.assemble(("  · ", "dim"), (f"{label:<8} ", "dim"), (one_line(text), "dim"))
 

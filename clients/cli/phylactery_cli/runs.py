@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import aclosing
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, TypeVar
 
 import typer
+from google.protobuf import json_format
 from phylactery_chassis.settings import read_secret
-from phylactery_client import PhylacteryClient
-from phylactery_client.run_results import Run, ToolCallRecord
+from phylactery_client import PhylacteryClient, PhylacteryError
+from phylactery_client.errors import OutOfRangeError
+from phylactery_client.results import Event
+from phylactery_client.run_results import Run, RunBudget, RunStep, ToolCallRecord
 
 from phylactery_cli.calling import answer, failed, json_line, print_table
+from phylactery_cli.render import detail
+from phylactery_cli.run_words import word
 from phylactery_cli.supervisor import DEFAULT_PORTS
 from phylactery_cli.terminal import confirmed, moment, printable
 from phylactery_cli.texts import Language, Texts, preferred_language
 
-app = typer.Typer(help="Runs: list, show, cancel, doubts, resolve.", no_args_is_help=True)
+app = typer.Typer(help="Runs: list, show, cancel, retry, doubts, resolve.", no_args_is_help=True)
 T = TypeVar("T")
 
 Json = Annotated[bool, typer.Option("--json", help="For machines: one JSON object a line.")]
 Page = Annotated[str, typer.Option(help="The page to go on with.")]
 _TARGET = f"127.0.0.1:{DEFAULT_PORTS['agent']}"
-_WIDTH = 1_000
+_STEPS_AT_ONCE = 500
+_WHY_NOT = frozenset({"NOT_FAILED", "RETRIED", "WORDS_GONE", "THREAD_BUSY"})
 
 
 class _Caller:
@@ -32,10 +40,12 @@ class _Caller:
         self.texts: Texts = context.obj["texts"]
         self._target, self._token = context.obj["target"], context.obj["token"]
 
-    def ask(self, call: Callable[[PhylacteryClient], Awaitable[T]]) -> T:
-        """Answers what the call does."""
+    def ask(
+        self, call: Callable[[PhylacteryClient], Awaitable[T]], *, told: Callable[[PhylacteryError], str] = str
+    ) -> T:
+        """Answers what the call does; ``told`` words what is refused."""
         away = self.texts("service_away", target=self._target)
-        return answer("runs", lambda: PhylacteryClient(self._target, token=self._token), call, away=away)
+        return answer("runs", lambda: PhylacteryClient(self._target, token=self._token), call, away=away, told=told)
 
     def print(self, columns: str, rows: Iterable[Iterable[object]]) -> None:
         """Prints a table whose columns the texts name."""
@@ -55,7 +65,7 @@ def options(
     token_file: Annotated[Path | None, typer.Option(help="File with your token.")] = None,
     language: Annotated[Language, typer.Option("--language", help="Language of this command.")] = preferred_language(),
 ) -> None:
-    """Runs: list, show, cancel, doubts, resolve."""
+    """Runs: list, show, cancel, retry, doubts, resolve."""
     try:
         token = read_secret(token_file, "--token-file")
     except ValueError as error:
@@ -66,7 +76,7 @@ def options(
 @app.command("list")
 def list_(
     context: typer.Context,
-    status: Annotated[str, typer.Option(help="QUEUED, RUNNING, SUSPENDED, DONE, FAILED or CANCELLED.")] = "",
+    status: Annotated[str, typer.Option(help="QUEUED, RUNNING, SUSPENDED, DONE, FAILED, DEAD or CANCELLED.")] = "",
     thread: Annotated[str, typer.Option(help="Those of one conversation.")] = "",
     page: Page = "",
     json_: Json = False,
@@ -81,16 +91,62 @@ def list_(
     if not found.runs:
         typer.echo(caller.texts("runs_none"))
         return
-    rows = ((run.id, run.status, run.reason, run.thread_id, moment(run.create_time)) for run in found.runs)
-    caller.print("runs_columns", rows)
+    caller.print("runs_columns", (_run_cells(caller.texts, run) for run in found.runs))
     caller.more(found.next_page_token)
 
 
 @app.command()
 def show(context: typer.Context, run_id: str, json_: Json = False) -> None:
-    """Shows one run: its steps, and what its tool calls came to."""
+    """Shows one run: its plan, its tool calls, the nodes it executed, its events, and what of its budgets it used."""
     caller = _Caller(context)
-    _show(caller, caller.ask(lambda client: client.get_run(run_id)), json_=json_)
+    run, nodes, events = caller.ask(lambda client: _everything(client, run_id))
+    if json_:
+        told = [_event_json(event) for event in events]
+        typer.echo(json_line({**asdict(run), "run_steps": [asdict(node) for node in nodes], "events": told}))
+        return
+    _show(caller, run, json_=False)
+    if run.retry_of:
+        typer.echo(caller.texts("runs_retry_of", id=printable(run.retry_of)))
+    if nodes:
+        caller.print("runs_node_columns", (_node_cells(node) for node in nodes))
+    if rows := [(event.sequence, moment(event.create_time), detail(event.raw)) for event in events]:
+        caller.print("runs_event_columns", (row for row in rows if row[2]))
+    if run.budget is not None:
+        caller.print("runs_budget_columns", _budget_rows(caller.texts, run.budget))
+
+
+@app.command()
+def retry(
+    context: typer.Context,
+    run_id: str,
+    acknowledge_effects: Annotated[
+        bool, typer.Option("--acknowledge-effects", help="What it did may happen a second time.")
+    ] = False,
+    request_id: Annotated[str, typer.Option(help="The same one again begins nothing twice.")] = "",
+    json_: Json = False,
+) -> None:
+    """Begins a run that failed once more, with the same words."""
+    caller = _Caller(context)
+
+    def told(error: PhylacteryError) -> str:
+        why = error.metadata.get("why", "") if error.reason == "RUN_NOT_RETRYABLE" else ""
+        named = {"id": printable(run_id), "calls": printable(error.metadata.get("tool_call_ids", ""))}
+        if why == "EFFECTS":
+            return caller.texts("runs_retry_effects", **named)
+        return caller.texts(f"runs_retry_{why}", id=named["id"]) if why in _WHY_NOT else str(error)
+
+    begun = caller.ask(
+        lambda client: client.retry_run(run_id, acknowledge_effects=acknowledge_effects, request_id=request_id or None),
+        told=told,
+    )
+    if json_:
+        typer.echo(json_line(begun))
+        return
+    if begun.run is not None:
+        _show(caller, begun.run, json_=False)
+    if begun.effects:
+        typer.echo(caller.texts("runs_effects"))
+        caller.print("runs_call_columns", (_cells(caller.texts, call) for call in begun.effects))
 
 
 @app.command()
@@ -120,7 +176,7 @@ def doubts(context: typer.Context, page: Page = "", json_: Json = False) -> None
     if not found.tool_calls:
         typer.echo(caller.texts("runs_no_doubt"))
         return
-    caller.print("runs_call_columns", (_cells(call) for call in found.tool_calls))
+    caller.print("runs_call_columns", (_cells(caller.texts, call) for call in found.tool_calls))
     caller.more(found.next_page_token)
     typer.echo(caller.texts("runs_doubt_hint"))
 
@@ -143,7 +199,10 @@ def resolve(
         return
     typer.echo(
         caller.texts(
-            "runs_settled", id=printable(settled.tool_call_id), state=settled.state, resolution=settled.resolution
+            "runs_settled",
+            id=printable(settled.tool_call_id),
+            state=word(caller.texts.language, settled.state),
+            resolution=word(caller.texts.language, settled.resolution),
         )
     )
 
@@ -152,14 +211,89 @@ def _show(caller: _Caller, run: Run, *, json_: bool) -> None:
     if json_:
         typer.echo(json_line(run))
         return
-    caller.print("runs_columns", [(run.id, run.status, run.reason, run.thread_id, moment(run.create_time))])
+    caller.print("runs_columns", [_run_cells(caller.texts, run)])
     if run.plan_steps:
-        rows = ((step.step_id, step.status, step.tries, step.description) for step in run.plan_steps)
+        rows = (
+            (step.step_id, word(caller.texts.language, step.status), step.tries, step.description)
+            for step in run.plan_steps
+        )
         caller.print("runs_step_columns", rows)
     if run.tool_calls:
-        caller.print("runs_call_columns", (_cells(call) for call in run.tool_calls))
+        caller.print("runs_call_columns", (_cells(caller.texts, call) for call in run.tool_calls))
 
 
-def _cells(call: ToolCallRecord) -> tuple[object, ...]:
-    state = call.state + (f" ({call.error_code})" if call.error_code else "")
+def _run_cells(texts: Texts, run: Run) -> tuple[object, ...]:
+    return run.id, word(texts.language, run.status), run.reason, run.thread_id, moment(run.create_time)
+
+
+def _cells(texts: Texts, call: ToolCallRecord) -> tuple[object, ...]:
+    state = word(texts.language, call.state) + (f" ({call.error_code})" if call.error_code else "")
     return call.run_id, call.tool_call_id, call.tool, state, call.thread_id, moment(call.create_time)
+
+
+def _node_cells(node: RunStep) -> tuple[object, ...]:
+    took = f"{node.duration_us / 1_000:.1f}"
+    return node.superstep, node.node, took, " ".join(node.next_nodes), node.tool_call_id, node.finish_reason
+
+
+def _budget_rows(texts: Texts, budget: RunBudget) -> Iterator[tuple[object, ...]]:
+    """Yields each budget that is used or bounded."""
+    uses = (
+        (budget.supersteps, 1),
+        (budget.tool_calls, 1),
+        (budget.model_calls, 1),
+        (budget.tokens, 1),
+        (budget.cost_micros, 1),
+        (budget.active_us, 1_000_000),
+    )
+    for name, (use, unit) in zip(texts.columns("runs_budgets"), uses, strict=True):
+        if use is not None and (use.used or use.limit):
+            yield name, round(use.used / unit, 1), use.limit // unit or texts("runs_no_limit")
+
+
+async def _everything(client: PhylacteryClient, run_id: str) -> tuple[Run, list[RunStep], list[Event]]:
+    """Answers a run, every node of it that is kept, and its events."""
+    run = await client.get_run(run_id)
+    nodes: list[RunStep] = []
+    token = ""
+    while True:
+        page = await client.list_run_steps(run_id, page_size=_STEPS_AT_ONCE, page_token=token)
+        nodes += page.run_steps
+        token = page.next_page_token
+        if not token:
+            return run, nodes, await _events(client, run)
+
+
+async def _events(client: PhylacteryClient, run: Run) -> list[Event]:
+    """Answers the events of a run that are kept, up to the newest of its thread."""
+    newest, after = (await client.get_thread(run.thread_id)).last_sequence, 0
+    while True:
+        try:
+            return await _events_after(client, run, after, newest)
+        except OutOfRangeError as error:
+            first = int(error.metadata.get("first_sequence", "0"))
+            if first <= after:
+                raise
+            after = first - 1
+
+
+async def _events_after(client: PhylacteryClient, run: Run, after: int, newest: int) -> list[Event]:
+    found: list[Event] = []
+    if after >= newest:
+        return found
+    async with aclosing(client.watch_thread(run.thread_id, after_sequence=after)) as events:
+        async for event in events:
+            if event.run_id == run.id:
+                found.append(event)
+            if event.sequence >= newest:
+                break
+    return found
+
+
+def _event_json(event: Event) -> dict[str, object]:
+    """Answers an event for machines; what an approval is answered with is for the chat."""
+    told: dict[str, object] = json_format.MessageToDict(event.raw, preserving_proto_field_name=True)
+    for name in ("code", "arguments"):
+        if isinstance(asked := told.get("approval_required"), dict):
+            asked.pop(name, None)
+    return told

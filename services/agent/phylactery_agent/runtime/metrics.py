@@ -110,7 +110,7 @@ class TurnTimes:
         _end_ms.record(taken, {**pathway, semconv.RUN_STATUS: status})
         if taken >= SLO_MS.get(self.pathway, float("inf")):
             _violations.add(1, pathway)
-        _failures.count(hit=status == "failed")
+        _failures.count(hit=status in {"failed", "dead"})
         if status not in ACTIVE:
             _run_seconds.record(self._since(self._run_created_us) / 1_000, about)
 
