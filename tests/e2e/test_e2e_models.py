@@ -126,6 +126,6 @@ def test_of_a_turn_that_is_not_to_be_stored_no_reply_is_kept_even_while_it_runs(
     server.script(calls(("read_file", {"path": "log.txt"})), look_and_answer)
     modelled.start()
     with Person(modelled, "ana") as ana:
-        assert ana.say(words).reply.text == "A written word."
+        assert ana.say(words).reply.text.startswith("A written word.")
     [(reply, tokens)] = found
     assert (reply is not None, tokens) == (kept, 7)
