@@ -107,7 +107,7 @@ class MailTools:
             ) from None
         except aiosmtplib.SMTPResponseException as error:
             raise ToolFailedError("MAIL_REFUSED", f"the mail server refuses ({error.code})") from None
-        except (aiosmtplib.SMTPException, OSError, TimeoutError, ValueError) as error:
+        except Exception as error:  # noqa: BLE001 - before the message, whatever it was, nothing was sent
             why = type(error).__name__
             raise ToolFailedError("MAIL_UNAVAILABLE", f"the mail server cannot be used ({why})") from None
 

@@ -1,0 +1,224 @@
+"""send_email hands one message over once: refused is refused, and what nobody knows is in doubt."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from email import message_from_bytes
+from email.message import EmailMessage
+from email.policy import default
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from aiosmtpd.smtp import SMTP, AuthResult, Envelope, Session
+from phylactery_agent.tools.builtin.mail import MailTools, MailUnknownError
+from phylactery_agent.tools.contract import Invocation, ToolFailedError
+from phylactery_agent.tools.outside import MailSettings
+from phylactery_agent.tools.specs import SendEmailArguments
+
+from tests.support.agent_graph import FakeMemories, FakeOutputs
+from tests.support.certificates import serving_context
+
+FROM = "agent@example.org"
+KEY = "ek_mail"
+PASSWORD = "correct horse"
+
+
+class Post:
+    """A real mail server on loopback; what it does after a message came is a test's word."""
+
+    def __init__(self) -> None:
+        self.taken: list[Envelope] = []
+        self.port = 0
+        self.refuse_rcpt = self.answer = ""
+        self.cut = self.silent = False
+        self.logins: list[str] = []
+
+    async def handle_RCPT(
+        self, _server: SMTP, _session: Session, envelope: Envelope, address: str, _options: list[str]
+    ) -> str:
+        if self.refuse_rcpt:
+            return self.refuse_rcpt
+        envelope.rcpt_tos.append(address)
+        return "250 OK"
+
+    async def handle_DATA(self, server: SMTP, _session: Session, envelope: Envelope) -> str:
+        self.taken.append(envelope)
+        if self.silent:
+            await asyncio.sleep(3_600)
+        if self.cut:
+            cast("Any", server).transport.abort()
+        return self.answer or "250 taken"
+
+    def login(self, _server: Any, _session: Any, _envelope: Any, _mechanism: str, data: Any) -> AuthResult:
+        self.logins.append(data.login.decode())
+        return AuthResult(success=data.password == PASSWORD.encode(), handled=False)  # so that the server answers it
+
+
+@asynccontextmanager
+async def serving(
+    post: Post, *, tls: ssl.SSLContext | None = None, inside: bool = False, **more: Any
+) -> AsyncIterator[Post]:
+    loop = asyncio.get_running_loop()
+
+    def session() -> SMTP:
+        return SMTP(post, loop=loop, tls_context=None if inside else tls, **more)
+
+    server = await loop.create_server(session, "127.0.0.1", 0, ssl=tls if inside else None)
+    post.port = server.sockets[0].getsockname()[1]
+    try:
+        yield post
+    finally:
+        server.close()
+
+
+@pytest.fixture
+async def post() -> AsyncIterator[Post]:
+    async with serving(Post()) as opened:
+        yield opened
+
+
+def tools(post: Post, **changes: Any) -> MailTools:
+    fields: dict[str, Any] = {"host": "127.0.0.1", "port": post.port, "sender": FROM, "tls": "none"}
+    return MailTools(MailSettings(**{**fields, **changes}))
+
+
+async def send(mail: MailTools, to: str = "ana@example.org", subject: str = "Hola", body: str = "Llego a las 9") -> str:
+    args = SendEmailArguments.model_construct(to=to, subject=subject, body=body)
+    return await mail.send_email(Invocation(args, KEY, FakeOutputs(), FakeMemories(), "acme"))
+
+
+async def refused(mail: MailTools, **fields: str) -> str:
+    with pytest.raises(ToolFailedError) as caught:
+        await send(mail, **fields)
+    return caught.value.code
+
+
+def read(envelope: Envelope) -> EmailMessage:
+    return cast("EmailMessage", message_from_bytes(cast("bytes", envelope.content), policy=default))  # type: ignore[arg-type]
+
+
+async def test_a_message_is_handed_over_with_its_words_and_an_id_of_the_effects_key(post: Post) -> None:
+    told = await send(tools(post), subject="Mañana", body="El niño\r\n.\r\nllega a las 9\n.")
+    (envelope,) = post.taken
+    message = read(envelope)
+    assert (envelope.mail_from, envelope.rcpt_tos) == (FROM, ["ana@example.org"])
+    assert (message["From"], message["To"], message["Subject"]) == (FROM, "ana@example.org", "Mañana")
+    assert message.get_content().replace("\r\n", "\n").rstrip("\n") == "El niño\n.\nllega a las 9\n."
+    assert told == message["Message-ID"] == f"<{hashlib.sha256(KEY.encode()).hexdigest()}@example.org>"
+    assert cast("bytes", envelope.content).isascii()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"to": "ana"},
+        {"to": "ana@"},
+        {"to": "@example.org"},
+        {"to": "ana@example.org, bob@example.org"},
+        {"to": "ana@example.org\r\nRCPT TO:<eve@example.org>"},
+        {"to": "ana@example.org\n"},
+        {"to": "<ana@example.org>"},
+        {"to": "Ana <ana@example.org>"},
+        {"to": '"a b"@example.org'},
+        {"to": "ñ@example.org"},
+        {"to": "ana@ex ample.org"},
+        {"subject": "Hi\r\nBcc: eve@example.org"},
+        {"subject": "Hi\nX: y"},
+        {"subject": "Hi\rX: y"},
+        {"subject": "\ud800"},
+        {"body": "\ud800"},
+    ],
+)
+async def test_what_would_write_headers_or_other_recipients_is_refused_before_anything_is_said(
+    post: Post, fields: dict[str, str]
+) -> None:
+    assert await refused(tools(post), **fields) == "ADDRESS_INVALID"
+    assert post.taken == []
+
+
+async def test_a_recipient_the_server_refuses_was_sent_nothing(post: Post) -> None:
+    post.refuse_rcpt = "550 no such user here: secret-internal-name"
+    with pytest.raises(ToolFailedError) as caught:
+        await send(tools(post))
+    assert caught.value.code == "RECIPIENT_REFUSED"
+    assert "secret-internal-name" not in str(caught.value)
+    assert post.taken == []
+
+
+@pytest.mark.parametrize("answer", ["552 too large", "451 later", "421 closing"])
+async def test_a_message_the_server_refuses_was_not_sent(post: Post, answer: str) -> None:
+    post.answer = answer
+    assert await refused(tools(post)) == "MAIL_REFUSED"
+
+
+async def test_a_connection_cut_after_the_message_leaves_it_in_doubt(post: Post) -> None:
+    post.cut = True
+    with pytest.raises(MailUnknownError):
+        await send(tools(post))
+    assert len(post.taken) == 1
+
+
+async def test_a_server_that_never_answers_the_message_leaves_it_in_doubt(post: Post) -> None:
+    post.silent = True
+    with pytest.raises(MailUnknownError):
+        await send(tools(post, answer_seconds=0.3))
+    assert len(post.taken) == 1
+
+
+async def test_an_answer_that_is_neither_yes_nor_no_leaves_it_in_doubt(post: Post) -> None:
+    post.answer = "354 go on"
+    with pytest.raises(MailUnknownError):
+        await send(tools(post))
+
+
+async def test_a_server_that_is_not_there_or_says_nothing_was_sent_nothing() -> None:
+    async def mute(_reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(3_600)
+
+    server = await asyncio.start_server(mute, "127.0.0.1", 0)
+    post = Post()
+    post.port = server.sockets[0].getsockname()[1]
+    assert await refused(tools(post, open_seconds=0.3)) == "MAIL_UNAVAILABLE"
+    server.close()
+    await asyncio.sleep(0)
+    assert await refused(tools(post, open_seconds=5.0)) == "MAIL_UNAVAILABLE"
+
+
+async def test_starttls_is_demanded_and_the_name_of_the_certificate_is_checked(post: Post, tmp_path: Path) -> None:
+    assert await refused(tools(post, tls="starttls")) == "MAIL_UNAVAILABLE"
+    context, trusted = serving_context(tmp_path, "localhost")
+    async with serving(Post(), tls=context, require_starttls=True) as safe:
+        await send(tools(safe, host="localhost", tls="starttls", ca_file=trusted))
+        assert len(safe.taken) == 1
+        assert await refused(tools(safe, tls="starttls", ca_file=trusted)) == "MAIL_UNAVAILABLE"  # 127.0.0.1 is no name
+        assert await refused(tools(safe, host="localhost", tls="starttls")) == "MAIL_UNAVAILABLE"
+        assert len(safe.taken) == 1
+
+
+async def test_tls_from_the_first_byte_works_and_is_checked(tmp_path: Path) -> None:
+    context, trusted = serving_context(tmp_path, "localhost")
+    async with serving(Post(), tls=context, inside=True) as safe:
+        await send(tools(safe, host="localhost", tls="tls", ca_file=trusted))
+        assert await refused(tools(safe, host="localhost", tls="tls")) == "MAIL_UNAVAILABLE"
+        assert len(safe.taken) == 1
+
+
+async def test_a_user_logs_in_and_a_wrong_password_sends_nothing_and_stands_in_no_text(tmp_path: Path) -> None:
+    context, trusted = serving_context(tmp_path, "localhost")
+    safe = Post()
+    more = {"authenticator": safe.login, "auth_required": True}
+    async with serving(safe, tls=context, **more):
+        how: dict[str, Any] = {"host": "localhost", "tls": "starttls", "ca_file": trusted, "user": "agent"}
+        await send(tools(safe, password=PASSWORD, **how))
+        assert (safe.logins, len(safe.taken)) == (["agent"], 1)
+        with pytest.raises(ToolFailedError) as caught:
+            await send(tools(safe, password="wr0ng-s3cret", **how))
+        assert caught.value.code == "MAIL_REFUSED"
+        assert "wr0ng-s3cret" not in repr(caught.value)
+        assert len(safe.taken) == 1
+    assert PASSWORD not in repr(MailSettings("h", 1, FROM, password=PASSWORD))
