@@ -400,3 +400,21 @@ async def test_the_state_with_a_models_calls_in_it_is_plain_json(chat: Chat, mod
     model.script(proposes(("write_file", {"path": "b.txt", "content": "hola"}), text="Voy."))
     state = await chat.say("escribe")
     assert json.loads(json.dumps(state)) == state
+
+
+async def test_a_message_nobody_wants_kept_is_answered_and_leaves_no_words_of_it_in_events_or_replies(
+    chat: Chat, model: ScriptedModel
+) -> None:
+    chat.do_not_store = True
+    chat.ledger.keeps_outputs = False
+    answer = "la contraseña del alijo " * 60
+    model.script(proposes(("echo", {"text": "el alijo"})), says(answer))
+    state = await chat.say("di el alijo")
+    assert ended(state) == ("done", "ANSWERED")
+    assert "No guardo nada de este mensaje" in said(state)
+    assert "alijo" not in json.dumps(chat.events.told, ensure_ascii=False)
+    assert (chat.events.of("message_delta"), model.kept) == ([], {})
+    assert "DO_NOT_STORE" in reasons(chat)
+    model.script(proposes(("remember", {"text": "el alijo"})), says("No."))
+    state = await chat.say("recuerda el alijo")
+    assert (state["steps"]["s1"]["last_error"], chat.memories.kept) == ("DO_NOT_STORE", [])

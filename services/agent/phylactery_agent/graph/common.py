@@ -160,9 +160,11 @@ def rfc3339(microseconds: int) -> str:
 
 
 def opening(state: Mapping[str, Any], node: str, reason: str) -> list[Told]:
-    """Answers what a router tells at the beginning of a turn: what could not be read, and where the message goes."""
+    """Answers what a router tells first of a turn: what could not be read, what is not kept, where the message goes."""
     degraded, pathway = state["memory_degraded"], state["pathway"]
     told = [Told("memory_degraded", {"reason": degraded}, key="memory_degraded")] if degraded else []
+    if state["do_not_store"]:
+        told.append(Told("notice", {"reason": "DO_NOT_STORE"}, key="notice:DO_NOT_STORE"))
     routed = {"node": node, "reason": reason, "input_class": _INPUT_CLASS.get(pathway, ""), "pathway": pathway}
     return [*told, Told("route_decided", routed, key="route")]
 

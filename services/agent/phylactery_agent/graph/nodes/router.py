@@ -9,7 +9,7 @@ from langgraph.types import Command
 
 from phylactery_agent.graph.common import opening, with_message
 from phylactery_agent.graph.state import AgentState, ChatMessage
-from phylactery_agent.ports import Told, TurnContext
+from phylactery_agent.ports import TurnContext
 from phylactery_agent.static.grammar import parse_reply
 from phylactery_agent.static.intents import APPROVAL_DECIDED
 
@@ -37,10 +37,7 @@ async def router(
 ) -> Command[Literal["ApprovalHandler", "Supervisor", "Planner", "Finalizer"]]:
     """Opens a turn: takes the message into the window, counts supersteps from here, and dispatches."""
     target, reason, directive = route(state)
-    told = opening(state, target, reason)
-    if state["do_not_store"]:
-        told.insert(-1, Told("notice", {"reason": "DO_NOT_STORE"}, key="notice:DO_NOT_STORE"))
-    await runtime.context.events.emit(*told)
+    await runtime.context.events.emit(*opening(state, target, reason))
     incoming = state["incoming"]
     messages = state["messages"]
     if incoming["text"]:

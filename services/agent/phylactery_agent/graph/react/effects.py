@@ -1,6 +1,6 @@
 """The one door to effects, as the secured graph has it: its own nodes, with where they go after them in this graph.
 
-LangGraph's ToolNode would be a second door: it runs what a model asked for (ADR 25).
+LangGraph's ToolNode would be a second door: it runs what a model asked for (ADR 28).
 """
 
 from __future__ import annotations
