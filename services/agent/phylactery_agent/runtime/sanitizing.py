@@ -1,4 +1,4 @@
-"""The edge, before anything is persisted: codes are taken out, secrets redacted, personal data named (ADR 23).
+"""The edge, before anything is persisted: codes are taken out, secrets redacted, personal data named (ADR 26).
 
 What the person typed stays intact for evidence within the turn: where it differs from what is stored, it is sealed, as
 a code is, and goes when the turn ends.
