@@ -8,6 +8,7 @@ import stat
 from pathlib import Path
 
 import pytest
+from google.protobuf import json_format
 from hypothesis import given
 from hypothesis import strategies as st
 from phylactery.agent.v1 import event_pb2
@@ -60,6 +61,59 @@ def shown(*events: event_pb2.Event) -> str:
     for event in events:
         printer.show(event)
     return out.getvalue()
+
+
+def typed_out(*events: event_pb2.Event) -> list[str]:
+    """Answers what a terminal holds after the events, without its colours, line by line."""
+    out = io.StringIO()
+    printer = EventPrinter(plain_console(file=out, width=100, force_terminal=True, color_system=None), Texts("en"))
+    for event in events:
+        printer.show(event)
+    return out.getvalue().splitlines()
+
+
+def delta(offset: int, text: str) -> event_pb2.Event:
+    return event_pb2.Event(message_delta=event_pb2.MessageDelta(message_id="m1", offset=offset, text=text))
+
+
+def test_a_message_is_written_as_it_comes_and_is_not_told_twice():
+    told = event_pb2.Event(message=event_pb2.AssistantMessage(message_id="m1", text="¡Hola, señora!"))
+    assert typed_out(delta(0, "¡Hola"), delta(5, ", señora"), delta(13, "!"), told) == ["agent › ¡Hola, señora!"]
+    assert typed_out(told) == ["agent › ¡Hola, señora!"]
+    assert shown(delta(0, "¡Hola"), told) == "agent › ¡Hola, señora!\n"
+
+
+def test_a_message_that_is_put_otherwise_or_given_up_is_written_again_in_a_line_of_its_own():
+    told = event_pb2.Event(message=event_pb2.AssistantMessage(message_id="m1", text="Hola, Ana"))
+    assert typed_out(delta(0, "Hola, Bea"), delta(6, "Ana"), told) == ["agent › Hola, Bea", "agent › Hola, Ana"]
+    assert typed_out(delta(0, "Adiós"), told) == ["agent › Adiós", "agent › Hola, Ana"]
+    finished = event_pb2.Event(run_finished=event_pb2.RunFinished(reason="STEP_LIMIT"))
+    assert typed_out(delta(0, "Adi"), finished)[0] == "agent › Adi"
+
+
+def test_what_a_model_writes_cannot_paint_the_screen_as_it_comes():
+    lines = typed_out(delta(0, "\x1b[2Jgone"), delta(8, "\u202eevil"))
+    assert lines == ["agent › \\u001b[2Jgone\\u202eevil"]
+
+
+@pytest.mark.parametrize(
+    ("event", "english", "spanish"),
+    [
+        ({"step": {"description": "x", "status": "running"}}, "x — running", "x — en curso"),
+        ({"risk_decision": {"decision": "AUTH_REQUIRED"}}, "AUTH_REQUIRED", "HAY QUE APROBARLO"),
+        ({"tool_result": {"tool": "t", "status": "success"}}, "t: success, 0 characters", "t: bien, 0 caracteres"),
+        ({"run_finished": {"reason": "ANSWERED"}}, "answered", "respondida"),
+        ({"run_finished": {"reason": "STEP_LIMIT"}}, "STEP_LIMIT", "STEP_LIMIT"),
+        ({"memory_degraded": {"reason": "R"}}, "memory   not read (R)", "memoria  no leída (R)"),
+        ({"notice": {"reason": "N", "direction": "in"}}, "N, in what you said", "N, en lo que dijiste"),
+    ],
+)
+def test_events_are_told_in_the_persons_language(event, english: str, spanish: str):
+    for language, told in (("en", english), ("es", spanish)):
+        out = io.StringIO()
+        printer = EventPrinter(plain_console(file=out, width=100), Texts(language))
+        printer.show(json_format.ParseDict(event, event_pb2.Event()))
+        assert told in out.getvalue()
 
 
 def test_an_approval_is_set_apart_and_its_arguments_cannot_paint_the_screen():
@@ -141,7 +195,7 @@ def test_every_kind_of_event_is_printed_or_left_out_on_purpose():
     for field in event_pb2.Event.DESCRIPTOR.oneofs_by_name["kind"].fields:
         event = event_pb2.Event()
         getattr(event, field.name).SetInParent()
-        silent = field.name == "run_started"
+        silent = field.name in ("run_started", "message_delta")  # a delta is for a terminal, and this is none
         assert (shown(event) == "") == silent, field.name
 
 

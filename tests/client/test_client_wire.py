@@ -37,6 +37,9 @@ EVERY_CALL = {
     "SendMessage": (PhylacteryClient, lambda c, **o: c.send_message("hola", **o)),
     "StreamMessage": (PhylacteryClient, lambda c, **o: drain(c.stream_message("hola", **o))),
     "GetThread": (PhylacteryClient, lambda c, **o: c.get_thread("t1", **o)),
+    "WatchThread": (PhylacteryClient, lambda c, **o: drain(c.watch_thread("t1", **o))),
+    "ListThreads": (PhylacteryClient, lambda c, **o: c.list_threads(**o)),
+    "DeleteThread": (PhylacteryClient, lambda c, **o: c.delete_thread("t1", **o)),
     "ListMessages": (PhylacteryClient, lambda c, **o: c.list_messages("t1", **o)),
     "GetRun": (PhylacteryClient, lambda c, **o: c.get_run("r1", **o)),
     "Evaluate": (RiskGateClient, lambda c, **o: c.evaluate(CALL, **AT, **o)),
@@ -58,11 +61,12 @@ EVERY_CALL = {
     "AppendMessages": (MemoryClient, lambda c, **o: c.append_messages("t1", [NewMessage("m1", "USER", "hola")], **o)),
 }
 CALLS = pytest.mark.parametrize("name", EVERY_CALL)
+STREAMS = {"StreamMessage", "WatchThread"}
 
 
 def prepare(wire, name) -> None:
     """Gives the calls that need a set field in the answer one; a stream without answers ends at once."""
-    if name == "StreamMessage":
+    if name in STREAMS:
         wire.answer(name, [])
     if name == "StoreOutput":
         wire.answer(name, output_pb2.StoreOutputResponse(output=output_pb2.Output()))
@@ -132,7 +136,7 @@ async def test_every_call_is_made_again_while_the_service_is_unavailable_and_the
     prepare(wire, name)
     kind, call = EVERY_CALL[name]
     away = refusal(grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")
-    wire.answer_after(name, *([[away], [away]] if name == "StreamMessage" else [away, away]))
+    wire.answer_after(name, *([[away], [away]] if name in STREAMS else [away, away]))
     await call(connect(kind))
     assert len(wire.calls) == 3
     assert wire.calls[0].requests == wire.calls[1].requests == wire.calls[2].requests
@@ -142,7 +146,7 @@ async def test_every_call_is_made_again_while_the_service_is_unavailable_and_the
 async def test_a_service_that_stays_away_is_asked_four_times(wire, connect, refusal, name):
     kind, call = EVERY_CALL[name]
     away = refusal(grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")
-    wire.answer(name, [away] if name == "StreamMessage" else away)
+    wire.answer(name, [away] if name in STREAMS else away)
     with pytest.raises(errors.UnavailableError) as caught:
         await call(connect(kind))
     assert (caught.value.reason, len(wire.calls)) == ("STORE_UNAVAILABLE", 4)
@@ -172,7 +176,7 @@ ONCE = {
 async def test_every_other_code_is_its_own_error_after_one_call(wire, connect, refusal, name, code):
     kind, call = EVERY_CALL[name]
     scripted = refusal(code, "SOME_REASON", ("a", "b.0"), pointer="out_1")
-    wire.answer(name, [scripted] if name == "StreamMessage" else scripted)
+    wire.answer(name, [scripted] if name in STREAMS else scripted)
     with pytest.raises(PhylacteryError) as caught:
         await call(connect(kind))
     error = caught.value

@@ -1,4 +1,4 @@
-"""The phylactery command: run, up, chat, demo, erase, approvals, graphs, memory, runs, tokens, tools."""
+"""The phylactery command: run, up, chat, demo, erase, approvals, graphs, memory, runs, threads, tokens, tools."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from phylactery_cli import erase as erase_command
 from phylactery_cli import graphs as graphs_command
 from phylactery_cli import memory as memory_command
 from phylactery_cli import runs as runs_command
+from phylactery_cli import threads as threads_command
 from phylactery_cli import tools as tools_command
 from phylactery_cli.models import model_lines
 from phylactery_cli.supervisor import DEFAULT_PORTS, SERVICES, Stack, StackError, running
@@ -38,6 +39,7 @@ app.add_typer(approvals_command.app, name="approvals")
 app.add_typer(graphs_command.app, name="graphs")
 app.add_typer(memory_command.app, name="memory")
 app.add_typer(runs_command.app, name="runs")
+app.add_typer(threads_command.app, name="threads")
 app.add_typer(tokens_app, name="tokens")
 app.add_typer(tools_command.app, name="tools")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 from phylactery.agent.v1 import event_pb2
@@ -13,8 +13,9 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from phylactery_cli.event_texts import EventTexts
 from phylactery_cli.terminal import one_line, printable
-from phylactery_cli.texts import Texts
+from phylactery_cli.texts import Language, Texts
 
 _DECISION_STYLES = {"ALLOW": "green", "AUTH_REQUIRED": "yellow", "BLOCKED": "red"}
 
@@ -24,6 +25,9 @@ class EventPrinter:
 
     def __init__(self, console: Console, texts: Texts) -> None:
         self._console, self._texts = console, texts
+        self._notes = _Notes(EventTexts(texts.language))
+        self._written = ""
+        """The part of a message that stands on the terminal already, in a line that is not ended."""
         self.waiting: PendingApproval | None = None
         self.last_run_id = ""
 
@@ -31,9 +35,37 @@ class EventPrinter:
         """Prints one event."""
         self.last_run_id = event.run_id or self.last_run_id
         kind = event.WhichOneof("kind")
-        line = self._line(kind, event) if kind else None
-        if line is not None:
+        if kind == "message_delta":
+            self._write(event.message_delta)
+        elif kind == "message" and self._written and self._written == event.message.text:
+            self._end_line()
+        elif kind is not None and (line := self._line(kind, event)) is not None:
+            self._end_line()
             self._console.print(line)
+
+    def _write(self, delta: event_pb2.MessageDelta) -> None:
+        """Writes a part of a message as it comes, on a terminal; what is read later is told by the message alone."""
+        if not self._console.is_terminal or not delta.text:
+            return
+        if delta.offset != len(self._written):  # another message, or this one is put otherwise: it is written again
+            kept = self._written[: delta.offset] if delta.offset < len(self._written) else ""
+            self._end_line()
+            self._write_on(kept)
+        self._write_on(delta.text)
+
+    def _write_on(self, text: str) -> None:
+        if not self._written:
+            self._console.print(self._speaker(), end="")
+        self._console.print(Text(printable(text)), end="", soft_wrap=True)
+        self._written += text
+
+    def _end_line(self) -> None:
+        if self._written:
+            self._console.print()
+            self._written = ""
+
+    def _speaker(self) -> Text:
+        return Text(f"{self._texts('agent')} › ", style="bold cyan")
 
     def _line(self, kind: str, event: event_pb2.Event) -> RenderableType | None:
         match kind:
@@ -42,13 +74,12 @@ class EventPrinter:
                 self.waiting = asked
                 return self._approval(asked)
             case "message":
-                speaker = (f"{self._texts('agent')} › ", "bold cyan")
-                return Text.assemble(speaker, printable(event.message.text), overflow="fold")
+                return Text.assemble(self._speaker(), printable(event.message.text), overflow="fold")
             case "run_finished" if event.run_finished.reason != "AWAITING_APPROVAL":
                 self.waiting = None
             case "step" if event.step.status == "pending":
                 return None  # the plan is told when its steps begin
-        note = _NOTES.get(kind)
+        note: Callable[[event_pb2.Event], Text] | None = getattr(self._notes, kind, None)
         return note(event) if note else None
 
     def ask(self, asked: PendingApproval) -> None:
@@ -76,46 +107,65 @@ class EventPrinter:
         return Panel(Group(*rows), title=title, border_style="yellow", padding=(1, 2))
 
 
-def detail(event: event_pb2.Event) -> str:
+def detail(event: event_pb2.Event, language: Language) -> str:
     """Answers an event in one line, empty where it is not worth one. No code of an approval is in it."""
     kind = event.WhichOneof("kind") or ""
     if kind == "message":
         return event.message.text
     if kind == "approval_required":
         return f"{event.approval_required.tool} ({event.approval_required.approval_id})"
-    note = _NOTES.get(kind)
+    note: Callable[[event_pb2.Event], Text] | None = getattr(_Notes(EventTexts(language)), kind, None)
     return "" if note is None else " ".join(note(event).plain.removeprefix("  · ").split())
 
 
-def _note(label: str, text: str) -> Text:
-    return Text.assemble(("  · ", "dim"), (f"{label:<8} ", "dim"), (one_line(text), "dim"))
+class _Notes:
+    """One quiet line for each kind of event that has one, by the kind's name."""
 
+    def __init__(self, texts: EventTexts) -> None:
+        self._texts = texts
 
-def _decision(event: event_pb2.Event) -> Text:
-    decision = event.risk_decision
-    style = _DECISION_STYLES.get(decision.decision, "")
-    text = Text.assemble(("  · ", "dim"), (f"{'riskgate':<8} ", "dim"), (one_line(decision.decision), style))
-    for reason in decision.reasons:
-        text.append(f"\n             {one_line(reason)}", style="dim")
-    return text
+    def memory_degraded(self, event: event_pb2.Event) -> Text:
+        return self._note("memory", self._texts.phrase("not_read", reason=event.memory_degraded.reason))
 
+    def route_decided(self, event: event_pb2.Event) -> Text:
+        return self._note("route", f"{event.route_decided.node} ({event.route_decided.reason})")
 
-def _result(event: event_pb2.Event) -> Text:
-    result = event.tool_result
-    details = f"{result.tool}: {result.status}, {result.size_chars} characters"
-    if result.pointer:
-        details += f", kept as {result.pointer}"
-    if result.error_code:
-        details += f", {result.error_code}"
-    return _note("result", details)
+    def step(self, event: event_pb2.Event) -> Text:
+        return self._note("step", f"{event.step.description} — {self._texts.state(event.step.status)}")
 
+    def tool_proposed(self, event: event_pb2.Event) -> Text:
+        return self._note("propose", event.tool_proposed.tool)
 
-_NOTES: Mapping[str, Callable[[event_pb2.Event], Text]] = {
-    "memory_degraded": lambda e: _note("memory", f"not read ({e.memory_degraded.reason})"),
-    "route_decided": lambda e: _note("route", f"{e.route_decided.node} ({e.route_decided.reason})"),
-    "step": lambda e: _note("step", f"{e.step.description} — {e.step.status}"),
-    "tool_proposed": lambda e: _note("propose", e.tool_proposed.tool),
-    "risk_decision": _decision,
-    "tool_result": _result,
-    "run_finished": lambda e: _note("run", e.run_finished.reason),
-}
+    def risk_decision(self, event: event_pb2.Event) -> Text:
+        decision = event.risk_decision
+        text = self._begin("riskgate")
+        text.append(one_line(self._texts.state(decision.decision)), style=_DECISION_STYLES.get(decision.decision, ""))
+        for reason in decision.reasons:
+            text.append(f"\n             {one_line(reason)}", style="dim")
+        return text
+
+    def tool_result(self, event: event_pb2.Event) -> Text:
+        result = event.tool_result
+        details = [
+            f"{result.tool}: {self._texts.state(result.status)}",
+            self._texts.phrase("characters", size=result.size_chars),
+        ]
+        if result.pointer:
+            details.append(self._texts.phrase("kept", pointer=result.pointer))
+        if result.error_code:
+            details.append(result.error_code)
+        return self._note("result", ", ".join(details))
+
+    def notice(self, event: event_pb2.Event) -> Text:
+        notice = event.notice
+        where = [self._texts.phrase(notice.direction)] if notice.direction in ("in", "out", "result") else []
+        return self._note("notice", ", ".join([self._texts.state(notice.reason), *where, *notice.kinds]))
+
+    def run_finished(self, event: event_pb2.Event) -> Text:
+        return self._note("run", self._texts.state(event.run_finished.reason))
+
+    def _begin(self, label: str) -> Text:
+        return Text.assemble(("  · ", "dim"), (f"{self._texts.label(label):<8} ", "dim"))
+
+    def _note(self, label: str, text: str) -> Text:
+        return self._begin(label).append(one_line(text), style="dim")

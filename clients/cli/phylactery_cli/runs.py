@@ -109,7 +109,8 @@ def show(context: typer.Context, run_id: str, json_: Json = False) -> None:
         typer.echo(caller.texts("runs_retry_of", id=printable(run.retry_of)))
     if nodes:
         caller.print("runs_node_columns", (_node_cells(node) for node in nodes))
-    if rows := [(event.sequence, moment(event.create_time), detail(event.raw)) for event in events]:
+    spoken = caller.texts.language
+    if rows := [(event.sequence, moment(event.create_time), detail(event.raw, spoken)) for event in events]:
         caller.print("runs_event_columns", (row for row in rows if row[2]))
     if run.budget is not None:
         caller.print("runs_budget_columns", _budget_rows(caller.texts, run.budget))
