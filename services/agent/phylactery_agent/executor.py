@@ -36,9 +36,9 @@ from phylactery_agent.tools.registry import (
     TOOL_DISABLED,
     TOOL_REGISTRY,
     ToolRegistrationError,
-    disabled_reason,
     ensure_tools_registered,
     object_to,
+    refused_reason,
     withdraw,
 )
 
@@ -198,8 +198,8 @@ class Executor:
         spec, implementation = TOOL_REGISTRY.get(bound.tool), self._implementations.get(bound.tool)
         if spec is None or implementation is None:
             raise ToolFailedError("UNKNOWN_TOOL", f"there is no tool {bound.tool}")
-        reason = disabled_reason(bound.tool)
-        if reason not in (None, "SERVER_UNAVAILABLE"):  # a server that is away may be back in a moment: it is asked
+        reason = refused_reason(bound.tool)
+        if reason is not None:
             raise ToolFailedError(TOOL_DISABLED, f"{bound.tool} is switched off: {reason}")
         try:
             args: BaseModel = spec.args_model.model_validate(arguments)

@@ -80,6 +80,15 @@ def disabled_reason(name: str) -> DisabledReason | None:
     return next((reason for reason in get_args(DisabledReason) if reason in said), None)
 
 
+def refused_reason(name: str) -> DisabledReason | None:
+    """Answers why a call of a tool is refused, None where it is not.
+
+    A server that is away is no such reason: it may be back in a moment, and whoever calls it waits that long.
+    """
+    reason = disabled_reason(name)
+    return None if reason == "SERVER_UNAVAILABLE" else reason
+
+
 def ensure_tools_registered(plugins: Sequence[str] = ()) -> None:
     """Registers the built-in tools, then those of each plug-in module by its importable name.
 

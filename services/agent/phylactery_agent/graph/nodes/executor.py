@@ -26,7 +26,7 @@ from phylactery_agent.graph.llm.stepping import Stepped, ask_step
 from phylactery_agent.graph.state import AgentState, PlannedStep, ProposedTool, ToolResult
 from phylactery_agent.ports import Told, TurnContext
 from phylactery_agent.texts import error_text
-from phylactery_agent.tools.registry import TOOL_DISABLED, TOOL_REGISTRY, disabled_reason
+from phylactery_agent.tools.registry import TOOL_DISABLED, TOOL_REGISTRY, refused_reason
 from phylactery_agent.tools.specs import REMEMBER
 
 Outcome = Command[Literal["RiskGate", "Interpreter"]]
@@ -75,7 +75,7 @@ async def _propose(state: AgentState, context: TurnContext, tool: ProposedTool, 
         refusal = "TOOL_NOT_ALLOWED"
     if state["do_not_store"] and tool["name"] == REMEMBER.name:
         refusal = "DO_NOT_STORE"
-    if disabled_reason(tool["name"]) is not None:
+    if refused_reason(tool["name"]) is not None:
         refusal = TOOL_DISABLED
     if refusal:
         reasons = [error_text(refusal, state["language"])]

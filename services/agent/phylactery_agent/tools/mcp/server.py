@@ -38,8 +38,9 @@ _FIRST_PAUSE: Final = 0.5
 _LONGEST_PAUSE: Final = 60.0
 _HEALTHY_SECONDS: Final = 30.0
 """A server that stood so long begins again at once when it ends."""
-_READY_SECONDS: Final = 5.0
-"""How long a call waits for a server that is about to be there, at most half of its own time."""
+_READY_SECONDS: Final = 15.0
+"""How long a call waits for a server that is about to be there, at most a quarter of its own time."""
+_NOTICED_SECONDS: Final = 0.02
 _log = get_logger("mcp")
 
 
@@ -225,10 +226,10 @@ class McpServer:
         """Answers the conversation, after a moment where the server is about to be there."""
         try:
             async with asyncio.timeout(min(_READY_SECONDS, spec.contract.timeout_seconds / 4)):
-                await self._ready.wait()
+                while True:
+                    await self._ready.wait()
+                    if self._session is not None and not self._session.ended.is_set():
+                        return self._session
+                    await asyncio.sleep(_NOTICED_SECONDS)  # it has ended, and its life is about to find out
         except TimeoutError:
             raise ToolFailedError("SERVER_UNAVAILABLE", f"the server of {spec.name} is not there") from None
-        session = self._session
-        if session is None or session.ended.is_set():
-            raise ToolFailedError("SERVER_UNAVAILABLE", f"the server of {spec.name} is not there")
-        return session
