@@ -225,7 +225,8 @@ def main() -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         if not os.fork():
             time.sleep(600)
-    (place.folder / "pid").write_text(str(os.getpid()))
+    (place.folder / "pid.new").write_text(str(os.getpid()))
+    (place.folder / "pid.new").replace(place.folder / "pid")
     if kind == "stdio":
         anyio.run(over_stdio, place)
     else:
