@@ -10,10 +10,16 @@ from typing import Any
 
 import pytest
 from langgraph.graph import END, START
+from phylactery_agent.graph.nodes.approval_handler import approval_handler
+from phylactery_agent.graph.nodes.await_approval import await_approval
+from phylactery_agent.graph.nodes.executor import executor
+from phylactery_agent.graph.nodes.interpreter import interpreter
+from phylactery_agent.graph.nodes.risk_gate import risk_gate
+from phylactery_agent.graph.nodes.tools import tools
 from phylactery_agent.graph.react.builder import NODES, REACT, react_with
 from phylactery_agent.graph.react.state import ReactOptions
 from phylactery_agent.graph.react.static import echo_pass, passes
-from phylactery_agent.graph.routing import targets_of
+from phylactery_agent.graph.routing import NodeFunction, targets_of
 from phylactery_agent.texts_react import REACT_TEXTS
 
 from tests.support import agent_counter_tool as counter
@@ -54,6 +60,27 @@ def test_the_graph_draws_what_its_nodes_declare_and_has_the_seeds_nodes() -> Non
     assert ("finalizer", END) in REACT.edges
     assert {target for source, target in REACT.edges if source == "tool_executor"} == {"RiskGate", "Interpreter"}
     assert [source for source, target in REACT.edges if target == "Tools"] == ["RiskGate", "ApprovalHandler"]
+
+
+@pytest.mark.parametrize(
+    ("name", "shared"),
+    [
+        ("tool_executor", executor),
+        ("RiskGate", risk_gate),
+        ("AwaitApproval", await_approval),
+        ("ApprovalHandler", approval_handler),
+        ("Tools", tools),
+    ],
+)
+def test_wherever_a_shared_node_may_go_this_graph_knows_the_way(name: str, shared: NodeFunction) -> None:
+    own = set(targets_of(NODES[name]))
+    ways = {"Finalizer": "finalizer", "Supervisor": "critic"}
+    assert {ways.get(target, target) for target in targets_of(shared)} == own
+
+
+def test_the_interpreter_reports_to_whoever_decides() -> None:
+    assert set(targets_of(interpreter)) == {"Supervisor"}
+    assert set(targets_of(NODES["Interpreter"])) == {"tool_executor", "reasoner", "model", "sync", "critic"}
 
 
 def golden() -> list[dict[str, Any]]:
