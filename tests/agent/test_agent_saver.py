@@ -14,10 +14,12 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import Checkpoint, CheckpointTuple
 from langgraph.graph import END, START, StateGraph
 from phylactery_agent.ports import LeaseLostError
+from phylactery_agent.saver import rows
 from phylactery_agent.saver.saver import Checkpoints, held_by
 from phylactery_agent.saver.serializer import NotPlainError
 from phylactery_chassis.database import Database
 from phylactery_chassis.errors import DataLoss
+from sqlalchemy.engine import Connection
 
 from tests.support.agent_stores import Stores
 
@@ -224,3 +226,64 @@ async def test_what_is_kept_of_a_line_is_its_newest_and_the_values_that_needs(st
         await saver.aprune(["t"], strategy="some")
     assert await saver.forget("t") == 1
     assert [stores.rows(name, "thread_id") for name in ("agent_checkpoints", "agent_checkpoint_blobs")] == [[], []]
+
+
+async def test_checkpoints_of_many_threads_at_once_are_written_in_few_statements(stores: Stores) -> None:
+    saver = Checkpoints(stores.database)
+    statements: list[str] = []
+    sa.event.listen(stores.database.engine, "commit", lambda _connection: statements.append("commit"))
+    await asyncio.gather(*(put(saver, checkpoint_of("c1", {"long": LONG}), thread=f"t{n}") for n in range(40)))
+    assert len(statements) <= 2, "what comes at once shares a transaction"
+    for number in range(40):
+        newest = await head(saver, f"t{number}")
+        assert (newest.checkpoint["id"], newest.checkpoint["channel_values"]) == ("c1", {"long": LONG})
+
+
+async def test_several_checkpoints_of_one_line_in_one_transaction_keep_their_order(stores: Stores) -> None:
+    saver = Checkpoints(stores.database)
+    ids = [f"c{number}" for number in (3, 1, 2)]
+    await asyncio.gather(*(put(saver, checkpoint_of(one)) for one in ids), put(saver, checkpoint_of("x"), thread="t2"))
+    assert await listed(saver) == ids[::-1]
+    found = sorted(stores.rows("agent_checkpoints", "sequence, checkpoint_id, thread_id"))
+    assert [row[:2] for row in found if row[1] != "x"] == [(1, "c3"), (2, "c1"), (3, "c2")]
+
+
+async def test_a_job_that_fails_takes_back_its_own_checkpoint_alone(stores: Stores) -> None:
+    saver = Checkpoints(stores.database)
+    row = rows.Row(rows.Place("bad", ""), 0, "c1", "", "", b"body", b"metadata")
+
+    def fails(connection: Connection) -> None:
+        rows.put(connection, row, {("a", "1"): b"value"})
+        raise ValueError("no")
+
+    others = [put(saver, checkpoint_of("c1"), thread=f"t{number}") for number in range(3)]
+    ended = await asyncio.gather(stores.database.write(fails), *others, return_exceptions=True)
+    assert isinstance(ended[0], ValueError)
+    assert ended[1:] == [None] * 3
+    assert sorted(stores.rows("agent_checkpoints", "thread_id")) == [("t0",), ("t1",), ("t2",)]
+    assert stores.rows("agent_checkpoint_blobs") == []
+
+
+async def test_what_is_dropped_in_the_transaction_that_wrote_it_is_gone(stores: Stores) -> None:
+    saver = Checkpoints(stores.database)
+    await asyncio.gather(
+        put(saver, checkpoint_of("c1", {"long": LONG})),
+        put(saver, checkpoint_of("c1"), thread="t2"),
+        saver.adelete_thread("t"),
+        put(saver, checkpoint_of("c1"), thread="t3"),
+    )
+    assert await saver.aget_tuple(config_of()) is None
+    assert stores.rows("agent_checkpoint_blobs") == []
+    assert sorted(stores.rows("agent_checkpoints", "thread_id")) == [("t2",), ("t3",)]
+
+
+async def test_one_statement_the_store_refuses_fails_no_neighbour(stores: Stores) -> None:
+    saver = Checkpoints(stores.database)
+    bad = rows.Row(rows.Place("bad", ""), 0, None, "", "", b"body", b"metadata")  # type: ignore[arg-type]
+    others = [put(saver, checkpoint_of("c1"), thread=f"t{number}") for number in range(3)]
+    ended = await asyncio.gather(
+        stores.database.write(lambda connection: rows.put(connection, bad, {})), *others, return_exceptions=True
+    )
+    assert isinstance(ended[0], Exception)
+    assert ended[1:] == [None] * 3
+    assert sorted(stores.rows("agent_checkpoints", "thread_id")) == [("t0",), ("t1",), ("t2",)]

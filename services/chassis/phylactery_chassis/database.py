@@ -353,8 +353,8 @@ class Database:
         unit.begin_job()
         try:
             result = job.work(connection)
-        except STORE_FAULTS:
-            raise  # the store itself fails, so the whole group is in question
+        except (ConflictError, *STORE_FAULTS):
+            raise  # the store itself fails, or wants the job alone, so the whole group is in question
         except Exception as error:  # the work's own error, a taken key included, belongs to its waiter
             if unit.alone or (isinstance(error, sa.exc.SQLAlchemyError) and not unit.protected):
                 raise _UndoneError(error) from error

@@ -30,6 +30,7 @@ from phylactery_agent.runtime.outbox import queue_deletion
 from phylactery_agent.runtime.runner import Runner
 from phylactery_agent.runtime.schema import ACTIVE, INBOX, OUTBOX, RUNS, THREADS, TOOL_CALLS
 from phylactery_agent.runtime.signals import ThreadNews
+from phylactery_agent.saver.gathered import require_written
 
 GRACE_SECONDS: Final = 30.0
 """How long an effect that has begun may take to its end before it is in doubt."""
@@ -100,6 +101,7 @@ class DeletionStore:
             unhandled = list(connection.scalars(waiting))
             lease = Lease("", request_id, thread_id, owner, holder="", fence=0)
             queue_deletion(connection, lease, request_id, now_us=now)
+            require_written(connection, [key])
             for _, table, which in of_threads([key]):
                 if table is not OUTBOX:
                     connection.execute(sa.delete(table).where(which))

@@ -28,6 +28,7 @@ from phylactery_agent.runtime.schema import (
     THREADS,
     TOOL_CALLS,
 )
+from phylactery_agent.saver.gathered import require_written
 from phylactery_agent.saver.tables import BLOBS, CHECKPOINTS, WRITES
 
 _BEGUN = ("running", "suspended")
@@ -218,6 +219,7 @@ def of_threads(keys: sa.Select[Any] | Collection[str]) -> Iterator[tuple[str, sa
 
 def _remove_all(connection: Connection, owner: Owner) -> ErasureCounts:
     counts = ErasureCounts()
+    require_written(connection, None)
     for name, table, theirs in of_user(owner):
         removed = connection.execute(sa.delete(table).where(theirs)).rowcount
         counts = replace(counts, **{name: removed}) if name else counts

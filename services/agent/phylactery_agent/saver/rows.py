@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import sqlalchemy as sa
 from phylactery_chassis.driver import run_text
-from phylactery_chassis.statements import Query, RowInsert, Update
+from phylactery_chassis.statements import Query, RowInsert
 from sqlalchemy.engine import Connection
 
+from phylactery_agent.saver.gathered import (
+    ADD_WRITES,
+    PUT_BLOBS,
+    WRITE_COLUMNS,
+    gathered,
+    put_heads,
+    require_written,
+)
 from phylactery_agent.saver.tables import BLOBS, CHECKPOINTS, TABLES, WRITES
 
 NEWEST: Final = 2**62
@@ -71,39 +79,9 @@ _HERE = sa.and_(
 _ONE = sa.select(CHECKPOINTS)
 _BY_ID = Query(_ONE.where(_HERE, CHECKPOINTS.c.checkpoint_id == sa.bindparam("checkpoint_id")))
 _HEAD = Query(_ONE.where(_HERE).order_by(CHECKPOINTS.c.sequence.desc()).limit(1))
-# PostgreSQL wants to be told the type of a parameter that stands in two places.
-_THREAD, _NAMESPACE = "CAST(:thread_id AS VARCHAR)", "CAST(:checkpoint_ns AS VARCHAR)"
-_PUT = Update(
-    sa.text(
-        f"""INSERT INTO agent_checkpoints
-            (thread_id, checkpoint_ns, sequence, checkpoint_id, parent_id, run_id, body, metadata)
-        VALUES (
-            {_THREAD}, {_NAMESPACE},
-            (SELECT coalesce(max(sequence), 0) + 1 FROM agent_checkpoints
-             WHERE thread_id = {_THREAD} AND checkpoint_ns = {_NAMESPACE}),
-            :checkpoint_id, :parent_id, :run_id, :body, :metadata)
-        ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id) DO UPDATE
-        SET parent_id = excluded.parent_id, run_id = excluded.run_id, body = excluded.body,
-            metadata = excluded.metadata"""  # noqa: S608 - names of our own parameters
-    )
-)
-_PUT_BLOBS = RowInsert(
-    BLOBS, "thread_id", "checkpoint_ns", "channel", "version", "body", otherwise="ON CONFLICT DO NOTHING"
-)
-_WRITE_COLUMNS = (
-    "thread_id",
-    "checkpoint_ns",
-    "checkpoint_id",
-    "task_id",
-    "position",
-    "task_path",
-    "channel",
-    "body",
-)
-_ADD_WRITES = RowInsert(WRITES, *_WRITE_COLUMNS, otherwise="ON CONFLICT DO NOTHING")
 _SET_WRITES = RowInsert(
     WRITES,
-    *_WRITE_COLUMNS,
+    *WRITE_COLUMNS,
     otherwise="ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id, task_id, position) DO UPDATE SET"
     " task_path = excluded.task_path, channel = excluded.channel, body = excluded.body",
 )
@@ -125,6 +103,7 @@ def _row(found: Sequence[Any]) -> Row:
 
 def find(connection: Connection, place: Place, checkpoint_id: str) -> Row | None:
     """Answers one checkpoint of a line, the newest where the id is empty."""
+    require_written(connection, {place.thread_id})
     if checkpoint_id:
         found = _BY_ID.one(connection, place.values | {"checkpoint_id": checkpoint_id})
     else:
@@ -137,32 +116,36 @@ def put(connection: Connection, row: Row, blobs: Mapping[tuple[str, str], bytes]
 
     The same id again replaces what stood there, in its old place in the order.
     """
-    place = row.place
-    _PUT_BLOBS.run(
-        connection,
-        [(place.thread_id, place.namespace, channel, version, body) for (channel, version), body in blobs.items()],
-    )
-    values = {
-        "checkpoint_id": row.checkpoint_id,
-        "parent_id": row.parent_id,
-        "run_id": row.run_id,
-        "body": row.body,
-        "metadata": row.metadata,
-    }
-    _PUT.run(connection, place.values | values)
+    line = (row.place.thread_id, row.place.namespace)
+    head = (*line, row.checkpoint_id, row.parent_id, row.run_id, row.body, row.metadata)
+    values = [(*line, channel, version, body) for (channel, version), body in blobs.items()]
+    waiting = gathered(connection)
+    if waiting is None:
+        PUT_BLOBS.run(connection, values)
+        put_heads(connection, [head])
+        return
+    waiting.blobs += values
+    waiting.heads.append(head)
 
 
 def put_writes(
     connection: Connection, place: Place, checkpoint_id: str, writes: Sequence[Write], *, replace: bool
 ) -> None:
     """Stores what a task wrote. What stands there already stays, or is replaced."""
-    insert = _SET_WRITES if replace else _ADD_WRITES
     head = (place.thread_id, place.namespace, checkpoint_id)
-    insert.run(connection, [(*head, one.task_id, one.position, one.task_path, one.channel, one.body) for one in writes])
+    values = [(*head, one.task_id, one.position, one.task_path, one.channel, one.body) for one in writes]
+    if replace:
+        require_written(connection, {place.thread_id})
+        _SET_WRITES.run(connection, values)
+    elif (waiting := gathered(connection)) is not None:
+        waiting.writes += values
+    else:
+        ADD_WRITES.run(connection, values)
 
 
 def writes_of(connection: Connection, place: Place, checkpoint_id: str) -> list[Write]:
     """Answers what was written on top of a checkpoint, in the order LangGraph applies it."""
+    require_written(connection, {place.thread_id})
     found = _WRITES_OF.all(connection, place.values | {"checkpoint_id": checkpoint_id})
     return [Write(task, position, path, channel, bytes(body)) for task, position, path, channel, body in found]
 
@@ -188,6 +171,7 @@ def blobs_of(connection: Connection, place: Place, wanted: Mapping[str, str]) ->
 
 def page(connection: Connection, asked: Listing, after: Row | None, limit: int) -> list[Row]:
     """Answers checkpoints, newest first within their line. ``after`` is the last of the page before."""
+    require_written(connection, None)
     query = _ONE.where(CHECKPOINTS.c.sequence < asked.before)
     if after is not None:
         later = sa.tuple_(-CHECKPOINTS.c.sequence, CHECKPOINTS.c.thread_id, CHECKPOINTS.c.checkpoint_ns)
@@ -204,12 +188,14 @@ def page(connection: Connection, asked: Listing, after: Row | None, limit: int) 
 
 def delete_thread(connection: Connection, thread_id: str) -> int:
     """Drops everything of a thread and answers how many checkpoints there were."""
+    require_written(connection, {thread_id})
     counts = [connection.execute(sa.delete(table).where(table.c.thread_id == thread_id)).rowcount for table in TABLES]
     return int(counts[TABLES.index(CHECKPOINTS)])
 
 
 def delete_runs(connection: Connection, run_ids: Sequence[str]) -> None:
     """Drops the checkpoints runs made, with what was written on top of them; their values go with the thread."""
+    require_written(connection, None)
     query = sa.select(CHECKPOINTS.c.thread_id, CHECKPOINTS.c.checkpoint_ns, CHECKPOINTS.c.checkpoint_id)
     gone = connection.execute(query.where(CHECKPOINTS.c.run_id.in_(run_ids), CHECKPOINTS.c.run_id != "")).all()
     for thread_id, namespace, checkpoint_id in gone:
@@ -228,8 +214,9 @@ def delete_one(connection: Connection, place: Place, checkpoint_id: str) -> None
         )
 
 
-def lines_of(connection: Connection, thread_ids: Iterable[str]) -> list[Place]:
+def lines_of(connection: Connection, thread_ids: Collection[str]) -> list[Place]:
     """Answers every line of some threads."""
+    require_written(connection, thread_ids)
     query = (
         sa.select(CHECKPOINTS.c.thread_id, CHECKPOINTS.c.checkpoint_ns)
         .where(CHECKPOINTS.c.thread_id.in_(list(thread_ids)))
@@ -240,6 +227,7 @@ def lines_of(connection: Connection, thread_ids: Iterable[str]) -> list[Place]:
 
 def keep_only(connection: Connection, place: Place, kept: Row, wanted: Mapping[str, str]) -> None:
     """Drops every checkpoint of a line but one, and every value but those it wants."""
+    require_written(connection, {place.thread_id})
     for table in (CHECKPOINTS, WRITES):
         connection.execute(
             sa.delete(table).where(
@@ -260,6 +248,7 @@ def keep_only(connection: Connection, place: Place, kept: Row, wanted: Mapping[s
 
 def copy_thread(connection: Connection, source: str, target: str) -> None:
     """Copies everything of a thread under another name, in the same order."""
+    require_written(connection, {source, target})
     for table in TABLES:
         others = [column for column in table.columns if column.name != "thread_id"]
         chosen = sa.select(sa.literal(target), *others).where(table.c.thread_id == source)

@@ -1,0 +1,129 @@
+"""The checkpoints of one transaction, written together at its end.
+
+Where many threads write at once each of their jobs would send its own statements, and wait for each answer of a server
+that may be far away. Gathered, they are a few statements for all of them, and no job needs a savepoint: one that fails
+takes its own back, and where the statements fail each job runs once more, alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from phylactery_chassis.driver import run_text
+from phylactery_chassis.statements import RowInsert
+from phylactery_chassis.unit import ConflictError, Unit, unit_of
+from sqlalchemy.engine import Connection
+
+from phylactery_agent.saver.tables import BLOBS, CHECKPOINTS, WRITES
+
+_MOST_AT_ONCE: Final = 32
+_HEAD: Final = (
+    f"INSERT INTO {CHECKPOINTS.name}"  # noqa: S608 - a name of our own
+    " (thread_id, checkpoint_ns, sequence, checkpoint_id, parent_id, run_id, body, metadata) VALUES "
+)
+_TAIL: Final = (
+    " ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id) DO UPDATE"
+    " SET parent_id = excluded.parent_id, run_id = excluded.run_id, body = excluded.body, metadata = excluded.metadata"
+)
+# PostgreSQL wants to be told the type of a parameter that stands in two places.
+_ROW: Final = (
+    "(CAST({m} AS VARCHAR), CAST({m} AS VARCHAR), (SELECT coalesce(max(sequence), 0) + 1 FROM agent_checkpoints"
+    " WHERE thread_id = CAST({m} AS VARCHAR) AND checkpoint_ns = CAST({m} AS VARCHAR)), {m}, {m}, {m}, {m}, {m})"
+)
+PUT_BLOBS: Final = RowInsert(
+    BLOBS, "thread_id", "checkpoint_ns", "channel", "version", "body", otherwise="ON CONFLICT DO NOTHING"
+)
+WRITE_COLUMNS: Final = (
+    "thread_id",
+    "checkpoint_ns",
+    "checkpoint_id",
+    "task_id",
+    "position",
+    "task_path",
+    "channel",
+    "body",
+)
+ADD_WRITES: Final = RowInsert(WRITES, *WRITE_COLUMNS, otherwise="ON CONFLICT DO NOTHING")
+
+Head = tuple[str, str, str, str, str, bytes, bytes]
+"""A checkpoint: thread, namespace, its id, its parent's, the run, body and metadata."""
+Blob = tuple[str, str, str, str, bytes]
+"""A value: thread, namespace, channel, version and body."""
+
+
+@dataclass(slots=True)
+class Gathered:
+    """unit.Part for the saver's rows."""
+
+    heads: list[Head] = field(default_factory=list)
+    blobs: list[Blob] = field(default_factory=list)
+    writes: list[tuple[Any, ...]] = field(default_factory=list)
+
+    def mark(self) -> tuple[int, int, int]:
+        """Answers where it stands, for undo."""
+        return len(self.heads), len(self.blobs), len(self.writes)
+
+    def undo(self, mark: tuple[int, int, int]) -> None:
+        """Forgets what came after the mark."""
+        for rows, kept in zip((self.heads, self.blobs, self.writes), mark, strict=True):
+            del rows[kept:]
+
+    def flush(self, connection: Connection) -> None:
+        """Writes all of it. Raises IntegrityError where another process wrote to one of the threads first."""
+        PUT_BLOBS.run(connection, self.blobs)
+        put_heads(connection, self.heads)
+        ADD_WRITES.run(connection, self.writes)
+
+    def settle(self, *, committed: bool) -> None:
+        """Has nothing to remember."""
+
+    def holds(self, thread_ids: Collection[str] | None) -> bool:
+        """Says whether something of these threads, or of any, is not written yet."""
+        rows = (*self.heads, *self.writes)
+        return any(thread_ids is None or row[0] in thread_ids for row in rows)
+
+
+def gathered(connection: Connection) -> Gathered | None:
+    """Answers where rows of this transaction wait for its end; None where they are written at once."""
+    unit: Unit | None = unit_of(connection)
+    return None if unit is None or unit.alone else unit.part(Gathered, Gathered)
+
+
+def require_written(connection: Connection, thread_ids: Collection[str] | None) -> None:
+    """Makes sure that what is read or deleted now is all there is: of these threads, or of all where None is named.
+
+    Raises ConflictError where something waits for the end of the transaction: then each of its jobs runs alone.
+    """
+    unit = unit_of(connection)
+    waiting: Gathered | None = None if unit is None else unit.find(Gathered)
+    if waiting is not None and waiting.holds(thread_ids):
+        raise ConflictError
+
+
+def put_heads(connection: Connection, heads: list[Head]) -> None:
+    """Stores checkpoints, each as the newest of its line; the same id again replaces what stood there."""
+    rest = heads
+    while rest:
+        lines: set[tuple[str, str]] = set()
+        now: list[Head] = []
+        later: list[Head] = []
+        for head in rest:
+            # a statement sees no row of its own: a line's next place in the order is for one row of it
+            (later if head[:2] in lines else now).append(head)
+            lines.add(head[:2])
+        most = _MOST_AT_ONCE if connection.dialect.name == "postgresql" else 1
+        for at in range(0, len(now), most):
+            _put(connection, now[at : at + most])
+        rest = later
+
+
+def _put(connection: Connection, heads: list[Head]) -> None:
+    unit = unit_of(connection)
+    if unit is not None:
+        unit.protect()
+    mark = "?" if connection.dialect.paramstyle == "qmark" else "%s"
+    row = _ROW.format(m=mark)
+    values = [value for head in heads for value in (*head[:2], *head)]
+    run_text(connection, _HEAD + ", ".join([row] * len(heads)) + _TAIL, values).close()
