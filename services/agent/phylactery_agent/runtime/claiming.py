@@ -11,6 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from phylactery_chassis.clock import MICROSECONDS, Clock
+from phylactery_chassis.crashpoints import reach
 from phylactery_chassis.database import Database
 from sqlalchemy.engine import Connection, Row
 from sqlalchemy.exc import IntegrityError
@@ -141,10 +142,13 @@ class ClaimStore:
         return await self._database.write(work)
 
     async def _write(self, work: Any, thread_key: str) -> Claim | None:
+        reach("agent.claim.before")
         try:
             claim: Claim | None = await self._database.write(work)
         except IntegrityError:  # another process gave the thread a run at the same moment
             raise HeldError(f"thread {thread_key} is being claimed by another process", _BUSY_SECONDS) from None
+        if claim is not None:
+            reach("agent.claim")
         return claim
 
     def _claim(

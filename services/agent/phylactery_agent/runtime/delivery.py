@@ -103,6 +103,7 @@ class Delivery:
             await pause(self._news, self._look_seconds if complete else self._retry_seconds)
 
     async def _deliver(self, parcel: Parcel) -> None:
+        reach("agent.outbox.before")
         refusal = ""
         parent = telemetry.extract({"traceparent": parcel.traceparent}) if parcel.traceparent else None
         with telemetry.span(f"deliver {parcel.kind}", parent=parent, attributes={semconv.RUN_ID: parcel.run_id}):
@@ -112,6 +113,7 @@ class Delivery:
                 refusal = error.reason
                 _log.error("delivery refused for good", kind=parcel.kind, run_id=parcel.run_id, reason=error.reason)
         await self._store.settle(parcel, refusal=refusal)
+        reach("agent.outbox.settled")
 
     async def _send(self, parcel: Parcel) -> None:
         if parcel.kind == "transcript":

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from phylactery_chassis.clock import Clock
+from phylactery_chassis.crashpoints import reach
 from phylactery_chassis.database import Database
 from phylactery_chassis.errors import AlreadyExists, FailedPrecondition, NotFound, ResourceExhausted, Unavailable
 from phylactery_chassis.ids import new_id
@@ -36,6 +37,7 @@ class InboxStore:
         GRAPH_CONFLICT (another graph than the thread's) and THREAD_BUSY (where the message was not to wait).
         """
         clock = self._clock
+        reach("agent.inbox.before")
         return await self._write(lambda connection: _accept(connection, incoming, clock.now_us()))
 
     async def knows(self, owner: Owner, message_id: str) -> bool:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from phylactery_chassis.clock import Clock
+from phylactery_chassis.crashpoints import reach
 from phylactery_chassis.database import Database
 from phylactery_chassis.errors import DomainError
 from sqlalchemy.engine import Connection
@@ -84,11 +85,13 @@ class TurnWrites:
                 raise self._broken
             self._stop_timer()
             waiting, self._held = self._held, {}
+            reach("agent.write.before")
             try:
                 answer = await self._database.write(lambda connection: self._run(connection, waiting, work))
             except BaseException as error:
                 self._keep(waiting, error)
                 raise
+        reach("agent.write")
         self._written()
         return answer
 

@@ -1,0 +1,117 @@
+"""What must hold of an agent's database once nothing is under way any more, whatever died before and how often."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import sqlalchemy as sa
+from phylactery_agent.runtime.schema import ACTIVE, EVENTS, INBOX, OUTBOX, RUNS, THREADS, TOOL_CALLS
+from phylactery_agent.saver.tables import CHECKPOINTS
+from sqlalchemy.engine import Connection
+
+_ENDED = ("done", "failed", "cancelled", "dead")
+
+
+def at_rest(url: str) -> bool:
+    """Says whether nothing waits to be served or to be told any more; a run that waits for a person may."""
+    with _opened(url) as connection:
+        waiting = connection.scalar(sa.select(sa.func.count()).where(INBOX.c.state == "waiting"))
+        begun = connection.scalar(sa.select(sa.func.count()).where(RUNS.c.status.in_(("queued", "running"))))
+        told = connection.scalar(sa.select(sa.func.count()).where(OUTBOX.c.state == "waiting"))
+    return not (waiting or begun or told)
+
+
+def broken(url: str) -> list[str]:
+    """Answers every invariant that does not hold, in words; empty where all do. It is for a database at rest."""
+    with _opened(url) as connection:
+        return [
+            *_stuck(connection),
+            *_effects(connection),
+            *_sequences(connection),
+            *_positions(connection),
+            *_states(connection),
+        ]
+
+
+def _opened(url: str) -> Any:
+    engine = sa.create_engine(url, poolclass=sa.NullPool)
+    return engine.connect()
+
+
+def _stuck(connection: Connection) -> Iterator[str]:
+    """One run of a thread owns it, and none is under way."""
+    for run_id, status in connection.execute(
+        sa.select(RUNS.c.run_id, RUNS.c.status).where(RUNS.c.status.in_(("queued", "running")))
+    ):
+        yield f"run {run_id} is stuck, {status}"
+    owning = sa.select(RUNS.c.thread_key, sa.func.count()).where(RUNS.c.status.in_(ACTIVE)).group_by(RUNS.c.thread_key)
+    for thread_key, count in connection.execute(owning.having(sa.func.count() > 1)):
+        yield f"thread {thread_key} has {count} active runs"
+    for turn_id in connection.scalars(sa.select(INBOX.c.turn_id).where(INBOX.c.state == "waiting")):
+        yield f"turn {turn_id} was never handled"
+    for run_id in connection.scalars(sa.select(RUNS.c.run_id).where(RUNS.c.lease_owner != "")):
+        yield f"run {run_id} is leased still"
+
+
+def _effects(connection: Connection) -> Iterator[str]:
+    """Every effect has one row by its key, reported once; a run that ended has none that hangs."""
+    keyed = sa.select(TOOL_CALLS.c.effect_key, sa.func.count()).where(TOOL_CALLS.c.effect_key != "")
+    for key, count in connection.execute(keyed.group_by(TOOL_CALLS.c.effect_key).having(sa.func.count() > 1)):
+        yield f"effect {key} has {count} rows"
+    hanging = sa.select(TOOL_CALLS.c.tool_call_id).join(RUNS, RUNS.c.run_id == TOOL_CALLS.c.run_id)
+    for call in connection.scalars(
+        hanging.where(RUNS.c.status.in_(_ENDED), TOOL_CALLS.c.state.in_(("proposed", "started")))
+    ):
+        yield f"call {call} hangs in a run that ended"
+    for execution_id in connection.scalars(
+        sa.select(TOOL_CALLS.c.execution_id).where(
+            TOOL_CALLS.c.state.in_(("finished", "in_doubt")), TOOL_CALLS.c.execution_id != ""
+        )
+    ):
+        reports = connection.scalar(
+            sa.select(sa.func.count()).where(
+                OUTBOX.c.kind == "outcome", OUTBOX.c.once.like(f"outcome:{execution_id}:%")
+            )
+        )
+        if reports != 1:
+            yield f"execution {execution_id} was reported {reports} times"
+
+
+def _sequences(connection: Connection) -> Iterator[str]:
+    """Events have no gap, none twice, and the thread's count is the last one's."""
+    for thread in connection.execute(sa.select(THREADS)):
+        found = list(
+            connection.scalars(
+                sa.select(EVENTS.c.sequence).where(EVENTS.c.thread_key == thread.thread_key).order_by(EVENTS.c.sequence)
+            )
+        )
+        if found != list(range(thread.first_sequence, thread.last_sequence + 1)):
+            said = f"{thread.first_sequence}-{thread.last_sequence}"
+            yield f"thread {thread.thread_id} has events {found} and says {said}"
+
+
+def _positions(connection: Connection) -> Iterator[str]:
+    """Turns have no gap either, each was answered once, and its end is told once."""
+    for thread in connection.execute(sa.select(THREADS)):
+        turns = connection.execute(
+            sa.select(INBOX).where(INBOX.c.thread_key == thread.thread_key).order_by(INBOX.c.position)
+        ).all()
+        positions = [turn.position for turn in turns]
+        if positions != list(range(1, thread.last_position + 1)):
+            yield f"thread {thread.thread_id} has turns {positions} and says {thread.last_position}"
+        for turn in turns:
+            ends = connection.scalar(
+                sa.select(sa.func.count()).where(EVENTS.c.turn_id == turn.turn_id, EVENTS.c.kind == "run_finished")
+            )
+            led = turn.lead_turn not in ("", turn.turn_id) or turn.run_reason == "NOTHING_AWAITED"
+            if turn.state == "handled" and ends != (0 if led else 1):
+                yield f"turn {turn.turn_id} ended {ends} times"
+
+
+def _states(connection: Connection) -> Iterator[str]:
+    """A thread whose run waits has its state; one whose run ended has none."""
+    kept = set(connection.scalars(sa.select(CHECKPOINTS.c.thread_id).distinct()))
+    waiting = set(connection.scalars(sa.select(RUNS.c.thread_key).where(RUNS.c.status == "suspended")))
+    yield from (f"thread {key} has the state of a run that ended" for key in sorted(kept - waiting))
+    yield from (f"thread {key} waits without a state" for key in sorted(waiting - kept))
