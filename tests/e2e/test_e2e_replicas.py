@@ -26,7 +26,7 @@ from tests.support import postgres
 from tests.support.agents import LEASE_SECONDS, OtherAgent, wait_until
 from tests.support.invariants import at_rest, broken
 from tests.support.postgres import create_database
-from tests.support.stack import Person, await_death, crash_at, lines, relaunch, yes
+from tests.support.stack import Person, await_death, crash_at, lines, relaunch, sandbox, yes
 
 DONE, SUSPENDED = event_pb2.RUN_STATUS_DONE, event_pb2.RUN_STATUS_SUSPENDED
 ASK = 'append "one line" to log.txt'
@@ -41,26 +41,34 @@ BEFORE_THE_YES = [
     "agent.3b",
     "agent.write#2",
 ]
+_YES = "agent.5#2"
+"""What is reached once the approval is in the inbox."""
 AFTER_THE_YES = [
     "agent.inbox.before#2",
-    "agent.5#2",
-    "agent.claim.before#2",
-    "agent.claim#2",
-    "agent.6",
-    "agent.7",
-    "agent.8",
-    "agent.write_file.noted",
-    "agent.write_file.renamed",
-    "agent.9",
-    "agent.10",
-    "agent.11",
-    "agent.outbox.before#3",
-    "agent.outbox.settled#3",
-    *(f"agent.write.before#{number}" for number in (4, 5, 6)),
-    *(f"agent.write#{number}" for number in (4, 5, 6)),
+    _YES,
+    *(
+        f"{_YES}>{point}"
+        for point in (
+            "agent.claim.before",
+            "agent.claim",
+            *(f"agent.write.before#{number}" for number in range(1, 7)),
+            *(f"agent.write#{number}" for number in range(1, 7)),
+            "agent.6",
+            "agent.7",
+            "agent.8",
+            "agent.write_file.noted",
+            "agent.write_file.renamed",
+            "agent.9",
+            "agent.10",
+            "agent.11",
+            "agent.outbox.before",
+            "agent.outbox.settled",
+        )
+    ),
 ]
-_ANSWERED_ANYWAY = ("agent.11", "agent.outbox", "agent.write")
-"""What is reached beside the answer, or after it: the person may have been told already."""
+
+
+POINTS = sorted({point.rpartition(">")[2].partition("#")[0] for point in (*BEFORE_THE_YES, *AFTER_THE_YES)})
 
 
 def migrated(url: str) -> str:
@@ -254,7 +262,7 @@ def test_agents_killed_at_random_lose_no_message_and_do_nothing_twice(
     with ThreadPoolExecutor(4) as calling:
         said: list[Future[None]] = []
         for number in range(kills):
-            point = f"{chance.choice([*BEFORE_THE_YES, *AFTER_THE_YES]).partition('#')[0]}#{chance.randint(1, 6)}"
+            point = f"{chance.choice(POINTS)}#{chance.randint(1, 6)}"
             with OtherAgent(stack, f"victim-{number}", point=point) as victim:
                 names = [f"{number}-{turn}" for turn in range(4)]
                 said += [calling.submit(_append_once, stack, victim.target, name) for name in names]
@@ -262,7 +270,9 @@ def test_agents_killed_at_random_lose_no_message_and_do_nothing_twice(
         for one in said:
             one.result(180)
         settled(url)
-    assert sorted(lines(stack)) == sorted(f"line {n}-{t}" for n in range(kills) for t in range(4))
+    assert {path.name: path.read_text() for path in sandbox(stack).glob("log-*.txt")} == {
+        f"log-{n}-{t}.txt": "one line" for n in range(kills) for t in range(4)
+    }
 
 
 def _dead_or_idle(agent: OtherAgent, said: list[Future[None]]) -> bool:
@@ -272,7 +282,7 @@ def _dead_or_idle(agent: OtherAgent, said: list[Future[None]]) -> bool:
 def _append_once(stack: Stack, target: str, name: str) -> None:
     """Asks for an effect at an agent that may die, and approves it at whichever lives."""
     ask, approve = f"ask-{name}-request", f"yes-{name}-request"
-    asked = _insist(stack, target, name, ask, f'append "line {name}" to log.txt')
+    asked = _insist(stack, target, name, ask, f'append "one line" to log-{name}.txt')
     assert asked.run.status == SUSPENDED
     done = _insist(stack, target, name, approve, yes(asked))
     assert (done.run.id, done.run.status) == (asked.run.id, DONE)

@@ -15,20 +15,26 @@ from phylactery_chassis import crashpoints
 def main() -> None:
     """Reads CRASH_SERVICE (agent, riskgate, memory) and CRASH_AT, then runs the service.
 
-    CRASH_AT is a crash point, agent.7, or its n-th time, agent.5#2. CRASH_SIGNAL names another signal, SIGSTOP.
+    CRASH_AT is a crash point, agent.7, or its n-th time, agent.5#2, or one after another, agent.claim#2>agent.write#3.
+    CRASH_SIGNAL names another signal, SIGSTOP.
     """
     number = signal.Signals[os.environ.get("CRASH_SIGNAL", "SIGKILL")]
-    wanted, _, nth = os.environ["CRASH_AT"].partition("#")
-    left = int(nth or 1)
+    wanted = [name for step in os.environ["CRASH_AT"].split(">") for name in _times(step)]
 
     def die(name: str) -> None:
-        nonlocal left
-        left -= name == wanted
-        if left == 0 and name == wanted:
+        if not wanted or name != wanted[0]:
+            return
+        wanted.pop(0)
+        if not wanted:
             os.kill(os.getpid(), number)
 
     crashpoints.install(die)
     runpy.run_module(f"phylactery_{os.environ['CRASH_SERVICE']}", run_name="__main__", alter_sys=True)
+
+
+def _times(step: str) -> list[str]:
+    name, _, times = step.partition("#")
+    return [name] * int(times or 1)
 
 
 if __name__ == "__main__":

@@ -70,6 +70,7 @@ class ClaimStore:
                     return claim
             raise HeldError(f"thread {thread_key} has more to set aside", 0)
 
+        reach("agent.claim.before")
         return await self._write(work, thread_key)
 
     async def claim_any(self, holder: str, *, but: Collection[str] = ()) -> Claim | None:
@@ -142,7 +143,6 @@ class ClaimStore:
         return await self._database.write(work)
 
     async def _write(self, work: Any, thread_key: str) -> Claim | None:
-        reach("agent.claim.before")
         try:
             claim: Claim | None = await self._database.write(work)
         except IntegrityError:  # another process gave the thread a run at the same moment
