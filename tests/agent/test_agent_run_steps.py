@@ -148,3 +148,15 @@ async def test_a_run_keeps_a_bounded_number_of_steps(stores: Stores) -> None:
     kept = sorted(number for (number,) in stores.rows("agent_steps", "superstep"))
     assert kept == list(range(41, MAX_KEPT + 41))
     assert stores.rows("agent_runs", "supersteps") == [(MAX_KEPT + 40,)]
+
+
+async def test_the_react_graph_leaves_the_same_trail(system: System, ana: Person) -> None:
+    system.sandbox.joinpath("notas.txt").write_text("contenido")
+    done = await ana.say("lee notas.txt", graph="react")
+    assert (done.run.graph, done.run.status) == ("react", DONE)
+    shown = (await steps_of(system, ana, done.run.id)).run_steps
+    assert {one.tool_call_id for one in done.run.tool_calls} <= {one.tool_call_id for one in shown}
+    assert len(done.run.tool_calls) > 1
+    assert [one.superstep for one in shown] == list(range(1, len(shown) + 1))
+    assert [bool(one.next_nodes) for one in shown] == [True] * (len(shown) - 1) + [False]
+    assert shown[-1].finish_reason == done.run.reason
