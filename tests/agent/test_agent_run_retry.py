@@ -238,3 +238,10 @@ async def test_an_agent_killed_right_after_the_commit_serves_the_new_run_once(tm
             runs = await run_pb2_grpc.RunServiceStub(channel).ListRuns(run_pb2.ListRunsRequest(), metadata=ana.metadata)
             assert sorted(run.retry_of for run in runs.runs) == ["", first.run.id]
         process.end()
+
+
+async def test_a_run_that_was_given_up_begins_once_more_too(stores: Stores) -> None:
+    await stores.accepted()
+    claim = await stores.claimed()
+    await stores.end(claim, "dead", reason="TOO_MANY_ATTEMPTS")
+    assert (await retry(stores, claim.run.run_id)).run.retry_of == claim.run.run_id

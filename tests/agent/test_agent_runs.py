@@ -11,6 +11,7 @@ from typing import Any
 import grpc
 import pytest
 import rfc8785
+import sqlalchemy as sa
 from grpc import aio
 from phylactery.agent.v1 import chat_pb2, event_pb2, run_pb2, run_pb2_grpc
 from phylactery.riskgate.v1 import approval_pb2, types_pb2
@@ -21,10 +22,12 @@ from phylactery_agent.runtime.cancelling import Cancellations
 from phylactery_agent.runtime.lease import RunCancelledError
 from phylactery_agent.runtime.model import Owner
 from phylactery_agent.runtime.resolving import Resolutions
+from phylactery_agent.runtime.run_lists import RunLists
 from phylactery_agent.runtime.turns import TurnServer
 from phylactery_chassis.errors import FailedPrecondition, NotFound, Unavailable
+from phylactery_chassis.paging import encode_token
 
-from tests.support.agent_stores import ANA, BEN, BOUND, Stores, call, sha
+from tests.support.agent_stores import ANA, BEN, BOUND, Stores, call, open_stores, sha
 from tests.support.agent_system import DONE, SUSPENDED, Person, System, approval_of, open_system, refused
 
 CANCELLED = event_pb2.RUN_STATUS_CANCELLED
@@ -378,3 +381,27 @@ async def test_what_is_in_doubt_shows_in_the_ledger_over_all_runs(system: System
     with pytest.raises(aio.AioRpcError) as error:
         await listed(state="lost")
     assert refused(error.value).fields == ["state"]
+
+
+@pytest.mark.parametrize(
+    ("state", "index"), [("", "agent_tool_calls_by_user"), ("in_doubt", "agent_tool_calls_in_doubt")]
+)
+async def test_the_ledger_over_all_runs_is_read_along_an_index_and_sorted_by_nobody(
+    tmp_path: Path, state: str, index: str
+) -> None:
+    with open_stores(f"sqlite:///{tmp_path / 'agent.db'}") as stores:
+        asked: list[tuple[str, Any]] = []
+
+        def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_more: Any) -> None:
+            asked.append((statement, parameters))
+
+        sa.event.listen(stores.database.engine, "before_cursor_execute", note)
+        await RunLists(stores.database).tool_calls(ANA, state=state, size=20, token=encode_token(5, "a", "b"))
+        sa.event.remove(stores.database.engine, "before_cursor_execute", note)
+        [(statement, parameters)] = [one for one in asked if "agent_tool_calls" in one[0]]
+        plan = stores.database.read_sync(
+            lambda connection: connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).all()
+        )
+        told = "\n".join(str(row[-1]) for row in plan)
+        assert f"USING INDEX {index}" in told, told
+        assert "TEMP B-TREE" not in told, told
