@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar, cast, get_args
+from typing import Any, TypeVar, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphRecursionError
@@ -35,6 +35,7 @@ from phylactery_agent.runtime import replies
 from phylactery_agent.runtime.active import ActiveTime, ActiveTimeError, note_active
 from phylactery_agent.runtime.delivery import Delivery
 from phylactery_agent.runtime.events import ThreadEvents
+from phylactery_agent.runtime.hearing import Heard, asked_in, listen
 from phylactery_agent.runtime.lease import (
     Leases,
     RunCancelledError,
@@ -56,7 +57,7 @@ from phylactery_agent.runtime.tasks import TaskStore
 from phylactery_agent.runtime.writes import TurnWrites
 from phylactery_agent.saver.saver import held_by
 from phylactery_agent.static.grammar import parse_reply
-from phylactery_agent.static.intents import APPROVAL_DECIDED, APPROVAL_REPLY, classify, without_store_phrase
+from phylactery_agent.static.intents import APPROVAL_DECIDED, APPROVAL_REPLY
 from phylactery_agent.tools.specs import REMEMBER
 
 T = TypeVar("T")
@@ -91,15 +92,6 @@ class TurnTools:
     """None is static mode."""
     reminding: Reminding | None = None
     """None keeps no reminders."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Heard:
-    """What was understood of a message."""
-
-    language: Language
-    intent: str
-    pathway: str
 
 
 class StateLostError(Exception):
@@ -185,7 +177,7 @@ class TurnServer:
 
     async def _execute(self, claim: Claim, writes: TurnWrites, times: TurnTimes, active: ActiveTime) -> Ending:
         self._t.news.tell(claim.lease.thread_key)
-        heard = _listen(claim)
+        heard = listen(claim)
         times.pathway = heard.pathway
         trace_id = telemetry.current_trace_id()
         self._t.runs.begin_turn(writes, trace_id=trace_id, language=heard.language, pathway=heard.pathway)
@@ -217,7 +209,7 @@ class TurnServer:
         return ending
 
     async def _invoke(
-        self, claim: Claim, heard: _Heard, writes: TurnWrites, times: TurnTimes, active: ActiveTime
+        self, claim: Claim, heard: Heard, writes: TurnWrites, times: TurnTimes, active: ActiveTime
     ) -> TurnState:
         """Answers the state after the turn. A turn the checkpoint has taken in already goes on where it stopped."""
         graph, lease = self._t.graphs.get(claim.run.graph), claim.lease
@@ -248,7 +240,7 @@ class TurnServer:
             raise GraphChangedError
         self._t.runs.note_version(writes, version)
 
-    async def _hydrate(self, claim: Claim, heard: _Heard) -> Hydration | None:
+    async def _hydrate(self, claim: Claim, heard: Heard) -> Hydration | None:
         """Answers what the pathway reads, from one call, after memory was told every earlier turn of the thread.
 
         None where nothing is read: an answer to an approval goes on with what the run knows. Without memory the turn
@@ -268,7 +260,7 @@ class TurnServer:
             refusal = error.reason if isinstance(error, MemoryRefusedError) else replies.MEMORY_UNAVAILABLE
             return Hydration(degraded=refusal)
 
-    def _turn(self, claim: Claim, heard: _Heard, hydration: Hydration | None) -> Turn:
+    def _turn(self, claim: Claim, heard: Heard, hydration: Hydration | None) -> Turn:
         lease = claim.lease
         return Turn(
             turn_id=lease.turn_id,
@@ -276,7 +268,7 @@ class TurnServer:
             thread_id=lease.thread_id,
             user_id=lease.owner.user_id,
             tenant=lease.owner.tenant,
-            text=_asked(claim),
+            text=asked_in(claim),
             language=heard.language,
             intent=heard.intent,
             pathway=heard.pathway,
@@ -290,7 +282,7 @@ class TurnServer:
         )
 
     def _context(
-        self, claim: Claim, heard: _Heard, writes: TurnWrites, trail: RunTrail, *, before: Mapping[str, Any]
+        self, claim: Claim, heard: Heard, writes: TurnWrites, trail: RunTrail, *, before: Mapping[str, Any]
     ) -> TurnContext:
         lease = claim.lease
         request_turn = before.get("request_turn", "") if claim.turn.resumed else ""
@@ -312,7 +304,7 @@ class TurnServer:
             reminders=self._reminders(claim, heard, request_turn),
         )
 
-    def _reminders(self, claim: Claim, heard: _Heard, request_turn: str) -> TurnReminders | None:
+    def _reminders(self, claim: Claim, heard: Heard, request_turn: str) -> TurnReminders | None:
         shared = self._t.reminding
         return TurnReminders(shared, claim.lease, claim.turn, heard.language, request_turn) if shared else None
 
@@ -334,28 +326,6 @@ class TurnServer:
         except SealError as error:
             _log.error("a reply's code is lost", reason=str(error), run_id=claim.lease.run_id)
             return ""
-
-
-def _listen(claim: Claim) -> _Heard:
-    """Answers language, intent and pathway: the client's language first, then the message's own.
-
-    An approval reply has two words of grammar and no language of its own: the run's goes on.
-    """
-    asked, before = _language(claim.turn.language), _language(claim.run.language)
-    if claim.turn.kind == "approval_decided":
-        return _Heard(asked or before or "es", APPROVAL_DECIDED, "standby")
-    intent = classify(_asked(claim), before or "es")
-    own = before if before and intent.intent == APPROVAL_REPLY else intent.language
-    return _Heard(asked or own, intent.intent, intent.pathway)
-
-
-def _asked(claim: Claim) -> str:
-    """Answers what the person asks for: their words without the wish that nothing of them be kept."""
-    return without_store_phrase(claim.turn.text) if claim.turn.do_not_store else claim.turn.text
-
-
-def _language(name: str) -> Language | None:
-    return next((language for language in get_args(Language) if language == name), None)
 
 
 def _sorry(claim: Claim, reason: str, language: Language) -> Ending:

@@ -94,7 +94,49 @@ def misfits(tool: str, args: dict[str, Any], specs: Mapping[str, ToolSpec]) -> l
         return [f"{tool}: {'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in wrong]
     except RecursionError:
         return [f"{tool}: the arguments are nested too deep"]
-    return []
+    return [f"{tool}: {problem}" for problem in _unlike_schema(spec.schema, args)]
+
+
+_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
+    "null": (type(None),),
+}
+
+
+def _unlike_schema(schema: Mapping[str, Any], args: Mapping[str, Any]) -> list[str]:
+    """Answers what of the arguments is unlike the schema on its first level, for a tool whose model takes anything.
+
+    It is there to tell a model early: RiskGate validates the whole schema, whatever is said here.
+    """
+    properties = schema.get("properties", {})
+    problems = [f"{name}: is missing" for name in schema.get("required", ()) if name not in args]
+    if schema.get("additionalProperties") is False:
+        problems += [
+            f"{shortened(name, _MAX_NAME)}: there is no such argument" for name in args if name not in properties
+        ]
+    for name, value in args.items():
+        known = properties.get(name)
+        wanted = known.get("type") if isinstance(known, Mapping) else None
+        names = [wanted] if isinstance(wanted, str) else wanted if isinstance(wanted, list) else []
+        if names and not any(_is(value, one) for one in names):
+            problems.append(f"{name}: is no {' or '.join(map(str, names))}")
+    return problems
+
+
+def _is(value: Any, wanted: Any) -> bool:
+    kinds = _TYPES.get(wanted) if isinstance(wanted, str) else None
+    if kinds is None:
+        return True
+    if isinstance(value, bool):
+        return bool(wanted == "boolean")
+    if isinstance(value, float) and wanted == "integer":
+        return value.is_integer()
+    return isinstance(value, kinds)
 
 
 def _draft(steps: list[Drafted], problems: list[str]) -> Draft:
