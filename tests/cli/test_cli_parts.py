@@ -102,7 +102,7 @@ def test_what_a_model_writes_cannot_paint_the_screen_as_it_comes():
         ({"step": {"description": "x", "status": "running"}}, "x — running", "x — en curso"),
         ({"risk_decision": {"decision": "AUTH_REQUIRED"}}, "AUTH_REQUIRED", "HAY QUE APROBARLO"),
         ({"tool_result": {"tool": "t", "status": "success"}}, "t: success, 0 characters", "t: bien, 0 caracteres"),
-        ({"run_finished": {"reason": "ANSWERED"}}, "answered", "respondida"),
+        ({"run_finished": {"reason": "ANSWERED"}}, "ANSWERED", "respondida"),
         ({"run_finished": {"reason": "STEP_LIMIT"}}, "STEP_LIMIT", "STEP_LIMIT"),
         ({"memory_degraded": {"reason": "R"}}, "memory   not read (R)", "memoria  no leída (R)"),
         ({"notice": {"reason": "N", "direction": "in"}}, "N, in what you said", "N, en lo que dijiste"),

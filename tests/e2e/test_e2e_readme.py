@@ -66,6 +66,10 @@ def test_a_line_of_the_readme_works_as_pasted(stack: Stack, command: str):
         assert json.loads(said)["mermaid"].startswith("flowchart TD")
     elif "Evaluate" in command:
         assert json.loads(said)["decision"] == "DECISION_AUTH_REQUIRED"
+    elif "ListTools" in command:
+        assert "read_file" in said
+    elif "ListThreads" in command:
+        assert json.loads(said)["threads"][0]["id"] == "t1"
     else:
         answer = json.loads(said)
         assert answer["run"]["status"] == "RUN_STATUS_DONE"

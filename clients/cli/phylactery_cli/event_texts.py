@@ -21,12 +21,7 @@ _LABELS: Final[Mapping[Language, Mapping[str, str]]] = {
     },
 }
 _STATES: Final[Mapping[Language, Mapping[str, str]]] = {
-    "en": {
-        "ANSWERED": "answered",
-        "AWAITING_APPROVAL": "waits for a person's approval",
-        "AWAITING_USER_INPUT": "waits for what you say",
-        "CANCELLED": "cancelled",
-    },
+    "en": {},
     "es": {
         "pending": "pendiente",
         "running": "en curso",
