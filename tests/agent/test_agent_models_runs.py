@@ -19,9 +19,11 @@ from phylactery_agent.ports import (
     ModelMessage,
     ModelTool,
     ModelUnavailableError,
+    Told,
 )
 from phylactery_agent.runtime.cancelling import Cancellations
 from phylactery_agent.runtime.erasures import Erasure, ErasureCounts, ErasureStore
+from phylactery_agent.runtime.events import ThreadEvents
 from phylactery_agent.runtime.lease import RunCancelledError
 from phylactery_agent.runtime.model import Claim
 from phylactery_agent.runtime.model_runs import RunModel, RunModels
@@ -99,6 +101,24 @@ async def test_the_same_call_again_is_answered_from_the_database_and_costs_nothi
     assert heard == ["día"]
     assert len(server.asked) == 1
     assert used(stores) == (1, 18, 92)
+
+
+@pytest.mark.usefixtures("patient")
+async def test_what_led_to_a_call_is_durable_before_anybody_is_asked(
+    stores: Stores, server: ModelServer, models: Models, claim: Claim
+) -> None:
+    writes = stores.writes(claim.lease)
+    await ThreadEvents(writes).emit(Told("step", {"step_id": "s1"}, key="s1"))
+    seen: list[list[str]] = []
+
+    def answer(_asked: object) -> Any:
+        seen.append([once for _, once in sorted(stores.rows("agent_events", "sequence, once"))])
+        return says("yes")
+
+    server.otherwise = answer
+    model = RunModels(models, stores.database, stores.clock).of(claim.lease, first=writes.flush)
+    await model.reply(HELLO, key="plan:1")
+    assert seen == [["run_started", "s1"]]
 
 
 async def test_every_call_has_an_id_of_its_own_whatever_the_endpoint_calls_them(

@@ -29,6 +29,11 @@ _ID_LETTERS = 9
 """Letters and digits of a tool call's id: some endpoints take exactly nine, none refuses them."""
 
 OnText = Callable[[str], Awaitable[None]]
+First = Callable[[], Awaitable[None]]
+
+
+async def _nothing() -> None:
+    """Is what comes first where everything is durable already."""
 
 
 class RunModels:
@@ -38,16 +43,21 @@ class RunModels:
         self.models = models
         self._store = ModelCallStore(database, clock)
 
-    def of(self, lease: Lease, *, keep: bool = True) -> RunModel:
-        """Answers the model of the run under this lease; without keep it stores no reply, whatever a call says."""
-        return RunModel(self.models, self._store, lease, keep=keep)
+    def of(self, lease: Lease, *, first: First = _nothing, keep: bool = True) -> RunModel:
+        """Answers the model of the run under this lease; without keep it stores no reply, whatever a call says.
+
+        ``first`` makes durable what led to a call, before it is counted: a node that runs again must ask the same.
+        """
+        return RunModel(self.models, self._store, lease, first=first, keep=keep)
 
 
 class RunModel:
     """ports.Model of one run."""
 
-    def __init__(self, models: Models, store: ModelCallStore, lease: Lease, *, keep: bool = True) -> None:
-        self._models, self._store, self._lease, self._keep = models, store, lease, keep
+    def __init__(
+        self, models: Models, store: ModelCallStore, lease: Lease, *, first: First = _nothing, keep: bool = True
+    ) -> None:
+        self._models, self._store, self._lease, self._first, self._keep = models, store, lease, first, keep
 
     async def reply(
         self,
@@ -69,6 +79,7 @@ class RunModel:
         request_hash = hash_of(question)
         tokens, cost = self._models.most(question)
         most = Usage(1, tokens, 0, cost)
+        await self._first()
         before = await self._store.begin(self._lease, key, request_hash, most=most, limits=self._models.config.limits)
         if before is not None:
             if on_text is not None and before.text:

@@ -299,7 +299,7 @@ class TurnServer:
             reply_code=self._code(claim),
             evict_over_chars=self._t.evict_over_chars,
             allowed_tools=claim.turn.allowed_tools,
-            model=self._t.models.of(lease, keep=not private) if self._t.models else None,
+            model=self._t.models.of(lease, first=writes.flush, keep=not private) if self._t.models else None,
             trail=trail,
             reminders=self._reminders(claim, heard, request_turn),
         )
