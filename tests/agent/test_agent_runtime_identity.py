@@ -10,6 +10,7 @@ import grpc
 import pytest
 import yaml
 from grpc import aio
+from phylactery.agent.v1 import graph_pb2, graph_pb2_grpc
 from phylactery_chassis.identity import token_hash
 
 from tests.support.agent_system import DONE, Person, System, approval_of, open_system, refused
@@ -85,3 +86,17 @@ async def test_an_agent_with_a_token_nobody_knows_runs_nothing_and_says_so(
             await system.bearer("of-ana").say(WRITE)
         assert (await system.bearer("of-ana").say("hola")).run.status == DONE
         assert not system.sandbox.joinpath("notas.txt").exists()
+
+
+@pytest.mark.parametrize(("token", "reason"), [("unknown", "UNAUTHENTICATED"), ("of-eva", "ROLE_REQUIRED")])
+async def test_who_may_not_chat_is_shown_no_graph(guarded: System, token: str, reason: str) -> None:
+    graphs, stranger = graph_pb2_grpc.GraphServiceStub(guarded.agent_channel), guarded.bearer(token)
+    for call in (
+        graphs.ListGraphs(graph_pb2.ListGraphsRequest(), metadata=stranger.metadata),
+        graphs.GetGraph(graph_pb2.GetGraphRequest(), metadata=stranger.metadata),
+    ):
+        with pytest.raises(aio.AioRpcError) as caught:
+            await call
+        assert refused(caught.value).reason == reason
+    listed = await graphs.ListGraphs(graph_pb2.ListGraphsRequest(), metadata=guarded.bearer("of-ana").metadata)
+    assert listed.graphs
