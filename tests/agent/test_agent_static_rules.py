@@ -15,7 +15,7 @@ from phylactery_agent.static.intents import classify, is_continue, talk_kind
 from phylactery_agent.static.language import detect_language
 from phylactery_agent.static.rules import RULES_VERSION, read_request
 from phylactery_agent.tools.contract import Example, ToolSpec
-from phylactery_agent.tools.registry import TOOL_REGISTRY, ensure_tools_registered
+from phylactery_agent.tools.registry import TOOL_REGISTRY, ensure_tools_registered, object_to, withdraw
 from phylactery_agent.tools.specs import BUILTIN_SPECS
 
 ensure_tools_registered()
@@ -23,6 +23,13 @@ HERE = Path(__file__).parent
 GOLDEN = HERE / "golden" / f"static_rules_v{RULES_VERSION}.json"
 CATALOG = HERE.parents[1] / "services/riskgate/phylactery_riskgate/default_bundle/tools.yaml"
 EXAMPLES = [(spec, example) for spec in BUILTIN_SPECS for example in spec.examples]
+
+
+@pytest.fixture(autouse=True)
+def _everything_is_configured() -> None:
+    """Whatever an agent of an earlier test was not told: the rules are held against every tool."""
+    for spec in BUILTIN_SPECS:
+        withdraw(spec.name, "settings")
 
 
 def _judged(text: str) -> dict[str, Any]:
@@ -140,6 +147,12 @@ def test_a_greeting_before_a_task_is_a_task() -> None:
 )
 def test_the_language_follows_words_and_letters(text: str, language: str) -> None:
     assert detect_language(text) == language
+
+
+@pytest.mark.parametrize("text", ["lee https://example.org/precios", "read https://example.org/prices"])
+def test_a_web_page_is_no_file_where_nothing_reads_web_pages(text: str) -> None:
+    object_to("http_get", "settings", "NOT_CONFIGURED")
+    assert read_request(text).clauses == ()
 
 
 def test_the_fallback_language_is_used_where_the_words_do_not_tell() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from pydantic import Field
 
@@ -30,6 +31,11 @@ class WriteFileArguments(Arguments):
     append: bool = False
 
 
+def _a_file(args: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Answers the arguments, None where they name a web page: without a tool for it nobody reads a file of its name."""
+    return None if "://" in args["path"] else dict(args)
+
+
 READ_FILE: Final = ToolSpec(
     name="read_file",
     descriptions={"es": "leer un fichero: lee notas.txt", "en": "read a file: read notes.txt"},
@@ -38,8 +44,8 @@ READ_FILE: Final = ToolSpec(
     contract=Contract(risk="low", effect="read", idempotency="read_only", retries=1),
     verbs=(READ_ES, READ_EN),
     patterns=(
-        Pattern("es", READ_ES + r"\s+(?:el\s+contenido\s+de(?:l)?\s+)?" + FILE_ES + PATH),
-        Pattern("en", READ_EN + r"\s+(?:the\s+contents?\s+of\s+)?" + FILE_EN + PATH),
+        Pattern("es", READ_ES + r"\s+(?:el\s+contenido\s+de(?:l)?\s+)?" + FILE_ES + PATH, meant=_a_file),
+        Pattern("en", READ_EN + r"\s+(?:the\s+contents?\s+of\s+)?" + FILE_EN + PATH, meant=_a_file),
     ),
     examples=(
         Example("es", "lee notas.txt", {"path": "notas.txt"}),
