@@ -11,7 +11,7 @@ import pytest
 from phylactery_agent.service.build import build_agent
 from phylactery_agent.settings import AgentSettings
 from phylactery_chassis.errors import StartError
-from phylactery_chassis.settings import load_settings
+from phylactery_chassis.settings import load
 
 from tests.agent.test_agent_tools_mail import FROM, Post
 from tests.agent.test_agent_tools_mail import serving as serving_mail
@@ -122,14 +122,14 @@ def _make_due(folder: Path) -> None:
 
 
 async def test_a_listed_page_is_read_and_one_that_is_not_says_so(tmp_path: Path) -> None:
-    async with serving_web(Site({"/precios": answer(b"42 euros")})) as site:
-        async with open_system(tmp_path, http_allow=[f"http://127.0.0.1:{site.port}"]) as system:
-            ana = system.person("ana")
-            read = await ana.say(f"lee {site.url('/precios')}")
-            assert read.run.status == DONE
-            assert "42 euros" in read.reply.text
-            other = await ana.say("lee http://127.0.0.1:1/precios")
-            assert [call.error_code for call in other.run.tool_calls][-1:] == ["HOST_NOT_ALLOWED"]
+    site = Site({"/precios": answer(b"42 euros")})
+    async with serving_web(site), open_system(tmp_path, http_allow=[f"http://127.0.0.1:{site.port}"]) as system:
+        ana = system.person("ana")
+        read = await ana.say(f"lee {site.url('/precios')}")
+        assert read.run.status == DONE
+        assert "42 euros" in read.reply.text
+        other = await ana.say("lee http://127.0.0.1:1/precios")
+        assert [call.error_code for call in other.run.tool_calls][-1:] == ["HOST_NOT_ALLOWED"]
 
 
 @pytest.fixture
@@ -181,7 +181,7 @@ def test_a_setting_that_cannot_be_meant_stops_the_start_by_name(
     for name, value in given.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(StartError, match=told):
-        load_settings(AgentSettings)
+        load(AgentSettings)
 
 
 async def test_a_password_file_that_is_not_there_stops_the_start_by_name(tmp_path: Path) -> None:

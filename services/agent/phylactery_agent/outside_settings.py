@@ -9,7 +9,7 @@ from typing import Literal
 from phylactery_chassis.settings import ServiceSettings, read_secret
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from phylactery_agent.tools.outside import MailSettings, UrlError, WebSettings, read_allowed, read_url
+from phylactery_agent.tools.outside import MailSettings, UrlError, WebSettings, address_of, read_allowed, read_url
 
 _USUAL_PORTS = {"starttls": 587, "tls": 465, "none": 25}
 
@@ -60,10 +60,8 @@ class OutsideSettings(ServiceSettings):
         """Refuses a mail server without a sender, and one that would be told secrets in the clear."""
         if not self.smtp_host:
             return self
-        try:
-            read_url(f"https://{self.smtp_host}/")
-        except UrlError:
-            raise ValueError("smtp_host is no name of a host and no address") from None
+        if not _is_host(self.smtp_host):
+            raise ValueError("smtp_host is no name of a host and no address")
         local, at, domain = self.smtp_from.rpartition("@")
         if not (at and local and domain and self.smtp_from.isascii() and self.smtp_from.isprintable()) or (
             " " in self.smtp_from
@@ -93,6 +91,13 @@ class OutsideSettings(ServiceSettings):
             password=password or self.smtp_password.get_secret_value(),
             ca_file=self.smtp_ca_file,
         )
+
+
+def _is_host(text: str) -> bool:
+    try:
+        return address_of(text) is not None or read_url(f"https://{text}").host == text.lower()
+    except UrlError:
+        return False
 
 
 def _is_loopback(host: str) -> bool:
