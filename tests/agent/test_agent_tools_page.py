@@ -1,0 +1,65 @@
+"""docs/tools.md says of every built-in tool and setting what holds."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from phylactery_agent.outside_settings import OutsideSettings
+from phylactery_agent.settings import AgentSettings
+from phylactery_agent.tools.builtin import listing, web
+from phylactery_agent.tools.contract import ToolSpec
+from phylactery_agent.tools.specs import BUILTIN_SPECS
+from phylactery_chassis.settings import ServiceSettings
+
+PAGE = (Path(__file__).parents[2] / "docs" / "tools.md").read_text(encoding="utf-8")
+SETTINGS = [
+    *sorted(OutsideSettings.model_fields.keys() - ServiceSettings.model_fields.keys()),
+    "time_zone",
+    "reminders_per_user",
+    "reminder_poll_seconds",
+]
+
+
+def test_the_table_has_every_tool_with_its_contract_and_no_other() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (\w+), (\w+) \| (\w+) \| (\d+) \|$", PAGE, re.MULTILINE)
+    assert sorted(rows) == sorted(
+        (
+            spec.name,
+            spec.contract.effect,
+            spec.contract.risk,
+            spec.contract.idempotency,
+            f"{spec.contract.timeout_seconds:g}",
+        )
+        for spec in BUILTIN_SPECS
+    )
+
+
+@pytest.mark.parametrize("spec", BUILTIN_SPECS, ids=lambda spec: spec.name)
+def test_the_arguments_of_a_tool_are_the_schemas(spec: ToolSpec) -> None:
+    (arguments,) = re.findall(rf"`{spec.name}\(([a-z_, ]*)\)`", PAGE)
+    assert arguments.split(", ") == list(spec.schema["properties"])
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_setting_is_named_with_its_default(name: str) -> None:
+    default = AgentSettings.model_fields[name].get_default(call_default_factory=True)
+    line = next(line for line in PAGE.splitlines() if line.startswith("|") and f"`AGENT_{name.upper()}`" in line)
+    if isinstance(default, int | float | list) or default in {"UTC", "starttls"}:
+        text = f"{default:g}" if isinstance(default, float) else str(default)
+        assert f"| {text} |" in line or f"| `{text}` |" in line
+
+
+def test_the_bounds_are_the_codes() -> None:
+    for bound in (f"{listing.MAX_ENTRIES:,} entries", f"{listing.MAX_FILES:,} files", f"{listing.MAX_DEPTH} folders"):
+        assert bound in PAGE
+    assert f"{listing.MAX_SEARCHED_BYTES // 1024**2} MiB" in PAGE
+    assert f"{listing.MAX_SEARCH_SECONDS:g} seconds" in PAGE
+    assert web.MAX_REDIRECTS == 5
+    assert "five at most" in PAGE
+
+
+def test_every_name_of_a_setting_on_the_page_is_one() -> None:
+    named = set(re.findall(r"`(AGENT_[A-Z_]+)`", PAGE))
+    assert {name.removeprefix("AGENT_").lower() for name in named} <= AgentSettings.model_fields.keys()
