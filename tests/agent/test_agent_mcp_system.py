@@ -187,6 +187,16 @@ async def test_a_changed_description_after_the_pin_switches_the_tool_off_until_i
     await until(lambda: disabled_reason(NOTE) is None)
 
 
+async def test_a_server_that_says_its_tools_changed_is_looked_at_at_once(both: tuple[System, McpPlace]) -> None:
+    system, place = both
+    place.set("tells")
+    place.set("redescribed")
+    answer = await system.person("ana").say("look at the notes", language="en")
+    assert "looked" in answer.reply.text
+    await until(lambda: disabled_reason(NOTE) == "DESCRIPTION_CHANGED")
+    await until(lambda: disabled_reason("mcp_test_look") is None)
+
+
 async def test_a_description_that_changes_while_the_call_waits_for_its_approval_stops_the_call(
     stdio: tuple[System, McpPlace],
 ) -> None:

@@ -186,6 +186,8 @@ def server(place: Place) -> Server[Any]:
         if place.fault("progress"):
             for step in range(20):
                 await context.session.report_progress(step, 20.0, "still at it")
+        if place.fault("tells"):
+            await context.session.send_tool_list_changed()
         return await _CALLED[params.name](place, context, params.arguments or {})
 
     return Server("test", version="1", on_list_tools=list_tools, on_call_tool=call_tool)
