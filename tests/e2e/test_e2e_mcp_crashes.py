@@ -7,8 +7,9 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import grpc
 import pytest
-from phylactery.agent.v1 import event_pb2
+from phylactery.agent.v1 import event_pb2, tool_pb2, tool_pb2_grpc
 from phylactery_cli.supervisor import Stack
 
 from tests.support.mcp import LIMIT_SECONDS, McpPlace
@@ -50,6 +51,14 @@ def stack(place: McpPlace, tmp_path: Path, make_stack: Callable[..., Stack]) -> 
     return make_stack(agent=place.agent_env(), riskgate={"RISKGATE_BUNDLE": str(bundle)})
 
 
+def offered(stack: Stack) -> None:
+    """Waits until the agent offers the server's tools."""
+    with grpc.insecure_channel(stack.target("agent")) as channel:
+        stub = tool_pb2_grpc.ToolServiceStub(channel)
+        request = tool_pb2.ListToolsRequest(source="mcp:test", enabled_only=True)
+        until(lambda: len(stub.ListTools(request, timeout=60).tools) > 0, "the server")
+
+
 def kill_in_the_middle(stack: Stack, place: McpPlace, ana: Person, words: str) -> int:
     """Says something whose call the server holds, and kills the agent then; answers the server's process."""
     place.set("hold")
@@ -64,6 +73,7 @@ def kill_in_the_middle(stack: Stack, place: McpPlace, ana: Person, words: str) -
 
 def test_killed_in_the_middle_of_a_write_it_is_in_doubt_and_never_run_again(stack: Stack, place: McpPlace) -> None:
     stack.start()
+    offered(stack)
     with Person(stack, "ana") as ana:
         asked = ana.say(ASK)
         pid = kill_in_the_middle(stack, place, ana, yes(asked))
@@ -78,6 +88,7 @@ def test_killed_in_the_middle_of_a_write_it_is_in_doubt_and_never_run_again(stac
 
 def test_killed_in_the_middle_of_a_read_it_is_read_again(stack: Stack, place: McpPlace) -> None:
     stack.start()
+    offered(stack)
     with Person(stack, "ana") as ana:
         kill_in_the_middle(stack, place, ana, "look at the notes")
         place.clear("hold")
@@ -94,6 +105,7 @@ def test_killed_around_a_write_it_happens_at_most_once_and_once_where_it_is_said
 ) -> None:
     crash_at(stack, "agent", point)
     stack.start()
+    offered(stack)
     with Person(stack, "ana") as ana:
         asked = ana.say(ASK)
         ana.say_and_lose(yes(asked), "yes-request-1")
