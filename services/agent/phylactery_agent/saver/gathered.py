@@ -67,8 +67,8 @@ class Gathered:
 
     def undo(self, mark: tuple[int, int, int]) -> None:
         """Forgets what came after the mark."""
-        for rows, kept in zip((self.heads, self.blobs, self.writes), mark, strict=True):
-            del rows[kept:]
+        heads, blobs, writes = mark
+        del self.heads[heads:], self.blobs[blobs:], self.writes[writes:]
 
     def flush(self, connection: Connection) -> None:
         """Writes all of it. Raises IntegrityError where another process wrote to one of the threads first."""
