@@ -64,6 +64,8 @@ def test_a_line_of_the_readme_works_as_pasted(stack: Stack, command: str):
         assert json.loads(said) == {"status": "SERVING"}
     elif "GetGraph" in command:
         assert json.loads(said)["mermaid"].startswith("flowchart TD")
+    elif "ListTools" in command:
+        assert "read_file" in {tool["name"] for tool in json.loads(said)["tools"]}
     elif "Evaluate" in command:
         assert json.loads(said)["decision"] == "DECISION_AUTH_REQUIRED"
     elif "ListTools" in command:
