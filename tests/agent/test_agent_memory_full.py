@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.agent.test_agent_threads import watched
 from tests.support.agent_system import DONE, open_system
 from tests.support.power import Disk
 
@@ -37,3 +38,25 @@ async def test_where_memorys_disk_is_full_the_original_stays_inline_and_later_on
         assert noise[10_000:10_019] in part.reply.text
         said = [text for role, text in await ana.transcript() if role == "user"]
         assert len(said) == len(statuses) + 2, "what was said while the disk was full was not lost"
+
+
+async def test_where_memory_keeps_no_more_of_a_thread_the_thread_says_so_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMORY_MAX_THREAD_MESSAGES", "3")
+    async with open_system(tmp_path) as system:
+        ana = system.person("ana")
+        for text in ("hola", "gracias", "hola", "adiós"):
+            assert (await ana.say(text)).run.status == DONE
+            assert await system.agent.delivery.flush_all()
+        last = (await ana.thread()).last_sequence
+        async with watched(ana) as watch:
+            events = await watch.until(last)
+        assert [event.sequence for event in events] == list(range(1, last + 1))
+        [told] = [event for event in events if event.HasField("notice")]
+        second = [event.run_id for event in events if event.HasField("run_started")][1]
+        assert (told.notice.reason, told.run_id) == ("TRANSCRIPT_FULL", second)
+        assert len(await ana.transcript()) <= 3
+        assert (await ana.say("hola", "t2")).run.status == DONE
+        await system.agent.delivery.flush_all()
+        assert len(await ana.transcript("t2")) == 2

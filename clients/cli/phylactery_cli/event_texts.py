@@ -21,8 +21,9 @@ _LABELS: Final[Mapping[Language, Mapping[str, str]]] = {
     },
 }
 _STATES: Final[Mapping[Language, Mapping[str, str]]] = {
-    "en": {},
+    "en": {"TRANSCRIPT_FULL": "memory keeps no more of this conversation; go on in a new one"},
     "es": {
+        "TRANSCRIPT_FULL": "la memoria no guarda más de esta conversación; sigue en una nueva",
         "pending": "pendiente",
         "running": "en curso",
         "done": "hecho",

@@ -13,6 +13,7 @@ from phylactery_chassis.database import Database
 from phylactery_chassis.statements import Query, RowInsert, Update
 from sqlalchemy.engine import Connection
 
+from phylactery_agent.runtime.events import append_event
 from phylactery_agent.runtime.model import Lease, Owner
 from phylactery_agent.runtime.schema import OUTBOX, TOOL_CALLS
 
@@ -28,6 +29,8 @@ NOT_REDEEMED = "NOT_REDEEMED"
 _TOLD_IN_ANY_CASE = ("outcome", "withdrawal", "task_end")
 _THREAD_DELETED = "THREAD_DELETED"
 """Marks, while it waits, what outlives its thread."""
+_FULL = "MESSAGE_LIMIT"
+"""What memory refuses messages with where a thread, or a user, has as many as it keeps."""
 _KEPT_OF_RESULTS = ("task_id", "tool", "tool_call_id", "failed")
 
 
@@ -178,6 +181,25 @@ def _parcel(  # noqa: PLR0917 - a row's columns in their order
     )
 
 
+def _is_known_full(connection: Connection, parcel: Parcel) -> bool:
+    """Says whether memory refused a message of the thread for this before."""
+    refused = sa.select(OUTBOX.c.outbox_id).where(
+        OUTBOX.c.state == "refused",
+        OUTBOX.c.kind == parcel.kind,
+        OUTBOX.c.thread_key == parcel.thread_key,
+        OUTBOX.c.refusal == _FULL,
+    )
+    return connection.execute(refused.limit(1)).first() is not None
+
+
+def _tell_full(connection: Connection, parcel: Parcel, now_us: int) -> None:
+    """Tells, in the thread itself, that what is said in it from this turn on is not kept by memory any more."""
+    turn_id = parcel.once.removeprefix(f"{parcel.kind}:")
+    lease = Lease(parcel.run_id, turn_id, parcel.thread_id, parcel.owner, holder="", fence=0)
+    told = {"reason": "TRANSCRIPT_FULL"}
+    append_event(connection, lease, "notice", told, once="notice:TRANSCRIPT_FULL", now_us=now_us)
+
+
 class OutboxStore:
     """Reads what waits and writes what became of it."""
 
@@ -254,6 +276,8 @@ class OutboxStore:
             if parcel.of_deleted:
                 _FORGET.run(connection, this)
                 return
-            _SETTLE.run(connection, {**this, "now_us": clock.now_us(), **values})
+            full = refusal == _FULL and parcel.kind == "transcript" and not _is_known_full(connection, parcel)
+            if _SETTLE.run(connection, {**this, "now_us": clock.now_us(), **values}) and full:
+                _tell_full(connection, parcel, clock.now_us())
 
         await self._database.write(work)

@@ -276,7 +276,8 @@ class Notice(_message.Message):
     """reason is a stable word: SECRETS_REDACTED and PERSONAL_DATA for what Inspect found, NOT_INSPECTED where the reply goes
     without quoted outputs because RiskGate did not look at them, REPEATED_CALL and ALTERNATING_CALLS for a loop,
     MODEL_PLAN_INVALID and the reasons of a model that is away or spent (MODEL_…, TOKEN_LIMIT, MONEY_LIMIT) where static
-    mode does what is left, DO_NOT_STORE where the person wants nothing kept.
+    mode does what is left, DO_NOT_STORE where the person wants nothing kept, TRANSCRIPT_FULL, once in a thread and after
+    the run_finished of the turn it begins with, where memory keeps no more messages of it: go on in another thread.
     """
     step_id: _builtins.str
     """step_id is the plan step it is about. Empty where it is about the turn."""
