@@ -51,8 +51,8 @@ AFTER_THE_YES = [
         for point in (
             "agent.claim.before",
             "agent.claim",
-            *(f"agent.write.before#{number}" for number in range(1, 7)),
-            *(f"agent.write#{number}" for number in range(1, 7)),
+            *(f"agent.write.before#{number}" for number in range(1, 6)),
+            *(f"agent.write#{number}" for number in range(1, 6)),
             "agent.6",
             "agent.7",
             "agent.8",
