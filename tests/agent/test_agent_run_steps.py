@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import itertools
 import signal
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
 import sqlalchemy as sa
+from alembic import command
 from grpc import aio
 from phylactery.agent.v1 import run_pb2, run_pb2_grpc
 from phylactery_agent.ports import NodeStep
 from phylactery_agent.runtime.steps import MAX_KEPT, RunTrail
 from phylactery_agent.saver import rows
 from phylactery_chassis.errors import Unavailable
+from phylactery_chassis.ids import new_id
+from phylactery_chassis.migrations import _config
 
 from tests.support.agent_process import AgentProcess
 from tests.support.agent_stores import Stores
 from tests.support.agent_system import DONE, Person, System, approval_of, open_system, refused
+from tests.support.postgres import create_database
 
 WRITE = 'escribe "hola" en notas.txt'
 
@@ -160,3 +165,48 @@ async def test_the_react_graph_leaves_the_same_trail(system: System, ana: Person
     assert [one.superstep for one in shown] == list(range(1, len(shown) + 1))
     assert [bool(one.next_nodes) for one in shown] == [True] * (len(shown) - 1) + [False]
     assert shown[-1].finish_reason == done.run.reason
+
+
+def test_an_older_database_learns_whose_its_calls_are_and_how_many_each_run_made(
+    postgres_or_sqlite: str,
+) -> None:
+    engine = sa.create_engine(postgres_or_sqlite)
+    upgrade_to(engine, "0008")
+    with engine.begin() as connection:
+        for run_id, user, calls in (("run_1", "ana", 2), ("run_2", "ben", 0)):
+            insert_old(connection, "agent_runs", run_id=run_id, thread_key=run_id, tenant="acme", user_id=user)
+            for number in range(calls):
+                insert_old(connection, "agent_tool_calls", run_id=run_id, tool_call_id=f"c{number}")
+    upgrade_to(engine, "head")
+    with engine.begin() as connection:
+        runs = connection.execute(sa.text("SELECT run_id, tool_calls, supersteps, retry_of FROM agent_runs")).all()
+        calls = connection.execute(sa.text("SELECT tool_call_id, tenant, user_id FROM agent_tool_calls")).all()
+    engine.dispose()
+    assert sorted(map(tuple, runs)) == [("run_1", 2, 0, ""), ("run_2", 0, 0, "")]
+    assert sorted(map(tuple, calls)) == [("c0", "acme", "ana"), ("c1", "acme", "ana")]
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def postgres_or_sqlite(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'old.db'}"
+    return create_database(request.getfixturevalue("postgres_url"), new_id("agent"))
+
+
+def upgrade_to(engine: sa.Engine, revision: str) -> None:
+    with as_file(files("phylactery_agent") / "migrations" / "versions") as versions, engine.begin() as connection:
+        config = _config(versions)
+        config.attributes.update(connection=connection, version_table="phylactery_agent_version")
+        command.upgrade(config, revision)
+
+
+def insert_old(connection: sa.Connection, table: str, **given: str) -> None:
+    """Adds a row of which only these columns matter."""
+    values: dict[str, Any] = {}
+    for column in sa.inspect(connection).get_columns(table):
+        if not column["nullable"] and column["default"] is None:
+            values[column["name"]] = 0 if column["type"].python_type is int else "done"[: column["type"].length or 4]
+    values |= given
+    names = ", ".join(values)
+    marks = ", ".join(f":{name}" for name in values)
+    connection.execute(sa.text(f"INSERT INTO {table} ({names}) VALUES ({marks})"), values)
