@@ -79,7 +79,11 @@ async def test_a_watch_gives_what_was_stored_and_then_each_event_as_it_comes(sys
     assert sequences == list(range(1, len(sequences) + 1))
 
 
-async def test_a_watch_goes_on_exactly_where_it_was_cut_after_every_event(system: System, ana: Person) -> None:
+@pytest.mark.parametrize("page", [1, 3, 200])
+async def test_a_watch_goes_on_exactly_where_it_was_cut_after_every_event_whatever_is_read_at_once(
+    system: System, ana: Person, page: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("phylactery_agent.runtime.events._PAGE", page)
     await ana.say("hola")
     await ana.say(WRITE)
     last = (await ana.thread()).last_sequence
@@ -384,3 +388,17 @@ async def test_the_route_and_the_run_say_how_a_message_is_served(system: System,
         assert said == ("TEXT_SIMPLE", "text_fast_path", talk)
         asked = await route_of(WRITE, f"{graph}-2", graph=graph)
         assert asked == ("TEXT_TOOL_INTENT", "tool_intent", task)
+
+
+async def test_a_callers_deadline_ends_the_wait_and_never_the_run(
+    system: System, ana: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with held_turn(system, ana, monkeypatch):
+        request = chat_pb2.SendMessageRequest(request_id="request-late", thread_id="t1", text="gracias")
+        for _ in range(2):
+            with pytest.raises(aio.AioRpcError) as caught:
+                await ana.chat.SendMessage(request, metadata=ana.metadata, timeout=0.3)
+            assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+    answer = await ana.chat.SendMessage(request, metadata=ana.metadata, timeout=60)
+    assert answer.run.status == DONE
+    assert [text for role, text in await ana.transcript() if role == "user"] == ["hola", "gracias"]
