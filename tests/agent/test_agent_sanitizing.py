@@ -48,7 +48,7 @@ def edge() -> Edge:
 async def test_a_secret_is_redacted_and_the_own_words_are_sealed_to_the_turn(edge: Edge) -> None:
     taken = await edge.edge.take(ANA, f"guarda {KEY} en a.txt", turn_id="tu_1")
     assert KEY not in taken.text
-    assert taken.findings == '["stripe_key"]'
+    assert taken.findings == '["secret:stripe_key"]'
     assert taken.sealed_words is not None
     assert KEY.encode() not in taken.sealed_words
     assert edge.sealer.open(taken.sealed_words, turn_id="tu_1.words") == f"guarda {KEY} en a.txt"
@@ -58,7 +58,7 @@ async def test_a_secret_is_redacted_and_the_own_words_are_sealed_to_the_turn(edg
 async def test_personal_data_is_named_and_stays_and_nothing_needs_a_seal(edge: Edge) -> None:
     text = "escribe a bob@acme.es"
     taken = await edge.edge.take(ANA, text, turn_id="tu_1")
-    assert (taken.text, taken.findings, taken.sealed_words) == (text, '["email"]', None)
+    assert (taken.text, taken.findings, taken.sealed_words) == (text, '["personal:email"]', None)
 
 
 async def test_a_code_is_taken_out_before_anybody_looks_at_the_text(edge: Edge) -> None:
@@ -145,7 +145,18 @@ async def test_no_store_ever_holds_a_secret_that_was_said_and_riskgate_still_get
     assert KEY.encode() not in system.everything_stored()
     with closing(sqlite3.connect(system.folder / "agent" / "agent.db")) as database:
         [row] = database.execute("SELECT findings, sealed_words, sealed_code FROM agent_inbox").fetchall()
-    assert row == ('["stripe_key"]', None, None)
+    assert row == ('["secret:stripe_key"]', None, None)
+
+
+async def test_what_was_found_in_a_message_is_told_by_kind_and_never_by_value(system: System, ana: Person) -> None:
+    events = await ana.stream(f"repite {KEY} a bob@acme.es")
+    notices = [event.notice for event in events if event.WhichOneof("kind") == "notice"]
+    assert [(notice.reason, list(notice.kinds), notice.direction) for notice in notices] == [
+        ("SECRETS_REDACTED", ["stripe_key"], "in"),
+        ("PERSONAL_DATA", ["email"], "in"),
+        ("PERSONAL_DATA", ["email"], "out"),
+    ]
+    assert all(KEY not in str(event) for event in events)
 
 
 async def test_without_riskgate_a_message_is_not_taken_in_and_the_same_one_is_served_when_it_is_back(

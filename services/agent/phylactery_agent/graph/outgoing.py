@@ -5,6 +5,7 @@ A reply of nothing but our own sentences and the person's own words, which the e
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from phylactery_agent.graph.common import sha256_text
@@ -45,6 +46,16 @@ def findings_told(looked: Inspected | None, direction: Direction, *, about: str 
         for reason, kinds in found
         if kinds or reason == NOT_INSPECTED
     ]
+
+
+def said_findings(findings: Sequence[str]) -> list[Told]:
+    """Answers the events about what the edge found in the person's words: kinds after their category, never a value."""
+    of = {category: tuple(sorted(_kinds(findings, category))) for category in ("secret", "personal")}
+    return findings_told(Inspected("", of["secret"], of["personal"]), "in")
+
+
+def _kinds(findings: Sequence[str], category: str) -> list[str]:
+    return [kind for found, _, kind in (one.partition(":") for one in findings) if found == category]
 
 
 async def checked_reply(state: AgentState, context: TurnContext, text: str, instead: str) -> str:

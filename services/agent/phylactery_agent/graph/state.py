@@ -118,7 +118,7 @@ class SecurityContext(TypedDict):
     session_token_hash: str
     is_sanitized: bool
     findings: list[str]
-    """The kinds Inspect found in what the person said: card, email."""
+    """The kinds Inspect found in what the person said, each after its category: secret:jwt, personal:email."""
 
 
 class Budgets(TypedDict):

@@ -58,7 +58,7 @@ class Turn:
     is_sanitized: bool = False
     """RiskGate looked at the text before it was stored, and its secrets are redacted."""
     findings: tuple[str, ...] = ()
-    """The kinds it found, of secrets and of personal data: card, email."""
+    """The kinds it found, each after its category: secret:jwt, personal:email."""
     do_not_store: bool = False
 
 
@@ -83,6 +83,8 @@ class TurnContext:
     """RiskGate's inspection of what goes out; None counts as away, so nothing foreign is quoted."""
     allowed_tools: tuple[str, ...] = ()
     """What the caller of this turn may use; empty is everything. It narrows what the state allows, never widens it."""
+    findings: tuple[str, ...] = ()
+    """The kinds the edge found in what the person said in this turn, each after its category."""
     reminders: Reminders | None = None
     """The person's reminders; None where nobody keeps any."""
     trail: Trail = field(default_factory=NoTrail)

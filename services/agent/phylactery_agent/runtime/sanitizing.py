@@ -32,7 +32,8 @@ _log = get_logger("edge")
 class Taken:
     """A message as it may be stored, and sealed beside it what only its turn may use.
 
-    findings is a JSON list of the kinds found, and never empty: an empty one says that nobody looked.
+    findings is a JSON list of the kinds found, each after its category, as in "personal:email". It is never empty: an
+    empty one says that nobody looked.
     """
 
     text: str
@@ -59,7 +60,9 @@ class Sanitizing:
         differs = looked.text != masked.text
         return Taken(
             text=looked.text,
-            findings=json.dumps([*looked.secrets, *looked.personal]),
+            findings=json.dumps(
+                [f"secret:{kind}" for kind in looked.secrets] + [f"personal:{kind}" for kind in looked.personal]
+            ),
             do_not_store=asks_not_to_store(masked.text),
             sealed_code=self._sealer.seal(masked.code, turn_id=turn_id) if masked.code else None,
             sealed_words=self._sealer.seal(masked.text, turn_id=_words_of(turn_id)) if differs else None,
@@ -100,7 +103,7 @@ class Sanitizing:
             return turn.text
 
 
-def personal_kinds(findings: str) -> Sequence[str]:
+def kinds_found(findings: str) -> Sequence[str]:
     """Answers the kinds a message was found to hold; nothing where nobody looked."""
     return [str(kind) for kind in json.loads(findings)] if findings else []
 

@@ -47,7 +47,7 @@ from phylactery_agent.runtime.model_runs import RunModels
 from phylactery_agent.runtime.remembering import TurnMemories
 from phylactery_agent.runtime.reporting import ReportingGate, TurnTask
 from phylactery_agent.runtime.runs import RunStore
-from phylactery_agent.runtime.sanitizing import Sanitizing, personal_kinds
+from phylactery_agent.runtime.sanitizing import Sanitizing, kinds_found
 from phylactery_agent.runtime.schedules import Reminding, TurnReminders
 from phylactery_agent.runtime.seal import Sealer, SealError
 from phylactery_agent.runtime.services import Services
@@ -277,7 +277,7 @@ class TurnServer:
             allowed_tools=claim.turn.allowed_tools,
             session_token_hash=claim.turn.credential_hash,
             is_sanitized=bool(claim.turn.findings) or claim.turn.kind != "message",
-            findings=tuple(personal_kinds(claim.turn.findings)),
+            findings=tuple(kinds_found(claim.turn.findings)),
             do_not_store=claim.turn.do_not_store,
         )
 
@@ -299,6 +299,7 @@ class TurnServer:
             reply_code=self._code(claim),
             evict_over_chars=self._t.evict_over_chars,
             allowed_tools=claim.turn.allowed_tools,
+            findings=tuple(kinds_found(claim.turn.findings)),
             model=self._t.models.of(lease, first=writes.flush, keep=not private) if self._t.models else None,
             trail=trail,
             reminders=self._reminders(claim, heard, request_turn),

@@ -8,6 +8,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from phylactery_agent.graph.common import opening, with_message
+from phylactery_agent.graph.outgoing import said_findings
 from phylactery_agent.graph.state import AgentState, ChatMessage
 from phylactery_agent.ports import TurnContext
 from phylactery_agent.static.grammar import parse_reply
@@ -37,7 +38,8 @@ async def router(
 ) -> Command[Literal["ApprovalHandler", "Supervisor", "Planner", "Finalizer"]]:
     """Opens a turn: takes the message into the window, counts supersteps from here, and dispatches."""
     target, reason, directive = route(state)
-    await runtime.context.events.emit(*opening(state, target, reason))
+    context = runtime.context
+    await context.events.emit(*said_findings(context.findings), *opening(state, target, reason))
     incoming = state["incoming"]
     messages = state["messages"]
     if incoming["text"]:

@@ -9,6 +9,7 @@ from langgraph.types import Command
 
 from phylactery_agent.graph.common import AWAITING_APPROVAL, approval_standing, opening, with_message
 from phylactery_agent.graph.llm.asking import model_of
+from phylactery_agent.graph.outgoing import said_findings
 from phylactery_agent.graph.react.state import ReactMetadata, ReactState
 from phylactery_agent.graph.state import ChatMessage
 from phylactery_agent.ports import TurnContext
@@ -37,7 +38,7 @@ async def router(
     """Opens a turn: counts supersteps from here, and dispatches. Another message than an answer keeps what waits."""
     context = runtime.context
     target, reason = route(state)
-    await context.events.emit(*opening(state, target, reason))
+    await context.events.emit(*said_findings(context.findings), *opening(state, target, reason))
     update: dict[str, Any] = {
         "directive": "",
         "notes": [],
