@@ -144,6 +144,15 @@ async def test_words_that_are_not_kept_cannot_be_said_again(stores: Stores) -> N
     assert (await why_not(stores, old))[0] == "WORDS_GONE"
 
 
+async def test_words_of_which_nothing_was_to_be_kept_cannot_be_said_again(stores: Stores) -> None:
+    await stores.accepted("request-1", "uno", do_not_store=True)
+    await stores.accepted("request-2", "dos", on_busy="coalesce")
+    claim = await stores.claimed()
+    await stores.end(claim, "failed", reason="INTERNAL_ERROR")
+    assert set(stores.rows("agent_inbox", "text")) == {(b"",)}
+    assert (await why_not(stores, claim.run.run_id))[0] == "WORDS_GONE"
+
+
 @pytest.mark.parametrize(
     ("made", "state"),
     [({"finish": "success"}, "finished"), ({"finish": "error"}, "finished"), ({"doubt": True}, "in doubt"), ({}, "in")],

@@ -129,7 +129,7 @@ def _checked(
     if newer is not None:
         raise _refusal("RETRIED", f"the run '{run_id}' was begun once more already, as '{newer}'", run_id=newer)
     words = _words(connection, run_id)
-    if words is None or not words.text:
+    if words is None or not words.text.strip():
         raise _refusal("WORDS_GONE", f"the words of the run '{run_id}' are not kept any more; say them again")
     if _busy(connection, old.thread_key):
         raise _refusal("THREAD_BUSY", "the thread is serving something else; let it end, or cancel it, and try again")
