@@ -89,7 +89,10 @@ async def test_every_tool_is_listed_with_its_contract_and_riskgates_version(quic
         assert (tool.retries, tuple(tool.control_arguments)) == (contract.retries, contract.controls)
         assert tool.checked
         if name in shipped:
-            assert (tool.enabled, tool.version, tool.source) == (True, shipped[name].version, "builtin")
+            assert (tool.version, tool.source) == (shipped[name].version, "builtin")
+            assert tool.enabled == (tool.disabled_reason != OFF.DISABLED_REASON_NOT_CONFIGURED)
+    assert listed["echo"].enabled
+    assert listed["send_email"].disabled_reason == OFF.DISABLED_REASON_NOT_CONFIGURED
 
 
 async def test_a_tool_the_catalog_lost_is_switched_off_and_comes_back_with_it(
@@ -155,7 +158,9 @@ async def test_without_riskgate_tools_stay_on_and_unchecked_until_it_is_there(tm
         await system.stop("riskgate")
         await system.start_agent(catalog_poll_seconds=0.05, tool_modules=[COUNTER])
         listed = await tools(system)
-        assert all(tool.enabled and not tool.checked and not tool.version for tool in listed.values())
+        assert not any(tool.checked or tool.version for tool in listed.values())
+        unset = OFF.DISABLED_REASON_NOT_CONFIGURED
+        assert all(tool.enabled or tool.disabled_reason == unset for tool in listed.values())
         async with PhylacteryClient(system.target("agent")) as client:
             found = await client.list_tools()
         assert (found.catalog_revision, found.check_time) == (0, None)
