@@ -63,3 +63,15 @@ def test_the_bounds_are_the_codes() -> None:
 def test_every_name_of_a_setting_on_the_page_is_one() -> None:
     named = set(re.findall(r"`(AGENT_[A-Z_]+)`", PAGE))
     assert {name.removeprefix("AGENT_").lower() for name in named} <= AgentSettings.model_fields.keys()
+
+
+def test_every_code_a_built_in_tool_fails_with_has_a_sentence_in_both_languages() -> None:
+    from phylactery_agent.texts import ERRORS
+    from phylactery_agent.tools import builtin
+
+    assert builtin.__file__ is not None
+    code = "".join(path.read_text(encoding="utf-8") for path in Path(builtin.__file__).parent.glob("*.py"))
+    raised = set(re.findall(r'ToolFailedError\(\s*"([A-Z_]+)"', code))
+    raised |= {"TIME_NOT_UNDERSTOOD", "TIME_PAST", "TOO_MANY_REMINDERS", "REMINDER_NOT_FOUND", "REMINDER_AMBIGUOUS"}
+    assert len(raised) > 30
+    assert raised - ERRORS.keys() == set()

@@ -8,6 +8,7 @@ from typing import Final
 from phylactery_agent.ports import Language
 from phylactery_agent.texts_model import MODEL_ERRORS, MODEL_TEXTS
 from phylactery_agent.texts_react import REACT_TEXTS
+from phylactery_agent.tool_texts import TOOL_ERRORS
 from phylactery_agent.tools.contract import ToolSpec
 
 TEXTS: Final[Mapping[str, Mapping[Language, str]]] = {
@@ -160,6 +161,7 @@ TEXTS: Final[Mapping[str, Mapping[Language, str]]] = {
 
 ERRORS: Final[Mapping[str, Mapping[Language, str]]] = {
     **MODEL_ERRORS,
+    **TOOL_ERRORS,
     "NOT_FOUND": {"es": "no existe ese fichero o carpeta", "en": "there is no such file or folder"},
     "NOT_A_FILE": {"es": "la ruta no es un fichero", "en": "the path is not a file"},
     "NOT_UTF8": {"es": "no es texto UTF-8", "en": "it is not UTF-8 text"},

@@ -89,7 +89,7 @@ class Event(_message.Message):
     thread_id: _builtins.str
     """thread_id is the conversation."""
     run_id: _builtins.str
-    """run_id is the run it belongs to."""
+    """run_id is the run it belongs to, empty for a reminder that came due: it is no run's."""
     sequence: _builtins.int
     """sequence is its place in the thread, from 1 and without gaps."""
     @_builtins.property
