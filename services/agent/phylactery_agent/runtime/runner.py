@@ -62,6 +62,10 @@ class Runner:
         self._held: set[str] = set()
         self._looking: asyncio.Task[None] | None = None
         self._look_again = False
+        self._found = asyncio.Event()
+        """Set while nothing is being looked for: a thread woken meanwhile might be what is found."""
+        self._found.set()
+        self._given: dict[str, Claim] = {}
 
     async def start(self) -> None:
         """Takes over what a dead predecessor left: its turns go on.
@@ -173,18 +177,19 @@ class Runner:
     async def _find_one(self) -> bool:
         await self._slots.acquire()
         claim = None
+        self._found.clear()
         try:
             claim = await self._claims.claim_any(self._holder, but=self._working.keys() | self._held)
+            if claim is not None and claim.lease.thread_key in self._working:  # it was woken here meanwhile
+                self._given[claim.lease.thread_key] = claim
         finally:
-            if claim is None:
+            self._found.set()
+            if claim is None or claim.lease.thread_key in self._given:
                 self._slots.release()
         if claim is None:
             return False
         thread_key = claim.lease.thread_key
-        if thread_key in self._working:  # it was woken here meanwhile, and claims for itself
-            self._slots.release()
-            self._dirty.add(thread_key)
-        else:
+        if thread_key not in self._given:
             _log.info("taking over", run_id=claim.lease.run_id, attempt=claim.attempt)
             self._begin(thread_key, claim)
         return True
@@ -208,6 +213,7 @@ class Runner:
             self._later(thread_key, self._retry_seconds)
         finally:
             self._working.pop(thread_key, None)
+            self._given.pop(thread_key, None)
             if claim is not None:
                 self.look()  # where one was left over there may be more
 
@@ -217,7 +223,9 @@ class Runner:
         async with self._slots:
             waited = thread_key in self._waited
             self._waited.discard(thread_key)
-            claim = await self._claims.claim_next(thread_key, self._holder, waited=waited)
+            await self._found.wait()
+            claim = self._given.pop(thread_key, None)
+            claim = claim or await self._claims.claim_next(thread_key, self._holder, waited=waited)
             if claim is None:
                 return False
             await self._serve_claim(claim)
