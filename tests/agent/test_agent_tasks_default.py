@@ -13,6 +13,7 @@ from tests.support.agent_system import DONE, SUSPENDED, Person, System, approval
 
 CARD = "4111 1111 1111 1111"
 """The number payment networks give out for tests."""
+SECRET = "ghp_" + "x7Yk2Qm9Rt4Vb8Nc1Zd6Fh3Jl5Pw0Sa2Ue4G"
 
 WRITES = [
     ('escribe "hola" en {name}', "hola"),
@@ -80,20 +81,25 @@ async def test_a_write_that_is_asked_for_in_any_usual_form_is_done_at_once(
     assert came_to == {}
 
 
-@pytest.mark.parametrize(
-    "content",
-    [f"mi tarjeta es {CARD}", "la clave es ghp_" + "x7Yk2Qm9Rt4Vb8Nc1Zd6Fh3Jl5Pw0Sa2Ue4G"],
-    ids=["card", "secret"],
-)
-async def test_a_card_or_a_secret_in_what_is_written_is_asked_about_though_it_was_asked_for(
-    default_system: System, person: Person, content: str
+async def test_a_card_in_what_is_written_is_asked_about_though_it_was_asked_for(
+    default_system: System, person: Person
 ) -> None:
+    content = f"mi tarjeta es {CARD}"
     asked = await person.say(f'escribe "{content}" en notas.txt')
     assert (asked.run.status, asked.run.reason) == (SUSPENDED, "AWAITING_APPROVAL")
     assert not (default_system.sandbox / "notas.txt").exists()
     approval_id, code = approval_of(asked)
     assert (await person.say(f"APROBAR {approval_id} {code}")).run.status == DONE
     assert (default_system.sandbox / "notas.txt").read_text() == content
+
+
+async def test_a_secret_in_what_is_written_is_taken_out_at_the_edge_and_stands_nowhere(
+    default_system: System, person: Person
+) -> None:
+    answer = await person.say(f'escribe "la clave es {SECRET}" en notas.txt')
+    assert answer.run.status == DONE
+    assert (default_system.sandbox / "notas.txt").read_text().startswith("la clave es ")
+    assert SECRET.encode() not in default_system.everything_stored()  # the sandbox is among it
 
 
 async def test_several_writes_of_one_message_are_each_asked_for_by_it(default_system: System, person: Person) -> None:
