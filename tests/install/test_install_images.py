@@ -25,7 +25,7 @@ from phylactery_cli.supervisor import Stack
 from phylactery_memory.settings import MemorySettings
 from phylactery_riskgate.settings import RiskGateSettings
 
-from tests.support.images import COMPOSE, ROOT, compose, image, stages
+from tests.support.images import COMPOSE, ROOT, compose, image, resolved, stages
 from tests.support.installing import Alone, uv
 from tests.support.stack import FREE_PORTS
 
@@ -49,7 +49,8 @@ def described(service: str) -> dict:
 
 def variables(service: str) -> dict[str, str]:
     """Answers every variable the service's container has: the image's, then the compose file's."""
-    return image(described(service)["build"]["target"]).env | described(service)["environment"]
+    given = {name: resolved(value) for name, value in described(service)["environment"].items()}
+    return image(described(service)["build"]["target"]).env | given
 
 
 def make_secrets(folder: Path) -> subprocess.CompletedProcess[str]:
@@ -113,7 +114,10 @@ def test_a_services_data_lies_on_a_named_volume(service: str):
 @each_service
 def test_every_variable_is_a_setting_and_its_value_is_accepted(service: str, monkeypatch: pytest.MonkeyPatch):
     prefix = f"{service.upper()}_"
-    assert all(name.startswith(prefix) for name in described(service)["environment"])
+    given = described(service)["environment"]
+    of_all = [name for name in given if not name.startswith(prefix)]
+    assert all(service == "agent" and name.startswith("PHYLACTERY_MODEL") for name in of_all)
+    assert all(resolved(given[name]) == "" for name in of_all), "no model, unless somebody names one"
     own = {name: value for name, value in variables(service).items() if name.startswith(prefix)}
     assert {name.removeprefix(prefix).lower() for name in own} <= SETTINGS[service].model_fields.keys()
     for name, value in own.items():
@@ -240,7 +244,7 @@ def served(secrets: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     files = {f"/run/secrets/{name}": secrets / Path(one["file"]).name for name, one in compose()["secrets"].items()}
     env = {
         service: {
-            name: str(files.get(value, value))
+            name: str(files.get(value, resolved(value)))
             for name, value in described(service)["environment"].items()
             if not elsewhere.search(name)
         }

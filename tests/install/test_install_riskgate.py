@@ -19,7 +19,7 @@ from phylactery.riskgate.v1 import riskgate_pb2, riskgate_pb2_grpc, types_pb2
 from phylactery_cli.supervisor import Stack
 from phylactery_riskgate.settings import RiskGateSettings
 
-from tests.support.images import ROOT, image, stages
+from tests.support.images import ROOT, image, resolved, stages
 
 FOLDER = ROOT / "deploy" / "riskgate"
 COMPOSE: dict[str, Any] = yaml.safe_load((FOLDER / "docker-compose.yml").read_text(encoding="utf-8"))
@@ -43,11 +43,6 @@ def unit() -> dict[str, list[str]]:
 def variables(path: Path) -> dict[str, str]:
     """Answers the variables of an env file, those in comments too."""
     return dict(re.findall(r"^#?([A-Z_]+)=(.*)$", path.read_text(encoding="utf-8"), re.MULTILINE))
-
-
-def resolved(text: str) -> str:
-    """Answers a value as compose fills it in where no variable is set."""
-    return re.sub(r"\$\{[A-Z_]+:-([^}]*)\}", r"\1", text)
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,3 +70,8 @@ def compose() -> dict[str, Any]:
     """Reads the compose file."""
     content: dict[str, Any] = yaml.safe_load(COMPOSE.read_text(encoding="utf-8"))
     return content
+
+
+def resolved(text: str) -> str:
+    """Answers a value as compose fills it in where no variable is set."""
+    return re.sub(r"\$\{[A-Z_]+:-([^}]*)\}", r"\1", text)

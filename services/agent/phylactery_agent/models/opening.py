@@ -20,10 +20,16 @@ def open_models(settings: ModelSettings, clock: Clock) -> Models | None:
     """Answers the models; None is static mode. Nothing is connected yet. Raises StartError."""
     config = model_config(settings)
     if config is None:
-        _log.info("static mode: no model is configured")
         return None
     from phylactery_agent.models.asking import Models  # late: it takes a second to import
 
-    for place, endpoint in enumerate(config.endpoints):
-        _log.info("fallback model" if place else "model", model=endpoint.model, endpoint=endpoint.base_url)
     return Models(config, clock=clock)
+
+
+async def tell_models(models: Models | None) -> None:
+    """Writes to the log which models serve, once the agent starts."""
+    if models is None:
+        _log.info("static mode: no model is configured")
+        return
+    for place, endpoint in enumerate(models.config.endpoints):
+        _log.info("fallback model" if place else "model", model=endpoint.model, endpoint=endpoint.base_url)

@@ -32,7 +32,7 @@ from phylactery_agent.adapters.connections import GrpcServices
 from phylactery_agent.executor import Executor, ToolSettings
 from phylactery_agent.graph.react.state import ReactOptions
 from phylactery_agent.graph.registry import GRAPH_NAMES, Graphs
-from phylactery_agent.models.opening import open_models
+from phylactery_agent.models.opening import open_models, tell_models
 from phylactery_agent.runtime.approvals import ApprovalWatcher
 from phylactery_agent.runtime.cancelling import Cancellations
 from phylactery_agent.runtime.catalog import CatalogCheck
@@ -112,6 +112,7 @@ class Agent:
     retention: Retention
     catalog: CatalogCheck
     executor: Executor
+    models: Models | None
     replicas: Replicas
     firing: Firing
 
@@ -136,6 +137,7 @@ async def build_agent(settings: AgentSettings, clock: Clock | None = None) -> Ag
     service = replace(
         agent.service,
         on_start=[
+            lambda: tell_models(agent.models),
             agent.replicas.start,
             agent.privacy.replay,
             agent.executor.begin,
@@ -317,6 +319,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
         retention=Retention(database, clock, days=settings.event_days),
         catalog=catalog,
         executor=executor,
+        models=models,
         replicas=replicas,
         firing=firing,
     )
