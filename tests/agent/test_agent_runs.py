@@ -82,6 +82,7 @@ async def test_runs_are_listed_newest_first_by_page_thread_and_status(system: Sy
     assert [run.id for run in (await listed(thread_id="t1")).runs] == [said[1].run.id]
     assert [run.id for run in (await listed(status=SUSPENDED)).runs] == [asked.run.id]
     assert len((await listed(status=DONE)).runs) == 3
+    assert not (await listed(status=event_pb2.RUN_STATUS_DEAD)).runs
     with pytest.raises(aio.AioRpcError) as error:
         await listed(status=99)
     assert refused(error.value).fields == ["status"]

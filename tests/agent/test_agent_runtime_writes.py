@@ -172,6 +172,20 @@ async def test_a_turn_that_waits_leaves_its_state(stores: Stores, claim: Claim) 
     assert (await built.aget_state(config())).values["count"] == 2
 
 
+async def test_a_fault_in_what_was_held_does_not_hide_that_the_turn_ended(stores: Stores, claim: Claim) -> None:
+    writes = stores.writes(claim.lease)
+
+    def faulty(_connection: Connection, _now: int) -> None:
+        raise ZeroDivisionError
+
+    writes.hold(faulty)
+    writes._flush_soon()
+    assert writes._flushing is not None
+    await asyncio.wait({writes._flushing}, timeout=20)
+    assert isinstance(writes._flushing.exception(), ZeroDivisionError)
+    await writes.close()
+
+
 async def test_closed_writes_write_nothing_more_by_themselves(stores: Stores, claim: Claim) -> None:
     writes = stores.writes(claim.lease)
     writes.hold(lambda connection, _now: connection.exec_driver_sql("DELETE FROM agent_events"))

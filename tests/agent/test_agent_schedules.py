@@ -9,7 +9,8 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from phylactery_agent.ports import ReminderRefusedError, WantedReminder
+import sqlalchemy as sa
+from phylactery_agent.ports import LeaseLostError, ReminderRefusedError, WantedReminder
 from phylactery_agent.runtime.erasures import Erasure, ErasureCounts, ErasureStore
 from phylactery_agent.runtime.firing import KEPT_US, Firing, database_now
 from phylactery_agent.runtime.model import Owner
@@ -174,15 +175,16 @@ async def test_over_postgresql_the_databases_clock_decides_and_over_sqlite_the_p
     await kept(stores, turn, due_us=real + HOUR // 2)
     stores.clock.advance(3_600)  # this process is an hour ahead of all others
     assert await firing(stores, now_of=database_now).fire_due() == (0 if shared else 1)
-    await kept(stores, turn, "ek_2", due_us=real - HOUR // 2)
+    later = await reminders(stores, thread_id="t2")
+    await kept(stores, later, "ek_2", due_us=real - HOUR // 2)
     stores.clock.advance(-2 * 3_600)  # and now an hour behind
     assert await firing(stores, now_of=database_now).fire_due() == (1 if shared else 0)
 
 
 async def test_what_was_missed_is_told_in_one_late_message_that_says_how_often_and_since_when(stores: Stores) -> None:
-    turn = await reminders(stores)
     due = to_us(datetime.fromisoformat("2030-01-07T09:00"), zone("America/Lima"))
     stores.clock.advance((due - stores.clock.now_us()) / 1_000_000 - 60)
+    turn = await reminders(stores)
     await kept(stores, turn, due_us=due, repeat="FREQ=DAILY")
     stores.clock.advance(3 * 24 * 3_600 + 120)
     assert await firing(stores).fire_due() == 1
@@ -195,9 +197,9 @@ async def test_what_was_missed_is_told_in_one_late_message_that_says_how_often_a
 
 
 async def test_one_that_comes_late_says_when_it_was_due(stores: Stores) -> None:
-    turn = await reminders(stores)
     due = to_us(datetime.fromisoformat("2030-01-07T09:00"), zone("America/Lima"))
     stores.clock.advance((due - stores.clock.now_us()) / 1_000_000 - 60)
+    turn = await reminders(stores)
     await kept(stores, turn, due_us=due)
     stores.clock.advance(60 + 61)
     await firing(stores).fire_due()
@@ -326,3 +328,43 @@ async def test_the_background_wakes_for_a_new_reminder_and_ends_when_it_is_cance
     with pytest.raises(asyncio.CancelledError):
         await job
     assert len(told(stores)) == 1
+
+
+async def test_who_lost_the_lease_writes_and_cancels_no_reminder(stores: Stores) -> None:
+    turn = await reminders(stores)
+    one = await kept(stores, turn)
+    stores.pass_time(31)
+    await stores.claims.claim_next(T1, "other")
+    with pytest.raises(LeaseLostError):
+        await kept(stores, turn, "ek_2")
+    with pytest.raises(LeaseLostError):
+        await turn.cancel(one.reminder_id, key="ek_3")
+    assert stores.rows("agent_schedules", "effect_key, state") == [("ek_1", "active")]
+
+
+async def test_a_reminder_that_cannot_be_told_is_not_tried_again_at_once_and_holds_up_no_other(stores: Stores) -> None:
+    turn = await reminders(stores)
+    broken = await kept(stores, turn, repeat="FREQ=DAILY")
+    elsewhere = sa.update(SCHEDULES).values(time_zone="No/Where").where(SCHEDULES.c.schedule_id == broken.reminder_id)
+    await stores.database.write(lambda connection: connection.execute(elsewhere).rowcount)
+    await kept(stores, turn, "ek_2", text="regar")
+    stores.clock.advance(3_601)
+    looking = firing(stores, poll_seconds=3_600)
+    assert await looking.fire_due() == 1
+    assert await looking._until_next() == 3_600
+
+
+async def test_a_fault_in_one_round_does_not_end_the_reminders(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
+    looking, rounds, enough = firing(stores), [], asyncio.Event()
+
+    async def fails() -> int:
+        rounds.append(1)
+        if len(rounds) > 2:
+            enough.set()
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(looking, "fire_due", fails)
+    job = asyncio.create_task(looking.run())
+    await asyncio.wait_for(enough.wait(), 20)
+    assert not job.done()
+    job.cancel()

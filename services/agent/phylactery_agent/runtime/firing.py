@@ -94,12 +94,15 @@ class Firing:
         """Fires what is due, again and again, until cancelled."""
         while True:
             self._asked.clear()
-            seconds = self._poll_seconds
             try:
                 await self.fire_due()
-                seconds = min(seconds, await self._until_next())
+                seconds = await self._until_next()
             except STORE_FAILED:
                 _log.warning("reminders wait for the store")
+                seconds = self._poll_seconds
+            except Exception as error:  # noqa: BLE001 - a fault of ours in one reminder must not end them all
+                _log.error("reminders were not told", error=type(error).__name__)
+                seconds = self._poll_seconds
             await pause(self._asked, seconds)
 
     async def fire_due(self) -> int:
@@ -137,11 +140,13 @@ class Firing:
         return True
 
     async def _until_next(self) -> float:
+        """Answers how long to wait: what was due and could not be told is not gained by asking at once."""
         query = sa.select(sa.func.min(SCHEDULES.c.due_us)).where(SCHEDULES.c.state == "active")
 
         def work(connection: Connection) -> float:
             due = connection.execute(query).scalar()
-            return self._poll_seconds if due is None else max(0.0, (due - self._now(connection)) / MICROSECONDS)
+            left = None if due is None else (due - self._now(connection)) / MICROSECONDS
+            return self._poll_seconds if left is None or left <= 0 else min(left, self._poll_seconds)
 
         return await self._database.read(work)
 

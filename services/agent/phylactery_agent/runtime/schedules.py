@@ -13,6 +13,7 @@ from phylactery_chassis.ids import new_id
 from sqlalchemy.engine import Connection, Row
 
 from phylactery_agent.ports import Reminder, ReminderRefusedError, WantedReminder
+from phylactery_agent.runtime.lease import require_lease
 from phylactery_agent.runtime.model import Lease, Owner, StoredTurn
 from phylactery_agent.runtime.schema import INBOX, SCHEDULES, THREADS, to_bytes, to_text
 from phylactery_agent.static.grammar import parse_reply
@@ -57,15 +58,19 @@ class TurnReminders:
         return self._turn.created_us if found is None else int(found)
 
     async def create(self, wanted: WantedReminder, *, key: str) -> Reminder:
-        """Keeps a reminder, once per key. Raises ReminderRefusedError with TOO_MANY_REMINDERS, and Unavailable."""
+        """Keeps a reminder, once per key.
+
+        Raises ReminderRefusedError with TOO_MANY_REMINDERS, LeaseLostError, Unavailable.
+        """
         shared, lease, language = self._shared, self._lease, self._language
 
         def work(connection: Connection) -> Reminder:
             there = connection.execute(sa.select(SCHEDULES).where(SCHEDULES.c.effect_key == key)).one_or_none()
             if there is not None:
                 return reminder_of(there)
-            _require_room(connection, lease.owner, shared.max_per_user)
             now, schedule_id = shared.clock.now_us(), new_id("rem")
+            require_lease(connection, lease, now)
+            _require_room(connection, lease.owner, shared.max_per_user)
             connection.execute(
                 sa.insert(SCHEDULES).values(
                     schedule_id=schedule_id,
@@ -100,9 +105,9 @@ class TurnReminders:
     async def cancel(self, name: str, *, key: str) -> Reminder:
         """Cancels one active reminder by its id, or by its text where that is one's alone.
 
-        Raises ReminderRefusedError with REMINDER_NOT_FOUND or REMINDER_AMBIGUOUS, and Unavailable.
+        Raises ReminderRefusedError with REMINDER_NOT_FOUND or REMINDER_AMBIGUOUS, LeaseLostError, Unavailable.
         """
-        shared, owner = self._shared, self._lease.owner
+        shared, lease, owner = self._shared, self._lease, self._lease.owner
 
         def work(connection: Connection) -> Reminder:
             mine = sa.and_(SCHEDULES.c.tenant == owner.tenant, SCHEDULES.c.user_id == owner.user_id)
@@ -110,11 +115,13 @@ class TurnReminders:
             there = connection.execute(before).one_or_none()
             if there is not None:
                 return reminder_of(there)
+            now = shared.clock.now_us()
+            require_lease(connection, lease, now)
             meant = _meant(_active(connection, owner, _MAX_LOOKED_AT), name)
             done = connection.execute(
                 sa.update(SCHEDULES)
                 .where(SCHEDULES.c.schedule_id == meant.reminder_id, SCHEDULES.c.state == "active")
-                .values(state="cancelled", cancel_key=key, updated_us=shared.clock.now_us())
+                .values(state="cancelled", cancel_key=key, updated_us=now)
             )
             if done.rowcount != 1:
                 raise _not_found()  # it came due, or went, at this very moment

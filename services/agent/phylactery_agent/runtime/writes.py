@@ -105,8 +105,7 @@ class TurnWrites:
         self._stop_timer()
         if self._flushing is not None:
             self._flushing.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._flushing
+            await asyncio.gather(self._flushing, return_exceptions=True)  # a fault of it has shown, or shows no more
 
     def _keep(self, waiting: dict[object, _Held], error: BaseException) -> None:
         """Holds what was not written. Where more was held meanwhile, which rests on it, the turn cannot go on."""

@@ -80,7 +80,7 @@ class RunsRequest(EdgeModel):
     """ListRuns; an empty status names all."""
 
     thread_id: OptionalIdentifier
-    status: Literal["", "queued", "running", "suspended", "done", "failed", "cancelled"]
+    status: Literal["", "queued", "running", "suspended", "done", "failed", "dead", "cancelled"]
     page_size: Annotated[int, Field(ge=0, le=100)]
     page_token: Annotated[str, StringConstraints(max_length=1_000)]
 
