@@ -15,16 +15,17 @@ from typing import Any, cast
 
 import pytest
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, Session
-from phylactery_agent.tools.builtin.mail import MailTools, MailUnknownError
+from phylactery_agent.tools.builtin.mail import GOODBYE_SECONDS, MailTools, MailUnknownError
 from phylactery_agent.tools.contract import Invocation, ToolFailedError
 from phylactery_agent.tools.outside import MailSettings
-from phylactery_agent.tools.specs import SendEmailArguments
+from phylactery_agent.tools.specs import SEND_EMAIL, SendEmailArguments
 
 from tests.support.agent_graph import FakeMemories, FakeOutputs
 from tests.support.certificates import serving_context
 
 FROM = "agent@example.org"
 KEY = "ek_mail"
+HEADERS = ["Content-Transfer-Encoding", "Content-Type", "Date", "From", "MIME-Version", "Message-ID", "Subject", "To"]
 PASSWORD = "correct horse"
 
 
@@ -35,7 +36,7 @@ class Post:
         self.taken: list[Envelope] = []
         self.port = 0
         self.refuse_rcpt = self.answer = ""
-        self.cut = self.silent = False
+        self.cut = self.silent = self.stalls = False
         self.logins: list[str] = []
 
     async def handle_RCPT(
@@ -53,6 +54,11 @@ class Post:
         if self.cut:
             cast("Any", server).transport.abort()
         return self.answer or "250 taken"
+
+    async def handle_QUIT(self, _server: SMTP, _session: Session, _envelope: Envelope) -> str:
+        if self.stalls:
+            await asyncio.sleep(3_600)
+        return "221 bye"
 
     def login(self, _server: Any, _session: Any, _envelope: Any, _mechanism: str, data: Any) -> AuthResult:
         self.logins.append(data.login.decode())
@@ -131,6 +137,14 @@ async def test_a_message_is_handed_over_with_its_words_and_an_id_of_the_effects_
         {"subject": "Hi\nX: y"},
         {"subject": "Hi\rX: y"},
         {"subject": "\ud800"},
+        {"subject": "=?utf-8?q?Invoice=0D=0AReply-To:_eve@example.org=0D=0A=0D=0APay_to_another_account?="},
+        {"subject": "Hi =?utf-8?q?a=0AX:_y?="},
+        {"subject": "=?utf-8?b?cGFzc3dvcmQgc2VjcmV0?="},
+        {"subject": "what=? no"},
+        {"subject": "Hi\0there"},
+        {"subject": "Hi\u202ethere"},
+        {"to": "=?utf-8?q?a=0D=0ABcc:_eve@example.org?=@example.org"},
+        {"to": "=?us-ascii?q?ana?=@example.org"},
         {"body": "\ud800"},
     ],
 )
@@ -139,6 +153,17 @@ async def test_what_would_write_headers_or_other_recipients_is_refused_before_an
 ) -> None:
     assert await refused(tools(post), **fields) == "ADDRESS_INVALID"
     assert post.taken == []
+
+
+@pytest.mark.parametrize(
+    "subject",
+    ["", "50% = half? Yes", "¿Mañana a las 9?", "Acta nº 3 — «revisión» 😀", "x" * 200, "a  b   c"],
+)
+async def test_the_subject_a_recipient_reads_is_the_one_that_was_decided_about(post: Post, subject: str) -> None:
+    await send(tools(post), subject=subject)
+    (envelope,) = post.taken
+    assert read(envelope)["Subject"] == subject
+    assert sorted(read(envelope).keys()) == HEADERS
 
 
 async def test_a_recipient_the_server_refuses_was_sent_nothing(post: Post) -> None:
@@ -168,6 +193,19 @@ async def test_a_server_that_never_answers_the_message_leaves_it_in_doubt(post: 
     with pytest.raises(MailUnknownError):
         await send(tools(post, answer_seconds=0.3))
     assert len(post.taken) == 1
+
+
+async def test_a_server_that_took_the_message_and_stalls_at_the_goodbye_took_it(post: Post) -> None:
+    post.stalls = True
+    async with asyncio.timeout(20):
+        told = await send(tools(post, answer_seconds=3_600.0))
+    assert told == read(post.taken[0])["Message-ID"]
+
+
+def test_what_is_waited_for_a_server_is_less_than_the_tools_own_time() -> None:
+    settings = MailSettings("127.0.0.1", 25, FROM)
+    waited = settings.open_seconds + settings.answer_seconds + GOODBYE_SECONDS
+    assert waited < SEND_EMAIL.contract.timeout_seconds
 
 
 async def test_an_answer_that_is_neither_yes_nor_no_leaves_it_in_doubt(post: Post) -> None:

@@ -13,6 +13,7 @@ import hashlib
 import re
 import ssl
 from datetime import UTC, datetime
+from email.errors import MessageError
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP as SMTP_POLICY
@@ -27,9 +28,12 @@ from phylactery_agent.tools.contract import Invocation, ToolFailedError, argumen
 from phylactery_agent.tools.outside import MailSettings
 from phylactery_agent.tools.specs import SendEmailArguments
 
+GOODBYE_SECONDS: Final = 1.0
+"""How long a server is waited for that has taken the message; with both bounds of the settings, within the tool's."""
 _REFUSED: Final = 400
 _POLICY: Final = SMTP_POLICY.clone(cte_type="7bit")
 _ADDRESS: Final = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.)*[A-Za-z0-9-]{1,63}")
+_ENCODED: Final = "=?"
 
 
 class MailTools:
@@ -73,8 +77,9 @@ class MailTools:
 
     def _message(self, args: SendEmailArguments, effect_key: str) -> EmailMessage:
         settings = self._settings
-        if _ADDRESS.fullmatch(args.to) is None:
+        if _ADDRESS.fullmatch(args.to) is None or _ENCODED in args.to:
             raise ToolFailedError("ADDRESS_INVALID", "the recipient is no e-mail address")
+        _admit_subject(args.subject)
         message = EmailMessage(policy=_POLICY)
         domain = settings.sender.rpartition("@")[2]
         try:
@@ -85,8 +90,11 @@ class MailTools:
             message["Message-ID"] = f"<{hashlib.sha256(effect_key.encode()).hexdigest()}@{domain}>"
             message.set_content(args.body)
             message.as_bytes()
-        except (ValueError, IndexError, UnicodeError, LookupError):
-            raise ToolFailedError("ADDRESS_INVALID", "the address or the subject cannot stand in a message") from None
+            same = (str(message["To"]), str(message["Subject"])) == (args.to, args.subject)
+        except (ValueError, IndexError, UnicodeError, LookupError, MessageError):
+            same = False
+        if not same:
+            raise ToolFailedError("ADDRESS_INVALID", "the address or the subject cannot stand in a message")
         return message
 
     async def _open(self, client: aiosmtplib.SMTP, to: str) -> None:
@@ -113,7 +121,8 @@ class MailTools:
 
     async def _hand_over(self, client: aiosmtplib.SMTP, message: EmailMessage) -> None:
         try:
-            await client.data(message.as_bytes())
+            async with asyncio.timeout(self._settings.answer_seconds):  # the client's own is for each answer
+                await client.data(message.as_bytes())
         except aiosmtplib.SMTPDataError as error:
             if error.code >= _REFUSED:
                 raise ToolFailedError("MAIL_REFUSED", f"the mail server refuses the message ({error.code})") from None
@@ -122,7 +131,22 @@ class MailTools:
             raise MailUnknownError from None
         reach("agent.send_email.sent")
         with contextlib.suppress(aiosmtplib.SMTPException, OSError, TimeoutError):
-            await client.quit()
+            async with asyncio.timeout(GOODBYE_SECONDS):  # it was taken; a goodbye that fails takes nothing back
+                await client.quit()
+
+
+def _admit_subject(subject: str) -> None:
+    """Refuses what a recipient would read otherwise than it stands here: what is decided about is what is sent.
+
+    An encoded word (RFC 2047) is read as what it encodes, which can be a whole header, and nobody has looked into it.
+
+    Raises:
+        ToolFailedError: the subject holds such a word, or a character nobody can see.
+    """
+    if _ENCODED in subject or not subject.isprintable():
+        raise ToolFailedError(
+            "ADDRESS_INVALID", "the subject holds “=?” or a character that cannot be seen; leave it out"
+        )
 
 
 class MailUnknownError(Exception):
