@@ -11,6 +11,7 @@ from typing import Any
 
 import grpc
 import pytest
+import yaml
 from grpc import aio
 from phylactery.agent.v1 import event_pb2, run_pb2, run_pb2_grpc
 from phylactery_agent.adapters.riskgate import RiskGateAdapter
@@ -20,6 +21,7 @@ from phylactery_agent.runtime.resolving import Resolutions
 from phylactery_agent.runtime.retrying import Retried, Retries, RetryRequest
 from phylactery_agent.tools.registry import ensure_tools_registered
 from phylactery_chassis.errors import AlreadyExists, FailedPrecondition, NotFound
+from phylactery_chassis.identity import token_hash
 
 from tests.support.agent_process import AgentProcess
 from tests.support.agent_stores import ANA, BEN, BOUND, Stores, call
@@ -28,18 +30,26 @@ from tests.support.agent_system import DONE, FAILED, SUSPENDED, Person, System, 
 WRITE = 'escribe "hola" en notas.txt'
 
 
-async def failed(stores: Stores, message_id: str = "request-1", text: str = "hola", **ending: Any) -> str:
-    """Makes a run that failed, and answers its id."""
-    await stores.accepted(message_id, text)
+async def failed(stores: Stores, message_id: str = "request-1", text: str = "hola", **named: Any) -> str:
+    """Makes a run that failed, and answers its id; the rest names what its message came with."""
+    await stores.accepted(message_id, text, **named)
     claim = await stores.claimed()
-    await stores.end(claim, "failed", reason="INTERNAL_ERROR", **ending)
+    await stores.end(claim, "failed", reason="INTERNAL_ERROR")
     return claim.run.run_id
 
 
 async def retry(
-    stores: Stores, run_id: str, request_id: str = "retry-001", *, owner: Owner = ANA, effects: bool = False
+    stores: Stores,
+    run_id: str,
+    request_id: str = "retry-001",
+    *,
+    owner: Owner = ANA,
+    effects: bool = False,
+    tools: tuple[str, ...] = (),
 ) -> Retried:
-    wanted = RetryRequest(owner, run_id, request_id, effects, level="user", credential_hash="", traceparent="")
+    wanted = RetryRequest(
+        owner, run_id, request_id, effects, level="user", credential_hash="", traceparent="", tools=tools
+    )
     return await Retries(stores.database, stores.clock).retry(wanted)
 
 
@@ -144,6 +154,30 @@ async def test_words_that_are_not_kept_cannot_be_said_again(stores: Stores) -> N
     assert (await why_not(stores, old))[0] == "WORDS_GONE"
 
 
+@pytest.mark.parametrize(
+    ("then", "today", "kept"),
+    [
+        ((), ("read_file",), ("read_file",)),
+        (("read_file",), (), ("read_file",)),
+        (("read_file", "echo"), ("write_file", "echo"), ("echo",)),
+        ((), (), ()),
+    ],
+)
+async def test_a_run_begins_once_more_with_the_tools_of_both_its_callers(
+    stores: Stores, then: tuple[str, ...], today: tuple[str, ...], kept: tuple[str, ...]
+) -> None:
+    old = await failed(stores, allowed_tools=then)
+    await retry(stores, old, tools=today)
+    assert (await stores.claimed()).turn.allowed_tools == kept
+
+
+async def test_callers_with_no_tool_in_common_are_refused_for_no_tool_would_mean_every_tool(stores: Stores) -> None:
+    old = await failed(stores, allowed_tools=("read_file",))
+    why, _, told = await why_not(stores, old, tools=("echo",))
+    assert (why, "read_file" in told) == ("NO_TOOLS", False)
+    assert len(stores.rows("agent_runs")) == 1
+
+
 async def test_words_of_which_nothing_was_to_be_kept_cannot_be_said_again(stores: Stores) -> None:
     await stores.accepted("request-1", "uno", do_not_store=True)
     await stores.accepted("request-2", "dos", on_busy="coalesce")
@@ -226,6 +260,30 @@ async def test_a_run_that_could_not_ask_riskgate_is_carried_out_once_it_answers(
     with pytest.raises(aio.AioRpcError) as error:
         await ask(system.agent_channel, ana, new.id)
     assert refused(error.value).reason == "REQUEST_CONFLICT"
+
+
+async def test_a_narrowed_identity_begins_a_run_of_the_wider_one_with_its_own_tools(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def holder(token: str, subject: str, role: str, **more: Any) -> dict[str, Any]:
+        tenant = "*" if role == "delegate" else "acme"
+        return {"hash": token_hash(token), "subject": subject, "tenant": tenant, "roles": [role], **more}
+
+    tokens = tmp_path / "tokens.yaml"
+    entries = [holder("wide", "ana", "caller"), holder("narrow", "ana", "caller", tools=["read_file"])]
+    tokens.write_text(yaml.safe_dump({"tokens": [*entries, holder("of-agent", "agent", "delegate")]}))
+    identity = {"identity_mode": "tokens", "tokens_file": tokens}
+    async with open_system(tmp_path, identity, riskgate_token="of-agent", memory_token="of-agent") as system:
+
+        async def away(*_given: Any, **_named: Any) -> None:
+            raise GateUnavailableError
+
+        monkeypatch.setattr(RiskGateAdapter, "evaluate", away)
+        first = await system.bearer("wide").say(WRITE)
+        new = (await ask(system.agent_channel, system.bearer("narrow"), first.run.id)).run
+        with contextlib.closing(sqlite3.connect(tmp_path / "agent" / "agent.db")) as database:
+            kept = dict(database.execute("SELECT run_id, allowed_tools FROM agent_inbox").fetchall())
+    assert kept == {first.run.id: "[]", new.id: '["read_file"]'}
 
 
 @pytest.mark.slow

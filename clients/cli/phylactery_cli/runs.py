@@ -30,7 +30,7 @@ Json = Annotated[bool, typer.Option("--json", help="For machines: one JSON objec
 Page = Annotated[str, typer.Option(help="The page to go on with.")]
 _TARGET = f"127.0.0.1:{DEFAULT_PORTS['agent']}"
 _STEPS_AT_ONCE = 500
-_WHY_NOT = frozenset({"NOT_FAILED", "RETRIED", "WORDS_GONE", "THREAD_BUSY"})
+_WHY_NOT = frozenset({"NOT_FAILED", "RETRIED", "WORDS_GONE", "NO_TOOLS", "THREAD_BUSY"})
 
 
 class _Caller:

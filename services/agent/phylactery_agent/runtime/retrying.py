@@ -28,12 +28,12 @@ _NAMED: Final = 10
 """How many calls an error names."""
 _TRIES: Final = 5
 
-Why = Literal["NOT_FAILED", "RETRIED", "WORDS_GONE", "THREAD_BUSY", "EFFECTS"]
+Why = Literal["NOT_FAILED", "RETRIED", "WORDS_GONE", "NO_TOOLS", "THREAD_BUSY", "EFFECTS"]
 
 
 @dataclass(frozen=True, slots=True)
 class RetryRequest:
-    """Who wants which run once more; level and credential_hash are the caller's of today, not of the old run."""
+    """Who wants which run once more; level, credential_hash and tools are the caller's of today, not of the old run."""
 
     owner: Owner
     run_id: str
@@ -42,6 +42,8 @@ class RetryRequest:
     level: str
     credential_hash: str
     traceparent: str
+    tools: tuple[str, ...] = ()
+    """The only tools the caller may use; empty narrows nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ def _retry(connection: Connection, request: RetryRequest, now: int) -> Retried:
         language=words.language,
         turn_id=new_id("tu"),
         findings=words.findings,
-        allowed_tools=words.allowed_tools,
+        allowed_tools=_narrowed(words.allowed_tools, request.tools),
         level=request.level,
         credential_hash=request.credential_hash,
         traceparent=request.traceparent,
@@ -131,6 +133,10 @@ def _checked(
     words = _words(connection, run_id)
     if words is None or not words.text.strip():
         raise _refusal("WORDS_GONE", f"the words of the run '{run_id}' are not kept any more; say them again")
+    if words.allowed_tools and request.tools and not _narrowed(words.allowed_tools, request.tools):
+        raise _refusal(
+            "NO_TOOLS", f"the run '{run_id}' began with other tools than you may use; ask as whoever began it"
+        )
     if _busy(connection, old.thread_key):
         raise _refusal("THREAD_BUSY", "the thread is serving something else; let it end, or cancel it, and try again")
     if effects and not request.acknowledge_effects:
@@ -141,6 +147,11 @@ def _checked(
             tool_call_ids=",".join(call.tool_call_id for call in effects[:_NAMED]),
         )
     return words
+
+
+def _narrowed(then: tuple[str, ...], today: tuple[str, ...]) -> tuple[str, ...]:
+    """Answers the tools both callers may use; a caller with none named is not narrowed, and takes none away."""
+    return tuple(tool for tool in then if tool in today) if then and today else then or today
 
 
 def _refusal(why: Why, message: str, **metadata: str) -> FailedPrecondition:

@@ -100,6 +100,7 @@ class RunEdge:
                 acknowledge_effects=request.acknowledge_effects,
                 level=principal.level,
                 credential_hash=principal.credential_hash,
+                tools=principal.tools,
                 traceparent=telemetry.inject().get("traceparent", ""),
             )
         )
