@@ -58,6 +58,7 @@ _ANSWER: Final = (
 _TALK: Final = "Answer the person's last message in plain words, shortly. Propose no tool call."
 
 TAG_LENGTH: Final = 16
+_NO_MARK: Final = "…"
 
 
 def tag_of(run_id: str) -> str:
@@ -66,8 +67,11 @@ def tag_of(run_id: str) -> str:
 
 
 def quoted(tag: str, label: str, text: str) -> str:
-    """Answers a text as data. A text that holds the mark loses it, so it cannot end its own quotation."""
-    return f"<data {tag}> {label.replace(tag, '')}\n{text.replace(tag, '')}\n</data {tag}>"
+    """Answers a text as data. A mark in it is replaced by what no mark has, so it cannot end its own quotation.
+
+    Nothing is taken out: what stands around a mark would come together, and could be the mark once more.
+    """
+    return f"<data {tag}> {label.replace(tag, _NO_MARK)}\n{text.replace(tag, _NO_MARK)}\n</data {tag}>"
 
 
 def _told(text: str, language: Language, tag: str, steps: int = 0) -> str:
