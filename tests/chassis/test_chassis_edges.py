@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from phylactery_agent.settings import AgentSettings
 from phylactery_chassis import crashpoints, logs
 from phylactery_chassis.clock import FakeClock, SystemClock
 from phylactery_chassis.edge import EdgeModel, Identifier, parse
@@ -25,6 +26,8 @@ from phylactery_chassis.ids import new_id
 from phylactery_chassis.paging import decode_token, encode_token
 from phylactery_chassis.settings import ServiceSettings, explain, read_secret
 from phylactery_chassis.timestamps import from_timestamp, to_timestamp
+from phylactery_memory.settings import MemorySettings
+from phylactery_riskgate.settings import RiskGateSettings
 from pydantic import ValidationError
 
 
@@ -177,6 +180,15 @@ def test_a_settings_error_names_the_environment_variable():
     with pytest.raises(ValidationError) as caught:
         ServiceSettings(port=99_999)
     assert explain(caught.value, "MEMORY_").startswith("MEMORY_PORT: ")
+
+
+@pytest.mark.parametrize("kind", [ServiceSettings, AgentSettings, MemorySettings, RiskGateSettings])
+def test_a_settings_error_repeats_nothing_that_somebody_wrote(kind: type[ServiceSettings]):
+    secret = "hunter2-in-a-variable"
+    for wrong in ({"port": secret}, {"host": "0.0.0.0", "database_password_file": secret}):
+        with pytest.raises(ValidationError) as caught:
+            kind(**wrong)
+        assert secret not in str(caught.value)
 
 
 def test_a_secret_comes_from_a_file_without_its_line_break(tmp_path: Path):

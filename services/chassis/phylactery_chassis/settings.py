@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import Field, ValidationError, field_validator, model_validator
-from pydantic_settings import BaseSettings, SettingsError
+from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from phylactery_chassis.errors import StartError
 
@@ -20,6 +20,8 @@ Settings = TypeVar("Settings", bound="ServiceSettings")
 class ServiceSettings(BaseSettings):
     """What every service can be told. A subclass adds its own and sets env_prefix and service."""
 
+    # what somebody wrote into a variable may be a secret: no error repeats it. Subclasses inherit this
+    model_config = SettingsConfigDict(hide_input_in_errors=True)
     service: ClassVar[str] = "service"
 
     host: str = Field("127.0.0.1", description="address to listen on")
