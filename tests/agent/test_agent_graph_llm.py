@@ -11,7 +11,7 @@ from phylactery_agent.graph.llm.prompts import tag_of
 from phylactery_agent.ports import ModelBudgetError, ModelCall, ModelReply, ModelUnavailableError
 
 from tests.support import agent_counter_tool as counter
-from tests.support.agent_graph import Chat
+from tests.support.agent_graph import Chat, Died, dies_at
 from tests.support.agent_scripted_model import ScriptedModel, drafts, proposes, says
 
 KEY = "sk_live_" + "4eC39HqLyjWDarjtT1zdp7dc"
@@ -304,3 +304,39 @@ async def test_a_plan_that_is_none_is_told_back_and_never_shown(chat: Chat, mode
     model.script(says(text), says("Pues nada."))
     state = await chat.say("haz algo")
     assert (len(model.asked), said(state)) == (2, "Pues nada.")
+
+
+async def test_a_model_asked_again_after_a_crash_that_wants_another_call_never_mixes_the_two(
+    chat: Chat, model: ScriptedModel
+) -> None:
+    chat.do_not_store = True  # so no reply is kept, and the model is asked again
+    model.script(drafts(("count", None)), proposes(("count", {"label": "one"})))
+    with dies_at("agent.1"), pytest.raises(Died):
+        await chat.say("cuenta algo, no guardes esto")
+    [first] = chat.ledger.rows.values()
+    model.script(proposes(("count", {"label": "two"})), says("Contado."))
+    assert ended(await chat.go_on()) == ("done", "ANSWERED")
+    assert counter.counted == ["two"]
+    second = next(row for row in chat.ledger.rows.values() if row.tool_call_id != first.tool_call_id)
+    assert (chat.ledger.rows[first.tool_call_id], second.state) == (first, "finished")
+    assert [told["tool_call_id"] for told in chat.events.of("tool_proposed")] == [second.tool_call_id]
+    assert [told["tool_call_id"] for told in chat.events.of("risk_decision")] == [second.tool_call_id]
+    assert [asked for asked in chat.gate.calls if asked[0] == "redeem"] == [("redeem", second.execution_id)]
+
+
+@pytest.mark.parametrize("point", ["agent.1", "agent.7", "agent.8", "agent.9", "agent.10"])
+async def test_a_model_that_wants_the_same_again_after_a_crash_has_it_done_once(
+    chat: Chat, model: ScriptedModel, point: str
+) -> None:
+    chat.do_not_store = True
+    wanted = proposes(("write_file", {"path": "b.txt", "content": "+", "append": True}))
+    model.script(drafts(("write_file", None)), wanted)
+    chat.gate.policy["write_file"] = "ALLOW"
+    with dies_at(point), pytest.raises(Died):
+        await chat.say("apunta algo, no guardes esto")
+    if point == "agent.1":
+        model.script(wanted)
+    model.script(says("Apuntado."))
+    assert ended(await chat.go_on()) == ("done", "ANSWERED")
+    assert (chat.sandbox / "b.txt").read_text() == "+"
+    assert [row.state for row in chat.ledger.rows.values()] == ["finished"]

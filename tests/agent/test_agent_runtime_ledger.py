@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from dataclasses import replace
 
 import pytest
-from phylactery_agent.ports import LeaseLostError, Told
+from phylactery_agent.ports import LeaseLostError, ProposedCall, Told
 from phylactery_agent.runtime.ledger import IllegalTransitionError
 from phylactery_agent.runtime.model import Claim
 
-from tests.support.agent_stores import ANA, BOUND, T1, Stores, call
+from tests.support.agent_stores import ANA, BOUND, T1, Stores, call, sha
 
 
 @pytest.fixture
@@ -50,6 +51,34 @@ async def test_the_same_step_again_changes_nothing(stores: Stores, claim: Claim)
     assert row is not None
     assert row.output == "first"
     assert len(await stores.outbox.waiting("outcome", T1)) == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [call(tool="read_file"), replace(call(), canonical_args='{"path":"b"}', args_hash=sha('{"path":"b"}'))],
+)
+async def test_another_call_under_the_id_of_one_is_refused_and_changes_nothing(
+    stores: Stores, claim: Claim, other: ProposedCall
+) -> None:
+    ledger = stores.ledger(claim.lease)
+    await ledger.propose(call(), plan_step="s1")
+    with pytest.raises(IllegalTransitionError):
+        await ledger.propose(other, plan_step="s1")
+    row = await ledger.find("c1")
+    assert row is not None
+    assert (row.tool, row.args_hash, row.state) == ("write_file", call().args_hash, "proposed")
+
+
+async def test_the_same_call_may_be_proposed_again_once_its_arguments_were_bound_otherwise(
+    stores: Stores, claim: Claim
+) -> None:
+    ledger = stores.ledger(claim.lease)
+    await ledger.propose(call(), plan_step="s1")
+    await ledger.start("c1", execution_id="ex_1", effect_key="k1", bound=replace(BOUND, args_hash=sha("{}")))
+    await ledger.propose(call(), plan_step="s1")
+    row = await ledger.find("c1")
+    assert row is not None
+    assert (row.state, row.args_hash) == ("started", sha("{}"))
 
 
 async def test_a_second_execution_of_the_same_call_is_refused(stores: Stores, claim: Claim) -> None:

@@ -86,7 +86,10 @@ class FakeLedger:
         return self.rows.get(tool_call_id)
 
     async def propose(self, call: ProposedCall, *, plan_step: str) -> None:
-        self.rows.setdefault(call.tool_call_id, LedgerRow(call.tool_call_id, call.tool, "proposed"))
+        new = LedgerRow(call.tool_call_id, call.tool, "proposed", args_hash=call.args_hash)
+        row = self.rows.setdefault(call.tool_call_id, new)
+        assert row.tool == call.tool, "the id names another call"
+        assert row.args_hash == call.args_hash or row.state not in {"proposed", "denied"}, "the id names another call"
 
     async def deny(self, tool_call_id: str, *, error_code: str) -> None:
         self._move(tool_call_id, "denied", {"proposed", "denied"}, error_code=error_code)

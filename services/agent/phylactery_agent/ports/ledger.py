@@ -38,7 +38,7 @@ class Ledger(Protocol):
         ...
 
     async def propose(self, call: ProposedCall, *, plan_step: str) -> None:
-        """Writes the proposal; the same one again changes nothing."""
+        """Writes the proposal; the same one again changes nothing. Another call under its id is a fault, and raises."""
         ...
 
     async def deny(self, tool_call_id: str, *, error_code: str) -> None:

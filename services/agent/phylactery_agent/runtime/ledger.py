@@ -20,6 +20,8 @@ from phylactery_agent.runtime.tasks import Result, observation, task_of
 from phylactery_agent.runtime.writes import TurnWrites
 
 _MAX_WORD = 64
+_AS_PROPOSED = ("proposed", "denied")
+"""States in which a row holds the hash of the arguments as they were proposed."""
 
 
 class IllegalTransitionError(RuntimeError):
@@ -45,12 +47,17 @@ class SqlLedger:
         return await self._database.read(work)
 
     async def propose(self, call: ProposedCall, *, plan_step: str) -> None:
-        """Writes the proposal; the same one again changes nothing. Raises RunCancelledError: nothing more is begun."""
+        """Writes the proposal; the same one again changes nothing.
+
+        Raises RunCancelledError: nothing more is begun; IllegalTransitionError where the id names another call.
+        """
         lease = self._lease
 
         def work(connection: Connection, now: int) -> bool:
             require_wanted(connection, lease.run_id)
-            if _select(connection, lease.run_id, call.tool_call_id) is not None:
+            there = _select(connection, lease.run_id, call.tool_call_id)
+            if there is not None:
+                _require_same(there, call)
                 return False
             newest = connection.execute(
                 sa.select(sa.func.coalesce(sa.func.max(TOOL_CALLS.c.ordinal), 0)).where(
@@ -197,6 +204,16 @@ class SqlLedger:
 
         if moved := await self._writes.write(work):
             metrics.tool_call(moved, to)
+
+
+def _require_same(row: Row[Any], call: ProposedCall) -> None:
+    """Raises IllegalTransitionError where a row is about another call: the one would be run under the other's name.
+
+    Once a call has started its row holds the hash of the bound arguments, which may be others than those proposed.
+    """
+    same_args = row.args_hash == call.args_hash or row.state not in _AS_PROPOSED
+    if row.tool != call.tool or not same_args:
+        raise IllegalTransitionError(f"tool call {call.tool_call_id} is {row.state} as another call; it stays that one")
 
 
 def close_open_effects(connection: Connection, lease: Lease, now: int) -> None:

@@ -35,7 +35,10 @@ CALL_INVALID = "MODEL_CALL_INVALID"
 
 
 async def executor(state: AgentState, runtime: Runtime[TurnContext]) -> Command[Literal["RiskGate", "Interpreter"]]:
-    """Proposes one call under an id that only depends on run, step and try: proposed again, it is the same."""
+    """Proposes one call under an id that depends on run, step and try alone: proposed again, it is the same.
+
+    The id of what a model is asked for here depends on the call too: a model asked again may want another one.
+    """
     context = runtime.context
     planned = _current(state)
     waiting = [tool for tool in state["queued_tools"] if tool["step_id"] == planned["id"]]
@@ -110,19 +113,23 @@ def _update(tool: ProposedTool, queue: list[ProposedTool]) -> dict[str, Any]:
 
 
 def _proposed(state: AgentState, planned: PlannedStep, name: str, args: dict[str, Any], place: str) -> ProposedTool:
-    """Answers a call as it may be proposed; canonical_args is empty where the arguments have no canonical form."""
+    """Answers a call as it may be proposed; canonical_args is empty where the arguments have no canonical form.
+
+    place is where it stands in a model's reply; empty for a call of the plan, which is durable before it is proposed.
+    """
     step = state["steps"][planned["id"]]
     spec = TOOL_REGISTRY.get(name)
     try:
         text = canonical(args)
     except (rfc8785.CanonicalizationError, RecursionError):
         text = ""
-    parts = (state["run_id"], step["id"], str(step["tries"] + 1), *([place] if place else []))
+    args_hash = sha256_text(text)
+    parts = (state["run_id"], step["id"], str(step["tries"] + 1), *([place, name, args_hash] if place else []))
     return ProposedTool(
         name=name,
         args=args,
         canonical_args=text,
-        args_hash=sha256_text(text),
+        args_hash=args_hash,
         tool_call_id=stable_id("tc", *parts),
         step_id=step["id"],
         schema_hash="" if spec is None else spec.schema_hash,
