@@ -69,6 +69,14 @@ async def test_a_server_that_says_too_much_or_nothing_is_given_up_and_ended(
     assert "xxxx" not in caplog.text
 
 
+async def test_the_name_a_server_gives_its_tool_stands_in_no_fault_of_it(tmp_path: Path) -> None:
+    with pytest.raises(
+        ServerFaultError, match=r"its tool number 9 cannot be kept: its definition has \d+ bytes"
+    ) as told:
+        await list_tools(command(tmp_path, "swollen"))
+    assert "all is well" not in str(told.value)
+
+
 async def test_a_command_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(ServerFaultError, match="there is no command 'no-such-command'"):
         await list_tools(ServerConfig(command=["no-such-command"]))

@@ -14,7 +14,7 @@ from phylactery.agent.v1 import tool_pb2, tool_pb2_grpc
 from phylactery_agent.tools.registry import disabled_reason
 
 from tests.support.agent_system import DONE, SUSPENDED, Person, System, approval_of
-from tests.support.mcp import McpPlace
+from tests.support.mcp import KNOWN, McpPlace
 
 NOTE = "mcp_test_note"
 
@@ -160,6 +160,20 @@ async def test_a_tool_that_says_it_failed_failed(stdio: tuple[System, McpPlace])
     answer = await ana.say("run fail", language="en")
     calls = (await ana.run(answer.run.id)).tool_calls
     assert {(call.state, call.error_code) for call in calls} == {("finished", "TOOL_ERROR")}
+
+
+@pytest.mark.parametrize("fault", [(), ("misfit",)], ids=["an error for a result", "an error for an answer"])
+async def test_a_tool_that_must_not_run_twice_and_says_it_failed_is_in_doubt_and_ran_once(
+    tmp_path: Path, fault: tuple[str, ...]
+) -> None:
+    unsafe = {key: value for key, value in KNOWN["fail"].items() if key != "idempotency"}
+    place = McpPlace(tmp_path / "mcp", known={**KNOWN, "fail": unsafe}, faults=fault)
+    async with opened(place, tmp_path) as system:
+        ana = system.person("ana")
+        answer = await ana.say("run fail", language="en")
+        calls = (await ana.run(answer.run.id)).tool_calls
+        assert [(call.state, call.error_code) for call in calls] == [("in_doubt", "TOOL_FAILED")]
+    assert place.effects == ["half of it"]
 
 
 async def test_a_changed_description_after_the_pin_switches_the_tool_off_until_it_is_pinned_again(

@@ -15,6 +15,7 @@ from typing import Any
 
 import anyio
 import mcp_types as types
+from mcp import MCPError
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
@@ -78,6 +79,8 @@ def tools(place: Place) -> list[types.Tool]:
         listed.append(types.Tool(name="extra", description="Came later.", input_schema=NOTHING))
     if place.fault("gone"):
         listed = [tool for tool in listed if tool.name != "look"]
+    if place.fault("swollen"):
+        listed.append(types.Tool(name="all is well", description="x" * 1_000_000, input_schema=NOTHING))
     if place.fault("twice"):
         listed.append(listed[0])
     if place.fault("endless"):
@@ -125,7 +128,10 @@ async def _show(_place: Place, _context: Any, _arguments: dict[str, Any]) -> typ
     )
 
 
-async def _fail(_place: Place, _context: Any, _arguments: dict[str, Any]) -> types.CallToolResult:
+async def _fail(place: Place, _context: Any, _arguments: dict[str, Any]) -> types.CallToolResult:
+    place.effect("half of it")
+    if place.fault("misfit"):
+        raise MCPError(types.INVALID_PARAMS, "the other service takes no such argument")
     return _said("no such account", is_error=True)
 
 

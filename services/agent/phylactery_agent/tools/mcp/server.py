@@ -13,6 +13,7 @@ import random
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final
 
+import mcp_types as types
 from mcp import MCPError
 from phylactery_chassis.logs import get_logger
 
@@ -195,18 +196,24 @@ class McpServer:
         """
         spec = self._specs[tool]
         assert isinstance(invocation.args, McpArguments)
+        repeatable = spec.contract.idempotency != "unsafe"
         async with self._slot(spec):
             session = await self._standing(spec)
             reason = disabled_reason(spec.name)
             if reason is not None:
                 raise ToolFailedError(TOOL_DISABLED, f"{spec.name} is switched off: {reason}")
             try:
-                result = await session.call(tool, invocation.args.root, invocation.effect_key)
+                args, key = invocation.args.root, invocation.effect_key
+                result = await session.call(tool, args, key, repeatable=repeatable)
             except RefusedCallError:
                 self._look.set()  # its list may be another one, or its session over
                 raise ToolFailedError("CALL_REFUSED", f"the server of {spec.name} took no such call") from None
             except MCPError as error:
+                if error.code == types.INVALID_PARAMS:
+                    self._look.set()  # as above
                 raise ServerFaultError(f"its answer is error {error.code}") from None
+        if result.is_error and not repeatable:
+            raise ServerFaultError("it says that its tool failed, and not how far the tool came")
         return text_of(result, structured=spec.contract.answers == "json", limit=self._config.max_result_chars)
 
     @contextlib.asynccontextmanager

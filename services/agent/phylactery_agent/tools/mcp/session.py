@@ -127,8 +127,13 @@ class McpSession:
             seen.add(cursor)
         raise ServerFaultError(f"its list of tools has more than {MAX_PAGES} pages")
 
-    async def call(self, tool: str, arguments: Mapping[str, Any], effect_key: str) -> types.CallToolResult:
+    async def call(
+        self, tool: str, arguments: Mapping[str, Any], effect_key: str, *, repeatable: bool = False
+    ) -> types.CallToolResult:
         """Calls a tool once and answers its result; what that holds is the server's word, checked by nobody.
+
+        repeatable says that the tool may run twice. Only then is an error about arguments taken for a call that was not
+        run: a tool can have done half of its work before another service refuses its arguments.
 
         Raises:
             RefusedCallError: the server took no such call.
@@ -142,7 +147,7 @@ class McpSession:
         except ValidationError:
             raise ServerFaultError("its answer is no result of a tool") from None
         except MCPError as error:
-            if _not_taken(error):
+            if _not_taken(error) or (repeatable and error.code == types.INVALID_PARAMS):
                 raise RefusedCallError from None
             raise
 
@@ -155,12 +160,12 @@ def _keep(found: dict[str, dict[str, Any]], tool: types.Tool) -> None:
     try:
         found[tool.name] = known_by(tool.model_dump(by_alias=True, mode="json", exclude_none=True))
     except DefinitionError as error:
-        raise ServerFaultError(f"its tool {tool.name[:100]!r} cannot be kept: {error}") from None
+        raise ServerFaultError(f"its tool number {len(found) + 1} cannot be kept: {error}") from None
 
 
 def _not_taken(error: MCPError) -> bool:
-    """Says whether an error means that nothing was run: no such tool, arguments refused, or a session that is over."""
-    if error.code in (types.METHOD_NOT_FOUND, types.INVALID_PARAMS):
+    """Says whether an error means by the protocol that nothing was run: no such method, or a session that is over."""
+    if error.code == types.METHOD_NOT_FOUND:
         return True
     return error.code == types.INVALID_REQUEST and error.error.message == "Session terminated"
 
