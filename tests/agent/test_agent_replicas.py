@@ -183,7 +183,7 @@ async def test_an_erasure_at_one_replica_stops_what_another_serves(replicas: Rep
     assert asked.run.status == SUSPENDED
     held = asked.run.thread_id
     key = replicas.rows("SELECT thread_key FROM agent_threads")[0][0]
-    await replicas.agents[0].runner.hold([key])
+    await replicas.agents[0].runner.hold([key], by="erasures")
     call = replicas.person(1).chat.SendMessage(
         chat_pb2.SendMessageRequest(request_id="request-held", thread_id=held, text="repite hola"),
         metadata=replicas.person(1).metadata,
@@ -191,6 +191,6 @@ async def test_an_erasure_at_one_replica_stops_what_another_serves(replicas: Rep
     await until(lambda: replicas.rows("SELECT count(*) FROM agent_inbox WHERE state = 'waiting'") == [(1,)])
     await asyncio.sleep(0.3)
     assert replicas.rows("SELECT count(*) FROM agent_inbox WHERE state = 'waiting'") == [(1,)]
-    await replicas.agents[0].runner.release([key])
+    await replicas.agents[0].runner.release([key], by="erasures")
     replicas.agents[0].runner.wake(key)
     assert (await call).run.status == event_pb2.RUN_STATUS_SUSPENDED

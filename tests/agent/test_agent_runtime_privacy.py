@@ -247,7 +247,7 @@ async def test_a_restored_user_is_not_served_while_riskgate_is_away(
     await system.stop("riskgate")
     await system.start_agent()
     held = {Owner("acme", "ana").thread_key(name) for name in ("t1", "t2")}
-    assert await system.agent.runner.hold(held) == frozenset()  # held already
+    assert await system.agent.runner.hold(held, by="erasures") == frozenset()  # held already
     await system.come_back("riskgate")
     await gone(system, ana)
     assert (await ana.say("repite hola", "t1")).run.status == DONE
@@ -316,7 +316,7 @@ async def test_what_is_on_its_way_to_memory_is_waited_for(stores: Stores, monkey
 
 def test_every_table_is_a_users_or_names_nobody() -> None:
     """Whoever adds a table decides here what an erasure does with it."""
-    own = {table.name for _, table, _ in of_user(Owner("acme", "ana"))}
+    own = {table.name for _, table, _ in of_user(Owner("acme", "ana"), ())}
     assert METADATA.tables.keys() - own == {"agent_erasures", "agent_duties", "agent_marks"}
 
 

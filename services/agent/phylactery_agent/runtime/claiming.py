@@ -13,10 +13,13 @@ import sqlalchemy as sa
 from phylactery_chassis.clock import MICROSECONDS, Clock
 from phylactery_chassis.crashpoints import reach
 from phylactery_chassis.database import Database
+from phylactery_chassis.logs import get_logger
+from phylactery_chassis.statements import Query
 from sqlalchemy.engine import Connection, Row
 from sqlalchemy.exc import IntegrityError
 
 from phylactery_agent.ports import LeaseLostError
+from phylactery_agent.runtime.erasures import lock_threads, remove_threads
 from phylactery_agent.runtime.events import append_event
 from phylactery_agent.runtime.inbox import insert_run, turn_of
 from phylactery_agent.runtime.joining import together
@@ -30,12 +33,18 @@ from phylactery_agent.runtime.lease import (
 )
 from phylactery_agent.runtime.model import Claim, Lease, StoredTurn
 from phylactery_agent.runtime.runs import run_of
-from phylactery_agent.runtime.schema import ACTIVE, DUTIES, INBOX, RUNS
+from phylactery_agent.runtime.schema import ACTIVE, DUTIES, INBOX, RUNS, THREADS
 
 _BUSY_SECONDS = 0.05
 """How soon to come back to what another process has locked: a transaction takes less."""
 _SET_ASIDE = 100
 """Turns one claim looks at, at most, that need no serving any more."""
+
+_THREAD = Query(
+    sa.select(THREADS.c.thread_key).where(THREADS.c.thread_key == sa.bindparam("of_thread")).with_for_update()
+)
+
+_log = get_logger("claiming")
 
 
 class HeldError(LeaseLostError):
@@ -114,6 +123,19 @@ class ClaimStore:
 
         await self._database.write(work)
 
+    async def settle(self, thread_keys: Collection[str]) -> None:
+        """Waits until every claim and every write of a run that is under way in these threads is durable, or is not.
+
+        A claim that begins afterwards sees what was durable before. Raises Unavailable.
+        """
+        runs = sa.select(RUNS.c.run_id).where(RUNS.c.thread_key.in_(tuple(thread_keys)), RUNS.c.status.in_(ACTIVE))
+
+        def work(connection: Connection) -> None:
+            connection.execute(runs.order_by(RUNS.c.run_id).with_for_update()).all()
+            lock_threads(connection, THREADS.c.thread_key.in_(tuple(thread_keys)))
+
+        await self._database.write(work)
+
     async def served(self, thread_keys: Collection[str], holder: str) -> bool:
         """Says whether another process than the holder has a live lease on a run of one of the threads."""
 
@@ -158,6 +180,11 @@ class ClaimStore:
         turn = turn_of(head)
         _require_unheld(connection, turn.thread_key)
         active = _active_run(connection, turn.thread_key, now)
+        if _THREAD.one(connection, {"of_thread": turn.thread_key}) is None:
+            _log.warning("what was left of a thread that is gone is removed", thread=turn.thread_key)
+            remove_threads(connection, [turn.thread_key])
+            return None
+        _require_unheld(connection, turn.thread_key)  # once more, now that the thread is locked: see settle
         if turn.kind == "approval_decided" and not _still_awaits(turn, active):
             _set_aside(connection, turn.turn_id, now)
             return None

@@ -24,17 +24,17 @@ from sqlalchemy.engine import Connection
 
 from phylactery_agent.runtime.cancelling import end_now
 from phylactery_agent.runtime.delivery import Delivery
-from phylactery_agent.runtime.erasures import of_threads
+from phylactery_agent.runtime.erasures import remove_threads
 from phylactery_agent.runtime.model import Lease, Owner
 from phylactery_agent.runtime.outbox import queue_deletion
 from phylactery_agent.runtime.runner import Runner
-from phylactery_agent.runtime.schema import ACTIVE, INBOX, OUTBOX, RUNS, THREADS, TOOL_CALLS
+from phylactery_agent.runtime.schema import ACTIVE, INBOX, RUNS, THREADS, TOOL_CALLS
 from phylactery_agent.runtime.signals import ThreadNews
-from phylactery_agent.saver.gathered import require_written
 
 GRACE_SECONDS: Final = 30.0
 """How long an effect that has begun may take to its end before it is in doubt."""
 _LOOK_SECONDS: Final = 1.0
+_HOLDER: Final = "deletions"
 
 _log = get_logger("deleting")
 
@@ -101,10 +101,7 @@ class DeletionStore:
             unhandled = list(connection.scalars(waiting))
             lease = Lease("", request_id, thread_id, owner, holder="", fence=0)
             queue_deletion(connection, lease, request_id, now_us=now)
-            require_written(connection, [key])
-            for _, table, which in of_threads([key]):
-                if table is not OUTBOX:
-                    connection.execute(sa.delete(table).where(which))
+            remove_threads(connection, [key])
             return unhandled
 
         return await self._database.write(work)
@@ -143,13 +140,13 @@ class Deletions:
         if served:
             await self._ended(key, served)
         async with self._at_once:
-            held = await self._t.runner.hold([key])
+            held = await self._t.runner.hold([key], by=_HOLDER)
             try:
                 await self._forget_effects(key)
                 crashpoints.reach("agent.delete.forgotten")
                 unhandled = await self._t.store.remove(owner, thread_id)
             finally:
-                await self._t.runner.release(held)
+                await self._t.runner.release(held, by=_HOLDER)
                 self._t.runner.wake(key)  # what came meanwhile opens the thread anew
         crashpoints.reach("agent.delete.removed")
         for name in (key, *unhandled):

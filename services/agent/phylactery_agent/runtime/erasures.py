@@ -17,6 +17,7 @@ from sqlalchemy.engine import Connection
 from phylactery_agent.runtime.ledger import close_open_effects
 from phylactery_agent.runtime.model import Lease, Owner
 from phylactery_agent.runtime.schema import (
+    ACTIVE,
     ERASURES,
     EVENTS,
     INBOX,
@@ -157,11 +158,14 @@ class ErasureStore:
         """
 
         def work(connection: Connection) -> Removed | None:
-            if not _threads(connection, owner) <= set(held):
+            active = sa.select(RUNS.c.run_id).where(RUNS.c.thread_key.in_(_keys(owner)), RUNS.c.status.in_(ACTIVE))
+            connection.execute(active.order_by(RUNS.c.run_id).with_for_update()).all()  # as whoever ends one does
+            keys = lock_threads(connection, THREADS.c.tenant == owner.tenant, THREADS.c.user_id == owner.user_id)
+            if not _threads(connection, owner) | set(keys) <= set(held):
                 return None
-            waiting = sa.select(INBOX.c.turn_id).where(INBOX.c.thread_key.in_(_keys(owner)), INBOX.c.state == "waiting")
+            waiting = sa.select(INBOX.c.turn_id).where(INBOX.c.thread_key.in_(keys), INBOX.c.state == "waiting")
             unhandled = list(connection.scalars(waiting))
-            erasure = done(_remove_all(connection, owner))
+            erasure = done(_remove_all(connection, owner, keys))
             connection.execute(
                 sa.insert(ERASURES).values(
                     erasure_id=erasure.erasure_id,
@@ -184,23 +188,23 @@ class ErasureStore:
             )
 
 
-def of_user(owner: Owner) -> Iterator[tuple[str, sa.Table, sa.ColumnElement[bool]]]:
+def of_user(owner: Owner, keys: Collection[str]) -> Iterator[tuple[str, sa.Table, sa.ColumnElement[bool]]]:
     """Answers every table that holds something about a user: its name among the counts, and which rows are theirs.
 
-    What belongs to rows that are counted already has no name.
-
-    Those that others are found by come last.
+    keys are the user's threads, all of them and locked: each statement sees what was committed before it, and a
+    thread that is opened meanwhile must be in all of them or in none. What belongs to rows that are counted already has
+    no name. Those that others are found by come last.
     """
-    for name, table, theirs in of_threads(_keys(owner)):
-        everything = table in (OUTBOX, THREADS)  # what is to be told of a deleted thread outlives it
-        yield (
-            name,
-            table,
-            sa.and_(table.c.tenant == owner.tenant, table.c.user_id == owner.user_id) if everything else theirs,
-        )
+    opened_since = _keys(owner).where(THREADS.c.thread_key.not_in(keys))
+    for name, table, theirs in of_threads(keys):
+        if table is OUTBOX:  # what is to be told of a deleted thread outlives it
+            whose = table.c.tenant == owner.tenant, table.c.user_id == owner.user_id
+            yield name, table, sa.and_(*whose, table.c.thread_key.not_in(opened_since))
+        else:
+            yield name, table, theirs
 
 
-def of_threads(keys: sa.Select[Any] | Collection[str]) -> Iterator[tuple[str, sa.Table, sa.ColumnElement[bool]]]:
+def of_threads(keys: Collection[str]) -> Iterator[tuple[str, sa.Table, sa.ColumnElement[bool]]]:
     """Answers the same for threads, by their keys."""
     runs = sa.select(RUNS.c.run_id).where(RUNS.c.thread_key.in_(keys))
     yield "tool_calls", TOOL_CALLS, TOOL_CALLS.c.run_id.in_(runs)
@@ -217,10 +221,24 @@ def of_threads(keys: sa.Select[Any] | Collection[str]) -> Iterator[tuple[str, sa
     yield "threads", THREADS, THREADS.c.thread_key.in_(keys)
 
 
-def _remove_all(connection: Connection, owner: Owner) -> ErasureCounts:
+def lock_threads(connection: Connection, *which: sa.ColumnElement[bool]) -> Sequence[str]:
+    """Locks threads until the commit, and answers their keys; over SQLite nobody else writes meanwhile."""
+    query = sa.select(THREADS.c.thread_key).where(*which).order_by(THREADS.c.thread_key)
+    return list(connection.scalars(query.with_for_update()))
+
+
+def remove_threads(connection: Connection, keys: Collection[str]) -> None:
+    """Removes everything of threads but what others are still to be told of them."""
+    require_written(connection, keys)
+    for _, table, theirs in of_threads(keys):
+        if table is not OUTBOX:
+            connection.execute(sa.delete(table).where(theirs))
+
+
+def _remove_all(connection: Connection, owner: Owner, keys: Collection[str]) -> ErasureCounts:
     counts = ErasureCounts()
     require_written(connection, None)
-    for name, table, theirs in of_user(owner):
+    for name, table, theirs in of_user(owner, keys):
         removed = connection.execute(sa.delete(table).where(theirs)).rowcount
         counts = replace(counts, **{name: removed}) if name else counts
     return counts

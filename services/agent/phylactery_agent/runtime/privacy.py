@@ -178,7 +178,7 @@ class Privacy:
         try:
             for _ in range(_NEW_THREADS):
                 held |= await self._t.store.threads(owner)
-                fresh |= await self._t.runner.hold(held)
+                fresh |= await self._t.runner.hold(held, by=_DUTY, keep=keep_held)
                 removed = await self._attempt(owner, intent, held)
                 if removed is not None:
                     break
@@ -246,7 +246,7 @@ class Privacy:
 
     async def _release(self, held: Collection[str]) -> None:
         """Serves the threads again; where the user is gone there is nothing to serve."""
-        await self._t.runner.release(held)
+        await self._t.runner.release(held, by=_DUTY)
         for key in await self._t.inbox.threads_with_work():
             if key in held:
                 self._t.runner.wake(key)

@@ -59,13 +59,17 @@ class Runner:
         """The context of who made the runner: a caller's deadline, identity and span must not leak into a turn."""
         self._stopped = False
         self._waited: set[str] = set()
-        self._held: set[str] = set()
+        self._held: dict[str, set[str]] = {}
+        """By whom each thread is held: who lets go of it must not let go of it for the others."""
         self._looking: asyncio.Task[None] | None = None
         self._look_again = False
         self._found = asyncio.Event()
         """Set while nothing is being looked for: a thread woken meanwhile might be what is found."""
         self._found.set()
         self._given: dict[str, Claim] = {}
+        """Claims that were found for threads which were woken meanwhile: those serve them."""
+        self._returning: set[asyncio.Task[None]] = set()
+        """What gives back claims whose task was cancelled before it began."""
 
     async def start(self) -> None:
         """Takes over what a dead predecessor left: its turns go on.
@@ -105,34 +109,44 @@ class Runner:
             timer.cancel()
         tasks = self._tasks()
         for task in tasks:
-            task.cancel()
+            if task not in self._returning:
+                task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._returning, return_exceptions=True)
         if tasks:
             self.on_spare_work()
 
-    async def hold(self, thread_keys: Collection[str]) -> frozenset[str]:
-        """Serves none of these threads until they are released, nor does any other process.
+    async def hold(self, thread_keys: Collection[str], *, by: str, keep: bool = False) -> frozenset[str]:
+        """Serves none of these threads until whoever holds them released them, nor does any other process.
 
-        What is being served stops where it stands. Answers those that were not held before. Raises Unavailable.
+        What is being served stops where it stands. Answers those that were not held by that name before. Raises
+        Unavailable; then these are released again, unless keep: then this process goes on serving none of them. Only
+        where it did not raise is a thread held, also one that was held before.
         """
-        fresh = frozenset(thread_keys) - self._held
-        self._held |= fresh
-        tasks = [task for key in thread_keys if (task := self._working.get(key)) is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        if self.shared:
-            for key in fresh:
-                await self._duties.take_patiently(hold_of(key))
-                self.on_hold(key)
-            while await self._claims.served(thread_keys, self._holder):  # noqa: ASYNC110 - only the database knows
-                await asyncio.sleep(_UNSERVED_SECONDS)
+        fresh = frozenset(key for key in thread_keys if by not in self._held.get(key, ()))
+        for key in thread_keys:
+            self._held.setdefault(key, set()).add(by)
+        try:
+            await self._keep_from_all(thread_keys)
+        except BaseException:
+            if not keep:
+                await self.release(fresh, by=by)
+            raise
         return fresh
 
-    async def release(self, thread_keys: Collection[str]) -> None:
-        """Lets these threads be served again; whoever held them wakes those that have work."""
-        self._held.difference_update(thread_keys)
-        await self._duties.drop(*map(hold_of, thread_keys))
+    async def release(self, thread_keys: Collection[str], *, by: str) -> None:
+        """Lets these threads be served again where nobody else holds them.
+
+        Whoever held them wakes those that have work.
+        """
+        free = []
+        for key in thread_keys:
+            holders = self._held.get(key, set())
+            holders.discard(by)
+            if not holders:
+                self._held.pop(key, None)
+                free.append(key)
+        await self._duties.drop(*map(hold_of, free))
 
     def yield_thread(self, thread_key: str) -> None:
         """Stops serving a thread that another process holds; a turn that was being served goes on later."""
@@ -145,8 +159,23 @@ class Runner:
         while tasks := self._tasks():
             await asyncio.gather(*tasks, return_exceptions=True)
 
+    async def _keep_from_all(self, thread_keys: Collection[str]) -> None:
+        tasks = [task for key in thread_keys if (task := self._working.get(key)) is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._found.wait()  # what was found of them meanwhile is given back by then
+        if self.shared:
+            for key in thread_keys:
+                await self._duties.take_patiently(hold_of(key))
+                self.on_hold(key)
+            await self._claims.settle(thread_keys)
+            while await self._claims.served(thread_keys, self._holder):  # noqa: ASYNC110 - only the database knows
+                await asyncio.sleep(_UNSERVED_SECONDS)
+
     def _tasks(self) -> list[asyncio.Task[None]]:
-        return [*self._working.values(), *([self._looking] if self._looking is not None else [])]
+        looking = [self._looking] if self._looking is not None else []
+        return [*self._working.values(), *looking, *self._returning]
 
     def _begin(self, thread_key: str, claim: Claim | None) -> None:
         """Begins to serve a thread, with the claim if there is one: then a slot is taken already."""
@@ -159,8 +188,18 @@ class Runner:
                 del self._working[thread_key]
                 if claim is not None:
                     self._slots.release()
+                for left in (claim, self._given.pop(thread_key, None)):
+                    if left is not None:
+                        self._return(left)
 
         task.add_done_callback(never_began)
+
+    def _return(self, claim: Claim) -> None:
+        task = asyncio.get_running_loop().create_task(
+            self._give_back(claim, 0, counted=False), context=self._context.copy()
+        )
+        self._returning.add(task)
+        task.add_done_callback(self._returning.discard)
 
     async def _find(self) -> None:
         """Claims what nobody serves, while there is room."""
@@ -179,7 +218,11 @@ class Runner:
         claim = None
         self._found.clear()
         try:
-            claim = await self._claims.claim_any(self._holder, but=self._working.keys() | self._held)
+            claim = await self._claims.claim_any(self._holder, but=self._working.keys() | self._held.keys())
+            if claim is not None and claim.lease.thread_key in self._held:  # it was held here meanwhile
+                held, claim = claim, None
+                await self._give_back(held, 0, counted=False)
+                return True
             if claim is not None and claim.lease.thread_key in self._working:  # it was woken here meanwhile
                 self._given[claim.lease.thread_key] = claim
         finally:
@@ -212,10 +255,14 @@ class Runner:
             _log.warning("thread waits", thread=thread_key, error=type(error).__name__)
             self._later(thread_key, self._retry_seconds)
         finally:
-            self._working.pop(thread_key, None)
-            self._given.pop(thread_key, None)
-            if claim is not None:
-                self.look()  # where one was left over there may be more
+            given = self._given.pop(thread_key, None)
+            try:
+                if given is not None:  # it was not come to
+                    await self._give_back(given, 0, counted=False)
+            finally:
+                self._working.pop(thread_key, None)
+                if claim is not None or given is not None:
+                    self.look()  # where one was left over there may be more
 
     async def _serve_next(self, thread_key: str) -> bool:
         if self._slots.locked():
