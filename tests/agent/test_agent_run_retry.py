@@ -96,6 +96,22 @@ async def test_messages_that_were_answered_together_are_said_together_again(stor
     assert (await stores.claimed()).turn.text == "uno\ndos"
 
 
+@pytest.mark.parametrize(
+    ("found", "wanted"),
+    [(('["personal:email"]', '["secret:key"]'), '["personal:email", "secret:key"]'), (("[]", ""), "")],
+)
+async def test_what_was_found_in_each_of_messages_answered_together_is_known_again(
+    stores: Stores, found: tuple[str, str], wanted: str
+) -> None:
+    await stores.accepted("request-1", "uno", findings=found[0])
+    await stores.accepted("request-2", "dos", findings=found[1], language="en", on_busy="coalesce")
+    claim = await stores.claimed()
+    await stores.end(claim, "failed", reason="INTERNAL_ERROR")
+    await retry(stores, claim.run.run_id)
+    again = await stores.claimed()
+    assert (again.turn.findings, again.turn.language) == (claim.turn.findings, claim.turn.language) == (wanted, "en")
+
+
 async def test_the_same_request_answers_the_same_run_whatever_became_of_it(stores: Stores) -> None:
     old = await failed(stores)
     first = await retry(stores, old)

@@ -19,7 +19,9 @@ from phylactery_agent.ports import (
     LeaseLostError,
     MemoryUnavailableError,
 )
+from phylactery_agent.runtime.active import ActiveTimeError
 from phylactery_agent.runtime.approvals import ApprovalWatcher
+from phylactery_agent.runtime.lease import RunCancelledError
 from phylactery_agent.runtime.model import Claim, Lease
 from phylactery_agent.runtime.seal import Sealer
 from phylactery_agent.runtime.turns import MAX_ATTEMPTS
@@ -479,3 +481,27 @@ async def test_a_stop_gives_turns_back_and_is_no_failed_attempt(stores: Stores) 
         ("running", 0, "", True)
     ]
     assert (await stores.claimed(holder="another")).attempt == 1
+
+
+@pytest.mark.parametrize(
+    "fault", [RunCancelledError("x"), GateUnavailableError(), MemoryUnavailableError(), ActiveTimeError(), ValueError()]
+)
+async def test_an_answer_within_a_run_of_which_nothing_is_kept_is_dropped_however_its_turn_ends(
+    stores: Stores, bench: Bench, fault: Exception
+) -> None:
+    await stores.accepted("request-1", "escribe algo, no guardes esto", do_not_store=True)
+    await stores.end(await stores.claimed(), "suspended", reason="NEED_INFO", do_not_store=True)
+    await stores.accepted("request-2", "mi PIN es 4711")
+
+    async def broken(_given: Any, _context: Any) -> Mapping[str, Any]:
+        raise fault
+
+    bench.graph.work = broken
+    await bench.server().serve(await stores.claimed())
+    assert stores.rows("agent_inbox", "state, text") == [("handled", b"")] * 2
+    assert [kind for (kind,) in stores.rows("agent_outbox", "kind") if kind in {"transcript", "memory"}] == []
+    await stores.accepted("request-3", "hola")  # the next run is another one
+    bench.graph.work = None
+    await bench.server().serve(await stores.claimed())
+    assert stores.rows("agent_inbox", "text")[-1] == (b"hola",)
+    assert [kind for (kind,) in stores.rows("agent_outbox", "kind") if kind == "transcript"] == ["transcript"]

@@ -18,8 +18,8 @@ from phylactery_agent.runtime.model_calls import forget_replies
 from phylactery_agent.runtime.outbox import queue_task_end, queue_transcript, queue_withdrawal
 from phylactery_agent.runtime.plan_steps import close_steps
 from phylactery_agent.runtime.replies import CANCELLED, apology
-from phylactery_agent.runtime.runs import owned_run
-from phylactery_agent.runtime.schema import ACTIVE, INBOX, RUNS
+from phylactery_agent.runtime.runs import keeps_nothing, owned_run
+from phylactery_agent.runtime.schema import ACTIVE, RUNS
 from phylactery_agent.runtime.tasks import tasks_of
 from phylactery_agent.saver import rows as checkpoints
 
@@ -88,7 +88,6 @@ def _say(connection: Connection, lease: Lease, language: str, now: int) -> None:
     reply_id, text = f"{lease.turn_id}.cancelled", apology(CANCELLED, "en" if language == "en" else "es")
     told = {"message_id": reply_id, "text": text}
     append_event(connection, lease, "message", told, once="message_cancelled", now_us=now)
-    unkept = sa.select(INBOX.c.turn_id).where(INBOX.c.run_id == lease.run_id, INBOX.c.do_not_store)
-    if connection.execute(unkept.limit(1)).first() is None:
+    if not keeps_nothing(connection, lease.run_id):
         message = {"id": reply_id, "role": "assistant", "text": text, "create_us": now}
         queue_transcript(connection, lease, [message], once=reply_id, now_us=now)

@@ -33,13 +33,17 @@ def together(connection: Connection, turn: StoredTurn, run_id: str, *, again: bo
         connection.execute(
             sa.update(INBOX).where(INBOX.c.turn_id.in_(ids)).values(lead_turn=turn.turn_id, run_id=run_id)
         )
-    language = next((one.language for one in reversed((turn, *behind)) if one.language), "")
-    parts = (turn, *behind)
+    return as_one((turn, *behind))
+
+
+def as_one(parts: tuple[StoredTurn, ...]) -> StoredTurn:
+    """Answers the first of several turns with the words, and what is to be known of them, of all."""
+    language = next((one.language for one in reversed(parts) if one.language), "")
     return replace(
-        turn,
+        parts[0],
         text=_text(parts),
         language=language,
-        joined=ids,
+        joined=tuple(one.turn_id for one in parts[1:]),
         parts=parts,
         findings=_findings(parts),
         do_not_store=any(one.do_not_store for one in parts),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import sqlalchemy as sa
@@ -17,6 +17,7 @@ from sqlalchemy.engine import Connection, Row
 from sqlalchemy.exc import IntegrityError
 
 from phylactery_agent.runtime.inbox import find_turn, insert_run, insert_turn, turn_of
+from phylactery_agent.runtime.joining import as_one
 from phylactery_agent.runtime.model import Incoming, Owner, StoredRun, StoredToolCall, StoredTurn
 from phylactery_agent.runtime.runs import owned_run, run_of, tool_call_of, with_thread
 from phylactery_agent.runtime.schema import ACTIVE, INBOX, RUNS, THREADS, TOOL_CALLS
@@ -166,7 +167,7 @@ def _told(effects: Sequence[StoredToolCall]) -> str:
 
 
 def _words(connection: Connection, run_id: str) -> StoredTurn | None:
-    """Answers the message that opened a run, with the words of those that were answered together with it."""
+    """Answers the message that opened a run as one with those that were answered together with it."""
     row = connection.execute(
         sa.select(INBOX)
         .where(INBOX.c.run_id == run_id, INBOX.c.kind == "message", INBOX.c.resumed == sa.false())
@@ -176,8 +177,7 @@ def _words(connection: Connection, run_id: str) -> StoredTurn | None:
     if row is None:
         return None
     joined = sa.select(INBOX).where(INBOX.c.lead_turn == row.turn_id).order_by(INBOX.c.position)
-    turns = [turn_of(one) for one in (row, *connection.execute(joined))]
-    return replace(turns[0], text="\n".join(turn.text for turn in turns))
+    return as_one(tuple(turn_of(one) for one in (row, *connection.execute(joined))))
 
 
 def _busy(connection: Connection, thread_key: str) -> bool:

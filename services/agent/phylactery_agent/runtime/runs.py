@@ -159,7 +159,7 @@ def _end(connection: Connection, lease: Lease, turn: StoredTurn, ending: Ending,
             last_sequence=sequence,
         )
     )
-    if ending.do_not_store or turn.do_not_store:
+    if ending.do_not_store or turn.do_not_store or (turn.resumed and keeps_nothing(connection, lease.run_id)):
         _drop_words(connection, (lease.turn_id, *turn.joined))
         return ending
     messages = list(_transcript(turn, ending, now))
@@ -168,6 +168,15 @@ def _end(connection: Connection, lease: Lease, turn: StoredTurn, ending: Ending,
     if ending.worth_remembering and (said := said_in(turn)):
         queue_memory(connection, lease, said, now_us=now)
     return ending
+
+
+def keeps_nothing(connection: Connection, run_id: str) -> bool:
+    """Says whether the person wished, in any turn of a run, that nothing of it is kept.
+
+    It holds for the turns after that one too, and where nobody can ask the graph, which knows it as well.
+    """
+    wished = sa.select(INBOX.c.turn_id).where(INBOX.c.run_id == run_id, INBOX.c.do_not_store)
+    return connection.execute(wished.limit(1)).first() is not None
 
 
 def _drop_words(connection: Connection, turn_ids: Sequence[str]) -> None:
