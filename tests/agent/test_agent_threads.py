@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from phylactery_agent.adapters.memory import TranscriptAdapter
 from phylactery_agent.runtime.model import Owner
 from phylactery_agent.runtime.schema import METADATA, RUNS
 from phylactery_agent.service.threads import MAX_WATCHES
+from phylactery_chassis import crashpoints
 
 from tests.agent.test_agent_on_busy import held_turn, say_next
 from tests.support.agent_system import DONE, SUSPENDED, Person, System, approval_of, open_system, refused
@@ -272,6 +274,38 @@ async def test_a_deleted_thread_leaves_nothing_at_the_agent_or_at_memory_and_oth
     assert anew.run.status == DONE
     assert [text for role, text in await ana.transcript() if role == "user"] == ["gracias"]
     assert [text for role, text in await ana.transcript("t2") if role == "user"] == ["hola"]
+
+
+@pytest.mark.parametrize("handled", [True, False])
+async def test_a_request_whose_thread_goes_while_it_is_sent_again_is_not_found_and_not_taken_in_without_its_words(
+    system: System, ana: Person, *, handled: bool
+) -> None:
+    await ana.say("hola", request_id="request-1")
+    if not handled:
+        await database_does(system, "UPDATE agent_inbox SET state = 'waiting'")
+    gone: list[str] = []
+
+    def goes(point: str) -> None:
+        if point in {"agent.inbox.before", "agent.5"} and not gone:
+            gone.append(point)
+            path = system.folder / "agent" / "agent.db"
+            with closing(sqlite3.connect(path, timeout=ENDS_SECONDS)) as database, database:
+                for table in ("agent_inbox", "agent_runs", "agent_events", "agent_threads"):
+                    database.execute(f"DELETE FROM {table}")
+
+    crashpoints.install(goes)
+    try:
+        with pytest.raises(aio.AioRpcError) as error:
+            await ana.say("hola", request_id="request-1")
+    finally:
+        crashpoints.install(None)
+    assert (error.value.code(), len(gone)) == (grpc.StatusCode.NOT_FOUND, 1)
+    left = "SELECT count(*) FROM agent_inbox"
+    assert await system.agent.database.read(lambda connection: connection.exec_driver_sql(left).scalar()) == 0
+
+
+async def database_does(system: System, statement: str) -> None:
+    await system.agent.database.write(lambda connection: connection.exec_driver_sql(statement))
 
 
 async def test_what_runs_and_what_waits_ends_with_the_thread(

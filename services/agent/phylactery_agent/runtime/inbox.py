@@ -40,11 +40,12 @@ class InboxStore:
         reach("agent.inbox.before")
         return await self._write(lambda connection: _accept(connection, incoming, clock.now_us()))
 
-    async def knows(self, owner: Owner, message_id: str) -> bool:
-        """Says whether a message of the user came with this id before."""
+    async def find(self, owner: Owner, message_id: str, body_hash: str) -> StoredTurn | None:
+        """Answers the user's message that came with this id before, if one did. Raises AlreadyExists, as accept."""
 
-        def work(connection: Connection) -> bool:
-            return find_turn(connection, owner.tenant, owner.user_id, message_id) is not None
+        def work(connection: Connection) -> StoredTurn | None:
+            there = find_turn(connection, owner.tenant, owner.user_id, message_id)
+            return None if there is None else _same_request(there, body_hash)
 
         return await self._database.read(work)
 
@@ -113,13 +114,7 @@ def _accept(connection: Connection, incoming: Incoming, now: int) -> StoredTurn:
     owner = incoming.owner
     there = find_turn(connection, owner.tenant, owner.user_id, incoming.message_id)
     if there is not None:
-        if there.body_hash != incoming.body_hash:
-            raise AlreadyExists(
-                "REQUEST_CONFLICT",
-                f"request_id '{incoming.message_id}' came with another body before; use a new one",
-                metadata={"request_id": incoming.message_id},
-            )
-        return turn_of(there)
+        return _same_request(there, incoming.body_hash)
     active = _active_run(connection, incoming.thread_key)  # before the thread: whoever ends a run locks them like this
     _open_thread(connection, incoming, now)
     waiting = connection.execute(
@@ -135,6 +130,17 @@ def _accept(connection: Connection, incoming: Incoming, now: int) -> StoredTurn:
     run_id = "" if waiting or active is not None else insert_run(connection, incoming, now)
     insert_turn(connection, incoming, now, source=owner.user_id, approval_id="", run_id=run_id)
     return _get(connection, incoming.turn_id)
+
+
+def _same_request(there: Row[Any], body_hash: str) -> StoredTurn:
+    """Answers the turn a request came to before. Raises AlreadyExists REQUEST_CONFLICT where it had another body."""
+    if there.body_hash != body_hash:
+        raise AlreadyExists(
+            "REQUEST_CONFLICT",
+            f"request_id '{there.message_id}' came with another body before; use a new one",
+            metadata={"request_id": there.message_id},
+        )
+    return turn_of(there)
 
 
 def _open_thread(connection: Connection, incoming: Incoming, now: int) -> None:

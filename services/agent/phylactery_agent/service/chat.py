@@ -22,7 +22,7 @@ from phylactery_agent.runtime.events import EventLog
 from phylactery_agent.runtime.inbox import InboxStore
 from phylactery_agent.runtime.model import Incoming, Owner, StoredTurn
 from phylactery_agent.runtime.runs import RunStore
-from phylactery_agent.runtime.sanitizing import Sanitizing, Taken
+from phylactery_agent.runtime.sanitizing import Sanitizing
 from phylactery_agent.runtime.seal import Sealer
 from phylactery_agent.runtime.services import Services, TranscriptPage
 from phylactery_agent.runtime.signals import ThreadNews
@@ -135,20 +135,32 @@ class ChatEdge:
         return await asyncio.shield(task)
 
     async def _commit(self, principal: Principal, request: MessageRequest) -> StoredTurn:
-        owner, turn_id = owner_of(principal), new_id("tu")
+        owner = owner_of(principal)
         if request.graph and request.graph not in self._t.graphs:
             raise InvalidArgument(
                 "INVALID_REQUEST",
                 f"there is no graph '{request.graph}'; there are {', '.join(sorted(self._t.graphs))}",
                 violations=[Violation("graph", "names no graph of this agent")],
             )
-        taken = await self._taken(owner, request, turn_id)
-        turn = await self._t.inbox.accept(
+        body_hash = self._t.sealer.body_hash(_body(request))
+        # one that is stored already is answered whoever is away; its words are not taken in a second time
+        turn = await self._t.inbox.find(owner, request.request_id, body_hash)
+        if turn is None:
+            turn = await self._take_in(principal, request, body_hash)
+        reach("agent.5")
+        if not turn.handled:
+            self._t.wake(turn.thread_key)
+        return turn
+
+    async def _take_in(self, principal: Principal, request: MessageRequest, body_hash: str) -> StoredTurn:
+        owner, turn_id = owner_of(principal), new_id("tu")
+        taken = await self._t.sanitizing.take(owner, request.text, turn_id=turn_id)
+        return await self._t.inbox.accept(
             Incoming(
                 owner=owner,
                 message_id=request.request_id,
                 thread_id=request.thread_id or new_id("th"),
-                body_hash=self._t.sealer.body_hash(_body(request)),
+                body_hash=body_hash,
                 text=taken.text,
                 findings=taken.findings,
                 do_not_store=taken.do_not_store,
@@ -165,16 +177,6 @@ class ChatEdge:
                 traceparent=telemetry.inject().get("traceparent", ""),
             )
         )
-        reach("agent.5")
-        if not turn.handled:
-            self._t.wake(turn.thread_key)
-        return turn
-
-    async def _taken(self, owner: Owner, request: MessageRequest, turn_id: str) -> Taken:
-        """Answers the text as it may be stored; one that is stored already is answered whoever is away."""
-        if await self._t.inbox.knows(owner, request.request_id):
-            return Taken(text="", findings="", do_not_store=False)
-        return await self._t.sanitizing.take(owner, request.text, turn_id=turn_id)
 
     async def _gone(self, turn: StoredTurn) -> OutOfRange:
         """Answers what to say where a turn's events are not kept any more."""
