@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import sqlite3
 
 import grpc
 import pytest
@@ -42,6 +44,32 @@ async def test_the_same_request_again_deletes_nothing_that_was_said_since(kept):
     assert len((await ana.list("t1")).messages) == 1
     assert (await kept.user("ben").delete_thread("t1", "request-1")).messages == 0
     assert (await ana.delete_thread("t1", "request-2")).messages == 1
+
+
+async def test_a_request_that_named_another_thread_before_is_refused_and_deletes_nothing(kept, refused):
+    ana = kept.user()
+    await ana.append("t1", say("m1"))
+    await ana.append("t2", say("m1"))
+    await ana.delete_thread("t1", "request-1")
+    refusal = await refused(ana.delete_thread("t2", "request-1"))
+    assert (refusal.code, refusal.reason) == (grpc.StatusCode.ALREADY_EXISTS, "REQUEST_CONFLICT")
+    assert refusal.metadata == {"request_id": "request-1"}
+    assert len((await ana.list("t2")).messages) == 1
+    assert (await kept.user("ben").delete_thread("t2", "request-1")).messages == 0
+
+
+async def test_a_deletion_that_was_kept_before_threads_were_told_apart_is_answered_as_it_was(memory, ana):
+    await ana.append("t1", say("m1"))
+    first = await ana.delete_thread("t1", "request-1")
+    with contextlib.closing(sqlite3.connect(memory.path)) as database, database:
+        database.execute("UPDATE thread_deletions SET thread_hash = ''")
+    assert await ana.delete_thread("t1", "request-1") == first
+
+
+async def test_what_is_kept_of_a_deletion_does_not_name_the_thread(memory, ana):
+    await ana.append("a-thread-of-its-own", say("m1"))
+    await ana.delete_thread("a-thread-of-its-own")
+    assert b"a-thread-of-its-own" not in stored(memory)
 
 
 async def test_a_thread_nobody_wrote_to_is_deleted_without_a_word_and_somebody_elses_is_untouched(kept):

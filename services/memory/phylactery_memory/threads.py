@@ -15,6 +15,9 @@ class Threads:
         self._store, self._clock = store, clock
 
     async def delete(self, owner: Principal, thread_id: str, request_id: str) -> Deleted:
-        """Removes a thread's messages and outputs, once per request_id. Raises PermissionDenied, Unavailable."""
+        """Removes a thread's messages and outputs, once per request_id.
+
+        Raises PermissionDenied, AlreadyExists REQUEST_CONFLICT, Unavailable.
+        """
         owner.require(Role.CALLER)
         return await self._store.delete(owner, thread_id, request_id, self._clock.now_us())

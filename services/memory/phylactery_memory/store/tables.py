@@ -137,8 +137,9 @@ thread_deletions = sa.Table(
     sa.Column("messages", sa.BigInteger, nullable=False),
     sa.Column("outputs", sa.BigInteger, nullable=False),
     sa.Column("create_us", sa.BigInteger, nullable=False),
+    sa.Column("thread_hash", sa.String(71), nullable=False, server_default=""),
 )
-"""What was asked to be deleted, so that it is deleted once; no thread is named."""
+"""What was asked to be deleted, so that it is deleted once; no thread is named, thread_hash tells one from another."""
 
 memory_owners = sa.Table(
     "memory_owners",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 from dataclasses import dataclass
 
 import sqlalchemy as sa
 from phylactery_chassis.database import Database
-from phylactery_chassis.errors import STORE_FAILED
+from phylactery_chassis.errors import STORE_FAILED, AlreadyExists
 from phylactery_chassis.identity import Principal
 from phylactery_chassis.wal import forget_log
 from sqlalchemy.engine import Connection
@@ -36,7 +38,8 @@ class ThreadStore:
     async def delete(self, owner: Principal, thread_id: str, request_id: str, now_us: int) -> Deleted:
         """Removes the owner's thread and its outputs, from the log too; asked again, answers what it removed then.
 
-        Objects of outputs go now, or as soon as the object store answers again.
+        Objects of outputs go now, or as soon as the object store answers again. Raises AlreadyExists REQUEST_CONFLICT
+        where the same request_id named another thread.
         """
 
         def work(connection: Connection) -> Deleted:
@@ -62,7 +65,14 @@ def _delete(connection: Connection, owner: Principal, thread_id: str, request_id
             thread_deletions.c.request_id == request_id,
         )
     ).one_or_none()
+    thread_hash = _hash(owner, thread_id, request_id)
     if asked is not None:
+        if asked.thread_hash not in ("", thread_hash):  # empty was kept by a version that did not tell them apart
+            raise AlreadyExists(
+                "REQUEST_CONFLICT",
+                f"request_id '{request_id}' asked for another thread before; use a new one",
+                metadata={"request_id": request_id},
+            )
         return Deleted(asked.messages, asked.outputs)
     # whoever adds to the thread is waited for
     connection.execute(sa.select(threads.c.thread_id).where(_of(threads, owner, thread_id)).with_for_update())
@@ -71,10 +81,21 @@ def _delete(connection: Connection, owner: Principal, thread_id: str, request_id
     deleted = Deleted(said, delete(connection, *own(owner), outputs.c.thread_id == thread_id))
     connection.execute(
         sa.insert(thread_deletions).values(
-            **whose, request_id=request_id, messages=deleted.messages, outputs=deleted.outputs, create_us=now_us
+            **whose,
+            request_id=request_id,
+            messages=deleted.messages,
+            outputs=deleted.outputs,
+            create_us=now_us,
+            thread_hash=thread_hash,
         )
     )
     return deleted
+
+
+def _hash(owner: Principal, thread_id: str, request_id: str) -> str:
+    """Answers what tells a thread from another; another with every request, so that it is not the thread's name."""
+    named = json.dumps([owner.tenant, owner.subject, request_id, thread_id])
+    return "sha256:" + hashlib.sha256(named.encode()).hexdigest()
 
 
 def _of(table: sa.Table, owner: Principal, thread_id: str) -> sa.ColumnElement[bool]:

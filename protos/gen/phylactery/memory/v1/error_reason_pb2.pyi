@@ -149,6 +149,10 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """RESOURCE_EXHAUSTED: the user has as many threads as one may, or the thread as many messages; per says which:
     {"reason":"ERROR_REASON_MESSAGE_LIMIT","domain":"memory.phylactery","metadata":{"limit":"100000","per":"thread"}}
     """
+    ERROR_REASON_REQUEST_CONFLICT: _ErrorReason.ValueType  # 37
+    """ALREADY_EXISTS: the request_id asked for another thread before:
+    {"reason":"ERROR_REASON_REQUEST_CONFLICT","domain":"memory.phylactery","metadata":{"request_id":"…"}}
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """ErrorReason is every reason this service gives. Each comment shows the ErrorInfo a client sees."""
@@ -279,5 +283,9 @@ ERROR_REASON_ERASURE_NOT_FOUND: ErrorReason.ValueType  # 35
 ERROR_REASON_MESSAGE_LIMIT: ErrorReason.ValueType  # 36
 """RESOURCE_EXHAUSTED: the user has as many threads as one may, or the thread as many messages; per says which:
 {"reason":"ERROR_REASON_MESSAGE_LIMIT","domain":"memory.phylactery","metadata":{"limit":"100000","per":"thread"}}
+"""
+ERROR_REASON_REQUEST_CONFLICT: ErrorReason.ValueType  # 37
+"""ALREADY_EXISTS: the request_id asked for another thread before:
+{"reason":"ERROR_REASON_REQUEST_CONFLICT","domain":"memory.phylactery","metadata":{"request_id":"…"}}
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -124,7 +124,8 @@ class MemoryServiceServicer:
     def DeleteThread(self, request, context):
         """DeleteThread removes a thread's messages and the outputs stored for it, for good; what was remembered about the person
         stays, ForgetMemory removes that. The same request_id again removes nothing and answers the same, so that what is
-        said since in a thread of the same name stays. A thread that is not there is no error.
+        said since in a thread of the same name stays; with another thread_id it is ALREADY_EXISTS REQUEST_CONFLICT. A thread
+        that is not there is no error.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -52,7 +52,8 @@ class MemoryServiceStub:
     DeleteThread: _grpc.UnaryUnaryMultiCallable[_memory_pb2.DeleteThreadRequest, _memory_pb2.DeleteThreadResponse]
     """DeleteThread removes a thread's messages and the outputs stored for it, for good; what was remembered about the person
     stays, ForgetMemory removes that. The same request_id again removes nothing and answers the same, so that what is
-    said since in a thread of the same name stays. A thread that is not there is no error.
+    said since in a thread of the same name stays; with another thread_id it is ALREADY_EXISTS REQUEST_CONFLICT. A thread
+    that is not there is no error.
     """
     WriteMemory: _grpc.UnaryUnaryMultiCallable[_user_memory_pb2.WriteMemoryRequest, _user_memory_pb2.WriteMemoryResponse]
     """WriteMemory decides by fixed rules what a text is worth keeping as, keeps it, and says why. A useful fact or
@@ -107,7 +108,8 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     DeleteThread: _aio.UnaryUnaryMultiCallable[_memory_pb2.DeleteThreadRequest, _memory_pb2.DeleteThreadResponse]  # type: ignore[assignment]
     """DeleteThread removes a thread's messages and the outputs stored for it, for good; what was remembered about the person
     stays, ForgetMemory removes that. The same request_id again removes nothing and answers the same, so that what is
-    said since in a thread of the same name stays. A thread that is not there is no error.
+    said since in a thread of the same name stays; with another thread_id it is ALREADY_EXISTS REQUEST_CONFLICT. A thread
+    that is not there is no error.
     """
     WriteMemory: _aio.UnaryUnaryMultiCallable[_user_memory_pb2.WriteMemoryRequest, _user_memory_pb2.WriteMemoryResponse]  # type: ignore[assignment]
     """WriteMemory decides by fixed rules what a text is worth keeping as, keeps it, and says why. A useful fact or
@@ -177,7 +179,8 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_memory_pb2.DeleteThreadResponse, _abc.Awaitable[_memory_pb2.DeleteThreadResponse]]:
         """DeleteThread removes a thread's messages and the outputs stored for it, for good; what was remembered about the person
         stays, ForgetMemory removes that. The same request_id again removes nothing and answers the same, so that what is
-        said since in a thread of the same name stays. A thread that is not there is no error.
+        said since in a thread of the same name stays; with another thread_id it is ALREADY_EXISTS REQUEST_CONFLICT. A thread
+        that is not there is no error.
         """
 
     @_abc_1.abstractmethod
