@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,14 @@ from phylactery.agent.v1 import chat_pb2, event_pb2, run_pb2, run_pb2_grpc
 from phylactery.riskgate.v1 import approval_pb2, types_pb2
 from phylactery_agent.adapters.memory import MemoriesAdapter
 from phylactery_agent.adapters.riskgate import RiskGateAdapter
-from phylactery_agent.ports import ProposedCall
+from phylactery_agent.ports import GateUnavailableError, ProposedCall
 from phylactery_agent.runtime.cancelling import Cancellations
 from phylactery_agent.runtime.lease import RunCancelledError
 from phylactery_agent.runtime.model import Owner
 from phylactery_agent.runtime.resolving import Resolutions
 from phylactery_agent.runtime.run_lists import RunLists
 from phylactery_agent.runtime.turns import TurnServer
+from phylactery_chassis import crashpoints
 from phylactery_chassis.errors import FailedPrecondition, NotFound, Unavailable
 from phylactery_chassis.paging import encode_token
 
@@ -268,9 +270,56 @@ async def test_a_turn_that_died_before_the_redeem_does_not_carry_it_out_once_it_
         monkeypatch.setattr(RiskGateAdapter, "redeem", redeem)
         answer = await system.person("ana").say(WRITE)
         assert answer.run.status == CANCELLED
-        assert [(one.state, one.error_code) for one in answer.run.tool_calls] == [("finished", "CANCELLED")]
+        [given_up] = answer.run.tool_calls
+        assert (given_up.state, given_up.error_code) in {("finished", "CANCELLED"), ("denied", "NOT_REDEEMED")}
         assert len(times) == 1
         assert not system.sandbox.joinpath("notas.txt").exists()
+        await never_happened(system, system.person("ana"), answer.run.id)
+
+
+async def never_happened(system: System, person: Person, run_id: str) -> None:
+    """Delivers what waits, and checks that RiskGate's word, that it never saw the effect, settled it."""
+    assert await system.agent.delivery.flush_all()
+    [call] = (await person.run(run_id)).tool_calls
+    assert (call.state, call.error_code) == ("denied", "NOT_REDEEMED")
+    query = "SELECT state FROM agent_outbox WHERE kind = 'outcome' AND state <> 'delivered'"
+    assert (await system.agent.database.read(lambda one: one.exec_driver_sql(query).all())) == []
+
+
+async def test_an_effect_cancelled_between_its_start_and_its_redeem_never_happened(tmp_path: Path) -> None:
+    async with open_system(tmp_path) as system:
+        path = system.folder / "agent" / "agent.db"
+
+        def cancels(point: str) -> None:
+            if point == "agent.7":
+                with contextlib.closing(sqlite3.connect(path, timeout=60)) as database, database:
+                    database.execute("UPDATE agent_runs SET cancel_us = 1")
+
+        crashpoints.install(cancels)
+        try:
+            answer = await system.person("ana").say(WRITE)
+        finally:
+            crashpoints.install(None)
+        assert (answer.run.status, answer.run.reason) == (CANCELLED, "CANCELLED")
+        assert not system.sandbox.joinpath("notas.txt").exists()
+        await never_happened(system, system.person("ana"), answer.run.id)
+
+
+async def test_an_effect_riskgate_was_away_for_never_happened_and_a_retry_asks_nobody_about_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(*_given: Any, **_named: Any) -> None:
+        raise GateUnavailableError
+
+    async with open_system(tmp_path) as system:
+        ana = system.person("ana")
+        with monkeypatch.context() as patch:
+            patch.setattr(RiskGateAdapter, "redeem", away)
+            answer = await ana.say(WRITE)
+        assert answer.run.reason == "GATE_UNAVAILABLE"
+        await never_happened(system, ana, answer.run.id)
+        request = run_pb2.RetryRunRequest(run_id=answer.run.id, request_id="retry-001")
+        assert (await runs_of(system).RetryRun(request, metadata=ana.metadata)).run.retry_of == answer.run.id
 
 
 async def test_a_cancel_that_meets_a_suspending_turn_leaves_no_state_and_asks_for_nothing(

@@ -15,6 +15,7 @@ from sqlalchemy.engine import Connection
 
 from phylactery_agent.runtime.events import append_event
 from phylactery_agent.runtime.model import Lease, Owner
+from phylactery_agent.runtime.replies import CANCELLED, GATE_UNAVAILABLE
 from phylactery_agent.runtime.schema import OUTBOX, TOOL_CALLS
 
 OutboxKind = Literal["transcript", "memory", "outcome", "observation", "task_end", "withdrawal"]
@@ -25,6 +26,12 @@ RUN_ENDED = "RUN_ENDED"
 """Why an effect is in doubt that its run had begun and did not end."""
 NOT_REDEEMED = "NOT_REDEEMED"
 """Why such an effect did not happen after all."""
+
+_NOT_RUN = (RUN_ENDED, CANCELLED, GATE_UNAVAILABLE)
+"""Codes of ours of an effect that was begun and, as far as its turn could tell, never run.
+
+After them RiskGate alone knows whether it was redeemed.
+"""
 
 _TOLD_IN_ANY_CASE = ("outcome", "withdrawal", "task_end")
 _THREAD_DELETED = "THREAD_DELETED"
@@ -237,11 +244,11 @@ class OutboxStore:
     async def note_not_redeemed(self, parcel: Parcel) -> bool:
         """Takes RiskGate's word that it never saw the execution a report is about; says whether that settles it.
 
-        It does for an effect that was only marked in doubt because its run ended, and of which no person has spoken:
-        nothing runs before it was redeemed, so nothing happened, and nothing can any more.
+        It does for an effect that was given up because its run ended, was cancelled or met no RiskGate, and of which no
+        person has spoken: nothing runs before it was redeemed, so nothing happened, and nothing can any more.
         """
         report, clock = parcel.payload, self._clock
-        if parcel.kind != "outcome" or report["error_code"] != RUN_ENDED:
+        if parcel.kind != "outcome" or report["outcome"] == "SUCCEEDED" or report["error_code"] not in _NOT_RUN:
             return False
 
         def work(connection: Connection) -> None:
@@ -250,10 +257,11 @@ class OutboxStore:
                 .where(
                     TOOL_CALLS.c.run_id == parcel.run_id,
                     TOOL_CALLS.c.execution_id == report["execution_id"],
-                    TOOL_CALLS.c.state == "in_doubt",
-                    TOOL_CALLS.c.error_code == RUN_ENDED,
+                    TOOL_CALLS.c.state.in_(("in_doubt", "finished")),
+                    TOOL_CALLS.c.error_code == report["error_code"],
+                    TOOL_CALLS.c.resolution == "",
                 )
-                .values(state="denied", error_code=NOT_REDEEMED, updated_us=clock.now_us())
+                .values(state="denied", error_code=NOT_REDEEMED, status="", output=None, updated_us=clock.now_us())
             )
 
         await self._database.write(work)
