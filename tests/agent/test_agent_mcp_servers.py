@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gzip
+import json
+import re
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -14,7 +16,9 @@ import pytest
 from phylactery_agent.tools.mcp.config import McpConfigError, ServerConfig, ServerFaultError
 from phylactery_agent.tools.mcp.listing import list_tools
 from phylactery_agent.tools.mcp.session import open_session
+from phylactery_agent.tools.mcp.url import MAX_STREAMS, STREAMS_PER_SECOND
 
+NO_METHOD = {"code": -32601, "message": "no such method"}
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -178,6 +182,66 @@ async def test_an_answer_that_is_none_or_too_large_ends_the_conversation(
             await list_tools(ServerConfig(url=url, start_seconds=20))
     assert "secret" not in str(told.value)
     assert "secret" not in caplog.text
+
+
+async def _spun(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, streams: list[bytes]) -> None:
+    """Serves a conversation whose stream of events ends as soon as it began, and says to begin it again at once."""
+    with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+        while True:
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = re.search(rb"(?i)content-length: (\d+)", head)
+            asked = json.loads(await reader.readexactly(int(length[1])) if length else b"{}") or {}
+            kind, body = b"application/json", b""
+            if head.startswith(b"GET"):
+                streams.append(head)
+                kind, body = b"text/event-stream", b"id: 1\nretry: 0\ndata:\n\n"
+            elif "id" in asked:
+                hello = {"capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}}
+                version = asked.get("params", {}).get("protocolVersion")
+                known = {"initialize": {"protocolVersion": version, **hello}, "tools/list": {"tools": []}}
+                answer = {"result": known[asked["method"]]} if asked["method"] in known else {"error": NO_METHOD}
+                body = json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}).encode()
+            status = b"200 OK" if body else b"202 Accepted"
+            fields = b"Content-Type: %b\r\nMcp-Session-Id: s1\r\nContent-Length: %d" % (kind, len(body))
+            writer.write(b"HTTP/1.1 %b\r\n%b\r\n\r\n%b" % (status, fields, body))
+            await writer.drain()
+    writer.close()
+
+
+async def test_a_stream_of_events_that_ends_again_and_again_is_not_begun_for_ever() -> None:
+    streams: list[bytes] = []
+    server = await asyncio.start_server(lambda reader, writer: _spun(reader, writer, streams), "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"
+    loop = asyncio.get_running_loop()
+    async with server:
+        began = loop.time()
+        async with open_session(ServerConfig(url=url, start_seconds=60), lambda: None) as session:
+            async with asyncio.timeout(60):
+                while len(streams) < MAX_STREAMS:
+                    assert await session.tools() == {}
+            for _ in range(300):
+                assert await session.tools() == {}
+            at_most = MAX_STREAMS + 1 + (loop.time() - began) * STREAMS_PER_SECOND
+            assert len(streams) <= at_most
+            assert not session.ended.is_set()
+
+
+async def test_a_stream_that_says_nothing_without_end_is_given_up() -> None:
+    async def drone(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
+            while True:
+                writer.write((b": " + b"x" * 65_000 + b"\n\n") * 4)
+                await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(drone, "127.0.0.1", 0)
+    async with server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"
+        with pytest.raises(ServerFaultError) as told:
+            await list_tools(ServerConfig(url=url, start_seconds=60))
+    assert "did not answer" not in str(told.value)
 
 
 async def test_a_header_goes_to_its_host_and_follows_no_redirect(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -12,12 +13,17 @@ from mcp.client.streamable_http import streamable_http_client
 from phylactery_agent.tools.mcp.config import ServerConfig
 
 MAX_ANSWER_BYTES: Final = 8 * 1024 * 1024
+MAX_STREAM_BYTES: Final = 64 * 1024 * 1024
+"""The most of one stream of events, whatever is in it; a call's answer can be one, and so is what nobody asked for."""
+MAX_STREAMS: Final = 30
+"""Streams of events that may be begun at once in one conversation, by GET; so many more a second may follow:"""
+STREAMS_PER_SECOND: Final = 1.0
 _CONNECT_SECONDS: Final = 10.0
 _STREAM: Final = "text/event-stream"
 
 
 class _BoundedBody(httpx2.AsyncByteStream):
-    """A body that ends with an error past its bound; a stream of events has a bound of its own for each event."""
+    """A body that ends with an error past its bound; in a stream of events each event has one of its own, too."""
 
     def __init__(self, body: httpx2.AsyncByteStream, bound: int) -> None:
         self._body, self._bound = body, bound
@@ -35,22 +41,46 @@ class _BoundedBody(httpx2.AsyncByteStream):
         await self._body.aclose()
 
 
+class _Pace:
+    """Counts the streams that are begun: so many at once, and then so many a second."""
+
+    def __init__(self) -> None:
+        self._left, self._at = float(MAX_STREAMS), asyncio.get_running_loop().time()
+
+    def take(self) -> bool:
+        """Says whether one more may begin now."""
+        now = asyncio.get_running_loop().time()
+        self._left = min(MAX_STREAMS, self._left + (now - self._at) * STREAMS_PER_SECOND)
+        self._at = now
+        if self._left < 1.0:
+            return False
+        self._left -= 1.0
+        return True
+
+
 class _Bounded(httpx2.AsyncBaseTransport):
-    """Bounds every answer, and takes none that is packed: what a small one unpacks to has no bound."""
+    """Bounds every answer, and takes none that is packed: what a small one unpacks to has no bound.
+
+    A server says when a stream that ended is begun again, and it may say at once; the SDK obeys for ever. Past the pace
+    the request fails here, which makes the SDK give the stream up.
+    """
 
     def __init__(self) -> None:
         self._transport = httpx2.AsyncHTTPTransport(retries=0, trust_env=False)
+        self._pace = _Pace()
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Sends a request."""
+        if request.method == "GET" and not self._pace.take():
+            raise httpx2.ConnectError("the server ends its stream of events too often")
         response = await self._transport.handle_async_request(request)
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             await response.aclose()
             raise httpx2.ReadError("the answer is packed though nobody asked for that")
-        if not response.headers.get("content-type", "").lower().startswith(_STREAM):
-            body = response.stream
-            assert isinstance(body, httpx2.AsyncByteStream)
-            response.stream = _BoundedBody(body, MAX_ANSWER_BYTES)
+        streams = response.headers.get("content-type", "").lower().startswith(_STREAM)
+        body = response.stream
+        assert isinstance(body, httpx2.AsyncByteStream)
+        response.stream = _BoundedBody(body, MAX_STREAM_BYTES if streams else MAX_ANSWER_BYTES)
         return response
 
     async def aclose(self) -> None:
