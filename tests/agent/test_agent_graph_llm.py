@@ -138,6 +138,17 @@ async def test_small_talk_is_answered_by_the_model_in_parts_that_were_inspected(
     assert any(text.startswith(held) for text in chat.inspector.looked_at)
 
 
+async def test_a_very_long_reply_is_looked_at_few_times_and_said_whole(chat: Chat, model: ScriptedModel) -> None:
+    long = "Una frase cualquiera, otra vez. " * 4_000
+    model.script(says(long))
+    state = await chat.say("hola")
+    assert said(state) == long.strip()
+    looked = [len(text) for text in chat.inspector.looked_at if text.startswith("Una frase")]
+    assert len(looked) < 60, "each look is at the whole text so far"
+    assert sum(looked) < 1_000_000
+    assert 0 < len(chat.events.of("message_delta")) < 60
+
+
 async def test_no_delta_ever_holds_a_part_of_a_secret_and_the_message_holds_none(
     chat: Chat, model: ScriptedModel
 ) -> None:

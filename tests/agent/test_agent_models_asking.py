@@ -247,6 +247,15 @@ async def test_half_replies_are_paid_and_counted(server: ModelServer) -> None:
     assert spent.cost_micros == spent.prompt_tokens + spent.completion_tokens
 
 
+@pytest.mark.parametrize("usage", [(0, 0), (1, 1)])
+async def test_a_count_that_cannot_be_true_stops_no_budget(server: ModelServer, usage: tuple[int, int]) -> None:
+    server.script(says("w" * 4_800, usage=usage))
+    spent = Spent()
+    async with opened(server.url) as models:
+        await models.ask(Question([{"role": "user", "content": "h" * 4_800}], []), spent)
+    assert min(spent.prompt_tokens, spent.completion_tokens) >= 200
+
+
 async def test_tokens_nobody_counted_are_estimated(server: ModelServer) -> None:
     server.script(calls(("f", {"a": "x" * 30}), text="w" * 30, usage=None))
     spent = Spent()

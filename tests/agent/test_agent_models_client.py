@@ -276,6 +276,24 @@ async def test_a_cancelled_question_ends_and_the_next_one_is_answered(server: Mo
     await client.close()
 
 
+async def test_what_is_not_encrypted_goes_through_no_proxy_of_the_environment(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = server.url.replace("127.0.0.1", "0.0.0.0")  # no loopback address, and yet this machine
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    with model_server() as proxy:
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, proxy.url.removesuffix("/v1"))
+        config = config_of(elsewhere, model_api_key=KEY, model_allow_plaintext=True)
+        client = EndpointClient(config.endpoints[0], config.bounds, FakeClock())
+        try:
+            assert (await client.ask(HI)).text == "ok"
+        finally:
+            await client.close()
+        assert (len(server.asked), proxy.asked) == (1, [])
+
+
 async def test_no_proxy_of_the_environment_is_asked_about_this_machine(
     server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

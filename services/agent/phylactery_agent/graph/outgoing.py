@@ -87,6 +87,10 @@ def quoting(state: AgentState, *notes: tuple[str, str | None]) -> dict[str, Any]
 
 _EVERY = 400
 """Characters a text has to grow by before it is looked at again: deltas are events, and each costs a commit."""
+_GROWTH = 8
+"""A long text has to grow by this part of itself: each look is at all of it."""
+_MOST = 20_000
+"""Characters that are told while they come; what is longer is said whole at the end."""
 _HELD_BACK = 240
 """Characters at the end that wait for what follows them: a secret shows only when enough of it is there."""
 _OPENS = "-----BEGIN"
@@ -108,7 +112,7 @@ class Deltas:
         """Takes the text so far. A shorter one is another attempt, which begins anew."""
         if len(text) < self._looked:
             self._looked = 0
-        if len(text) - self._looked < _EVERY:
+        if len(text) > _MOST or len(text) - self._looked < max(_EVERY, self._looked // _GROWTH):
             return
         self._looked = len(text)
         looked = await look(self._context, text)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import Final
 from urllib.parse import urlsplit
 
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
@@ -28,6 +29,9 @@ from phylactery_agent.ports import ModelUnavailableError
 
 Sleep = Callable[[float], Awaitable[None]]
 _log = get_logger("models")
+
+_DOUBTED: Final = 8
+"""A count of tokens below this part of the estimate is not believed: no tokenizer has words that long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,17 +165,24 @@ class Models:
 
 
 def _counted(heard: Heard, question: Question) -> Heard:
-    """Answers the reply with its tokens: estimated where the endpoint did not count them."""
+    """Answers the reply with its tokens: estimated where the endpoint did not count them, or counted none.
+
+    A count far below what was sent and heard is not believed: budgets would never stop.
+    """
     written = heard.text + "".join(call.name + call.raw for call in heard.calls)
-    prompt, completion = heard.prompt_tokens, heard.completion_tokens
     return Heard(
         heard.text,
         heard.calls,
         heard.finish_reason,
         heard.model,
-        estimated_tokens(question.size_bytes) if prompt is None else prompt,
-        estimated_tokens(len(written.encode())) if completion is None else completion,
+        _believed(heard.prompt_tokens, question.size_bytes),
+        _believed(heard.completion_tokens, len(written.encode())),
     )
+
+
+def _believed(reported: int | None, size_bytes: int) -> int:
+    estimate = estimated_tokens(size_bytes)
+    return max(reported, estimate // _DOUBTED) if reported else estimate
 
 
 @contextlib.contextmanager

@@ -67,7 +67,8 @@ class EndpointClient:
         connect, pause = bounds.connect_seconds, max(bounds.first_token_seconds, bounds.between_tokens_seconds)
         self._http = AsyncClient(
             follow_redirects=False,
-            trust_env=not endpoint.on_loopback,  # a proxy for the world is none for this machine
+            # a proxy for the world is none for this machine, and would read what is not encrypted, the key too
+            trust_env=endpoint.base_url.startswith("https:") and not endpoint.on_loopback,
             timeout=Timeout(pause if bounds.stream else bounds.reply_seconds, connect=connect, pool=connect),
             event_hooks={"response": [self._bound]},
         )
