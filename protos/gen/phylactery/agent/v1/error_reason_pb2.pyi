@@ -110,8 +110,8 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     {"reason":"ERROR_REASON_TOO_MANY_WATCHES","domain":"agent.phylactery","metadata":{"limit":"100"}}
     """
     ERROR_REASON_RUN_NOT_RETRYABLE: _ErrorReason.ValueType  # 22
-    """FAILED_PRECONDITION: the run cannot be begun once more; why is NOT_FAILED, RETRIED, WORDS_GONE, THREAD_BUSY or
-    EFFECTS, the last with the calls that changed something or may have, at most ten of them:
+    """FAILED_PRECONDITION: the run cannot be begun once more; why is NOT_FAILED, RETRIED, WORDS_GONE, NO_TOOLS,
+    THREAD_BUSY or EFFECTS, the last with the calls that changed something or may have, at most ten of them:
     {"reason":"ERROR_REASON_RUN_NOT_RETRYABLE","domain":"agent.phylactery",
     "metadata":{"why":"EFFECTS","tool_call_ids":"tc_…,tc_…"}}
     """
@@ -211,8 +211,8 @@ ERROR_REASON_TOO_MANY_WATCHES: ErrorReason.ValueType  # 21
 {"reason":"ERROR_REASON_TOO_MANY_WATCHES","domain":"agent.phylactery","metadata":{"limit":"100"}}
 """
 ERROR_REASON_RUN_NOT_RETRYABLE: ErrorReason.ValueType  # 22
-"""FAILED_PRECONDITION: the run cannot be begun once more; why is NOT_FAILED, RETRIED, WORDS_GONE, THREAD_BUSY or
-EFFECTS, the last with the calls that changed something or may have, at most ten of them:
+"""FAILED_PRECONDITION: the run cannot be begun once more; why is NOT_FAILED, RETRIED, WORDS_GONE, NO_TOOLS,
+THREAD_BUSY or EFFECTS, the last with the calls that changed something or may have, at most ten of them:
 {"reason":"ERROR_REASON_RUN_NOT_RETRYABLE","domain":"agent.phylactery",
 "metadata":{"why":"EFFECTS","tool_call_ids":"tc_…,tc_…"}}
 """

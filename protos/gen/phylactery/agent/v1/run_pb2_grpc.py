@@ -104,8 +104,9 @@ class RunServiceServicer:
         new one at once. The same request_id answers the same new run again. Nothing is hidden: where the old run, or one it
         was itself a retry of, ran something that changes the outside, or nobody knows whether it did, the call is refused
         until acknowledge_effects says that it may happen once more. What cannot be retried is FAILED_PRECONDITION with
-        RUN_NOT_RETRYABLE: a run that has not failed, one that was retried already, one whose words are not kept, and one
-        whose thread is serving something else.
+        RUN_NOT_RETRYABLE: a run that has not failed, one that was retried already, one whose words are not kept, one
+        begun with tools of which the caller has none, and one whose thread is serving something else. The new run has the
+        tools that both callers may use.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -47,8 +47,9 @@ class RunServiceStub:
     new one at once. The same request_id answers the same new run again. Nothing is hidden: where the old run, or one it
     was itself a retry of, ran something that changes the outside, or nobody knows whether it did, the call is refused
     until acknowledge_effects says that it may happen once more. What cannot be retried is FAILED_PRECONDITION with
-    RUN_NOT_RETRYABLE: a run that has not failed, one that was retried already, one whose words are not kept, and one
-    whose thread is serving something else.
+    RUN_NOT_RETRYABLE: a run that has not failed, one that was retried already, one whose words are not kept, one
+    begun with tools of which the caller has none, and one whose thread is serving something else. The new run has the
+    tools that both callers may use.
     """
     ListRunSteps: _grpc.UnaryUnaryMultiCallable[_run_pb2.ListRunStepsRequest, _run_pb2.ListRunStepsResponse]
     """ListRunSteps lists the nodes a run executed, oldest first. It shows what happened and is never read to go on with a
@@ -80,8 +81,9 @@ class RunServiceAsyncStub(RunServiceStub):
     new one at once. The same request_id answers the same new run again. Nothing is hidden: where the old run, or one it
     was itself a retry of, ran something that changes the outside, or nobody knows whether it did, the call is refused
     until acknowledge_effects says that it may happen once more. What cannot be retried is FAILED_PRECONDITION with
-    RUN_NOT_RETRYABLE: a run that has not failed, one that was retried already, one whose words are not kept, and one
-    whose thread is serving something else.
+    RUN_NOT_RETRYABLE: a run that has not failed, one that was retried already, one whose words are not kept, one
+    begun with tools of which the caller has none, and one whose thread is serving something else. The new run has the
+    tools that both callers may use.
     """
     ListRunSteps: _aio.UnaryUnaryMultiCallable[_run_pb2.ListRunStepsRequest, _run_pb2.ListRunStepsResponse]  # type: ignore[assignment]
     """ListRunSteps lists the nodes a run executed, oldest first. It shows what happened and is never read to go on with a
@@ -134,8 +136,9 @@ class RunServiceServicer(metaclass=_abc_1.ABCMeta):
         new one at once. The same request_id answers the same new run again. Nothing is hidden: where the old run, or one it
         was itself a retry of, ran something that changes the outside, or nobody knows whether it did, the call is refused
         until acknowledge_effects says that it may happen once more. What cannot be retried is FAILED_PRECONDITION with
-        RUN_NOT_RETRYABLE: a run that has not failed, one that was retried already, one whose words are not kept, and one
-        whose thread is serving something else.
+        RUN_NOT_RETRYABLE: a run that has not failed, one that was retried already, one whose words are not kept, one
+        begun with tools of which the caller has none, and one whose thread is serving something else. The new run has the
+        tools that both callers may use.
         """
 
     @_abc_1.abstractmethod
