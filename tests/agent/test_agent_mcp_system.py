@@ -132,7 +132,7 @@ async def test_the_servers_tools_are_listed_with_what_was_configured_of_them(std
         ("facts", ['{"count":3,"by":"Ñandú"}'], ["the text of it"]),
         ("show", ["[image/png, 300 bytes, not shown]", "audio/ wav", "[application/pdf", "a whole file"], ["QUJD"]),
         ("ask", ["sampling: MCPError", "elicitation: MCPError", "roots: MCPError"], ["answered"]),
-        ("environment", ["PATH", "PYTHONPATH"], ["AGENT_", "SECRET"]),
+        ("environment", ["PATH"], ["AGENT_", "SECRET"]),
     ],
 )
 async def test_what_a_tool_answers_is_text_and_what_is_none_is_named(

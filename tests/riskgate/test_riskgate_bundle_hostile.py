@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -236,6 +237,8 @@ async def test_random_and_mutated_messages_of_an_admin_are_answered_clearly(gate
 @pytest.mark.slow
 async def test_sighup_reaches_the_workers_of_one_service(tmp_path, stricter):
     folder = Path(shutil.copytree(default_bundle_folder(), tmp_path / "served"))
+    told = folder / "riskgate.yaml"
+    told.write_text(re.sub(r"(?m)^revision: \d+", "revision: 1", told.read_text()))
     ready = tmp_path / "ready.json"
     settings = {"RISKGATE_DATA_DIR": str(tmp_path / "data"), "RISKGATE_READY_FILE": str(ready), "RISKGATE_PORT": "0"}
     words = [sys.executable, "-m", "phylactery_riskgate.cli", "serve", "--workers", "2", "--bundle", str(folder)]

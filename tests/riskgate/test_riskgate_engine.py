@@ -60,6 +60,13 @@ def test_the_built_in_tools_are_in_the_default_catalog(default: Bundle) -> None:
         "search_output": ("low", "read", "read_only"),
         "remember": ("low", "write", "idempotent_by_key"),
         "recall": ("low", "read", "read_only"),
+        "list_dir": ("low", "read", "read_only"),
+        "search_files": ("low", "read", "read_only"),
+        "create_reminder": ("low", "write", "idempotent_by_key"),
+        "list_reminders": ("low", "read", "read_only"),
+        "cancel_reminder": ("low", "write", "idempotent_by_key"),
+        "http_get": ("medium", "read", "read_only"),
+        "send_email": ("high", "irreversible", "unsafe"),
     }
 
 

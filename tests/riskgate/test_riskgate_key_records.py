@@ -133,3 +133,12 @@ def until():
             await asyncio.sleep(0.02)
 
     return wait
+
+
+@pytest.mark.parametrize("kid", ["-unknown-key", "-jd", "_x"])
+def test_a_key_whose_id_begins_with_a_hyphen_is_an_id_and_no_option(stored, kid):
+    folder, _, url = stored
+    result = run("keys", "revoke", kid, "--data-dir", folder, url=url)
+    assert result.exit_code != 0
+    assert kid in result.output
+    assert "Usage" not in result.output

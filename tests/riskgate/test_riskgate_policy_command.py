@@ -134,7 +134,7 @@ def test_diff_tells_settings_tools_policies_and_what_is_decided_otherwise(tmp_pa
     (new / "policies" / "default.cedar").write_text(text.replace("outside };", "outside || false };"))
     tools = yaml.safe_load((new / "tools.yaml").read_text())
     tools["tools"][0]["risk"] = "medium"
-    del tools["tools"][3]
+    tools["tools"] = [tool for tool in tools["tools"] if tool["name"] != "read_output"]
     (new / "tools.yaml").write_text(yaml.safe_dump(tools))
     result = run("policy", "diff", old, new)
     assert result.exit_code == 0

@@ -49,7 +49,8 @@ def keys_rotate(data_dir: DataDir = None, as_json: AsJson = False) -> None:
     _tell(as_json, settings, change, f"rotated: {change.active_kid} signs from now on")
 
 
-@app.command("revoke")
+# an id is base64url, so it may begin with a hyphen: it is no option then
+@app.command("revoke", context_settings={"ignore_unknown_options": True})
 def keys_revoke(
     kid: Annotated[str, typer.Argument(help="the key's id, as `riskgate keys list` shows it")],
     data_dir: DataDir = None,
