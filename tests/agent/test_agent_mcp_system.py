@@ -76,7 +76,8 @@ async def both(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
 
 
 @pytest.fixture
-async def stdio(tmp_path: Path) -> AsyncIterator[tuple[System, McpPlace]]:
+async def stdio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[System, McpPlace]]:
+    monkeypatch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", str(tmp_path)))  # the variable its command is given
     place = McpPlace(tmp_path / "mcp")
     async with opened(place, tmp_path) as system:
         yield system, place
@@ -132,7 +133,7 @@ async def test_the_servers_tools_are_listed_with_what_was_configured_of_them(std
         ("facts", ['{"count":3,"by":"Ñandú"}'], ["the text of it"]),
         ("show", ["[image/png, 300 bytes, not shown]", "audio/ wav", "[application/pdf", "a whole file"], ["QUJD"]),
         ("ask", ["sampling: MCPError", "elicitation: MCPError", "roots: MCPError"], ["answered"]),
-        ("environment", ["PATH"], ["AGENT_", "SECRET"]),
+        ("environment", ["PATH", "PYTHONPATH"], ["AGENT_", "SECRET"]),
     ],
 )
 async def test_what_a_tool_answers_is_text_and_what_is_none_is_named(

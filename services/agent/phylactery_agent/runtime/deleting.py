@@ -15,7 +15,6 @@ import sqlalchemy as sa
 from phylactery_chassis import crashpoints
 from phylactery_chassis.clock import Clock
 from phylactery_chassis.database import Database
-from phylactery_chassis.errors import Unavailable
 from phylactery_chassis.ids import new_id
 from phylactery_chassis.logs import get_logger
 from phylactery_chassis.pauses import pause
@@ -24,7 +23,7 @@ from sqlalchemy.engine import Connection
 
 from phylactery_agent.runtime.cancelling import end_now
 from phylactery_agent.runtime.delivery import Delivery
-from phylactery_agent.runtime.erasures import remove_threads
+from phylactery_agent.runtime.erasures import forget_noted, remove_threads
 from phylactery_agent.runtime.model import Lease, Owner
 from phylactery_agent.runtime.outbox import queue_deletion
 from phylactery_agent.runtime.runner import Runner
@@ -142,7 +141,7 @@ class Deletions:
         async with self._at_once:
             held = await self._t.runner.hold([key], by=_HOLDER)
             try:
-                await self._forget_effects(key)
+                await forget_noted(self._t.forget_effects, await self._t.store.effects(key), of="thread")
                 crashpoints.reach("agent.delete.forgotten")
                 unhandled = await self._t.store.remove(owner, thread_id)
             finally:
@@ -165,14 +164,3 @@ class Deletions:
                         news.clear()
         except TimeoutError:
             _log.warning("a run did not end in time; what it had begun is in doubt", run_id=run_id)
-
-    async def _forget_effects(self, key: str) -> None:
-        effects = await self._t.store.effects(key)
-        try:
-            await asyncio.to_thread(self._t.forget_effects, effects)
-        except OSError as error:
-            raise Unavailable(
-                "STORE_UNAVAILABLE",
-                f"what tools noted of the thread's effects cannot be removed ({error.strerror}); "
-                "look at the data folder, and ask again",
-            ) from None

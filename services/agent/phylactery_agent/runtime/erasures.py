@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -186,6 +187,18 @@ class ErasureStore:
                 "everything is erased, and a reader still holds old pages of the log; "
                 "ask again with the same request_id, which empties it",
             )
+
+
+async def forget_noted(forget: Callable[[Iterable[str]], None], effects: Iterable[str], *, of: str) -> None:
+    """Drops what tools noted of effects, by their keys; ``of`` says whose. Raises Unavailable where that fails."""
+    try:
+        await asyncio.to_thread(forget, effects)
+    except OSError as error:
+        raise Unavailable(
+            "STORE_UNAVAILABLE",
+            f"what tools noted of the {of}'s effects cannot be removed ({error.strerror}); "
+            "look at the data folder, and ask again",
+        ) from None
 
 
 def of_user(owner: Owner, keys: Collection[str]) -> Iterator[tuple[str, sa.Table, sa.ColumnElement[bool]]]:

@@ -25,7 +25,7 @@ from phylactery_chassis.pauses import pause
 from phylactery_agent.ports import GateRefusedError, GateUnavailableError
 from phylactery_agent.runtime.delivery import Delivery
 from phylactery_agent.runtime.duties import Duties
-from phylactery_agent.runtime.erasures import Erasure, ErasureCounts, ErasureStore, Removed
+from phylactery_agent.runtime.erasures import Erasure, ErasureCounts, ErasureStore, Removed, forget_noted
 from phylactery_agent.runtime.inbox import InboxStore
 from phylactery_agent.runtime.model import Owner
 from phylactery_agent.runtime.runner import Runner
@@ -203,7 +203,7 @@ class Privacy:
     async def _attempt(self, owner: Owner, intent: Erasure, held: Collection[str]) -> Removed | None:
         """Closes what is open and removes the user's threads; None where a new thread came meanwhile."""
         await self._close(owner, held)
-        await self._forget_effects(owner)
+        await forget_noted(self._t.forget_effects, await self._t.store.effects(owner), of="user")
         crashpoints.reach("agent.erase.forgotten")
 
         def done(counts: ErasureCounts) -> Erasure:
@@ -231,17 +231,6 @@ class Privacy:
                 "RiskGate has to be told what was open and does not take it, so nothing was removed yet; this goes on "
                 "by itself, and the same request_id answers what came of it",
                 metadata={"service": "riskgate"},
-            ) from None
-
-    async def _forget_effects(self, owner: Owner) -> None:
-        effects = await self._t.store.effects(owner)
-        try:
-            await asyncio.to_thread(self._t.forget_effects, effects)
-        except OSError as error:
-            raise Unavailable(
-                "STORE_UNAVAILABLE",
-                f"what tools noted of the user's effects cannot be removed ({error.strerror}); "
-                "look at the data folder, and ask again",
             ) from None
 
     async def _release(self, held: Collection[str]) -> None:
