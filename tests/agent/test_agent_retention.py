@@ -1,4 +1,4 @@
-"""How long events are kept: what goes, what never does, and what who reads them is told."""
+"""How long events and delivered parcels are kept: what goes, what never does, and what who reads them is told."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from phylactery_agent.runtime.retention import Retention
 from phylactery_agent.settings import AgentSettings
 from pydantic import ValidationError
 
+from tests.agent.test_agent_telemetry import until
 from tests.agent.test_agent_threads import Watch, watched
-from tests.support.agent_stores import ANA, BEN, Stores
+from tests.support.agent_stores import ANA, BEN, BOUND, T1, Stores, call
 from tests.support.agent_system import open_system, refused
 
 DAY = 86_400
@@ -60,7 +61,6 @@ async def test_no_days_keep_them_for_ever(stores: Stores) -> None:
     await served(stores, "request-1")
     stores.clock.advance(36_500 * DAY)
     assert await retention(stores, 0).sweep() == 0
-    await asyncio.wait_for(retention(stores, 0).run(), 20)  # it ends: there is nothing for it to do
     assert sequences(stores) == [1, 2, 3]
 
 
@@ -106,6 +106,102 @@ async def test_many_events_of_many_threads_go_some_at_a_time_and_two_sweep_at_on
     removed = await asyncio.gather(*(retention(stores).sweep() for _ in range(3)))
     assert sum(removed) == 15
     assert sequences(stores) == []
+
+
+async def deliver(stores: Stores, *, refused: str = "") -> None:
+    """Settles everything that waits for the first thread's transcript."""
+    for parcel in await stores.outbox.waiting("transcript", T1):
+        await stores.outbox.settle(parcel, refusal=refused)
+
+
+def parcels(stores: Stores) -> list[str]:
+    return sorted(row.state for row in stores.rows("agent_outbox", "state"))
+
+
+async def test_what_was_delivered_goes_after_a_day_however_long_events_are_kept(stores: Stores) -> None:
+    await served(stores, "request-1")
+    await deliver(stores)
+    stores.clock.advance(DAY)
+    await served(stores, "request-2")
+    await deliver(stores)
+    assert await retention(stores, 0).prune() == 0, "the first was delivered a day ago, and not more"
+    stores.clock.advance(1)
+    assert await retention(stores, 0).prune() == 1
+    assert parcels(stores) == ["delivered"]
+    stores.clock.advance(DAY)
+    assert await retention(stores, 0).prune() == 1
+    assert parcels(stores) == []
+
+
+async def test_what_waits_was_refused_or_belongs_to_a_live_run_is_never_pruned(stores: Stores) -> None:
+    await served(stores, "request-1")
+    await deliver(stores, refused="MESSAGE_CONFLICT")
+    await served(stores, "request-2", "suspended", approval_id="ap_abcdef")
+    await deliver(stores)
+    await served(stores, "request-3", owner=BEN)
+    assert parcels(stores) == ["delivered", "refused", "waiting"]
+    stores.clock.advance(365 * DAY)
+    assert await retention(stores).prune() == 0
+    assert parcels(stores) == ["delivered", "refused", "waiting"]
+    await stores.accepted("request-4")
+    await stores.end(await stores.claimed())  # the run that waited goes on, and ends
+    assert await retention(stores).prune() == 1
+    assert parcels(stores) == ["refused", "waiting", "waiting"]
+
+
+async def test_an_effect_that_was_reported_is_not_reported_again_whether_its_report_is_pruned_or_not(
+    stores: Stores,
+) -> None:
+    await stores.accepted("request-1")
+    claim = await stores.claimed()
+    ledger = stores.ledger(claim.lease)
+    await ledger.propose(call(), plan_step="s1")
+    await ledger.start("c1", execution_id="ex_1", effect_key="k", bound=BOUND)
+    result = {"arguments_json": "{}", "status": "success", "output": "ok", "error_code": ""}
+    await ledger.finish("c1", **result)
+    [report] = await stores.outbox.waiting("outcome", T1)
+    await stores.outbox.settle(report)
+    stores.pass_time(2 * DAY)
+    assert await retention(stores).prune() == 0, "the run is live, and its turn may be served once more"
+    again = await stores.claimed()
+    await stores.ledger(again.lease).finish("c1", **result)
+    await stores.end(again)
+    assert await retention(stores).prune() == 1
+    assert await stores.outbox.waiting("outcome", T1) == []
+
+
+async def test_many_parcels_go_some_at_a_time_and_two_prune_at_once(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("phylactery_agent.runtime.retention._AT_ONCE", 2)
+    await served(stores, "request-0", owner=BEN)  # waits, in the first page
+    for number in range(1, 8):
+        await served(stores, f"request-{number}")
+    await deliver(stores)
+    stores.clock.advance(2 * DAY)
+    await served(stores, "request-8")
+    pruned = await asyncio.gather(*(retention(stores).prune() for _ in range(3)))
+    assert sum(pruned) == 7
+    assert parcels(stores) == ["waiting", "waiting"]
+
+
+async def test_the_background_job_prunes_parcels_where_events_are_kept_for_ever(tmp_path: Path) -> None:
+    async with open_system(tmp_path, event_days=0) as system:
+        ana = system.person("ana")
+        await ana.say("hola", request_id="request-1")
+
+        def left() -> list[str]:
+            query = "SELECT state FROM agent_outbox"
+            return list(system.agent.database.read_sync(lambda c: c.exec_driver_sql(query).scalars().all()))
+
+        await until(lambda: set(left()) == {"delivered"})
+        system.clock.advance(2 * DAY)
+        job = asyncio.create_task(system.agent.retention.run())
+        try:
+            await until(lambda: left() == [])
+        finally:
+            job.cancel()
+        assert (await ana.thread()).first_sequence == 1
 
 
 async def test_a_cursor_before_what_is_kept_is_told_where_the_thread_begins(tmp_path: Path) -> None:

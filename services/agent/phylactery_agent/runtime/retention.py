@@ -1,11 +1,12 @@
-"""How long events are kept: from each thread's beginning, those that are old enough go, and never one of a live run.
+"""How long events, and what the outbox delivered, are kept; nothing of a live run ever goes.
 
-What is left of a thread has no gap: first_sequence says where it begins, and it only ever grows.
+What is left of a thread's events has no gap: first_sequence says where it begins, and it only ever grows.
 """
 
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Final
 
 import sqlalchemy as sa
@@ -14,19 +15,21 @@ from phylactery_chassis.database import Database
 from phylactery_chassis.logs import get_logger
 from sqlalchemy.engine import Connection
 
-from phylactery_agent.runtime.schema import ACTIVE, EVENTS, RUNS, THREADS
+from phylactery_agent.runtime.schema import ACTIVE, EVENTS, OUTBOX, RUNS, THREADS
 
 SWEEP_SECONDS: Final = 3_600.0
 _THREADS_AT_ONCE: Final = 200
 _AT_ONCE: Final = 1_000
 """Events removed in one transaction, so that no turn waits long behind it."""
 _DAY_US: Final = 86_400 * MICROSECONDS
+_DELIVERED_US: Final = _DAY_US
+"""How long a delivered parcel stays, which says no more than when it was: for whoever asks why something is missing."""
 
 _log = get_logger("retention")
 
 
 class Retention:
-    """Removes events that are older than some days; several processes may do so at once."""
+    """Removes events that are older than some days, and delivered parcels; several processes may do so at once."""
 
     def __init__(self, database: Database, clock: Clock, *, days: int) -> None:
         """Takes how many days events are kept, 0 for ever."""
@@ -34,15 +37,37 @@ class Retention:
 
     async def run(self) -> None:
         """Sweeps again and again until cancelled; a round that fails is made up for by the next."""
-        while self._days:
+        while True:
             try:
-                removed = await self.sweep()
+                parcels = await self.prune()
+                events = await self.sweep()
             except Exception as error:  # noqa: BLE001 - the next round may work; without one nothing would ever go
-                _log.warning("old events wait", error=type(error).__name__)
+                _log.warning("old events and parcels wait", error=type(error).__name__)
             else:
-                if removed:
-                    _log.info("old events were removed", events=removed)
+                if events or parcels:
+                    _log.info("old events and parcels were removed", events=events, parcels=parcels)
             await asyncio.sleep(SWEEP_SECONDS)
+
+    async def prune(self) -> int:
+        """Removes parcels that were delivered a day ago and more, and answers how many.
+
+        One that waits stays, one that was refused, which is kept for a person, and every one of a live run, whose nodes
+        may run once more. Nothing else is told a second time: what queues a parcel moves a row that moves once. Parcels
+        stand in the order they were queued in, so the first page of new ones ends it. Raises Unavailable.
+        """
+        before_us, pruned, last = self._clock.now_us() - _DELIVERED_US, 0, 0
+        while page := await self._parcels(last):
+            first, last = page[0][0], page[-1][0]
+            pruned += await self._database.write(partial(_prune, first=first, last=last, before_us=before_us))
+            if min(created_us for _, created_us in page) >= before_us:
+                break
+        return pruned
+
+    async def _parcels(self, after: int) -> list[tuple[int, int]]:
+        """Answers the next parcels: their numbers, and when they were queued."""
+        query = sa.select(OUTBOX.c.outbox_id, OUTBOX.c.created_us).where(OUTBOX.c.outbox_id > after)
+        page = query.order_by(OUTBOX.c.outbox_id).limit(_AT_ONCE)
+        return await self._database.read(lambda connection: [(key, us) for key, us in connection.execute(page)])
 
     async def sweep(self) -> int:
         """Removes what is too old and answers how many events that were. Raises Unavailable STORE_UNAVAILABLE."""
@@ -72,6 +97,19 @@ class Retention:
         while some := await self._database.write(lambda connection: _remove_some(connection, key, before_us)):
             removed += some
         return removed
+
+
+def _prune(connection: Connection, *, first: int, last: int, before_us: int) -> int:
+    """Removes the parcels between two numbers that may go; what another process removes is left to it."""
+    live = sa.select(RUNS.c.run_id).where(RUNS.c.run_id == OUTBOX.c.run_id, RUNS.c.status.in_(ACTIVE))
+    over = sa.select(OUTBOX.c.outbox_id).where(
+        OUTBOX.c.outbox_id.between(first, last),
+        OUTBOX.c.state == "delivered",
+        OUTBOX.c.settled_us < before_us,
+        sa.not_(sa.exists(live)),
+    )
+    keys = list(connection.scalars(over.with_for_update(skip_locked=True)))
+    return connection.execute(sa.delete(OUTBOX).where(OUTBOX.c.outbox_id.in_(keys))).rowcount if keys else 0
 
 
 def _remove_some(connection: Connection, key: str, before_us: int) -> int:
