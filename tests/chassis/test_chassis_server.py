@@ -15,7 +15,14 @@ from grpc import aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2
 from grpc_status import rpc_status
-from phylactery.memory.v1 import memory_pb2, memory_pb2_grpc, output_pb2, output_pb2_grpc
+from phylactery.memory.v1 import (
+    memory_pb2,
+    memory_pb2_grpc,
+    output_pb2,
+    output_pb2_grpc,
+    privacy_pb2,
+    privacy_pb2_grpc,
+)
 from phylactery_chassis import telemetry
 from phylactery_chassis.channel import call_metadata, open_channel
 from phylactery_chassis.errors import FailedPrecondition, InvalidArgument, StartError, Violation
@@ -55,6 +62,13 @@ class Memory(memory_pb2_grpc.MemoryServiceServicer):
         )
 
 
+class Privacy(privacy_pb2_grpc.PrivacyServiceServicer):
+    async def ExportUser(self, request, context):
+        who, left = current_principal(), remaining_seconds()
+        for part in (who.subject, who.actor, "unbounded" if left is None else "bounded"):
+            yield privacy_pb2.ExportUserResponse(json=part)
+
+
 class Output(output_pb2_grpc.OutputServiceServicer):
     async def StoreOutput(self, request_iterator, context):
         count = 0
@@ -81,6 +95,10 @@ def make_service(health: Health, memory: Memory | None = None) -> Service:
             Registration(
                 "phylactery.memory.v1.OutputService",
                 lambda server: output_pb2_grpc.add_OutputServiceServicer_to_server(Output(), server),
+            ),
+            Registration(
+                "phylactery.memory.v1.PrivacyService",
+                lambda server: privacy_pb2_grpc.add_PrivacyServiceServicer_to_server(Privacy(), server),
             ),
         ],
         health,
@@ -215,6 +233,11 @@ tokens:
             metadata=call_metadata(Principal("bea", "beta", frozenset({"caller"}))),
         )
         assert json.loads(answer.next_page_token) == ["bea", "beta", "agent", ["caller"]]
+        streamed = privacy_pb2_grpc.PrivacyServiceStub(channel).ExportUser(
+            privacy_pb2.ExportUserRequest(),
+            metadata=call_metadata(Principal("bea", "beta", frozenset({"caller"}))),
+        )
+        assert [part.json async for part in streamed] == ["bea", "agent", "unbounded"]
         await channel.close()
     finally:
         await running.stop(drain_seconds=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -261,6 +262,7 @@ async def _run(build: Callable[[Settings], Awaitable[Service]], settings: Settin
     with _as_start_errors(type(settings)):
         service = await build(settings)
         running = await start(service, settings)
+    _spare_the_collector()
     ready = {"service": settings.service, "pid": os.getpid(), "port": running.port}
     if running.admin_port is not None:
         ready["admin_port"] = running.admin_port
@@ -278,3 +280,13 @@ async def _run(build: Callable[[Settings], Awaitable[Service]], settings: Settin
         tell()
     await stop.wait()
     await running.stop()
+
+
+def _spare_the_collector() -> None:
+    """Takes what the start made, a quarter of a million objects in an agent, out of the garbage collector's sight.
+
+    They stay for as long as the process does, and each full collection that looks at them stops every call for the
+    tenth of a second that takes.
+    """
+    gc.collect()
+    gc.freeze()
