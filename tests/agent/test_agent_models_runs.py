@@ -30,6 +30,7 @@ from phylactery_agent.runtime.model_runs import RunModel, RunModels
 from phylactery_chassis.errors import StoreFull
 
 from tests.support.agent_graph import Died, dies_at
+from tests.support.agent_inspector import LocalInspector
 from tests.support.agent_models import HELLO, opened
 from tests.support.agent_stores import ANA, Stores
 from tests.support.model_server import ModelServer, calls, fails, half, hangs, model_server, says
@@ -57,7 +58,7 @@ async def claim(stores: Stores) -> Claim:
 
 @pytest.fixture
 def model(stores: Stores, models: Models, claim: Claim) -> RunModel:
-    return RunModels(models, stores.database, stores.clock).of(claim.lease)
+    return RunModels(models, stores.database, stores.clock).of(claim.lease, LocalInspector())
 
 
 def limited(model: RunModel, **limits: int) -> None:
@@ -96,7 +97,7 @@ async def test_the_same_call_again_is_answered_from_the_database_and_costs_nothi
     async def on_text(text: str) -> None:
         heard.append(text)
 
-    other = RunModels(models, stores.database, stores.clock).of(later.lease)
+    other = RunModels(models, stores.database, stores.clock).of(later.lease, LocalInspector())
     assert await other.reply(HELLO, key="plan:1", tools=[TOOL], on_text=on_text) == first
     assert heard == ["día"]
     assert len(server.asked) == 1
@@ -116,7 +117,7 @@ async def test_what_led_to_a_call_is_durable_before_anybody_is_asked(
         return says("yes")
 
     server.otherwise = answer
-    model = RunModels(models, stores.database, stores.clock).of(claim.lease, first=writes.flush)
+    model = RunModels(models, stores.database, stores.clock).of(claim.lease, LocalInspector(), first=writes.flush)
     await model.reply(HELLO, key="plan:1")
     assert seen == [["run_started", "s1"]]
 
@@ -295,7 +296,7 @@ async def test_a_process_that_loses_its_lease_while_it_asks_keeps_and_uses_nothi
         await model.reply(HELLO, key="plan:1")
     [row] = stores.rows("agent_model_calls")
     assert row.reply is None
-    other = RunModels(models, stores.database, stores.clock).of(taken[0].lease)
+    other = RunModels(models, stores.database, stores.clock).of(taken[0].lease, LocalInspector())
     assert (await other.reply(HELLO, key="plan:1")).text == "ok"
     assert used(stores)[0] == 2, "both were asked, and both count"
 
@@ -398,7 +399,7 @@ async def test_killed_at_any_point_a_reply_that_was_kept_is_paid_once(
     assert done.returncode == -signal.SIGKILL, done.stderr.decode()[-2_000:]
     stores.pass_time(31)
     claim = await stores.claimed(holder="second")
-    model = RunModels(models, stores.database, stores.clock).of(claim.lease)
+    model = RunModels(models, stores.database, stores.clock).of(claim.lease, LocalInspector())
     asked = len(server.asked)
     assert asked == (0 if crash_at == "agent.model.counted" else 1)
     assert (await model.reply(HELLO, key="plan:1")).text == "paid"
@@ -419,7 +420,9 @@ async def test_a_crash_does_not_reset_what_a_run_may_use(
         with dies_at("agent.model.counted"), pytest.raises(Died):
             await model.reply(HELLO, key=f"plan:{place}")
     stores.pass_time(31)
-    later = RunModels(models, stores.database, stores.clock).of((await stores.claimed(holder="next")).lease)
+    later = RunModels(models, stores.database, stores.clock).of(
+        (await stores.claimed(holder="next")).lease, LocalInspector()
+    )
     with pytest.raises(ModelBudgetError, match="MODEL_CALL_LIMIT"):
         await later.reply(HELLO, key="plan:0")
     assert server.asked == []
@@ -468,9 +471,26 @@ async def test_a_key_that_no_row_can_have_is_refused_before_anything_is_counted(
 async def test_a_run_that_is_not_to_be_stored_keeps_no_reply_whatever_a_graph_asks_for(
     stores: Stores, server: ModelServer, models: Models, claim: Claim
 ) -> None:
-    model = RunModels(models, stores.database, stores.clock).of(claim.lease, keep=False)
+    model = RunModels(models, stores.database, stores.clock).of(claim.lease, LocalInspector(), keep=False)
     await model.reply(HELLO, key="plan:1")
     await model.reply(HELLO, key="plan:1")
     [row] = stores.rows("agent_model_calls")
     assert row.reply is None
     assert len(server.asked) == 2
+
+
+async def test_what_nobody_inspected_is_not_asked_costs_nothing_and_a_kept_reply_needs_no_look(
+    stores: Stores, server: ModelServer, models: Models, claim: Claim
+) -> None:
+    inspector = LocalInspector()
+    model = RunModels(models, stores.database, stores.clock).of(claim.lease, inspector)
+    kept = await model.reply(HELLO, key="plan:1")
+    before = used(stores)
+    inspector.available = False
+    later = RunModels(models, stores.database, stores.clock).of(claim.lease, inspector)
+    with pytest.raises(ModelUnavailableError, match="MODEL_NOT_INSPECTED"):
+        await later.reply(HELLO, key="plan:2")
+    assert len(server.asked) == 1
+    assert used(stores) == before
+    assert await later.reply(HELLO, key="plan:1") == kept
+    assert len(inspector.looked_at) == 1

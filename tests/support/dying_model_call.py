@@ -14,6 +14,7 @@ from phylactery_agent.models.asking import Models
 from phylactery_agent.runtime.model_runs import RunModels
 from phylactery_chassis import crashpoints
 
+from tests.support.agent_inspector import LocalInspector
 from tests.support.agent_models import HELLO, config_of
 from tests.support.agent_stores import T1, open_stores
 
@@ -30,7 +31,11 @@ async def main(database: str, endpoint: str, holder: str, crash_at: str) -> None
         claim = await stores.claims.claim_next(T1, holder)
         assert claim is not None
         models = Models(config_of(endpoint))
-        await RunModels(models, stores.database, stores.clock).of(claim.lease).reply(HELLO, key="plan:1")
+        await (
+            RunModels(models, stores.database, stores.clock)
+            .of(claim.lease, LocalInspector())
+            .reply(HELLO, key="plan:1")
+        )
         await models.close()
 
 

@@ -1,4 +1,4 @@
-"""The model of one run: every call is counted before it is asked, and its reply durable before it is used."""
+"""The model of one run: a call is counted and inspected before it is asked, and its reply durable before it is used."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from phylactery_chassis.database import Database
 
 from phylactery_agent.models.question import Answered, Question, Spent
 from phylactery_agent.models.reading import arguments_of, clean
-from phylactery_agent.ports import ModelCall, ModelMessage, ModelReply, ModelTool, ModelUnavailableError
+from phylactery_agent.ports import Inspector, ModelCall, ModelMessage, ModelReply, ModelTool, ModelUnavailableError
 from phylactery_agent.runtime.model import Lease
 from phylactery_agent.runtime.model_calls import ModelCallStore, Usage
+from phylactery_agent.runtime.model_inspection import ShownInspection
 
 if TYPE_CHECKING:
     from phylactery_agent.models.asking import Models
@@ -43,21 +44,30 @@ class RunModels:
         self.models = models
         self._store = ModelCallStore(database, clock)
 
-    def of(self, lease: Lease, *, first: First = _nothing, keep: bool = True) -> RunModel:
+    def of(self, lease: Lease, inspector: Inspector, *, first: First = _nothing, keep: bool = True) -> RunModel:
         """Answers the model of the run under this lease; without keep it stores no reply, whatever a call says.
 
-        ``first`` makes durable what led to a call, before it is counted: a node that runs again must ask the same.
+        ``inspector`` looks at what it is shown, for the lease's owner. ``first`` makes durable what led to a call,
+        before it is counted: a node that runs again must ask the same.
         """
-        return RunModel(self.models, self._store, lease, first=first, keep=keep)
+        return RunModel(self.models, self._store, lease, ShownInspection(inspector), first=first, keep=keep)
 
 
 class RunModel:
     """ports.Model of one run."""
 
     def __init__(
-        self, models: Models, store: ModelCallStore, lease: Lease, *, first: First = _nothing, keep: bool = True
+        self,
+        models: Models,
+        store: ModelCallStore,
+        lease: Lease,
+        shown: ShownInspection,
+        *,
+        first: First = _nothing,
+        keep: bool = True,
     ) -> None:
-        self._models, self._store, self._lease, self._first, self._keep = models, store, lease, first, keep
+        self._models, self._store, self._lease, self._shown = models, store, lease, shown
+        self._first, self._keep = first, keep
 
     async def reply(
         self,
@@ -88,7 +98,7 @@ class RunModel:
         crashpoints.reach("agent.model.counted")
         spent = Spent()
         try:
-            answered = await self._ask(question, spent, on_text)
+            answered = await self._ask(await self._shown.checked(question), spent, on_text)
         except ModelUnavailableError:
             took = Usage(min(spent.requests, 1), spent.prompt_tokens, spent.completion_tokens, spent.cost_micros)
             await self._store.settle(self._lease, key, counted=most, took=took, reply=None)

@@ -287,10 +287,11 @@ class TurnServer:
         lease = claim.lease
         request_turn = before.get("request_turn", "") if claim.turn.resumed else ""
         private = claim.turn.do_not_store or before.get("do_not_store", False)
+        inspector = self._t.services.inspector(lease.owner)
         return TurnContext(
             gate=self._gate(claim),
             outputs=self._t.services.outputs(lease.owner),
-            inspector=self._t.services.inspector(lease.owner),
+            inspector=inspector,
             memories=TurnMemories(self._t.services, self._t.delivery, lease, claim.turn, request_turn),
             ledger=SqlLedger(self._t.database, writes, keep_outputs=not private),
             events=ThreadEvents(writes),
@@ -300,7 +301,7 @@ class TurnServer:
             evict_over_chars=self._t.evict_over_chars,
             allowed_tools=claim.turn.allowed_tools,
             findings=tuple(kinds_found(claim.turn.findings)),
-            model=self._t.models.of(lease, first=writes.flush, keep=not private) if self._t.models else None,
+            model=self._t.models.of(lease, inspector, first=writes.flush, keep=not private) if self._t.models else None,
             trail=trail,
             reminders=self._reminders(claim, heard, request_turn),
         )
