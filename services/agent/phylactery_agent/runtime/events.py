@@ -16,7 +16,9 @@ from phylactery_agent.runtime.model import Lease, StoredEvent, ThreadTail
 from phylactery_agent.runtime.schema import EVENTS, THREADS
 from phylactery_agent.runtime.writes import TurnWrites
 
-_PAGE = 200
+_PAGE = 50
+_PAGE_CHARACTERS = 64 * 1024
+"""How much is read at once: whoever reads a stream slowly, or not at all, has this held for them, or one event."""
 _NEVER_STORED = frozenset({"code", "arguments"})
 """Fields of approval_required that are fetched when the event is sent, and are in no store."""
 
@@ -94,17 +96,8 @@ class EventLog:
 
     async def of_turn(self, turn_id: str, *, after: int = 0) -> Sequence[StoredEvent]:
         """Answers a turn's events past a sequence, in order, a bounded page of them."""
-
-        def work(connection: Connection) -> Sequence[StoredEvent]:
-            rows = connection.execute(
-                sa.select(EVENTS)
-                .where(EVENTS.c.turn_id == turn_id, EVENTS.c.sequence > after)
-                .order_by(EVENTS.c.sequence)
-                .limit(_PAGE)
-            )
-            return [_event(row) for row in rows]
-
-        return await self._database.read(work)
+        of_it = EVENTS.c.turn_id == turn_id
+        return await self._database.read(lambda connection: _page(connection, of_it, after))
 
     async def of_thread(self, thread_key: str, *, after: int) -> ThreadTail | None:
         """Answers a thread's events past a sequence, a bounded page of them; None where there is no such thread."""
@@ -113,13 +106,7 @@ class EventLog:
             thread = connection.execute(sa.select(THREADS).where(THREADS.c.thread_key == thread_key)).one_or_none()
             if thread is None:
                 return None
-            rows = connection.execute(
-                sa.select(EVENTS)
-                .where(EVENTS.c.thread_key == thread_key, EVENTS.c.sequence > after)
-                .order_by(EVENTS.c.sequence)
-                .limit(_PAGE)
-            )
-            events = [_event(row) for row in rows]
+            events = _page(connection, EVENTS.c.thread_key == thread_key, after)
             return ThreadTail(thread.created_us, thread.first_sequence, thread.last_sequence, events)
 
         return await self._database.read(work)
@@ -137,6 +124,20 @@ class EventLog:
             return None if row is None else _event(row)
 
         return await self._database.read(work)
+
+
+def _page(connection: Connection, which: sa.ColumnElement[bool], after: int) -> Sequence[StoredEvent]:
+    """Answers the next events, in order: some, or what is little enough of them, and one in any case."""
+    query = sa.select(EVENTS).where(which, EVENTS.c.sequence > after).order_by(EVENTS.c.sequence).limit(_PAGE)
+    events: list[StoredEvent] = []
+    left = _PAGE_CHARACTERS
+    with connection.execute(query) as rows:
+        for row in rows:
+            left -= len(row.payload)
+            if events and left < 0:
+                break
+            events.append(_event(row))
+    return events
 
 
 def _event(row: Row[Any]) -> StoredEvent:
