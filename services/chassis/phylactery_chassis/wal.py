@@ -1,4 +1,9 @@
-"""SQLite's write-ahead log, where rows still stand that were removed from the database itself."""
+"""What is left in SQLite's files of rows that were removed: in the write-ahead log, and in free space of the database.
+
+``secure_delete`` overwrites what a statement frees. It does not overwrite copies that a page keeps in its free space
+when a tree is balanced, as trees with large rows often are; only a file that is written anew is without them.
+PostgreSQL has no such log; a row that was removed stands in its pages until they are used again, after its VACUUM.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +12,30 @@ import threading
 from sqlalchemy.engine import Connection
 
 from phylactery_chassis.database import Database
+from phylactery_chassis.unit import ConflictError, unit_of
 
 _ONE_AT_A_TIME = threading.Lock()
 """Of two checkpoints at once SQLite refuses the second without waiting, as if a reader held the log."""
+
+_MAX_NOTE = 2**31 - 1
+
+
+def note_removed(connection: Connection) -> None:
+    """Notes, in the transaction that removes something, that forget_removed has to write the file anew."""
+    if connection.dialect.name == "sqlite":
+        _set_note(connection, _note(connection) % _MAX_NOTE + 1)
+
+
+async def forget_removed(database: Database) -> bool:
+    """Leaves nothing in any file of what was removed and noted; says whether it could, for a reader may hold the log.
+
+    A file is written anew, which takes as much room again and a second for some hundred megabytes; nothing else is
+    written meanwhile. What was noted and not forgotten, because a process was killed, is forgotten the next time.
+    Raises Unavailable STORE_UNAVAILABLE and StoreFull where the database fails or finds no room.
+    """
+    if database.dialect == "sqlite":
+        await database.write(_write_anew)
+    return await forget_log(database)
 
 
 async def forget_log(database: Database) -> bool:
@@ -28,3 +54,27 @@ def _truncate(connection: Connection) -> bool:
     finally:
         connection.exec_driver_sql("BEGIN")
     return not busy
+
+
+def _write_anew(connection: Connection) -> None:
+    noted, unit = _note(connection), unit_of(connection)
+    if not noted:
+        return
+    if unit is None or not unit.alone:
+        raise ConflictError  # what runs beside it would be committed too early
+    connection.exec_driver_sql("COMMIT")  # no file is written anew from within a transaction
+    try:
+        connection.exec_driver_sql("VACUUM")
+    finally:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    if _note(connection) == noted:  # unless another process removed something meanwhile
+        _set_note(connection, 0)
+
+
+def _note(connection: Connection) -> int:
+    """Answers the number SQLite keeps for an application in the file's head, which nothing else here uses."""
+    return int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
+
+
+def _set_note(connection: Connection, note: int) -> None:
+    connection.exec_driver_sql(f"PRAGMA user_version = {note}")

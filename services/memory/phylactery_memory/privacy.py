@@ -32,7 +32,7 @@ class _Done:
 
 
 class Privacy:
-    """Erases users: written down, then removed in one transaction, then gone from the write-ahead log."""
+    """Erases users: written down, then removed in one transaction, then gone from every file."""
 
     def __init__(self, store: PrivacyStore, log: ErasureLog, clock: Clock) -> None:
         self._store = store
@@ -55,7 +55,7 @@ class Privacy:
         try:
             await self._store.forget_objects(erasure.erasure_id)
         finally:
-            await self._store.forget_log()
+            await self._store.forget_removed()
         return erasure
 
     async def get(self, caller: Principal, erasure_id: str) -> Erasure:
@@ -83,7 +83,7 @@ class Privacy:
             owner = Principal(subject, tenant, frozenset())
             done = await self._store.erase(owner, erasure.erasure_id, _Done(erasure, self._clock, replayed=True))
             _log.warning("an erasure was carried out again", erasure_id=done.erasure_id, receipt_hash=done.receipt_hash)
-        await self._store.forget_log()
+        await self._store.forget_removed()
         return len(missing)
 
     async def _erase(self, owner: Principal, key: str, *, by_operator: bool) -> Erasure:

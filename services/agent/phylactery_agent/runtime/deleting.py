@@ -18,7 +18,7 @@ from phylactery_chassis.database import Database
 from phylactery_chassis.ids import new_id
 from phylactery_chassis.logs import get_logger
 from phylactery_chassis.pauses import pause
-from phylactery_chassis.wal import forget_log
+from phylactery_chassis.wal import forget_log, note_removed
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.runtime.cancelling import end_now
@@ -101,12 +101,16 @@ class DeletionStore:
             lease = Lease("", request_id, thread_id, owner, holder="", fence=0)
             queue_deletion(connection, lease, request_id, now_us=now)
             remove_threads(connection, [key])
+            note_removed(connection)
             return unhandled
 
         return await self._database.write(work)
 
     async def forget_log(self) -> None:
-        """Empties SQLite's log, where removed rows still stand; a reader of old pages may keep some until later."""
+        """Empties SQLite's log, where removed rows still stand; a reader of old pages may keep some until later.
+
+        What stands in free space of the file goes with the next erasure, or when the agent starts.
+        """
         await forget_log(self._database)
 
 

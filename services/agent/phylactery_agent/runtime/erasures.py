@@ -12,7 +12,7 @@ from phylactery_chassis.clock import Clock
 from phylactery_chassis.database import Database
 from phylactery_chassis.erasures import ErasureRecord
 from phylactery_chassis.errors import Unavailable
-from phylactery_chassis.wal import forget_log
+from phylactery_chassis.wal import forget_removed, note_removed
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.runtime.ledger import close_open_effects
@@ -167,6 +167,7 @@ class ErasureStore:
             waiting = sa.select(INBOX.c.turn_id).where(INBOX.c.thread_key.in_(keys), INBOX.c.state == "waiting")
             unhandled = list(connection.scalars(waiting))
             erasure = done(_remove_all(connection, owner, keys))
+            note_removed(connection)
             connection.execute(
                 sa.insert(ERASURES).values(
                     erasure_id=erasure.erasure_id,
@@ -179,9 +180,9 @@ class ErasureStore:
 
         return await self._database.write(work)
 
-    async def forget_log(self) -> None:
-        """Empties SQLite's write-ahead log, where removed rows still stand. Raises Unavailable while one is read."""
-        if not await forget_log(self._database):
+    async def forget_removed(self) -> None:
+        """Leaves nothing of removed rows in SQLite's files. Raises Unavailable while its log is read."""
+        if not await forget_removed(self._database):
             raise Unavailable(
                 "STORE_UNAVAILABLE",
                 "everything is erased, and a reader still holds old pages of the log; "

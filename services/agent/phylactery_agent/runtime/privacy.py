@@ -86,7 +86,7 @@ class Privacy:
                 except DomainError:
                     self._news.set()
                     raise
-        await self._t.store.forget_log()
+        await self._t.store.forget_removed()
         return erasure
 
     async def get(self, caller: Principal, erasure_id: str) -> Erasure:
@@ -108,7 +108,7 @@ class Privacy:
         """
         await self.finish(keep_held=True)
         try:
-            await self._t.store.forget_log()
+            await self._t.store.forget_removed()
         except STORE_FAILED as error:  # a backup may be reading; whoever asks for an erasure again empties them
             _log.warning("old pages are still held", reason=error.reason)
 
@@ -145,7 +145,7 @@ class Privacy:
                     continue
                 _log.warning("an erasure was carried out again", erasure_id=intent.erasure_id)
         if missing and not failures:
-            await self._t.store.forget_log()
+            await self._t.store.forget_removed()
         return not failures
 
     async def _missing(self) -> Sequence[Erasure]:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 from phylactery_chassis.database import Database
 from phylactery_chassis.identity import Principal
+from phylactery_chassis.wal import note_removed
 from sqlalchemy.engine import Connection, Row
 from sqlalchemy.exc import IntegrityError
 
@@ -104,6 +105,7 @@ class Shelf:
             sa.delete(user_memory).where(user_memory.c.owner_id == self.owner_id, user_memory.c.number == memory.number)
         )
         memory_index.remove(self.connection, self.owner_id, memory)
+        note_removed(self.connection)
         self.count -= 1
         self._save()
 

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from phylactery_chassis.database import Database
 from phylactery_chassis.errors import STORE_FAILED, Unavailable
 from phylactery_chassis.identity import Principal
-from phylactery_chassis.wal import forget_log
+from phylactery_chassis.wal import forget_removed, note_removed
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
@@ -64,6 +64,7 @@ class PrivacyStore:
             if standing is not None:
                 return standing
             erasure = done(remove_all(connection, owner, erasure_id))
+            note_removed(connection)
             connection.execute(
                 sa.insert(erasures).values(
                     erasure_id=erasure.erasure_id,
@@ -114,9 +115,9 @@ class PrivacyStore:
                 "answer; it is removed as soon as it does: ask again with the same request_id to see that it is",
             ) from None
 
-    async def forget_log(self) -> None:
-        """Empties SQLite's write-ahead log, where removed rows still stand. Raises Unavailable while one is read."""
-        if not await forget_log(self._database):
+    async def forget_removed(self) -> None:
+        """Leaves nothing of removed rows in SQLite's files. Raises Unavailable while its log is read."""
+        if not await forget_removed(self._database):
             raise Unavailable(
                 "STORE_UNAVAILABLE",
                 "everything is erased, and a reader still holds old pages of the log; "

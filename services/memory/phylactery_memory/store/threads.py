@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from phylactery_chassis.database import Database
 from phylactery_chassis.errors import STORE_FAILED, AlreadyExists
 from phylactery_chassis.identity import Principal
-from phylactery_chassis.wal import forget_log
+from phylactery_chassis.wal import forget_log, note_removed
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
@@ -78,6 +78,7 @@ def _delete(connection: Connection, owner: Principal, thread_id: str, request_id
     connection.execute(sa.select(threads.c.thread_id).where(_of(threads, owner, thread_id)).with_for_update())
     said = connection.execute(sa.delete(messages).where(_of(messages, owner, thread_id))).rowcount
     connection.execute(sa.delete(threads).where(_of(threads, owner, thread_id)))
+    note_removed(connection)
     deleted = Deleted(said, delete(connection, *own(owner), outputs.c.thread_id == thread_id))
     connection.execute(
         sa.insert(thread_deletions).values(
