@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import typer
 from phylactery_chassis.settings import read_secret
@@ -15,33 +14,22 @@ from phylactery_client.results import Approval
 from rich.table import Table
 from rich.text import Text
 
-from phylactery_cli.calling import answer, failed
-from phylactery_cli.supervisor import DEFAULT_PORTS
+from phylactery_cli.calling import Caller
+from phylactery_cli.options import LANGUAGE, RISKGATE, Json, RiskGateTarget, Speak, TokenFile, Yes
 from phylactery_cli.terminal import confirmed, one_line, plain_console
-from phylactery_cli.texts import Language, Texts, preferred_language
+from phylactery_cli.texts import Language, Texts
 
 app = typer.Typer(help="Approvals at RiskGate: list, show, approve, reject.", no_args_is_help=True)
-T = TypeVar("T")
-
-Target = Annotated[str, typer.Option(help="Where RiskGate is.")]
-TokenFile = Annotated[Path | None, typer.Option(help="File with your token.")]
-Speak = Annotated[Language, typer.Option("--language", help="Language of this command.")]
-Json = Annotated[bool, typer.Option("--json", help="For machines: one JSON object a line.")]
-_TARGET = f"127.0.0.1:{DEFAULT_PORTS['riskgate']}"
 _ALL = "ALL"
-_WIDTH = 1_000
-_LANGUAGE = preferred_language()
 _ORIGINS = frozenset({"USER", "REGISTRY", "POINTED", "FOREIGN"})
 """Where an argument is from, where RiskGate was shown the task."""
 
 
-def _ask(target: str, token_file: Path | None, texts: Texts, call: Callable[[RiskGateClient], Awaitable[T]]) -> T:
-    try:
-        token = read_secret(token_file, "--token-file")
-    except ValueError as error:
-        raise failed("approvals", str(error)) from None
-    away = texts("service_away", target=target)
-    return answer("approvals", lambda: RiskGateClient(target, token=token), call, away=away)
+def _caller(target: str, token_file: Path | None, language: Language) -> Caller[RiskGateClient]:
+    def opened() -> RiskGateClient:
+        return RiskGateClient(target, token=read_secret(token_file, "--token-file"))
+
+    return Caller("approvals", target, Texts(language), opened)
 
 
 def _line(approval: Approval) -> str:
@@ -74,63 +62,64 @@ def _show(approval: Approval, texts: Texts) -> None:
     plain_console().print(table)
 
 
+def _cells(texts: Texts, approval: Approval) -> tuple[object, ...]:
+    expires = f"{approval.expire_time:%H:%M:%S} UTC" if approval.expire_time else ""
+    state, risk = texts.as_it_stands(approval.state), texts.as_it_stands(approval.risk)
+    return approval.id, state, approval.tool, risk, approval.approval_class, approval.requester, expires
+
+
 @app.command("list")
 def list_(
-    target: Target = _TARGET,
+    target: RiskGateTarget = RISKGATE,
     token_file: TokenFile = None,
     state: Annotated[
         str, typer.Option(help="PENDING, APPROVED, REDEEMED, REJECTED, EXPIRED, CANCELLED or ALL.")
     ] = "PENDING",
     json_: Json = False,
-    language: Speak = _LANGUAGE,
+    language: Speak = LANGUAGE,
 ) -> None:
     """Lists approvals you may see, newest first."""
-    texts = Texts(language)
+    caller = _caller(target, token_file, language)
     wanted = "" if state.upper() == _ALL else state.upper()
-    page = _ask(target, token_file, texts, lambda client: client.list_approvals(state=wanted, page_size=100))
+    page = caller.ask(lambda client: client.list_approvals(state=wanted, page_size=100))
     if json_:
         for approval in page.approvals:
             typer.echo(_line(approval))
         return
     if not page.approvals:
-        typer.echo(texts("approval_nothing" if wanted == "PENDING" else "approval_none"))
+        typer.echo(caller.texts("approval_nothing" if wanted == "PENDING" else "approval_none"))
         return
-    table = Table(*texts.columns("approval_columns"), box=None)
-    for approval in page.approvals:
-        expires = f"{approval.expire_time:%H:%M:%S} UTC" if approval.expire_time else ""
-        state, risk = texts.as_it_stands(approval.state), texts.as_it_stands(approval.risk)
-        cells = (approval.id, state, approval.tool, risk, approval.approval_class, approval.requester)
-        table.add_row(*(Text(one_line(cell)) for cell in cells), expires)
-    plain_console(width=_WIDTH).print(table)  # an id stays whole in a narrow terminal, to be pasted
+    caller.print("approval_columns", (_cells(caller.texts, approval) for approval in page.approvals))
 
 
 @app.command()
 def show(
     approval_id: str,
-    target: Target = _TARGET,
+    target: RiskGateTarget = RISKGATE,
     token_file: TokenFile = None,
     json_: Json = False,
-    language: Speak = _LANGUAGE,
+    language: Speak = LANGUAGE,
 ) -> None:
     """Shows one approval: what would run, with which arguments."""
-    texts = Texts(language)
-    approval = _ask(target, token_file, texts, lambda client: client.get_approval(approval_id))
+    caller = _caller(target, token_file, language)
+    approval = caller.ask(lambda client: client.get_approval(approval_id))
     if json_:
         typer.echo(_line(approval))
     else:
-        _show(approval, texts)
+        _show(approval, caller.texts)
 
 
 @app.command()
 def approve(
     approval_id: str,
-    target: Target = _TARGET,
+    target: RiskGateTarget = RISKGATE,
     token_file: TokenFile = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask again.")] = False,
-    language: Speak = _LANGUAGE,
+    yes: Yes = False,
+    language: Speak = LANGUAGE,
 ) -> None:
     """Shows one approval and approves exactly what was shown."""
-    texts = Texts(language)
+    caller = _caller(target, token_file, language)
+    texts = caller.texts
 
     async def answer(client: RiskGateClient) -> Approval | None:
         seen = await client.get_approval(approval_id)
@@ -141,20 +130,20 @@ def approve(
             return None
         return await client.approve(approval_id, args_hash=seen.args_hash, code=seen.code, thread_id=seen.thread_id)
 
-    _tell(_ask(target, token_file, texts, answer), texts)
+    _tell(caller.ask(answer), texts)
 
 
 @app.command()
 def reject(
     approval_id: str,
-    target: Target = _TARGET,
+    target: RiskGateTarget = RISKGATE,
     token_file: TokenFile = None,
     reason: Annotated[str, typer.Option(help="Why, in your own words.")] = "",
-    language: Speak = _LANGUAGE,
+    language: Speak = LANGUAGE,
 ) -> None:
     """Rejects one approval."""
-    texts = Texts(language)
-    _tell(_ask(target, token_file, texts, lambda client: client.reject(approval_id, reason=reason)), texts)
+    caller = _caller(target, token_file, language)
+    _tell(caller.ask(lambda client: client.reject(approval_id, reason=reason)), caller.texts)
 
 
 def _tell(approval: Approval | None, texts: Texts) -> None:

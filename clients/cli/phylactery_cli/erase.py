@@ -15,24 +15,29 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from phylactery_chassis.settings import read_secret
 from phylactery_client import AuditClient, MemoryClient, PhylacteryClient, PhylacteryError, new_request_id
 from phylactery_client.erasure_results import AgentErasure, ErasedValues
 from phylactery_client.errors import PermissionDeniedError, UnavailableError
 from phylactery_client.memory_results import Erasure
 
-from phylactery_cli.supervisor import DEFAULT_PORTS
+from phylactery_cli.options import (
+    AGENT,
+    LANGUAGE,
+    MEMORY,
+    RISKGATE,
+    AgentTarget,
+    MemoryTarget,
+    RiskGateTarget,
+    Speak,
+    read_token,
+)
 from phylactery_cli.terminal import confirmed, one_line, printable
-from phylactery_cli.texts import Language, Texts, preferred_language
+from phylactery_cli.texts import Texts
 
 _SECONDS = 600.0
 _SERVICES = ("agent", "riskgate", "memory")
 """In the order they are asked; see the module."""
 _INDENT = " " * 10
-
-
-def _target(name: str) -> str:
-    return f"127.0.0.1:{DEFAULT_PORTS[name]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,18 +130,14 @@ def erase(
     token_file: Annotated[
         Path | None, typer.Option(help="File with your token; riskgate asks for an operator's.")
     ] = None,
-    agent: Annotated[str, typer.Option(help="Where the agent is.")] = _target("agent"),
-    riskgate: Annotated[str, typer.Option(help="Where RiskGate is.")] = _target("riskgate"),
-    memory: Annotated[str, typer.Option(help="Where memory is.")] = _target("memory"),
+    agent: AgentTarget = AGENT,
+    riskgate: RiskGateTarget = RISKGATE,
+    memory: MemoryTarget = MEMORY,
     json_: Annotated[bool, typer.Option("--json", help="For machines: one JSON object a service.")] = False,
-    language: Annotated[Language, typer.Option("--language", help="Language of this command.")] = preferred_language(),
+    language: Speak = LANGUAGE,
 ) -> None:
     """Erases everything the three services hold about a person, for good, and prints the proof of each."""
-    texts = Texts(language)
-    try:
-        token = read_secret(token_file, "--token-file")
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
+    texts, token = Texts(language), read_token(token_file)
     who = one_line(user) or texts("erase_yourself")
     if not yes and not confirmed(texts("erase_confirm", who=who), texts, err=json_):
         typer.echo(texts("unchanged"), err=json_)

@@ -12,7 +12,6 @@ from typing import Annotated
 
 import typer
 from phylactery_chassis.identity import Role, TokensFileError
-from phylactery_chassis.settings import read_secret
 from phylactery_chassis.tokens import add_token
 from rich.console import Console
 
@@ -24,9 +23,10 @@ from phylactery_cli import runs as runs_command
 from phylactery_cli import threads as threads_command
 from phylactery_cli import tools as tools_command
 from phylactery_cli.models import model_lines
+from phylactery_cli.options import AGENT, LANGUAGE, AgentTarget, Speak, TokenFile, read_token
 from phylactery_cli.supervisor import DEFAULT_PORTS, SERVICES, Stack, StackError, running
 from phylactery_cli.terminal import plain_console
-from phylactery_cli.texts import Language, Texts, preferred_language
+from phylactery_cli.texts import Texts
 
 app = typer.Typer(
     help="Phylactery: agents whose every effect passes a gate.",
@@ -48,7 +48,6 @@ _WATCH_SECONDS = 0.5
 
 DataDir = Annotated[Path, typer.Option(help="Folder for everything the services keep.")]
 Graph = Annotated[str, typer.Option(help="The graph of a new conversation: secured or react; empty is the agent's.")]
-Speak = Annotated[Language, typer.Option("--language", help="Language of this command.")]
 
 
 @contextlib.contextmanager
@@ -93,7 +92,7 @@ def _still_up(stack: Stack, texts: Texts) -> Callable[[], str | None]:
 @app.command()
 def run(
     data_dir: DataDir = Path(".phylactery"),
-    language: Speak = preferred_language(),
+    language: Speak = LANGUAGE,
     thread: Annotated[str, typer.Option(help="The conversation to go on with.")] = "main",
     graph: Graph = "",
 ) -> None:
@@ -120,7 +119,7 @@ def run(
 
 
 @app.command()
-def up(data_dir: DataDir = Path(".phylactery"), language: Speak = preferred_language()) -> None:
+def up(data_dir: DataDir = Path(".phylactery"), language: Speak = LANGUAGE) -> None:
     """Starts the three services and keeps them running until Ctrl-C."""
     console, texts = plain_console(), Texts(language)
     with _serving(data_dir, console, texts) as stack:
@@ -134,21 +133,17 @@ def up(data_dir: DataDir = Path(".phylactery"), language: Speak = preferred_lang
 @app.command()
 def chat(
     *,
-    target: Annotated[str, typer.Option(help="Where the agent is.")] = f"127.0.0.1:{DEFAULT_PORTS['agent']}",
+    target: AgentTarget = AGENT,
     thread: Annotated[str, typer.Option(help="The conversation.")] = "main",
-    token_file: Annotated[Path | None, typer.Option(help="File with your token.")] = None,
+    token_file: TokenFile = None,
     graph: Graph = "",
     data_dir: DataDir = Path(".phylactery"),
-    language: Speak = preferred_language(),
+    language: Speak = LANGUAGE,
 ) -> None:
     """Opens a chat with an agent that is running already."""
     from phylactery_cli.chat import talk
 
-    try:
-        token = read_secret(token_file, "--token-file")
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
-    console, texts = plain_console(), Texts(language)
+    token, console, texts = read_token(token_file), plain_console(), Texts(language)
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(talk(target, console, texts, thread_id=thread, token=token, data_dir=data_dir, graph=graph))
 

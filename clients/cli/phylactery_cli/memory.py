@@ -5,37 +5,29 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated, TextIO, TypeVar
+from typing import Annotated, TextIO
 
 import typer
-from phylactery_chassis.settings import read_secret
 from phylactery_client import MemoryClient, PhylacteryError
-from phylactery_client.memory_results import Memory, Profile
+from phylactery_client.memory_results import Memory, MemoryMatch, Profile, ProfileField
+from phylactery_client.results import Output
 
-from phylactery_cli.calling import answer, failed, json_line, print_table
-from phylactery_cli.supervisor import DEFAULT_PORTS
+from phylactery_cli.calling import Caller, json_line
+from phylactery_cli.options import LANGUAGE, MEMORY, Json, MemoryTarget, Page, Speak, TokenFile, read_token
 from phylactery_cli.terminal import confirmed, moment, one_line
-from phylactery_cli.texts import Language, Texts, preferred_language
+from phylactery_cli.texts import Texts
 
 app = typer.Typer(
     help="What is remembered: search, list, profile, forget, outputs, erase, export.", no_args_is_help=True
 )
-T = TypeVar("T")
 
-Target = Annotated[str, typer.Option(help="Where memory is.")]
-TokenFile = Annotated[Path | None, typer.Option(help="File with your token.")]
 Subject = Annotated[str, typer.Option(help="The user a delegate speaks for; empty for yourself.")]
 Tenant = Annotated[str, typer.Option(help="Their tenant; empty for the delegate's own.")]
-Json = Annotated[bool, typer.Option("--json", help="For machines: one JSON object a line.")]
-Speak = Annotated[Language, typer.Option("--language", help="Language of this command.")]
-Page = Annotated[str, typer.Option(help="The page to go on with.")]
-_TARGET = f"127.0.0.1:{DEFAULT_PORTS['memory']}"
-_LANGUAGE = preferred_language()
-_WIDTH = 1_000
 _FIELDS = {
     "query": "memory_bad_query",
     "memory_id": "memory_bad_id",
@@ -47,53 +39,44 @@ _FIELDS = {
 """What to say where the service refuses a field."""
 
 
-class _Caller:
-    """Calls memory as whom the options name; a failure is one sentence on standard error and exit code 1."""
+@dataclass(frozen=True, slots=True)
+class _Memory(Caller[MemoryClient]):
+    """Calls memory as the user the options name."""
 
-    def __init__(self, context: typer.Context) -> None:
-        options = context.obj
-        self.texts: Texts = options["texts"]
-        self._options = options
-
-    def ask(self, call: Callable[[MemoryClient], Awaitable[T]]) -> T:
-        """Answers what the call does."""
-        target = self._options["target"]
-        named = {name: self._options[name] for name in ("token", "subject", "tenant")}
-        away = self.texts("service_away", target=target)
-        return answer("memory", lambda: MemoryClient(target, **named), call, away=away, told=self._told)
-
-    def _told(self, error: PhylacteryError) -> str:
-        """Answers what was wrong in words of this command, the service's own where it has none."""
-        if error.reason == "MEMORY_NOT_FOUND":
-            return self.texts("memory_not_found", id=error.metadata.get("memory_id", ""))
-        wrong = next((violation.field.rsplit(".", 1)[-1] for violation in error.violations), "")
-        return self.texts(_FIELDS[wrong]) if wrong in _FIELDS else error.message
-
-    def fail(self, why: str) -> typer.Exit:
-        """Says why, and answers the exit."""
-        return failed("memory", why)
+    subject: str = ""
 
 
 @app.callback()
 def options(
     context: typer.Context,
     *,
-    target: Target = _TARGET,
+    target: MemoryTarget = MEMORY,
     token_file: TokenFile = None,
     subject: Subject = "",
     tenant: Tenant = "",
-    language: Speak = _LANGUAGE,
+    language: Speak = LANGUAGE,
 ) -> None:
     """What is remembered: search, list, profile, forget, outputs, erase, export."""
-    try:
-        token = read_secret(token_file, "--token-file")
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
-    texts = Texts(language)
-    context.obj = {"target": target, "token": token, "subject": subject, "tenant": tenant, "texts": texts}
+    token, texts = read_token(token_file), Texts(language)
+
+    def told(error: PhylacteryError) -> str:
+        """Answers what was wrong in words of this command, the service's own where it has none."""
+        if error.reason == "MEMORY_NOT_FOUND":
+            return texts("memory_not_found", id=error.metadata.get("memory_id", ""))
+        wrong = next((violation.field.rsplit(".", 1)[-1] for violation in error.violations), "")
+        return texts(_FIELDS[wrong]) if wrong in _FIELDS else error.message
+
+    def opened() -> MemoryClient:
+        return MemoryClient(target, token=token, subject=subject, tenant=tenant)
+
+    context.obj = _Memory("memory", target, texts, opened, told, subject)
 
 
-def _memory_row(memory: Memory, texts: Texts) -> tuple[object, ...]:
+def _output_cells(output: Output) -> tuple[object, ...]:
+    return output.pointer, output.tool_name, output.size_chars, output.thread_id, moment(output.create_time)
+
+
+def _cells(texts: Texts, memory: Memory) -> tuple[object, ...]:
     text = memory.text or texts("memory_untrusted", text=memory.untrusted_text)
     since = f"{memory.valid_at:%Y-%m-%d}" if memory.valid_at else ""
     until = f"{memory.invalid_at:%Y-%m-%d}" if memory.invalid_at else ""
@@ -108,17 +91,13 @@ def search(
     json_: Json = False,
 ) -> None:
     """Finds what is remembered about something, in Spanish or English, best first."""
-    caller = _Caller(context)
+    caller: _Memory = context.obj
     matches = caller.ask(lambda client: client.search_memories(query, limit=limit))
-    if json_:
-        for match in matches:
-            typer.echo(json_line(match))
-    elif matches:
-        print_table(
-            caller.texts.columns("memory_columns"), (_memory_row(match.memory, caller.texts) for match in matches)
-        )
-    else:
-        typer.echo(caller.texts("memory_no_match"))
+
+    def cells(match: MemoryMatch) -> tuple[object, ...]:
+        return _cells(caller.texts, match.memory)
+
+    caller.print_list(matches, "memory_columns", cells, none="memory_no_match", json_=json_)
 
 
 @app.command("list")
@@ -129,17 +108,10 @@ def list_(
     json_: Json = False,
 ) -> None:
     """Lists what is remembered, the last written first."""
-    caller = _Caller(context)
+    caller: _Memory = context.obj
     found = caller.ask(lambda client: client.list_memories(include_invalid=past, page_token=page))
-    if json_:
-        for memory in found.memories:
-            typer.echo(json_line(memory))
-    elif found.memories:
-        print_table(
-            caller.texts.columns("memory_columns"), (_memory_row(memory, caller.texts) for memory in found.memories)
-        )
-    else:
-        typer.echo(caller.texts("memory_none"))
+    cells = partial(_cells, caller.texts)
+    caller.print_list(found.memories, "memory_columns", cells, none="memory_none", json_=json_)
     _tell_more(caller.texts, found.next_page_token)
 
 
@@ -152,7 +124,7 @@ def profile(
     json_: Json = False,
 ) -> None:
     """Shows what holds about you for good, after setting and removing what you name."""
-    caller = _Caller(context)
+    caller: _Memory = context.obj
     values = {}
     for text in set_:
         name, sign, value = text.partition("=")
@@ -166,24 +138,19 @@ def profile(
         return await client.get_profile(max_superseded=20 if past else 0)
 
     found = caller.ask(change)
+
+    def cells(field: ProfileField) -> tuple[object, ...]:
+        held = moment(field.valid_at), moment(field.invalid_at)
+        return field.name, field.value, caller.texts.word(field.source), *held, field.memory_id
+
     fields = (*found.fields, *found.superseded)
-    if json_:
-        for field in fields:
-            typer.echo(json_line(field))
-    elif fields:
-        rows = (
-            (f.name, f.value, caller.texts.word(f.source), moment(f.valid_at), moment(f.invalid_at), f.memory_id)
-            for f in fields
-        )
-        print_table(caller.texts.columns("memory_profile_columns"), rows)
-    else:
-        typer.echo(caller.texts("memory_no_profile"))
+    caller.print_list(fields, "memory_profile_columns", cells, none="memory_no_profile", json_=json_)
 
 
 @app.command()
 def forget(context: typer.Context, memory_id: str) -> None:
     """Removes one memory for good, and what the profile took from it."""
-    caller = _Caller(context)
+    caller: _Memory = context.obj
     caller.ask(lambda client: client.forget_memory(memory_id))
     typer.echo(caller.texts("memory_forgotten", id=one_line(memory_id)))
 
@@ -191,17 +158,14 @@ def forget(context: typer.Context, memory_id: str) -> None:
 @app.command()
 def outputs(context: typer.Context, page: Page = "", json_: Json = False) -> None:
     """Lists the large outputs of tools that are kept, newest first."""
-    caller = _Caller(context)
+    caller: _Memory = context.obj
     found = caller.ask(lambda client: client.list_outputs(page_token=page))
-    if json_:
-        for output in found.outputs:
-            typer.echo(json_line(output))
-    elif found.outputs:
-        rows = ((o.pointer, o.tool_name, o.size_chars, o.thread_id, moment(o.create_time)) for o in found.outputs)
-        print_table(caller.texts.columns("memory_output_columns"), rows)
-        typer.echo(caller.texts("memory_read_output", pointer=found.outputs[0].pointer), err=True)
-    elif not found.broken_pointers:
-        typer.echo(caller.texts("memory_no_outputs"))
+    if json_ or found.outputs or not found.broken_pointers:
+        shown = caller.print_list(
+            found.outputs, "memory_output_columns", _output_cells, none="memory_no_outputs", json_=json_
+        )
+        if shown:
+            typer.echo(caller.texts("memory_read_output", pointer=found.outputs[0].pointer), err=True)
     if found.broken_pointers:
         typer.echo(caller.texts("memory_broken_outputs", pointers=", ".join(found.broken_pointers)), err=True)
     _tell_more(caller.texts, found.next_page_token)
@@ -215,8 +179,8 @@ def erase(
     json_: Json = False,
 ) -> None:
     """Erases everything memory holds about a user, and prints the proof; phylactery erase covers all three services."""
-    caller = _Caller(context)
-    who = one_line(user or context.obj["subject"]) or caller.texts("memory_yourself")
+    caller: _Memory = context.obj
+    who = one_line(user or caller.subject) or caller.texts("memory_yourself")
     if not yes and not confirmed(caller.texts("memory_confirm", who=who), caller.texts, err=json_):
         typer.echo(caller.texts("unchanged"), err=json_)
         raise typer.Exit(1)
@@ -236,7 +200,7 @@ def export(
     out: Annotated[Path | None, typer.Option(help="A new file, yours alone to read; none prints the lines.")] = None,
 ) -> None:
     """Writes everything memory holds about you as JSON lines; the last one counts them."""
-    caller = _Caller(context)
+    caller: _Memory = context.obj
 
     async def write(client: MemoryClient, put: Callable[[str], object]) -> tuple[int, bool]:
         count, whole = 0, False

@@ -2,75 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import aclosing
 from dataclasses import asdict
-from pathlib import Path
-from typing import Annotated, TypeVar
+from functools import partial
+from typing import Annotated
 
 import typer
 from google.protobuf import json_format
-from phylactery_chassis.settings import read_secret
 from phylactery_client import PhylacteryClient, PhylacteryError
 from phylactery_client.errors import OutOfRangeError
 from phylactery_client.results import Event
 from phylactery_client.run_results import Run, RunBudget, RunStep, ToolCallRecord
 
-from phylactery_cli.calling import answer, failed, json_line, print_table
+from phylactery_cli.calling import json_line
+from phylactery_cli.options import AgentCaller, Json, Page, Yes, agent_group
 from phylactery_cli.render import detail
 from phylactery_cli.run_words import word
-from phylactery_cli.supervisor import DEFAULT_PORTS
 from phylactery_cli.terminal import confirmed, moment, printable
-from phylactery_cli.texts import Language, Texts, preferred_language
+from phylactery_cli.texts import Texts
 
-app = typer.Typer(help="Runs: list, show, cancel, retry, doubts, resolve.", no_args_is_help=True)
-T = TypeVar("T")
+app = agent_group("runs", "Runs: list, show, cancel, retry, doubts, resolve.")
 
-Json = Annotated[bool, typer.Option("--json", help="For machines: one JSON object a line.")]
-Page = Annotated[str, typer.Option(help="The page to go on with.")]
-_TARGET = f"127.0.0.1:{DEFAULT_PORTS['agent']}"
 _STEPS_AT_ONCE = 500
 _WHY_NOT = frozenset({"NOT_FAILED", "RETRIED", "WORDS_GONE", "NO_TOOLS", "THREAD_BUSY"})
-
-
-class _Caller:
-    """Calls the agent as the options say; a failure is one sentence on standard error and exit code 1."""
-
-    def __init__(self, context: typer.Context) -> None:
-        self.texts: Texts = context.obj["texts"]
-        self._target, self._token = context.obj["target"], context.obj["token"]
-
-    def ask(
-        self, call: Callable[[PhylacteryClient], Awaitable[T]], *, told: Callable[[PhylacteryError], str] = str
-    ) -> T:
-        """Answers what the call does; ``told`` words what is refused."""
-        away = self.texts("service_away", target=self._target)
-        return answer("runs", lambda: PhylacteryClient(self._target, token=self._token), call, away=away, told=told)
-
-    def print(self, columns: str, rows: Iterable[Iterable[object]]) -> None:
-        """Prints a table whose columns the texts name."""
-        print_table(self.texts.columns(columns), rows)
-
-    def more(self, token: str) -> None:
-        """Says how to go on, where there is more."""
-        if token:
-            typer.echo(self.texts("runs_more", token=token))
-
-
-@app.callback()
-def options(
-    context: typer.Context,
-    *,
-    target: Annotated[str, typer.Option(help="Where the agent is.")] = _TARGET,
-    token_file: Annotated[Path | None, typer.Option(help="File with your token.")] = None,
-    language: Annotated[Language, typer.Option("--language", help="Language of this command.")] = preferred_language(),
-) -> None:
-    """Runs: list, show, cancel, retry, doubts, resolve."""
-    try:
-        token = read_secret(token_file, "--token-file")
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
-    context.obj = {"target": target, "token": token, "texts": Texts(language)}
 
 
 @app.command("list")
@@ -82,23 +37,17 @@ def list_(
     json_: Json = False,
 ) -> None:
     """Lists your runs, newest first."""
-    caller = _Caller(context)
+    caller: AgentCaller = context.obj
     found = caller.ask(lambda client: client.list_runs(status=status.upper(), thread_id=thread, page_token=page))
-    if json_:
-        for run in found.runs:
-            typer.echo(json_line(run))
-        return
-    if not found.runs:
-        typer.echo(caller.texts("runs_none"))
-        return
-    caller.print("runs_columns", (_run_cells(caller.texts, run) for run in found.runs))
-    caller.more(found.next_page_token)
+    cells = partial(_run_cells, caller.texts)
+    if caller.print_list(found.runs, "runs_columns", cells, none="runs_none", json_=json_):
+        caller.more(found.next_page_token)
 
 
 @app.command()
 def show(context: typer.Context, run_id: str, json_: Json = False) -> None:
     """Shows one run: its plan, its tool calls, the nodes it executed, its events, and what of its budgets it used."""
-    caller = _Caller(context)
+    caller: AgentCaller = context.obj
     run, nodes, events = caller.ask(lambda client: _everything(client, run_id))
     if json_:
         told = [_event_json(event) for event in events]
@@ -127,7 +76,7 @@ def retry(
     json_: Json = False,
 ) -> None:
     """Begins a run that failed once more, with the same words."""
-    caller = _Caller(context)
+    caller: AgentCaller = context.obj
 
     def told(error: PhylacteryError) -> str:
         why = error.metadata.get("why", "") if error.reason == "RUN_NOT_RETRYABLE" else ""
@@ -154,11 +103,11 @@ def retry(
 def cancel(
     context: typer.Context,
     run_id: str,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask again.")] = False,
+    yes: Yes = False,
     json_: Json = False,
 ) -> None:
     """Ends one run for good; what it did stays done."""
-    caller = _Caller(context)
+    caller: AgentCaller = context.obj
     if not yes and not confirmed(caller.texts("runs_confirm", id=printable(run_id)), caller.texts, err=json_):
         typer.echo(caller.texts("unchanged"), err=json_)
         raise typer.Exit(1)
@@ -168,18 +117,12 @@ def cancel(
 @app.command()
 def doubts(context: typer.Context, page: Page = "", json_: Json = False) -> None:
     """Lists the effects nobody can say the end of, over all runs."""
-    caller = _Caller(context)
+    caller: AgentCaller = context.obj
     found = caller.ask(lambda client: client.list_tool_calls(state="in_doubt", page_token=page))
-    if json_:
-        for call in found.tool_calls:
-            typer.echo(json_line(call))
-        return
-    if not found.tool_calls:
-        typer.echo(caller.texts("runs_no_doubt"))
-        return
-    caller.print("runs_call_columns", (_cells(caller.texts, call) for call in found.tool_calls))
-    caller.more(found.next_page_token)
-    typer.echo(caller.texts("runs_doubt_hint"))
+    cells = partial(_cells, caller.texts)
+    if caller.print_list(found.tool_calls, "runs_call_columns", cells, none="runs_no_doubt", json_=json_):
+        caller.more(found.next_page_token)
+        typer.echo(caller.texts("runs_doubt_hint"))
 
 
 @app.command()
@@ -191,9 +134,9 @@ def resolve(
     json_: Json = False,
 ) -> None:
     """Says what became of an effect that is in doubt."""
-    caller = _Caller(context)
+    caller: AgentCaller = context.obj
     if happened is None:
-        raise failed("runs", caller.texts("runs_which"))
+        raise caller.fail(caller.texts("runs_which"))
     settled = caller.ask(lambda client: client.resolve_in_doubt(run_id, tool_call_id, happened=happened))
     if json_:
         typer.echo(json_line(settled))
@@ -208,7 +151,7 @@ def resolve(
     )
 
 
-def _show(caller: _Caller, run: Run, *, json_: bool) -> None:
+def _show(caller: AgentCaller, run: Run, *, json_: bool) -> None:
     if json_:
         typer.echo(json_line(run))
         return

@@ -6,104 +6,54 @@ import asyncio
 import contextlib
 import json
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import aclosing
-from pathlib import Path
-from typing import Annotated, TypeVar
+from functools import partial
+from typing import Annotated
 
 import typer
 from google.protobuf import json_format
-from phylactery_chassis.settings import read_secret
 from phylactery_client import PhylacteryClient
 from phylactery_client.errors import UnavailableError
 from phylactery_client.results import ChatPage, Event, Thread
 
-from phylactery_cli.calling import answer, json_line, print_table
+from phylactery_cli.calling import json_line
 from phylactery_cli.event_texts import EventTexts
+from phylactery_cli.options import AgentCaller, Json, Page, Yes, agent_group
 from phylactery_cli.render import EventPrinter
-from phylactery_cli.supervisor import DEFAULT_PORTS
 from phylactery_cli.terminal import confirmed, moment, plain_console, printable
-from phylactery_cli.texts import Language, Texts, preferred_language
+from phylactery_cli.texts import Texts
 
-app = typer.Typer(help="Conversations: list, show, watch, delete.", no_args_is_help=True)
-T = TypeVar("T")
+app = agent_group("threads", "Conversations: list, show, watch, delete.")
 
-Json = Annotated[bool, typer.Option("--json", help="For machines: one JSON object a line.")]
-_TARGET = f"127.0.0.1:{DEFAULT_PORTS['agent']}"
 _SHOWN_MESSAGES = 20
 _AGAIN_SECONDS = 1.0
 
 
-class _Caller:
-    """Calls the agent as the options say; a failure is one sentence on standard error and exit code 1."""
-
-    def __init__(self, context: typer.Context) -> None:
-        self.texts = Texts(context.obj["language"])
-        self.words = EventTexts(context.obj["language"])
-        self._target, self._token = context.obj["target"], context.obj["token"]
-
-    def ask(self, call: Callable[[PhylacteryClient], Awaitable[T]]) -> T:
-        """Answers what the call does."""
-        away = self.texts("service_away", target=self._target)
-        return answer("threads", lambda: PhylacteryClient(self._target, token=self._token), call, away=away)
-
-    def print(self, *threads: Thread) -> None:
-        """Prints threads as a table."""
-        rows = (
-            (
-                thread.id,
-                self.words.state(thread.last_run.status) if thread.last_run else "",
-                thread.graph,
-                thread.last_sequence,
-                moment(thread.create_time),
-                moment(thread.update_time),
-            )
-            for thread in threads
-        )
-        print_table(self.texts.columns("threads_columns"), rows)
-
-
-@app.callback()
-def options(
-    context: typer.Context,
-    *,
-    target: Annotated[str, typer.Option(help="Where the agent is.")] = _TARGET,
-    token_file: Annotated[Path | None, typer.Option(help="File with your token.")] = None,
-    language: Annotated[Language, typer.Option("--language", help="Language of this command.")] = preferred_language(),
-) -> None:
-    """Conversations: list, show, watch, delete."""
-    try:
-        token = read_secret(token_file, "--token-file")
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
-    context.obj = {"target": target, "token": token, "language": language}
+def _cells(texts: Texts, thread: Thread) -> tuple[object, ...]:
+    state = EventTexts(texts.language).state(thread.last_run.status) if thread.last_run else ""
+    times = moment(thread.create_time), moment(thread.update_time)
+    return thread.id, state, thread.graph, thread.last_sequence, *times
 
 
 @app.command("list")
 def list_(
     context: typer.Context,
-    page: Annotated[str, typer.Option(help="The page to go on with.")] = "",
+    page: Page = "",
     json_: Json = False,
 ) -> None:
     """Lists your conversations, the newest opened first."""
-    caller = _Caller(context)
+    caller: AgentCaller = context.obj
     found = caller.ask(lambda client: client.list_threads(page_token=page))
-    if json_:
-        for thread in found.threads:
-            typer.echo(json_line(thread))
-        return
-    if not found.threads:
-        typer.echo(caller.texts("threads_none"))
-        return
-    caller.print(*found.threads)
-    if found.next_page_token:
-        typer.echo(caller.texts("runs_more", token=found.next_page_token))
+    cells = partial(_cells, caller.texts)
+    if caller.print_list(found.threads, "threads_columns", cells, none="threads_none", json_=json_):
+        caller.more(found.next_page_token)
 
 
 @app.command()
 def show(context: typer.Context, thread_id: str, json_: Json = False) -> None:
     """Shows where one conversation stands and what was said last."""
-    caller = _Caller(context)
+    caller: AgentCaller = context.obj
 
     async def both(client: PhylacteryClient) -> tuple[Thread, ChatPage]:
         return await client.get_thread(thread_id), await client.list_messages(thread_id, page_size=_SHOWN_MESSAGES)
@@ -112,7 +62,7 @@ def show(context: typer.Context, thread_id: str, json_: Json = False) -> None:
     if json_:
         typer.echo(json_line(thread))
         return
-    caller.print(thread)
+    caller.print("threads_columns", [_cells(caller.texts, thread)])
     for message in reversed(said.messages):
         who = caller.texts("you" if message.role == "user" else "agent")
         typer.echo(f"{who} › {printable(message.text)}")
@@ -127,7 +77,7 @@ def watch(
     json_: Json = False,
 ) -> None:
     """Shows the events of one conversation, and each that comes, until Ctrl-C."""
-    caller = _Caller(context)
+    caller: AgentCaller = context.obj
     printer = EventPrinter(plain_console(), caller.texts)
 
     def show_event(event: Event) -> None:
@@ -144,10 +94,10 @@ def watch(
 def delete(
     context: typer.Context,
     thread_id: str,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask again.")] = False,
+    yes: Yes = False,
 ) -> None:
     """Deletes one conversation and everything kept of it, for good."""
-    caller = _Caller(context)
+    caller: AgentCaller = context.obj
     if not yes and not confirmed(caller.texts("threads_confirm", id=printable(thread_id)), caller.texts):
         typer.echo(caller.texts("unchanged"))
         raise typer.Exit(1)

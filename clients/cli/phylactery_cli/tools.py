@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -12,18 +13,14 @@ from phylactery_agent.tools.mcp.config import McpConfigError, load_config
 from phylactery_agent.tools.mcp.pins import PinsError, load_pins
 from phylactery_agent.tools.mcp.specs import pinned_specs
 from phylactery_agent.tools.registry import TOOL_REGISTRY, ToolRegistrationError, ensure_tools_registered
-from phylactery_chassis.settings import read_secret
-from phylactery_client import PhylacteryClient
 from phylactery_client.tool_results import Tool
 
-from phylactery_cli.calling import answer, json_line, print_table
-from phylactery_cli.supervisor import DEFAULT_PORTS
+from phylactery_cli.options import AGENT, LANGUAGE, AgentTarget, Json, Speak, TokenFile, agent_caller
 from phylactery_cli.terminal import printable
-from phylactery_cli.texts import Language, Texts, preferred_language
+from phylactery_cli.texts import Texts
 
 app = typer.Typer(help="The agent's tools: list, pin, export.", no_args_is_help=True)
 
-_TARGET = f"127.0.0.1:{DEFAULT_PORTS['agent']}"
 _PINS = Path(".phylactery/agent/mcp.json")
 Servers = Annotated[
     str, typer.Option(envvar="AGENT_MCP_SERVERS", help="MCP servers: a YAML file, or JSON in place (docs/mcp.md).")
@@ -39,34 +36,21 @@ def tools() -> None:
 @app.command("list")
 def list_(
     *,
-    target: Annotated[str, typer.Option(help="Where the agent is.")] = _TARGET,
-    token_file: Annotated[Path | None, typer.Option(help="File with your token.")] = None,
+    target: AgentTarget = AGENT,
+    token_file: TokenFile = None,
     enabled: Annotated[bool, typer.Option("--enabled", help="Leave out those that are switched off.")] = False,
-    language: Annotated[Language, typer.Option("--language", help="Language of this command.")] = preferred_language(),
-    json_: Annotated[bool, typer.Option("--json", help="For machines: one JSON object a line.")] = False,
+    language: Speak = LANGUAGE,
+    json_: Json = False,
 ) -> None:
     """Lists the tools of a running agent: where each comes from, its risk, and why some are switched off."""
-    texts = Texts(language)
-    try:
-        token = read_secret(token_file, "--token-file")
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
-    found = answer(
-        "tools",
-        lambda: PhylacteryClient(target, token=token),
-        lambda client: client.list_tools(enabled_only=enabled),
-        away=texts("service_away", target=target),
-    )
-    if json_:
-        for tool in found.tools:
-            typer.echo(json_line(tool))
-        return
-    print_table(texts.columns("tools_columns"), (_cells(tool, texts) for tool in found.tools))
-    if found.check_time is None:
-        typer.echo(texts("tools_unchecked"))
+    caller = agent_caller("tools", target, token_file, language)
+    found = caller.ask(lambda client: client.list_tools(enabled_only=enabled))
+    shown = caller.print_list(found.tools, "tools_columns", partial(_cells, caller.texts), none="", json_=json_)
+    if shown and found.check_time is None:
+        typer.echo(caller.texts("tools_unchecked"))
 
 
-def _cells(tool: Tool, texts: Texts) -> tuple[object, ...]:
+def _cells(texts: Texts, tool: Tool) -> tuple[object, ...]:
     on = texts("tools_on" if tool.checked else "tools_on_unchecked")
     what = tool.description_es if texts.language == "es" and tool.description_es else tool.description
     return (
@@ -86,7 +70,7 @@ def pin(
     servers: Servers = "",
     pins: PinFile = _PINS,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask: agree to what is shown.")] = False,
-    language: Annotated[Language, typer.Option("--language", help="Language of this command.")] = preferred_language(),
+    language: Speak = LANGUAGE,
 ) -> None:
     """Shows what MCP servers say of their tools, beside what was agreed to before, and keeps it once you agree.
 
