@@ -177,6 +177,32 @@ async def test_no_log_can_be_left_out_of_an_export_of_all_or_slipped_into_it(log
     assert "10 entries and 12 were exported" in verify_export(bad, keys).problem
 
 
+async def test_a_log_named_like_its_issuer_stands_beside_others_and_a_note_about_them_is_no_list(make_gate, tmp_path):
+    one = await make_gate("data", checkpoint_every=4)
+    await fill(one, 5)
+    rotated = RUN(app, ["keys", "rotate", "--data-dir", str(one.folder)])  # which writes a log of its own
+    assert rotated.exit_code == 0, rotated.output
+    whole = tmp_path / "all.jsonl"
+    assert RUN(app, ["audit", "export", "--data-dir", str(one.folder), "--out", str(whole)]).exit_code == 0
+    checked = RUN(app, ["audit", "verify", "--data-dir", str(one.folder), str(whole)])
+    assert checked.exit_code == 0, checked.output
+    found = verify_export(whole)
+    assert (found.ok, [(log.origin, log.entries) for log in found.logs]) == (
+        True,
+        [("riskgate", 5), ("riskgate/keys", 2)],
+    )
+    first, *rest = whole.read_bytes().splitlines(keepends=True)
+    index = json.loads(first)
+    for text in (
+        "riskgate export\nriskgate 5\nriskgate 5\n",
+        "riskgate\n5\nAAAA\n",
+        "riskgate export\nriskgate many\n",
+    ):
+        index["note"] = sign_note(text, "riskgate", one.keys.signer)
+        whole.write_bytes(b"".join([json.dumps(index).encode() + b"\n", *rest]))
+        assert "about something else" in verify_export(whole).problem, text
+
+
 async def test_exported_values_fit_their_commitments_or_the_entry_is_named(make_gate, call, tmp_path):
     gate = await make_gate()
     await gate.person("ana").evaluate(call("pay", '{"to":"bob","note":"hush"}', "c1"))

@@ -318,10 +318,13 @@ def _read_index(line: bytes, trusted: Trusted | None) -> dict[str, int]:
         text = open_note(note, _verifiers(issuer, value, trusted)[0])
     except NoteError as error:
         raise _Fault(f"the list of logs is not genuine: {error}") from None
-    listed = dict(line.split(" ") for line in text.splitlines())
-    if listed.pop(issuer, "") != "export":
+    try:
+        sizes = {name: int(size) for name, _, size in (line.rpartition(" ") for line in text.splitlines()[1:])}
+    except ValueError:
+        sizes = {}
+    if text != index_text(issuer, sizes):  # its first line names the issuer, as the line of a log of that name does
         raise _Fault("the list of logs is a signed note about something else")
-    return {name: int(size) for name, size in listed.items()}
+    return sizes
 
 
 def _read_log_line(line: bytes, trusted: Trusted | None) -> tuple[str, list[Verifier], list[Verifier]]:
