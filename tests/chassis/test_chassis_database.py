@@ -14,6 +14,7 @@ from phylactery_chassis import logs
 from phylactery_chassis.database import Database
 from phylactery_chassis.errors import FailedPrecondition, StoreFull, Unavailable
 from phylactery_chassis.migrations import SchemaError
+from phylactery_chassis.wal import forget_log
 
 FIRST = """
 import sqlalchemy as sa
@@ -143,6 +144,56 @@ async def test_after_close_a_write_is_unavailable_instead_of_hanging(db: Databas
     assert not db.healthy
     with pytest.raises(Unavailable):
         await db.write(insert(2))
+
+
+async def test_a_quick_read_sees_what_was_answered_before_it_and_holds_up_no_checkpoint(db: Database):
+    for key in range(1, 4):
+        await db.write(insert(key))
+        assert await db.read_quickly(count) == key
+        assert await forget_log(db)
+
+
+async def test_a_quick_read_that_fails_leaves_the_next_ones_and_the_writer_alone(db: Database):
+    def fail(connection: sa.Connection) -> None:
+        count(connection)
+        raise FailedPrecondition("CONFLICT", "no")
+
+    await db.write(insert(1))
+    with pytest.raises(FailedPrecondition):
+        await db.read_quickly(fail)
+    with pytest.raises(Unavailable):
+        await db.read_quickly(lambda connection: connection.execute(sa.text("SELECT * FROM nowhere")))
+    await db.write(insert(2))
+    assert await db.read_quickly(count) == 2
+
+
+async def test_quick_reads_of_several_threads_take_turns(db: Database):
+    await db.write(insert(1))
+    inside: list[int] = []
+
+    def look(connection: sa.Connection) -> int:
+        inside.append(1)
+        assert len(inside) == 1
+        found = count(connection)
+        inside.pop()
+        return found
+
+    def many() -> list[int]:
+        async def ask() -> list[int]:
+            return [await db.read_quickly(look) for _ in range(50)]
+
+        return asyncio.run(ask())
+
+    answers = await asyncio.gather(*(asyncio.to_thread(many) for _ in range(4)))
+    assert answers == [[1] * 50] * 4
+
+
+async def test_after_close_a_quick_read_is_unavailable_and_opens_nothing(db: Database):
+    assert await db.read_quickly(count) == 0
+    db.close()
+    with pytest.raises(Unavailable, match="closed"):
+        await db.read_quickly(count)
+    assert db.engine.pool.checkedout() == 0
 
 
 async def test_writes_waiting_at_close_are_still_done(db: Database):
