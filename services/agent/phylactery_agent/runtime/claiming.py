@@ -153,7 +153,7 @@ class ClaimStore:
     async def release_all(self) -> int:
         """Frees every lease: the folder's lock proves that whoever held them is dead. Answers how many there were.
 
-        It is for SQLite alone; over PostgreSQL the holders may well live, and a dead one's leases run out.
+        It is for SQLite alone; over PostgreSQL the holders may well live: see lease.free_leases.
         """
 
         def work(connection: Connection) -> int:

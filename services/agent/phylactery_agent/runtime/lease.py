@@ -6,6 +6,8 @@ may be hours apart. Over SQLite one process does, and its own clock says so.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import sqlalchemy as sa
 from phylactery_chassis.clock import MICROSECONDS, Clock
 from phylactery_chassis.database import Database
@@ -114,6 +116,21 @@ class Leases:
             )
 
         await self._database.write(work)
+
+
+def free_leases(database: Database, holders: Collection[str]) -> None:
+    """Frees every run and duty of holders that are known to be dead, so that others go on with them at once.
+
+    Raises Unavailable STORE_UNAVAILABLE.
+    """
+
+    def work(connection: Connection) -> None:
+        runs = sa.update(RUNS).where(RUNS.c.lease_owner.in_(holders), RUNS.c.status == "running")
+        connection.execute(runs.values(lease_owner="", lease_until_us=0))
+        connection.execute(sa.delete(DUTIES).where(DUTIES.c.holder.in_(holders)))
+
+    if holders:
+        database.write_sync(work)
 
 
 def lease_until(connection: Connection, now_us: int, seconds: float) -> sa.ColumnElement[int]:

@@ -74,7 +74,8 @@ class Runner:
     async def start(self) -> None:
         """Takes over what a dead predecessor left: its turns go on.
 
-        Over SQLite its leases are free; over PostgreSQL each is once it ran out, for its holder may live.
+        Over SQLite its leases are free; over PostgreSQL those are that were freed before this, for their holder is
+        proven dead, and every other once it ran out, for its holder may live.
         """
         if self.shared:
             self.look()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,6 @@ from phylactery_chassis.clock import MICROSECONDS, Clock, MonotoneClock, SystemC
 from phylactery_chassis.database import Database
 from phylactery_chassis.erasure_log import ErasureLog
 from phylactery_chassis.errors import StartError
-from phylactery_chassis.ids import new_id
 from phylactery_chassis.server import Registration, Service
 
 from phylactery_agent.adapters.connections import GrpcServices
@@ -45,7 +45,7 @@ from phylactery_agent.runtime.events import EventLog
 from phylactery_agent.runtime.firing import Firing
 from phylactery_agent.runtime.folder_lock import FolderLock, FolderTakenError
 from phylactery_agent.runtime.inbox import InboxStore
-from phylactery_agent.runtime.lease import Leases
+from phylactery_agent.runtime.lease import Leases, free_leases
 from phylactery_agent.runtime.marks import require_same_folder
 from phylactery_agent.runtime.metrics import watch
 from phylactery_agent.runtime.model_runs import RunModels
@@ -156,7 +156,8 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
         stack.push_async_callback(models.close)
     try:
         shared = settings.shared
-        stack.callback(FolderLock(settings.data_dir, shared=shared).release)
+        folder = FolderLock(settings.data_dir, shared=shared)
+        stack.callback(folder.release)
         sealer = Sealer.from_folder(settings.data_dir)
         services = _connect(settings)
         stack.push_async_callback(services.close)
@@ -187,9 +188,10 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
     stack.callback(watch(database))
     await asyncio.to_thread(database.migrate, PACKAGE, apply=database.dialect == "sqlite")
     await asyncio.to_thread(require_same_folder, database, settings.data_dir, sealer)
+    await asyncio.to_thread(folder.bury, partial(free_leases, database))
     saver = Checkpoints(database, keep_writes=False)  # no node of the graph runs beside another
     inbox, runs, news = InboxStore(database, clock), RunStore(database, clock), ThreadNews()
-    holder, look_seconds = new_id("agent"), LOOK_SECONDS if shared else None
+    holder, look_seconds = folder.holder, LOOK_SECONDS if shared else None
     duties = Duties(database, clock, holder, seconds=settings.lease_seconds)
     delivery = Delivery(
         OutboxStore(database, clock),
