@@ -17,6 +17,7 @@ from phylactery.agent.v1 import event_pb2, run_pb2, run_pb2_grpc
 from phylactery_agent.adapters.riskgate import RiskGateAdapter
 from phylactery_agent.ports import GateUnavailableError
 from phylactery_agent.runtime.model import Owner
+from phylactery_agent.runtime.outbox import OutboxStore
 from phylactery_agent.runtime.resolving import Resolutions
 from phylactery_agent.runtime.retrying import Retried, Retries, RetryRequest
 from phylactery_agent.tools.registry import ensure_tools_registered
@@ -276,6 +277,49 @@ async def test_a_run_that_could_not_ask_riskgate_is_carried_out_once_it_answers(
     with pytest.raises(aio.AioRpcError) as error:
         await ask(system.agent_channel, ana, new.id)
     assert refused(error.value).reason == "REQUEST_CONFLICT"
+
+
+async def nobody_else_delivers(*_given: Any) -> list[Any]:
+    """Stands for a background delivery that has nothing to do at the moment."""
+    return []
+
+
+@pytest.mark.parametrize("redeemed", [False, True])
+async def test_an_effect_riskgate_never_saw_needs_no_acknowledgement_before_its_report_was_delivered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, redeemed: bool
+) -> None:
+    real = RiskGateAdapter.redeem
+
+    async def lost(self: RiskGateAdapter, *args: Any, **named: Any) -> Any:
+        if redeemed:
+            await real(self, *args, **named)
+        raise GateUnavailableError
+
+    monkeypatch.setattr(OutboxStore, "lanes", nobody_else_delivers)
+    async with open_system(tmp_path) as system:
+        ana = system.person("ana")
+        with monkeypatch.context() as patch:
+            patch.setattr(RiskGateAdapter, "redeem", lost)
+            first = await ana.say(WRITE)
+        assert (first.run.status, first.run.reason) == (FAILED, "GATE_UNAVAILABLE")
+        [begun] = first.run.tool_calls
+        assert begun.state in {"finished", "in_doubt"}
+        await system.stop("riskgate")
+        with pytest.raises(aio.AioRpcError) as error:
+            await ask(system.agent_channel, ana, first.run.id)
+        assert refused(error.value).metadata["why"] == "EFFECTS", "nobody can say, so the person is asked"
+        await system.come_back("riskgate")
+        if redeemed:
+            with pytest.raises(aio.AioRpcError) as error:
+                await ask(system.agent_channel, ana, first.run.id)
+            assert refused(error.value).metadata["why"] == "EFFECTS"
+            return
+        retried = await ask(system.agent_channel, ana, first.run.id)
+        assert list(retried.effects) == []
+        [call] = (await ana.run(first.run.id)).tool_calls
+        assert (call.state, call.error_code) == ("denied", "NOT_REDEEMED")
+        assert (await ended(system.agent_channel, ana, retried.run.id)).status == DONE
+        assert system.sandbox.joinpath("notas.txt").read_text() == "hola"
 
 
 async def test_a_narrowed_identity_begins_a_run_of_the_wider_one_with_its_own_tools(

@@ -29,6 +29,9 @@ _NAMED: Final = 10
 """How many calls an error names."""
 _TRIES: Final = 5
 
+EFFECTS: Final = "EFFECTS"
+"""Why a run is not begun once more that did something outside, or may have."""
+
 Why = Literal["NOT_FAILED", "RETRIED", "WORDS_GONE", "NO_TOOLS", "THREAD_BUSY", "EFFECTS"]
 
 
@@ -142,7 +145,7 @@ def _checked(
         raise _refusal("THREAD_BUSY", "the thread is serving something else; let it end, or cancel it, and try again")
     if effects and not request.acknowledge_effects:
         raise _refusal(
-            "EFFECTS",
+            EFFECTS,
             f"{_told(effects)}: beginning once more may do it a second time; look at the outside, and say "
             "acknowledge_effects if that is what you want",
             tool_call_ids=",".join(call.tool_call_id for call in effects[:_NAMED]),

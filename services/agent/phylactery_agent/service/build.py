@@ -278,7 +278,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
             resolutions=Resolutions(database, clock),
             retries=Retries(database, clock),
             news=news,
-            deliver=delivery.wake,
+            delivery=delivery,
             wake=runner.wake,
             limits=_limits(settings, models),
         )

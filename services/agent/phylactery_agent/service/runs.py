@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from phylactery_chassis import telemetry
 from phylactery_chassis.crashpoints import reach
+from phylactery_chassis.errors import FailedPrecondition
 from phylactery_chassis.identity import Principal
 
+from phylactery_agent.ports import GateUnavailableError
 from phylactery_agent.runtime import metrics
 from phylactery_agent.runtime.cancelling import Cancellations, ended
-from phylactery_agent.runtime.model import Page, StoredRun, StoredStep, StoredToolCall
+from phylactery_agent.runtime.delivery import Delivery
+from phylactery_agent.runtime.duties import DutyTakenError
+from phylactery_agent.runtime.model import Owner, Page, StoredRun, StoredStep, StoredToolCall
 from phylactery_agent.runtime.resolving import Resolutions
-from phylactery_agent.runtime.retrying import Retried, Retries
+from phylactery_agent.runtime.retrying import EFFECTS, Retried, Retries
 from phylactery_agent.runtime.retrying import RetryRequest as WantedRetry
 from phylactery_agent.runtime.run_lists import RunLists
 from phylactery_agent.runtime.runs import RunStore
@@ -38,8 +43,7 @@ class RunTools:
     resolutions: Resolutions
     retries: Retries
     news: ThreadNews
-    deliver: Callable[[], None]
-    """Says that the outbox holds something new."""
+    delivery: Delivery
     wake: Callable[[str], None]
     """Says that a thread has work."""
     limits: BudgetLimits
@@ -84,31 +88,44 @@ class RunEdge:
                 await news.wait()
                 news.clear()
         self._t.news.tell(run.thread_key)
-        self._t.deliver()
+        self._t.delivery.wake()
         if run.status != "cancelled":
             raise ended(run_id, run.status)
         return ShownRun(run, await self._t.runs.tool_calls(run_id))
 
     async def retry(self, principal: Principal, request: RetryRequest) -> Retried:
         """Begins a run that failed once more. Raises NotFound, FailedPrecondition, AlreadyExists."""
-        owner = owner_of(principal)
-        retried = await self._t.retries.retry(
-            WantedRetry(
-                owner=owner,
-                run_id=request.run_id,
-                request_id=request.request_id,
-                acknowledge_effects=request.acknowledge_effects,
-                level=principal.level,
-                credential_hash=principal.credential_hash,
-                tools=principal.tools,
-                traceparent=telemetry.inject().get("traceparent", ""),
-            )
+        wanted = WantedRetry(
+            owner=owner_of(principal),
+            run_id=request.run_id,
+            request_id=request.request_id,
+            acknowledge_effects=request.acknowledge_effects,
+            level=principal.level,
+            credential_hash=principal.credential_hash,
+            tools=principal.tools,
+            traceparent=telemetry.inject().get("traceparent", ""),
         )
+        try:
+            retried = await self._t.retries.retry(wanted)
+        except FailedPrecondition as refusal:
+            if refusal.metadata.get("why") != EFFECTS:
+                raise
+            await self._report_effects(wanted.owner, wanted.run_id)
+            retried = await self._t.retries.retry(wanted)
         reach("agent.retry.committed")
         if retried.fresh:
             metrics.run_retried(retried.run.graph)
         self._t.wake(retried.run.thread_key)
         return retried
+
+    async def _report_effects(self, owner: Owner, run_id: str) -> None:
+        """Tells RiskGate now what waits to be told of a run's effects: of one it never saw it says that none happened.
+
+        Where it cannot be told nothing is known, and nothing changes.
+        """
+        run = await self._t.runs.get(owner, run_id)
+        with contextlib.suppress(GateUnavailableError, DutyTakenError):
+            await self._t.delivery.flush("outcome", run.thread_key, patient=False)
 
     async def steps(self, principal: Principal, request: StepsRequest) -> Page[StoredStep]:
         """Answers a page of the nodes a run executed. Raises NotFound RUN_NOT_FOUND, InvalidArgument."""
@@ -130,5 +147,5 @@ class RunEdge:
         settled = await self._t.resolutions.resolve(
             owner_of(principal), request.run_id, request.tool_call_id, request.resolution
         )
-        self._t.deliver()
+        self._t.delivery.wake()
         return settled
