@@ -7,6 +7,7 @@ logged once, and ListKeys tells it.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,13 +15,42 @@ from pathlib import Path
 from typing import Any, Self
 
 from phylactery_chassis.logs import get_logger
+from phylactery_chassis.signatures import verify_signature
 
 from phylactery_riskgate.keys import SIGNING_FILE, KeyRing, KeysError, load_keys, read_signing
-from phylactery_riskgate.permits import Claims, TokenType, sign, verify
+from phylactery_riskgate.permits import Claims, TokenType, decode, sign, verify
 
 _log = get_logger("keys")
 
+_MAX_SIGNED = 8_192
 _Stamp = tuple[int, int, int]
+
+
+class _Signed:
+    """The signatures this process made of late, as hashes; the oldest half goes first.
+
+    To verify one takes longer than all else a Redeem looks at, and nobody but who signed can put one here.
+    """
+
+    def __init__(self) -> None:
+        self._new: set[bytes] = set()
+        self._old: set[bytes] = set()
+
+    def keep(self, key: bytes, message: bytes, signature: bytes) -> None:
+        """Keeps what was just signed by the private half of a raw public key."""
+        if len(self._new) >= _MAX_SIGNED:
+            self._old, self._new = self._new, set()
+        self._new.add(_digest(key, message, signature))
+
+    def genuine(self, key: bytes, message: bytes, signature: bytes) -> bool:
+        """Says whether a signature is good: as is known of the very same one, or as the key says."""
+        digest = _digest(key, message, signature)
+        return digest in self._new or digest in self._old or verify_signature(key, message, signature)
+
+
+def _digest(key: bytes, message: bytes, signature: bytes) -> bytes:
+    """Answers what stands for all three: a key's and a signature's length are fixed."""
+    return hashlib.sha256(b"".join((key, signature, message))).digest()
 
 
 class LiveKeys:
@@ -32,6 +62,7 @@ class LiveKeys:
         self._file = str(path)
         self._stamp = _stamp(self._file)
         self._problem = ""
+        self._signed = _Signed()
 
     @classmethod
     def open(cls, folder: Path, signing_file: Path | None = None) -> Self:
@@ -63,11 +94,15 @@ class LiveKeys:
     def sign(self, claims: Mapping[str, Any], kind: TokenType) -> str:
         """Answers the token, signed by the active key."""
         ring = self.ring
-        return sign(claims, kind, ring.kid, ring.signer)
+        token = sign(claims, kind, ring.kid, ring.signer)
+        if kind is TokenType.PERMIT:
+            body, _, signature = token.rpartition(".")
+            self._signed.keep(ring.public[0].raw, body.encode(), decode(signature))
+        return token
 
     def verify(self, token: str, kind: TokenType) -> Claims:
         """Answers the claims of a token a key signed that is not revoked. Raises TokenError."""
-        return verify(token, kind, self.ring.verifying)
+        return verify(token, kind, self.ring.verifying, genuine=self._signed.genuine)
 
     def look(self) -> None:
         """Loads the signing file again where it is another one than last time."""
