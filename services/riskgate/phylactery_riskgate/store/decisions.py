@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
 import sqlalchemy as sa
 from phylactery_chassis.statements import Query, RowInsert
-from phylactery_chassis.unit import unit_of
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.domain.model import Decision, Pathway, Reason
+from phylactery_riskgate.store.pending import Gathered, Keys
 from phylactery_riskgate.store.tables import decisions, from_json, to_json
 
 
@@ -76,61 +77,25 @@ _BY_ID = Query(_ALL.where(decisions.c.tenant == sa.bindparam("tenant"), decision
 _INSERT = RowInsert(decisions, *_COLUMNS)
 
 
-class _Pending:
-    """The decisions of a unit of work, which are written together at its end."""
+def _keys(record: DecisionRecord) -> Keys:
+    return (record.tenant, record.id), (_key_of(record), record.counted_approval_id)
 
-    def __init__(self) -> None:
-        self._made: list[DecisionRecord] = []
-        self._by_id: dict[tuple[str, str], DecisionRecord] = {}
-        self._by_call: dict[tuple[CallKey, str], DecisionRecord] = {}
 
-    def put(self, record: DecisionRecord) -> None:
-        """Adds a decision, or puts a changed one in its place."""
-        self._made.append(record)
-        self._by_id[record.tenant, record.id] = record
-        self._by_call[_key_of(record), record.counted_approval_id] = record
+def _write(connection: Connection, records: Sequence[DecisionRecord]) -> None:
+    _INSERT.run(connection, [_row(record) for record in records])
 
-    def by_id(self, tenant: str, decision_id: str) -> DecisionRecord | None:
-        """Answers a decision that is not written yet."""
-        return self._by_id.get((tenant, decision_id))
 
-    def by_call(self, key: CallKey, counted_approval_id: str) -> DecisionRecord | None:
-        """Answers the decision about a place that is not written yet."""
-        return self._by_call.get((key, counted_approval_id))
-
-    def mark(self) -> int:
-        """Answers where it stands, for undo."""
-        return len(self._made)
-
-    def undo(self, mark: int) -> None:
-        """Forgets what came after the mark."""
-        kept = self._made[:mark]
-        for memory in (self._made, self._by_id, self._by_call):
-            memory.clear()
-        for record in kept:
-            self.put(record)
-
-    def flush(self, connection: Connection) -> None:
-        """Writes every decision as it is now. Raises IntegrityError when another process added one first."""
-        _INSERT.run(connection, [_row(record) for record in self._by_id.values()])
-
-    def settle(self, *, committed: bool) -> None:
-        """Has nothing to remember."""
+_gathered = Gathered(_keys, _write)
 
 
 def insert_decision(connection: Connection, record: DecisionRecord) -> None:
     """Adds a decision, with everything else of the unit of work at its end."""
-    unit = unit_of(connection)
-    if unit is None:
-        _INSERT.run(connection, [_row(record)])
-    else:
-        unit.part(_Pending, _Pending).put(record)
+    _gathered.add(connection, record)
 
 
 def find_call(connection: Connection, key: CallKey, counted_approval_id: str) -> DecisionRecord | None:
     """Answers the decision about this place, whatever its arguments were."""
-    pending = _pending(connection)
-    found = pending and pending.by_call(key, counted_approval_id)
+    found = _gathered.find(connection, (key, counted_approval_id))
     at = {
         "tenant": key.tenant,
         "subject": key.subject,
@@ -143,8 +108,7 @@ def find_call(connection: Connection, key: CallKey, counted_approval_id: str) ->
 
 def find_decision(connection: Connection, tenant: str, decision_id: str) -> DecisionRecord | None:
     """Answers a decision by its id."""
-    pending = _pending(connection)
-    found = pending and pending.by_id(tenant, decision_id)
+    found = _gathered.find(connection, (tenant, decision_id))
     return found or _found(_BY_ID.one(connection, {"tenant": tenant, "id": decision_id}))
 
 
@@ -155,21 +119,14 @@ def tenants_with_decisions(connection: Connection) -> list[str]:
 
 def renew_permit(connection: Connection, tenant: str, decision_id: str, permit_id: str, now_us: int) -> None:
     """Notes which permit of a decision is the newest."""
-    pending = _pending(connection)
-    unwritten = pending and pending.by_id(tenant, decision_id)
-    if pending and unwritten:
-        pending.put(replace(unwritten, permit_id=permit_id, permit_us=now_us))
+    renewed = partial(replace, permit_id=permit_id, permit_us=now_us)
+    if _gathered.change(connection, (tenant, decision_id), renewed):
         return
     connection.execute(
         sa.update(decisions)
         .where(decisions.c.tenant == tenant, decisions.c.id == decision_id)
         .values(permit_id=permit_id, permit_us=now_us)
     )
-
-
-def _pending(connection: Connection) -> _Pending | None:
-    unit = unit_of(connection)
-    return None if unit is None else unit.find(_Pending)
 
 
 def _key_of(record: DecisionRecord) -> CallKey:

@@ -13,6 +13,7 @@ from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.store.decisions import CallKey
+from phylactery_riskgate.store.pending import Gathered, Keys
 from phylactery_riskgate.store.tables import from_json, outcomes, redemptions, row_of, to_json
 
 
@@ -72,27 +73,40 @@ _INSERT_OUTCOME = RowInsert(
 )
 
 
+def _keys(redemption: Redemption) -> Keys:
+    call = CallKey(redemption.tenant, redemption.subject, redemption.run_id, redemption.tool_call_id)
+    return call, (redemption.tenant, redemption.subject, redemption.execution_id)
+
+
+def _write(connection: Connection, made: Sequence[Redemption]) -> None:
+    _INSERT.run(connection, [_row(redemption) for redemption in made])
+
+
+_gathered = Gathered(_keys, _write)
+
+
 def insert_redemption(connection: Connection, redemption: Redemption) -> None:
-    """Adds a redemption. Raises IntegrityError when another process redeemed the call first."""
-    row = list(_values_of(redemption))
-    row[_CLAIMS] = to_json(redemption.receipt_claims)
-    _INSERT.run(connection, [tuple(row)])
+    """Adds a redemption, with everything else of the unit of work at its end.
+
+    That raises IntegrityError when another process redeemed the call first.
+    """
+    _gathered.add(connection, redemption)
 
 
 def find_redemption(connection: Connection, key: CallKey) -> Redemption | None:
     """Answers who has redeemed this call, if anybody has."""
-    row = _BY_CALL.one(connection, row_of(key))
-    return None if row is None else _redemption(row)
+    found = _gathered.find(connection, key)
+    return found or _found(_BY_CALL.one(connection, row_of(key)))
 
 
 def find_execution(
     connection: Connection, tenant: str, subject: str, execution_id: str, *, lock: bool = False
 ) -> Redemption | None:
     """Answers what an execution redeemed; lock keeps other writers from it until the commit."""
+    found = _gathered.find(connection, (tenant, subject, execution_id))
     query = _BY_EXECUTION_LOCKED if lock else _BY_EXECUTION
     values = {"tenant": tenant, "subject": subject, "execution_id": execution_id}
-    row = query.one(connection, values)
-    return None if row is None else _redemption(row)
+    return found or _found(query.one(connection, values))
 
 
 def without_outcome(connection: Connection, tenant: str, *, before_us: int, limit: int) -> list[Redemption]:
@@ -147,6 +161,16 @@ def insert_outcome(
         place.index,
     )
     _INSERT_OUTCOME.run(connection, [row])
+
+
+def _row(redemption: Redemption) -> tuple[Any, ...]:
+    row = list(_values_of(redemption))
+    row[_CLAIMS] = to_json(redemption.receipt_claims)
+    return tuple(row)
+
+
+def _found(row: Sequence[Any] | None) -> Redemption | None:
+    return None if row is None else _redemption(row)
 
 
 def _redemption(row: Sequence[Any]) -> Redemption:
