@@ -243,6 +243,47 @@ tokens:
         await running.stop(drain_seconds=0)
 
 
+async def test_an_identity_named_twice_is_nobody_whichever_of_the_two_is_read_first(tmp_path: Path):
+    """What stands before the service may check the one and the service obey the other."""
+    tokens = tmp_path / "tokens.yaml"
+    tokens.write_text(
+        f"""
+tokens:
+  - {{hash: "{token_hash("ana-token")}", subject: ana, tenant: acme, roles: [caller]}}
+  - {{hash: "{token_hash("zoe-token")}", subject: zoe, tenant: zeta, roles: [caller]}}
+  - {{hash: "{token_hash("agent-token")}", subject: agent, tenant: "*", roles: [delegate]}}
+"""
+    )
+    ana, zoe, agent = (("authorization", f"Bearer {name}-token") for name in ("ana", "zoe", "agent"))
+    bea, bob = (("x-phylactery-subject", name) for name in ("bea", "bob"))
+    acme, beta = (("x-phylactery-tenant", name) for name in ("acme", "beta"))
+    by_token = ((ana, zoe), (zoe, ana), (ana, ana), (agent, bea, bob, acme), (agent, bea, acme, beta))
+    for settings, doubled in (
+        (ServiceSettings(data_dir=tmp_path, identity_mode="tokens", tokens_file=tokens), by_token),
+        (ServiceSettings(data_dir=tmp_path), ((bea, bob), (bea, acme, beta), (ana, zoe))),
+    ):
+        running = await start(make_service(Health()), settings)
+        target = f"127.0.0.1:{running.port}"
+        try:
+            for metadata in doubled:
+                error = await failure(target, "who", metadata=metadata)
+                assert error.code() is grpc.StatusCode.UNAUTHENTICATED, metadata
+                assert info_of(error).reason == "ERROR_REASON_UNAUTHENTICATED"
+                assert "more than once" in (error.details() or "")
+                assert "-token" not in (error.details() or "")
+            async with aio.insecure_channel(target) as channel:
+                exported = privacy_pb2_grpc.PrivacyServiceStub(channel).ExportUser(
+                    privacy_pb2.ExportUserRequest(), metadata=doubled[0]
+                )
+                with pytest.raises(aio.AioRpcError) as caught:
+                    await exported.read()
+            assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
+            plain = (doubled[0][0], ("x-other", "1"), ("x-other", "2"))
+            assert json.loads((await list_messages(target, "who", metadata=plain)).next_page_token)
+        finally:
+            await running.stop(drain_seconds=0)
+
+
 async def test_health_needs_no_identity_and_follows_the_service(tmp_path: Path, monkeypatch):
     monkeypatch.setattr("phylactery_chassis.server._HEALTH_SECONDS", 0.01)
     health = Health()

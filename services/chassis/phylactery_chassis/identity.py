@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -93,6 +94,17 @@ class Authenticator(Protocol):
     def authenticate(self, metadata: Mapping[str, str]) -> Principal:
         """Answers who calls."""
         ...
+
+
+def refuse_doubled(keys: Iterable[str]) -> None:
+    """Raises Unauthenticated where metadata that says who calls is there more than once.
+
+    Only one of them could count, and a proxy before the service may have checked the other.
+    """
+    counts = Counter(keys)
+    doubled = next((key for key in (AUTHORIZATION, SUBJECT_HEADER, TENANT_HEADER) if counts[key] > 1), None)
+    if doubled is not None:
+        raise Unauthenticated("UNAUTHENTICATED", f"metadata {doubled} was sent more than once; send it once")
 
 
 def _checked_name(value: str, header: str) -> str:

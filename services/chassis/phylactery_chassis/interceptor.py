@@ -16,7 +16,7 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 
 from phylactery_chassis import semconv, telemetry
 from phylactery_chassis.errors import DomainError, InvalidArgument
-from phylactery_chassis.identity import Authenticator, Principal, bind_principal
+from phylactery_chassis.identity import Authenticator, Principal, bind_principal, refuse_doubled
 from phylactery_chassis.ids import new_id
 from phylactery_chassis.logs import get_logger
 from phylactery_chassis.status import internal_status, to_status
@@ -139,7 +139,8 @@ class ServerInterceptor(aio.ServerInterceptor):
     async def _serve(self, method: str, context: aio.ServicerContext[Any, Any], body: Body) -> Any:
         started = time.perf_counter()
         code, failure, response = "OK", None, None
-        metadata = {key: value for key, value in context.invocation_metadata() or () if isinstance(value, str)}
+        given = context.invocation_metadata() or ()
+        metadata = {key: value for key, value in given if isinstance(value, str)}
         name = method[1:]
         with telemetry.span(
             name,
@@ -151,6 +152,8 @@ class ServerInterceptor(aio.ServerInterceptor):
             try:
                 left = context.time_remaining()
                 _deadline.set(None if left is None else time.monotonic() + left)
+                if len(metadata) != len(given):
+                    refuse_doubled(key for key, _ in given)
                 principal = self._authenticator.authenticate(metadata)
                 with bind_principal(principal):
                     response = await body()
