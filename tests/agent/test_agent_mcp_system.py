@@ -163,18 +163,45 @@ async def test_a_tool_that_says_it_failed_failed(stdio: tuple[System, McpPlace])
     assert {(call.state, call.error_code) for call in calls} == {("finished", "TOOL_ERROR")}
 
 
-@pytest.mark.parametrize("fault", [(), ("misfit",)], ids=["an error for a result", "an error for an answer"])
+UNSAFE = {key: value for key, value in KNOWN["fail"].items() if key != "idempotency"}
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [(), ("misfit",), ("over",)],
+    ids=["an error for a result", "an error for an answer", "a conversation that is over"],
+)
 async def test_a_tool_that_must_not_run_twice_and_says_it_failed_is_in_doubt_and_ran_once(
     tmp_path: Path, fault: tuple[str, ...]
 ) -> None:
-    unsafe = {key: value for key, value in KNOWN["fail"].items() if key != "idempotency"}
-    place = McpPlace(tmp_path / "mcp", known={**KNOWN, "fail": unsafe}, faults=fault)
+    place = McpPlace(tmp_path / "mcp", known={**KNOWN, "fail": UNSAFE}, faults=fault)
     async with opened(place, tmp_path) as system:
         ana = system.person("ana")
         answer = await ana.say("run fail", language="en")
         calls = (await ana.run(answer.run.id)).tool_calls
         assert [(call.state, call.error_code) for call in calls] == [("in_doubt", "TOOL_FAILED")]
     assert place.effects == ["half of it"]
+
+
+async def test_a_tool_whose_server_knows_no_such_method_was_not_run_and_nothing_is_in_doubt(tmp_path: Path) -> None:
+    place = McpPlace(tmp_path / "mcp", known={**KNOWN, "fail": UNSAFE}, faults=("unknown",))
+    async with opened(place, tmp_path) as system:
+        ana = system.person("ana")
+        answer = await ana.say("run fail", language="en")
+        calls = (await ana.run(answer.run.id)).tool_calls
+        assert {(call.state, call.error_code) for call in calls} == {("finished", "CALL_REFUSED")}
+
+
+async def test_a_read_whose_conversation_is_over_is_read_again(stdio: tuple[System, McpPlace]) -> None:
+    system, place = stdio
+    place.set("over")
+    ana = system.person("ana")
+    answer = await ana.say("look at the notes", language="en")
+    assert answer.run.status == DONE
+    assert "looked" in answer.reply.text
+    (call,) = (await ana.run(answer.run.id)).tool_calls  # the same call, and no other step for it
+    assert (call.state, call.error_code) == ("finished", "")
+    assert place.effects == ["look", "look"]
 
 
 async def test_a_changed_description_after_the_pin_switches_the_tool_off_until_it_is_pinned_again(

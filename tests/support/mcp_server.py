@@ -107,6 +107,9 @@ async def _look(place: Place, _context: Any, _arguments: dict[str, Any]) -> type
     if place.fault("dies"):
         (place.folder / "dies").unlink()
         os.kill(os.getpid(), signal.SIGKILL)
+    if place.fault("over"):
+        (place.folder / "over").unlink()
+        raise MCPError(types.INVALID_REQUEST, "Session terminated")
     return _said("looked")
 
 
@@ -132,6 +135,10 @@ async def _fail(place: Place, _context: Any, _arguments: dict[str, Any]) -> type
     place.effect("half of it")
     if place.fault("misfit"):
         raise MCPError(types.INVALID_PARAMS, "the other service takes no such argument")
+    if place.fault("over"):
+        raise MCPError(types.INVALID_REQUEST, "Session terminated")
+    if place.fault("unknown"):
+        raise MCPError(types.METHOD_NOT_FOUND, "Method not found")
     return _said("no such account", is_error=True)
 
 

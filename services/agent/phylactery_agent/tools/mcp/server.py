@@ -21,7 +21,7 @@ from phylactery_agent.tools.contract import Implementation, Invocation, ToolFail
 from phylactery_agent.tools.mcp.config import McpConfigError, ServerConfig, ServerFaultError
 from phylactery_agent.tools.mcp.pins import Pin, definition_hash
 from phylactery_agent.tools.mcp.results import text_of
-from phylactery_agent.tools.mcp.session import McpSession, RefusedCallError, open_session, why_of
+from phylactery_agent.tools.mcp.session import McpSession, RefusedCallError, SessionOverError, open_session, why_of
 from phylactery_agent.tools.mcp.specs import McpArguments, spec_of
 from phylactery_agent.tools.registry import (
     TOOL_DISABLED,
@@ -206,8 +206,12 @@ class McpServer:
                 args, key = invocation.args.root, invocation.effect_key
                 result = await session.call(tool, args, key, repeatable=repeatable)
             except RefusedCallError:
-                self._look.set()  # its list may be another one, or its session over
+                self._look.set()  # its list may be another one
                 raise ToolFailedError("CALL_REFUSED", f"the server of {spec.name} took no such call") from None
+            except SessionOverError:
+                self._suspend()  # what may run again waits for the next conversation
+                self._look.set()
+                raise
             except MCPError as error:
                 if error.code == types.INVALID_PARAMS:
                     self._look.set()  # as above

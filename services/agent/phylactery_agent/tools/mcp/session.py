@@ -35,6 +35,8 @@ MAX_UNASKED: Final = 10_000
 """Messages that answer nothing, which a server may send in one conversation before it is given up."""
 EFFECT_KEY: Final = "phylactery/effect-key"
 """The field of a call's _meta that holds the key which makes the same effect, tried again, one effect."""
+_OVER: Final = "Session terminated"
+"""What the SDK makes of the answer that there is no such conversation, and what a server may say itself."""
 _CALLED: Final[TypeAdapter[types.CallToolResult]] = TypeAdapter(types.CallToolResult)
 _US: Final = types.Implementation(name="phylactery", version="1")
 
@@ -45,6 +47,10 @@ for _name in ("mcp", "client"):
 
 class RefusedCallError(Exception):
     """The server says that it took no such call, so nothing happened."""
+
+
+class SessionOverError(ServerFaultError):
+    """The server knows the conversation no more; a call it was asked for may have begun in it."""
 
 
 class _Unasked:
@@ -137,7 +143,7 @@ class McpSession:
 
         Raises:
             RefusedCallError: the server took no such call.
-            MCPError, ServerFaultError, OSError: nobody knows what became of it.
+            MCPError, ServerFaultError, OSError: nobody knows what became of it; SessionOverError is one of them.
         """
         params = types.CallToolRequestParams(name=tool, arguments=dict(arguments), _meta={EFFECT_KEY: effect_key})
         request = types.CallToolRequest(params=params)
@@ -147,8 +153,10 @@ class McpSession:
         except ValidationError:
             raise ServerFaultError("its answer is no result of a tool") from None
         except MCPError as error:
-            if _not_taken(error) or (repeatable and error.code == types.INVALID_PARAMS):
+            if error.code == types.METHOD_NOT_FOUND or (repeatable and error.code == types.INVALID_PARAMS):
                 raise RefusedCallError from None
+            if error.code == types.INVALID_REQUEST and error.error.message == _OVER:
+                raise SessionOverError("it knows the conversation no more") from None
             raise
 
 
@@ -161,13 +169,6 @@ def _keep(found: dict[str, dict[str, Any]], tool: types.Tool) -> None:
         found[tool.name] = known_by(tool.model_dump(by_alias=True, mode="json", exclude_none=True))
     except DefinitionError as error:
         raise ServerFaultError(f"its tool number {len(found) + 1} cannot be kept: {error}") from None
-
-
-def _not_taken(error: MCPError) -> bool:
-    """Says whether an error means by the protocol that nothing was run: no such method, or a session that is over."""
-    if error.code == types.METHOD_NOT_FOUND:
-        return True
-    return error.code == types.INVALID_REQUEST and error.error.message == "Session terminated"
 
 
 @contextlib.contextmanager
