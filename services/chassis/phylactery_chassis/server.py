@@ -10,8 +10,9 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
+from google.protobuf.descriptor import FileDescriptor
 from grpc import aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1.health import aio as health_aio
@@ -33,6 +34,7 @@ _BEFORE_DRAIN_SECONDS = 0.2
 """Between NOT_SERVING and the end of accepting, so that balancers look away first."""
 
 Hook = Callable[[], Awaitable[None]]
+S = TypeVar("S")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,11 @@ class Registration:
 
     full_name: str
     add: Callable[[aio.Server], None]
+
+
+def registration(file: FileDescriptor, name: str, add: Callable[[S, aio.Server], None], servicer: S) -> Registration:
+    """Answers the registration of a servicer: a service the file describes, and the generated function that adds it."""
+    return Registration(file.services_by_name[name].full_name, lambda server: add(servicer, server))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from phylactery.memory.v1 import (
 from phylactery_chassis.clock import MICROSECONDS, Clock, SystemClock
 from phylactery_chassis.database import Database
 from phylactery_chassis.errors import StartError
-from phylactery_chassis.server import Registration, Service
+from phylactery_chassis.server import Service, registration
 
 from phylactery_memory.context import Contexts
 from phylactery_memory.embeddings import Embedder, HttpEmbeddings, NoEmbeddings
@@ -131,17 +131,17 @@ def assemble(database: Database, settings: MemorySettings, clock: Clock) -> Serv
     return Service(
         name=settings.service,
         registrations=[
-            Registration(
-                output_pb2.DESCRIPTOR.services_by_name["OutputService"].full_name,
-                lambda server: output_pb2_grpc.add_OutputServiceServicer_to_server(output_rpcs, server),
+            registration(
+                output_pb2.DESCRIPTOR, "OutputService", output_pb2_grpc.add_OutputServiceServicer_to_server, output_rpcs
             ),
-            Registration(
-                memory_pb2.DESCRIPTOR.services_by_name["MemoryService"].full_name,
-                lambda server: memory_pb2_grpc.add_MemoryServiceServicer_to_server(memory, server),
+            registration(
+                memory_pb2.DESCRIPTOR, "MemoryService", memory_pb2_grpc.add_MemoryServiceServicer_to_server, memory
             ),
-            Registration(
-                privacy_pb2.DESCRIPTOR.services_by_name["PrivacyService"].full_name,
-                lambda server: privacy_pb2_grpc.add_PrivacyServiceServicer_to_server(privacy_rpcs, server),
+            registration(
+                privacy_pb2.DESCRIPTOR,
+                "PrivacyService",
+                privacy_pb2_grpc.add_PrivacyServiceServicer_to_server,
+                privacy_rpcs,
             ),
         ],
         healthy=database.probe,
