@@ -12,6 +12,7 @@ import threading
 from sqlalchemy.engine import Connection
 
 from phylactery_chassis.database import Database
+from phylactery_chassis.errors import Unavailable
 from phylactery_chassis.unit import ConflictError, unit_of
 
 _ONE_AT_A_TIME = threading.Lock()
@@ -36,6 +37,16 @@ async def forget_removed(database: Database) -> bool:
     if database.dialect == "sqlite":
         await database.write(_write_anew)
     return await forget_log(database)
+
+
+async def forget_erased(database: Database) -> None:
+    """Leaves nothing in any file of a user who was erased; see forget_removed. Raises Unavailable while it cannot."""
+    if not await forget_removed(database):
+        raise Unavailable(
+            "STORE_UNAVAILABLE",
+            "everything is erased, and a reader still holds old pages of the log; "
+            "ask again with the same request_id, which empties it",
+        )
 
 
 async def forget_log(database: Database) -> bool:

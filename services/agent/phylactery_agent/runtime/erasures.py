@@ -12,7 +12,7 @@ from phylactery_chassis.clock import Clock
 from phylactery_chassis.database import Database
 from phylactery_chassis.erasures import ErasureRecord
 from phylactery_chassis.errors import Unavailable
-from phylactery_chassis.wal import forget_removed, note_removed
+from phylactery_chassis.wal import forget_erased, note_removed
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.runtime.ledger import close_open_effects
@@ -182,12 +182,7 @@ class ErasureStore:
 
     async def forget_removed(self) -> None:
         """Leaves nothing of removed rows in SQLite's files. Raises Unavailable while its log is read."""
-        if not await forget_removed(self._database):
-            raise Unavailable(
-                "STORE_UNAVAILABLE",
-                "everything is erased, and a reader still holds old pages of the log; "
-                "ask again with the same request_id, which empties it",
-            )
+        await forget_erased(self._database)
 
 
 async def forget_noted(forget: Callable[[Iterable[str]], None], effects: Iterable[str], *, of: str) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from google.protobuf import json_format
 from phylactery.agent.v1 import chat_pb2, event_pb2, graph_pb2, privacy_pb2, run_pb2
+from phylactery_chassis import erasure_encoding
 from phylactery_chassis.timestamps import to_timestamp
 
 from phylactery_agent.graph.drawing import mermaid
@@ -187,19 +187,7 @@ def thread_message(shown: ShownThread) -> chat_pb2.Thread:
 
 def erasure_message(erasure: Erasure) -> privacy_pb2.Erasure:
     """Answers the record of an erasure."""
-    return privacy_pb2.Erasure(
-        erasure_id=erasure.erasure_id,
-        subject_hash=erasure.subject_hash,
-        salt=erasure.salt,
-        tenant=erasure.tenant,
-        requested_by_operator=erasure.requested_by_operator,
-        replayed=erasure.replayed,
-        counts=privacy_pb2.ErasureCounts(**asdict(erasure.counts)),
-        request_time=to_timestamp(erasure.request_us),
-        erase_time=to_timestamp(erasure.erase_us),
-        receipt=erasure.receipt,
-        receipt_hash=erasure.receipt_hash,
-    )
+    return erasure_encoding.erasure_message(privacy_pb2.Erasure, privacy_pb2.ErasureCounts, erasure)
 
 
 def transcript_message(message: TranscriptMessage) -> chat_pb2.Message:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from typing import Any
 
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message as Proto
 from phylactery.memory.v1 import privacy_pb2
+from phylactery_chassis import erasure_encoding
 from phylactery_chassis.timestamps import to_timestamp
 
 from phylactery_memory.domain.erasure import Erasure
@@ -39,19 +39,7 @@ _TYPE_OF_NAME = {kind.__name__: name for kind, name in _TYPE.items()}
 
 def erasure_message(erasure: Erasure) -> privacy_pb2.Erasure:
     """Answers an erasure as the wire carries it."""
-    return privacy_pb2.Erasure(
-        erasure_id=erasure.erasure_id,
-        subject_hash=erasure.subject_hash,
-        salt=erasure.salt,
-        tenant=erasure.tenant,
-        requested_by_operator=erasure.requested_by_operator,
-        replayed=erasure.replayed,
-        counts=privacy_pb2.ErasureCounts(**asdict(erasure.counts)),
-        request_time=to_timestamp(erasure.request_us),
-        erase_time=to_timestamp(erasure.erase_us),
-        receipt=erasure.receipt,
-        receipt_hash=erasure.receipt_hash,
-    )
+    return erasure_encoding.erasure_message(privacy_pb2.Erasure, privacy_pb2.ErasureCounts, erasure)
 
 
 def record_message(record: Record, rules: OutputRules) -> privacy_pb2.ExportUserResponse:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from grpc import aio
@@ -74,13 +75,7 @@ class MemoryRpcs(memory_pb2_grpc.MemoryServiceServicer):
                 "as_of": time_data(request, "as_of"),
             },
         )
-        wanted = Filter(
-            at_us=self._at_us(asked.as_of, asked.include_invalid),
-            thread_id=asked.thread_id,
-            kind=asked.kind,
-            layer=asked.layer,
-            min_trust=asked.min_trust,
-        )
+        wanted = replace(self._filter(asked), min_trust=asked.min_trust)
         found = await self._memories.search(current_principal(), asked.query, asked.limit, wanted)
         return user_memory_pb2.SearchMemoriesResponse(
             matches=[
@@ -101,14 +96,7 @@ class MemoryRpcs(memory_pb2_grpc.MemoryServiceServicer):
                 "as_of": time_data(request, "as_of"),
             },
         )
-        wanted = Filter(
-            at_us=self._at_us(asked.as_of, asked.include_invalid),
-            thread_id=asked.thread_id,
-            kind=asked.kind,
-            layer=asked.layer,
-            about=asked.about,
-            attribute=asked.attribute,
-        )
+        wanted = replace(self._filter(asked), about=asked.about, attribute=asked.attribute)
         page = await self._memories.page(
             current_principal(), wanted, before=_before(asked.page_token), page_size=asked.page_size
         )
@@ -148,10 +136,14 @@ class MemoryRpcs(memory_pb2_grpc.MemoryServiceServicer):
         await self._memories.forget(current_principal(), asked.memory_id, asked.etag)
         return user_memory_pb2.ForgetMemoryResponse()
 
-    def _at_us(self, as_of: TimeItem | None, include_invalid: bool) -> int | None:
-        if include_invalid:
+    def _filter(self, asked: SearchMemoriesItem | ListMemoriesItem) -> Filter:
+        """Answers what both ways to ask for memories can name."""
+        return Filter(at_us=self._at_us(asked), thread_id=asked.thread_id, kind=asked.kind, layer=asked.layer)
+
+    def _at_us(self, asked: SearchMemoriesItem | ListMemoriesItem) -> int | None:
+        if asked.include_invalid:
             return None
-        return self._memories.clock.now_us() if as_of is None else as_of.us
+        return self._memories.clock.now_us() if asked.as_of is None else asked.as_of.us
 
 
 def _fields(request: Any, names: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from phylactery_chassis.database import Database
 from phylactery_chassis.errors import STORE_FAILED, Unavailable
 from phylactery_chassis.identity import Principal
-from phylactery_chassis.wal import forget_removed, note_removed
+from phylactery_chassis.wal import forget_erased, note_removed
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
@@ -117,12 +117,7 @@ class PrivacyStore:
 
     async def forget_removed(self) -> None:
         """Leaves nothing of removed rows in SQLite's files. Raises Unavailable while its log is read."""
-        if not await forget_removed(self._database):
-            raise Unavailable(
-                "STORE_UNAVAILABLE",
-                "everything is erased, and a reader still holds old pages of the log; "
-                "ask again with the same request_id, which empties it",
-            )
+        await forget_erased(self._database)
 
 
 def users_tables() -> Iterator[sa.Table]:
