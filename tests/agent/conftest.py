@@ -9,6 +9,8 @@ import pytest
 from phylactery_agent.runtime import writes
 from phylactery_chassis.ids import new_id
 
+from tests.support.agent_bench import Bench
+from tests.support.agent_scripted_model import ScriptedModel
 from tests.support.agent_stores import Stores, open_stores
 from tests.support.agent_system import Person, System, open_system
 from tests.support.postgres import create_database
@@ -42,3 +44,15 @@ def ana(system: System) -> Person:
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes what is held wait for a write that must last, however slow the machine is."""
     monkeypatch.setattr(writes, "HOLD_SECONDS", 3_600.0)
+
+
+@pytest.fixture
+def bench(stores: Stores) -> Bench:
+    """What serves turns of a stand-in for the graph, over the stores."""
+    return Bench(stores)
+
+
+@pytest.fixture
+def model() -> ScriptedModel:
+    """A model that answers what the test says."""
+    return ScriptedModel()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.agent_graph import Chat
+from tests.support.agent_graph import Chat, ended, said
 
 WRITE = 'escribe "hola" en b.txt'
 YES = "APROBAR ap_waiting0 code-0-right"
@@ -18,14 +18,6 @@ async def chat(tmp_path: Path) -> Chat:
     made = Chat(tmp_path)
     await made.say(WRITE)
     return made
-
-
-def ended(state: dict[str, Any]) -> tuple[str, str]:
-    return state["run_status"], state["finish_reason"]
-
-
-def said(state: dict[str, Any]) -> str:
-    return str(state["reply"]["text"])
 
 
 def written(chat: Chat) -> str | None:

@@ -13,7 +13,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from phylactery_agent.tools.contract import Implementation
 
 from tests.support import agent_counter_tool as counter
-from tests.support.agent_graph import Chat
+from tests.support.agent_graph import Chat, ended, said
 
 
 @pytest.fixture
@@ -30,14 +30,6 @@ async def sqlite_saver(tmp_path: Path) -> AsyncIterator[AsyncSqliteSaver]:
     async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "checkpoints.db")) as saver:
         saver.serde = JsonPlusSerializer(allowed_msgpack_modules=None)
         yield saver
-
-
-def ended(state: dict[str, Any]) -> tuple[str, str]:
-    return state["run_status"], state["finish_reason"]
-
-
-def said(state: dict[str, Any]) -> str:
-    return str(state["reply"]["text"])
 
 
 async def test_a_read_is_allowed_and_its_text_is_in_the_reply(chat: Chat) -> None:

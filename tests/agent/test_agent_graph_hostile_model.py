@@ -18,13 +18,8 @@ from phylactery_agent.graph.state import new_run_input
 from phylactery_agent.ports import ModelCall, ModelReply, Turn
 
 from tests.support import agent_counter_tool as counter
-from tests.support.agent_graph import Chat, Died, dies_at
+from tests.support.agent_graph import Chat, Died, dies_at, said
 from tests.support.agent_scripted_model import ScriptedModel, drafts, proposes, says
-
-
-@pytest.fixture
-def model() -> ScriptedModel:
-    return ScriptedModel()
 
 
 @pytest.fixture
@@ -35,10 +30,6 @@ def chat(tmp_path: Path, model: ScriptedModel) -> Chat:
     made.model = model
     (made.sandbox / "notas.txt").write_text("hola mundo")
     return made
-
-
-def said(state: dict[str, Any]) -> str:
-    return str(state["reply"]["text"])
 
 
 CLAIMS = {

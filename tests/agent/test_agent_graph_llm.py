@@ -11,15 +11,10 @@ from phylactery_agent.graph.llm.prompts import tag_of
 from phylactery_agent.ports import ModelBudgetError, ModelCall, ModelReply, ModelUnavailableError
 
 from tests.support import agent_counter_tool as counter
-from tests.support.agent_graph import Chat, Died, dies_at
+from tests.support.agent_graph import Chat, Died, dies_at, ended, reasons, said
 from tests.support.agent_scripted_model import ScriptedModel, drafts, proposes, says
 
 KEY = "sk_live_" + "4eC39HqLyjWDarjtT1zdp7dc"
-
-
-@pytest.fixture
-def model() -> ScriptedModel:
-    return ScriptedModel()
 
 
 @pytest.fixture
@@ -30,18 +25,6 @@ def chat(tmp_path: Path, model: ScriptedModel) -> Chat:
     made.model = model
     (made.sandbox / "notas.txt").write_text("hola mundo")
     return made
-
-
-def ended(state: dict[str, Any]) -> tuple[str, str]:
-    return state["run_status"], state["finish_reason"]
-
-
-def said(state: dict[str, Any]) -> str:
-    return str(state["reply"]["text"])
-
-
-def reasons(chat: Chat) -> list[str]:
-    return [notice["reason"] for notice in chat.events.of("notice")]
 
 
 async def test_a_plan_of_calls_is_run_and_the_model_writes_the_answer_over_the_results(

@@ -10,7 +10,7 @@ import pytest
 from phylactery_agent.ports import GateRefusedError, LeaseLostError, Redeemed
 
 from tests.support import agent_counter_tool as counter
-from tests.support.agent_graph import Chat, Died, dies_at
+from tests.support.agent_graph import Chat, Died, dies_at, ended
 
 WRITE = 'añade "+" a b.txt'
 YES = "APROBAR ap_waiting0 code-0-right"
@@ -21,10 +21,6 @@ def chat(tmp_path: Path) -> Chat:
     counter.counted.clear()
     counter.behaviour.update(flaky_failures=0, count_raises=0)
     return Chat(tmp_path)
-
-
-def ended(state: dict[str, Any]) -> tuple[str, str]:
-    return state["run_status"], state["finish_reason"]
 
 
 def written(chat: Chat) -> str | None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.test_agent_threads import watched
 from tests.support.agent_system import DONE, open_system
+from tests.support.agent_threads import watched
 from tests.support.power import Disk
 
 

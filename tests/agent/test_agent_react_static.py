@@ -23,7 +23,7 @@ from phylactery_agent.graph.routing import NodeFunction, targets_of
 from phylactery_agent.texts_react import REACT_TEXTS
 
 from tests.support import agent_counter_tool as counter
-from tests.support.agent_graph import Chat, strict_saver
+from tests.support.agent_graph import Chat, ended, said, strict_saver
 
 GOLDEN = Path(__file__).parent / "golden" / "react_static_v1.json"
 SEED_FIELDS = ("working_memory", "artifacts", "errors", "confidence", "step", "max_steps", "final")
@@ -36,14 +36,6 @@ def chat(tmp_path: Path) -> Chat:
     made = Chat(tmp_path, spec=REACT)
     (made.sandbox / "notas.txt").write_text("hola mundo")
     return made
-
-
-def ended(state: dict[str, Any]) -> tuple[str, str]:
-    return state["run_status"], state["finish_reason"]
-
-
-def said(state: dict[str, Any]) -> str:
-    return str(state["reply"]["text"])
 
 
 def path(chat: Chat, state: dict[str, Any]) -> list[str]:

@@ -12,8 +12,8 @@ from phylactery.agent.v1 import chat_pb2
 from phylactery_chassis.ids import new_id
 
 from tests.agent.test_agent_replicas import Replicas, replicas_over
-from tests.agent.test_agent_threads import Watch, delete, listed, watched
 from tests.support.agent_system import DONE, SUSPENDED, refused
+from tests.support.agent_threads import Watch, delete, listed, watched
 from tests.support.postgres import create_database
 
 ASK = 'añade "línea" a lista.txt'

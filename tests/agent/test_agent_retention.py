@@ -13,9 +13,9 @@ from phylactery_agent.settings import AgentSettings
 from pydantic import ValidationError
 
 from tests.agent.test_agent_telemetry import until
-from tests.agent.test_agent_threads import Watch, watched
 from tests.support.agent_stores import ANA, BEN, BOUND, T1, Stores, call
 from tests.support.agent_system import open_system, refused
+from tests.support.agent_threads import Watch, watched
 
 DAY = 86_400
 DAYS = 7

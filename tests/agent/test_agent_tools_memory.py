@@ -7,16 +7,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.agent_graph import Chat, Died, dies_at
+from tests.support.agent_graph import Chat, Died, dies_at, said
 
 
 @pytest.fixture
 def chat(tmp_path: Path) -> Chat:
     return Chat(tmp_path)
-
-
-def said(state: dict[str, Any]) -> str:
-    return str(state["reply"]["text"])
 
 
 async def test_what_is_remembered_is_recalled_in_either_language(chat: Chat) -> None:

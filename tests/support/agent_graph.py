@@ -296,3 +296,18 @@ class Chat:
     async def _invoke(self, given: dict[str, Any] | None) -> dict[str, Any]:
         context = self._context(self.language or "es")
         return dict(await self.graph.ainvoke(given, self.config, context=context, durability="sync"))
+
+
+def ended(state: dict[str, Any]) -> tuple[str, str]:
+    """Answers how a run ended: its status, and why."""
+    return state["run_status"], state["finish_reason"]
+
+
+def said(state: dict[str, Any]) -> str:
+    """Answers the words of the reply."""
+    return str(state["reply"]["text"])
+
+
+def reasons(chat: Chat) -> list[str]:
+    """Answers what the notices of the conversation were for."""
+    return [notice["reason"] for notice in chat.events.of("notice")]

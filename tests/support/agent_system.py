@@ -281,3 +281,8 @@ def approval_of(response: chat_pb2.SendMessageResponse) -> tuple[str, str]:
     assert re.fullmatch(r"[A-Za-z0-9_-]{6,}", pending.approval_id)
     assert re.fullmatch(r"[A-Za-z0-9_-]{6,}", pending.code)
     return pending.approval_id, pending.code
+
+
+def runs_of(system: System) -> run_pb2_grpc.RunServiceStub:
+    """Answers the stub of RunService."""
+    return run_pb2_grpc.RunServiceStub(system.agent_channel)
