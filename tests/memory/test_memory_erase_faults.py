@@ -12,7 +12,7 @@ from phylactery.memory.v1 import user_memory_pb2
 from phylactery_chassis.identity import Principal
 from phylactery_memory.store.privacy import remove_all
 
-from tests.memory.test_memory_privacy import files_with
+from tests.support.erasures import files_with
 
 TEXT = "".join(f"línea {number} 🜛\r\n" for number in range(2_000))
 LONG = "".join(f"{'aguja' * (number % 9_000 == 7)} {number} " + "x" * 2_000 + "\n" for number in range(3_000))

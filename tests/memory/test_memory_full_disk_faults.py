@@ -17,7 +17,7 @@ from phylactery_memory.domain.messages import Message
 from phylactery_memory.service import PACKAGE
 from phylactery_memory.store.messages import MessageStore
 
-from tests.memory.test_memory_privacy import files_with
+from tests.support.erasures import files_with
 from tests.support.power import Disk
 
 NUMBERS = itertools.count()

@@ -19,15 +19,13 @@ import sqlalchemy as sa
 from google.protobuf.json_format import MessageToDict
 from grpc import aio
 from phylactery.memory.v1 import memory_pb2, privacy_pb2
-from phylactery_chassis.erasures import unfinished
-from phylactery_chassis.errors import StartError, Unavailable
+from phylactery_chassis.errors import Unavailable
 from phylactery_chassis.identity import Principal
-from phylactery_memory.domain.erasure import Erasure, from_json
-from phylactery_memory.erasure_log import ErasureLog
 from phylactery_memory.store.privacy import PrivacyStore, users_tables
 from phylactery_memory.store.tables import metadata
 from structlog.testing import capture_logs
 
+from tests.support.erasures import erasure_of, files_with
 from tests.support.forks import Forked
 from tests.support.postgres import create_database
 
@@ -45,16 +43,6 @@ async def fill(user, times=3, mark=MARK):
         await user.write(f"Mi {mark}{number} vive en {mark}landia", keep=True)
         await user.set(favorite__thing=f"{mark.title()} Gris{number}", lineage=[origin])
     return (await user.store(LONG.replace(MARK, mark), thread_id=f"{mark}-0")).output.pointer
-
-
-def files_with(folder: Path, *texts: str) -> list[str]:
-    """Answers which files hold one of the texts, whatever they are."""
-    wanted = [text.encode() for text in texts]
-    return [
-        path.name
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and any(text in path.read_bytes().lower() for text in wanted)
-    ]
 
 
 async def test_everything_of_a_user_goes_and_everything_of_others_stays(kept, refused):
@@ -207,43 +195,6 @@ async def test_reading_and_writing_while_a_user_is_erased_is_safe(kept):
     assert [record["type"] for record in await ana.export()] == ["header", "end"]
 
 
-def erasure_of(number):
-    hashed = "sha256:" + "a" * 64
-    return Erasure(
-        f"era_{number}", hashed, "ab" * 16, "acme", requested_by_operator=False, request_us=5, request_hash=""
-    )
-
-
-def test_the_log_reads_back_what_was_appended_and_drops_a_cut_line(tmp_path):
-    path = tmp_path / "erasures.jsonl"
-    log = ErasureLog(path)
-    for number in range(3):
-        log.append(erasure_of(number))
-    whole = path.read_bytes()
-    for cut in (1, 40, len(whole) // 3):
-        path.write_bytes(whole[:-cut])
-        again = ErasureLog(path)
-        assert again.salt == log.salt
-        assert list(again.read()) == [erasure_of(n) for n in range(len(again.read()))]
-        assert path.read_bytes().endswith(b"\n")
-    assert from_json(erasure_of(1).to_json()) == erasure_of(1)
-    assert path.stat().st_mode & 0o077 == 0
-
-
-@pytest.mark.parametrize("line", ["not json", "{}", '{"erasure_id": 1}', "[1]", '"x"', "\x00\x00"])
-def test_a_damaged_line_of_the_log_keeps_the_service_from_starting(tmp_path, line):
-    path = tmp_path / "erasures.jsonl"
-    log = ErasureLog(path)
-    log.append(erasure_of(1))
-    with path.open("a") as out:
-        out.write(line + "\n")
-    with pytest.raises(StartError, match=r"line 3 of .*erasures\.jsonl is no erasure"):
-        log.read()
-    path.write_text(line + "\n")
-    with pytest.raises(StartError, match="line 1"):
-        ErasureLog(path)
-
-
 async def test_a_full_disk_under_the_log_erases_nothing_and_passes(memory, ana, refused, monkeypatch):
     await fill(ana, 1)
     real, left = os.write, [30]
@@ -380,18 +331,6 @@ async def unavailable(*_arguments):
     raise Unavailable("STORE_UNAVAILABLE", "the disk does not answer")
 
 
-def test_what_is_still_to_be_erased_is_what_no_later_erasure_of_the_user_took():
-    one, two, three = erasure_of(1), erasure_of(2), replace(erasure_of(3), subject_hash="sha256:" + "b" * 64)
-    for known, left in (
-        ((), [one, two, three]),
-        (("era_1",), [two, three]),
-        (("era_2",), [three]),
-        (("era_3",), [one, two]),
-        (("era_1", "era_2", "era_3"), []),
-    ):
-        assert unfinished([one, two, three], known) == left
-
-
 async def test_what_another_replica_is_writing_is_waited_for_removed_and_counted(make_memory, postgres_url):
     memory = await make_memory(database_url=create_database(postgres_url, f"m{random.getrandbits(64):x}"))
     await memory.user().say("m1", "hola")
@@ -430,12 +369,3 @@ async def test_the_hash_of_the_receipt_stands_in_the_log_of_the_service(memory, 
     with capture_logs() as lines:
         erasure = await ana.erase()
     assert erasure.receipt_hash in [line.get("receipt_hash") for line in lines]
-
-
-def test_a_log_that_cannot_be_written_is_said_in_a_sentence(tmp_path):
-    with pytest.raises(StartError, match="cannot be the log of erasures"):
-        ErasureLog(tmp_path / "missing" / "erasures.jsonl")
-    log = ErasureLog(tmp_path / "erasures.jsonl")
-    shutil.rmtree(tmp_path)
-    with pytest.raises(Unavailable, match="nothing was erased"):
-        log.append(erasure_of(1))

@@ -29,8 +29,9 @@ from hypothesis.stateful import (
 from phylactery.riskgate.v1 import types_pb2
 from phylactery_riskgate.audit_export import export_log, verify_export
 
-from tests.riskgate.conftest import Gate, Person, open_gate, refusal_of, tool_call, write_bundle, write_tokens
+from tests.riskgate.conftest import Gate, open_gate, write_bundle, write_tokens
 from tests.support.forks import Forked
+from tests.support.riskgate_people import Person, refusal_of, tool_call
 
 WIPE = ("wipe", '{"path":"x"}')
 FINAL = {"REDEEMED", "REJECTED", "EXPIRED", "CANCELLED"}

@@ -6,7 +6,9 @@ import hashlib
 import random
 import uuid
 from collections.abc import Callable
+from pathlib import Path
 
+from phylactery_riskgate.domain.inspection import Confidence, Wanted, inspect
 from phylactery_riskgate.domain.inspection.checks import DNI_LETTERS
 
 Chooser = random.Random
@@ -145,3 +147,14 @@ NOISE: tuple[Callable[[Chooser], str], ...] = (
     iban,
 )
 """Everything that looks like a card or an identity number now and then."""
+
+
+PROSE = [
+    line for line in (Path(__file__).parent / "clean_prose.txt").read_text().splitlines() if line and line[0] != "#"
+]
+ALL = Wanted(min_confidence=Confidence.LOW)
+
+
+def found(text: str, wanted: Wanted = ALL) -> list[tuple[str, str]]:
+    """Answers the kind and the text of each finding."""
+    return [(str(one.kind), text[one.start : one.end]) for one in inspect(text, wanted)]
