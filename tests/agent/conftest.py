@@ -6,13 +6,17 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from phylactery_agent.models.asking import Models
 from phylactery_agent.runtime import writes
+from phylactery_agent.runtime.model import Claim
 from phylactery_chassis.ids import new_id
 
 from tests.support.agent_bench import Bench
+from tests.support.agent_models import opened
 from tests.support.agent_scripted_model import ScriptedModel
 from tests.support.agent_stores import Stores, open_stores
 from tests.support.agent_system import Person, System, open_system
+from tests.support.model_server import ModelServer, model_server
 from tests.support.postgres import create_database
 
 
@@ -56,3 +60,24 @@ def bench(stores: Stores) -> Bench:
 def model() -> ScriptedModel:
     """A model that answers what the test says."""
     return ScriptedModel()
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    """A model's endpoint on loopback."""
+    with model_server() as running:
+        yield running
+
+
+@pytest.fixture
+async def models(server: ModelServer) -> AsyncIterator[Models]:
+    """Models at that endpoint, with prices."""
+    async with opened(server.url, model_input_price=2.0, model_output_price=10.0) as some:
+        yield some
+
+
+@pytest.fixture
+async def claim(stores: Stores) -> Claim:
+    """A running turn."""
+    await stores.accepted()
+    return await stores.claimed()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from opentelemetry.metrics import Counter, Histogram
 from phylactery_agent.models import measuring
@@ -17,7 +15,7 @@ from phylactery_chassis.clock import FakeClock
 
 from tests.support.agent_models import opened
 from tests.support.agent_stores import ANA, Stores
-from tests.support.model_server import ModelServer, fails, model_server, says
+from tests.support.model_server import ModelServer, fails, says
 
 Given = list[tuple[float, dict[str, str]]]
 
@@ -97,12 +95,6 @@ async def test_a_run_that_is_cancelled_while_it_waits_counts_as_ended(stores: St
     [(one, about)] = given["_turns"]
     assert (one, about[semconv.RUN_STATUS], about[semconv.FINISH_REASON]) == (1, "cancelled", "CANCELLED")
     assert [value for value, _ in given["_run_seconds"]] == [90]
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with model_server() as running:
-        yield running
 
 
 async def test_every_request_to_a_model_is_timed_and_its_tokens_counted(

@@ -43,12 +43,6 @@ KEY = "sk-very-secret-0123456789"
 
 
 @pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with model_server() as running:
-        yield running
-
-
-@pytest.fixture
 def other() -> Iterator[ModelServer]:
     with model_server() as running:
         yield running

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -36,12 +35,6 @@ from tests.support.model_server import (
 HI = Question([{"role": "user", "content": "hola"}], [])
 KEY = "sk-very-secret-0123456789"
 TOOL = {"type": "function", "function": {"name": "f", "description": "Does.", "parameters": {"type": "object"}}}
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with model_server() as running:
-        yield running
 
 
 async def ask(server: ModelServer, question: Question = HI, *, heard: list[str] | None = None, **options: Any) -> Heard:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import grpc
@@ -13,7 +13,7 @@ from phylactery_agent.graph.registry import SPECS
 from phylactery_chassis.errors import StartError
 
 from tests.support.agent_system import DONE, FAILED, SUSPENDED, Person, System, approval_of, open_system, refused
-from tests.support.model_server import ModelServer, calls, fails, malformed, model_server, says
+from tests.support.model_server import ModelServer, calls, fails, malformed, says
 
 
 @pytest.fixture
@@ -21,12 +21,6 @@ async def react(tmp_path: Path) -> AsyncIterator[System]:
     """The services with react as the default graph and without a model; every write is asked about."""
     async with open_system(tmp_path, asks=True, graph="react") as opened:
         yield opened
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with model_server() as running:
-        yield running
 
 
 @pytest.fixture

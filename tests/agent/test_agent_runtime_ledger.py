@@ -14,13 +14,6 @@ from phylactery_agent.runtime.model import Claim
 from tests.support.agent_stores import ANA, BOUND, T1, Stores, call, sha
 
 
-@pytest.fixture
-async def claim(stores: Stores) -> Claim:
-    """A running turn."""
-    await stores.accepted()
-    return await stores.claimed()
-
-
 async def test_an_effect_goes_from_proposed_to_finished_and_queues_its_report(stores: Stores, claim: Claim) -> None:
     ledger = stores.ledger(claim.lease)
     await ledger.propose(call(), plan_step="s1")

@@ -20,12 +20,6 @@ from sqlalchemy.engine import Connection
 from tests.support.agent_stores import T1, Stores, call
 
 
-@pytest.fixture
-async def claim(stores: Stores) -> Claim:
-    await stores.accepted()
-    return await stores.claimed()
-
-
 class Counted(TypedDict):
     """A state with a value that changes at each step, one that never does, and a large one."""
 

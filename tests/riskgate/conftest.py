@@ -14,9 +14,7 @@ import pytest
 import sqlalchemy as sa
 import yaml
 from grpc import aio
-from phylactery.riskgate.v1 import (
-    types_pb2,
-)
+from phylactery.riskgate.v1 import types_pb2
 from phylactery_chassis.clock import FakeClock
 from phylactery_chassis.database import Database
 from phylactery_chassis.identity import token_hash

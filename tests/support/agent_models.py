@@ -5,13 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from random import Random
 from typing import Any
 
 from phylactery_agent.models.asking import Models
-from phylactery_agent.models.config import ModelConfig, model_config
+from phylactery_agent.models.config import ModelConfig, RunLimits, model_config
 from phylactery_agent.ports import ModelMessage
+from phylactery_agent.runtime.model_runs import RunModel
 from phylactery_agent.settings import AgentSettings
+
+from tests.support.agent_stores import Stores
 
 HELLO = (ModelMessage("user", "hola"),)
 
@@ -41,3 +45,15 @@ async def opened(
         yield models
     finally:
         await models.close()
+
+
+def limited(model: RunModel, **limits: int) -> None:
+    """Sets what the run may use."""
+    all_of_it = {"calls": 8, "tokens": 200_000, "cost_micros": 0, **limits}
+    model._models.config = replace(model._models.config, limits=RunLimits(**all_of_it))
+
+
+def used(stores: Stores) -> tuple[int, int, int]:
+    """Answers the calls, tokens and cost that the one run is counted with."""
+    [row] = stores.rows("agent_runs", "model_calls, tokens, cost_micros")
+    return tuple(row)
