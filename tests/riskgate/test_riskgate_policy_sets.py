@@ -15,7 +15,7 @@ from phylactery_riskgate.domain.bundle import BundleError
 from phylactery_riskgate.domain.cedar_schema import build_entity_schema
 from phylactery_riskgate.domain.facts import approved_value
 from phylactery_riskgate.domain.policies import Policy, parse_policies, policy_handle
-from phylactery_riskgate.domain.policy_sets import GROUP, MANY, PolicySets, policy_sets
+from phylactery_riskgate.domain.policy_sets import ALIKE, GROUP, MANY, PolicySets, policy_sets
 from phylactery_riskgate.domain.policy_slices import ANY_THREAD, slices_for
 
 from tests.support.bundles import bundle_of, policy, tool
@@ -106,16 +106,16 @@ def as_asked(sets: PolicySets, subject: Subject, context: dict[str, Any], satisf
     return Question(SCHEMA, subject, "t").ask(sets, {**context, **more}, satisfied)
 
 
-def sets_of(policies: Sequence[Policy], many: int, group: int) -> PolicySets:
+def sets_of(policies: Sequence[Policy], many: int, group: int, alike: int = ALIKE) -> PolicySets:
     sliced = slices_for(policies, {"t": frozenset(GROUPS)})["t"]
-    return policy_sets((one.tree for one in sliced.policies.values()), many=many, group=group)
+    return policy_sets((one.tree for one in sliced.policies.values()), many=many, group=group, alike=alike)
 
 
 def compare(statements: Sequence[str], subject: Subject, context: dict[str, Any], satisfied: Any) -> Answer:
     policies = parsed(statements)
     expected = as_written(policies, subject, context, satisfied)
-    for many, group in ((100, 32), (0, 2), (2, 3), (0, 100)):
-        assert as_asked(sets_of(policies, many, group), subject, context, satisfied) == expected
+    for many, group, alike in ((100, 32, 100), (0, 2, 100), (2, 3, 100), (0, 100, 100), (100, 2, 0), (3, 2, 1)):
+        assert as_asked(sets_of(policies, many, group, alike), subject, context, satisfied) == expected
     return expected
 
 
@@ -187,6 +187,26 @@ def test_a_group_that_speaks_is_asked_which_of_its_policies_did() -> None:
     assert as_asked(sets, ANA, {"text": str(MANY)}, ()) == Answer(
         allowed=False, policy_ids=(f"p{MANY + 1}",), clean=True
     )
+
+
+def test_a_list_of_policies_that_differ_in_their_literals_is_grouped_and_a_policy_unlike_them_stays_alone() -> None:
+    listed = [
+        f'forbid (principal == User::"u{index}", action, resource) when {{ context.text like "*{index}/" }}'
+        f" unless {{ [{', '.join(map(str, range(index + 1)))}].contains(context.number) }};"
+        for index in range(ALIKE + 1)
+    ]
+    others = [
+        'forbid (principal, action, resource) when { context.text like "*" && context.number == 7 };',
+        'forbid (principal == User::"ana", action, resource) when { context.text like "*" };',
+        *(f"forbid (principal, action, resource) when {{ context.number == {index} }};" for index in range(ALIKE)),
+        *(f'permit (principal, action, resource) when {{ context.text like "{index}" }};' for index in range(ALIKE)),
+    ]
+    policies = parsed([*listed, *others])
+    sets = slices_for(policies, {"t": frozenset(GROUPS)})["t"].sets
+    assert [len(one) for one in sets.groups.values()] == [ALIKE + 1]
+    assert len(sets.first) == 1 + len(others)
+    for context in ({"text": "1/", "number": 7}, {"text": "x", "number": 0}, {"text": "3", "number": 99}):
+        compare([*listed, *others], ANA, context, ())
 
 
 def test_policies_of_several_groups_are_all_named() -> None:

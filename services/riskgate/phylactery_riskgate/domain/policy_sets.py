@@ -7,14 +7,16 @@ Three things make an answer cheaper, and none can change it (a test compares the
 - ``context.approved`` is asked of the thread, and its classes are texts. Cedar reads a context anew for every answer,
   at several microseconds a value, and at twenty an entity; the thread, like the user, it is given ready read.
 - Where there are many policies, they are asked about in groups: a group has something to say where one of its policies
-  has. Only the policies of a group that spoke are then asked about one by one. A group is a set of conditions, not a
-  chain of ||, because a set looks at every one of them: an error in any is an error of the group.
+  has. Only the policies of a group that spoke are then asked about one by one, which takes as long as some sixty
+  policies alone. So those are put together first that differ in their literals only, such as a list of places nobody
+  may go: each of them speaks about few calls, and those that speak about many are in no group with them. A group is a
+  set of conditions, not a chain of ||, because a set looks at every one of them: an error in any is one of the group.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 import cedarpy
@@ -27,6 +29,9 @@ GROUP = 32
 """How many policies are asked about as one."""
 MANY = 96
 """With more policies of one effect than these, they are asked about in groups; fewer are cheaper one by one."""
+ALIKE = 16
+"""With more policies than these that differ in their literals only, these are asked about in groups, however many
+others there are."""
 
 _MAX_DEPTH = 60
 """Cedar holds 100 levels. A condition is deeper in a group than alone, so a policy this deep stays alone."""
@@ -34,6 +39,7 @@ _MAX_DEPTH = 60
 _ANY = pst.ScopeAny()
 _TRUE = pst.BoolLit(value=True)
 _OF_THREAD = pst.GetAttr(pst.Var("resource"), APPROVED)
+_LITERALS = (pst.BoolLit, pst.LongLit, pst.StringLit, pst.EntityLit, pst.EntityUid)
 _NO_ANNOTATIONS: pst.FrozenMap[str, str] = pst.FrozenMap()
 _ALWAYS_BOOLEAN = frozenset({
     "eq", "not_eq", "less", "less_eq", "greater", "greater_eq", "and", "or", "in", "contains", "contains_all",
@@ -60,16 +66,19 @@ class PolicySets:
     asks_thread: bool
 
 
-def policy_sets(trees: Iterable[pst.Template], *, many: int = MANY, group: int = GROUP) -> PolicySets:
+def policy_sets(
+    trees: Iterable[pst.Template], *, many: int = MANY, group: int = GROUP, alike: int = ALIKE
+) -> PolicySets:
     """Builds the sets for policies whose scope reaches one action, whatever else it asks for; each has its own id.
 
-    Above ``many`` policies of one effect they are put together ``group`` by group.
+    Above ``alike`` policies of one effect and shape, and above ``many`` others, they are put together ``group`` by
+    group.
     """
     asked, asks_thread = _asking_thread([replace(one, action=_ANY, annotations=_NO_ANNOTATIONS) for one in trees])
     alone = policy_set(asked)
     first: list[pst.Template] = []
     groups: dict[str, cedarpy.PolicySet] = {}
-    for members in _grouped(asked, many, group):
+    for members in _grouped(asked, many, group, alike):
         if len(members) == 1:
             first += members
             continue
@@ -79,14 +88,45 @@ def policy_sets(trees: Iterable[pst.Template], *, many: int = MANY, group: int =
     return PolicySets(policy_set(first) if groups else alone, groups, alone, asks_thread)
 
 
-def _grouped(trees: Sequence[pst.Template], many: int, group: int) -> Iterator[Sequence[pst.Template]]:
+def _grouped(trees: Sequence[pst.Template], many: int, group: int, alike: int) -> Iterator[Sequence[pst.Template]]:
     for effect in ("permit", "forbid"):
         same = [one for one in trees if one.effect == effect]
-        shallow = [one for one in same if _is_shallow(one)] if len(same) > many else []
-        taken = {one.id for one in shallow}
+        together = _put_together(same, many, alike) if len(same) > min(many, alike) else []
+        taken = {one.id for members in together for one in members}
         yield from ([one] for one in same if one.id not in taken)
-        for begin in range(0, len(shallow), group):
-            yield shallow[begin : begin + group]
+        for members in together:
+            for begin in range(0, len(members), group):
+                yield members[begin : begin + group]
+
+
+def _put_together(same: Sequence[pst.Template], many: int, alike: int) -> list[Sequence[pst.Template]]:
+    """Picks the policies of one effect to be asked about in groups: lists of the same shape, and many others."""
+    shallow = [one for one in same if _is_shallow(one)]
+    by_shape: dict[Hashable, list[pst.Template]] = {}
+    for one in shallow:
+        by_shape.setdefault(_shape((one.principal, one.resource, one.clauses)), []).append(one)
+    lists: list[Sequence[pst.Template]] = [members for members in by_shape.values() if len(members) > alike]
+    listed = {one.id for members in lists for one in members}
+    if len(same) - len(listed) > many:
+        lists.append([one for one in shallow if one.id not in listed])
+    return lists
+
+
+def _shape(node: Any) -> Hashable:
+    """Answers what two trees have in common that differ in their literals, and in how many a set has, alone."""
+    kind = type(node).__name__
+    if isinstance(node, _LITERALS):
+        return kind
+    if isinstance(node, pst.Like):
+        return kind, _shape(node.base)
+    if isinstance(node, pst.Set):
+        return kind, frozenset(_shape(one) for one in node.elements)
+    if isinstance(node, Mapping):
+        node = tuple(sorted(node.items()))
+    elif is_dataclass(node):
+        node = (kind, *(getattr(node, part.name) for part in fields(node)))
+    found: Hashable = tuple(_shape(one) for one in node) if isinstance(node, tuple) else node
+    return found
 
 
 def _is_shallow(tree: pst.Template) -> bool:
