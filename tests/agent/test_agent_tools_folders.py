@@ -13,6 +13,7 @@ import pytest
 from phylactery_agent.tools.builtin import builtin_implementations, listing
 from phylactery_agent.tools.contract import Implementation, Invocation, ToolFailedError
 from phylactery_agent.tools.specs import LIST_DIR, SEARCH_FILES, ListDirArguments, SearchFilesArguments
+from phylactery_riskgate.domain.derived import path_facts
 
 from tests.support.agent_graph import FakeMemories, FakeOutputs
 
@@ -116,11 +117,28 @@ async def test_what_policies_protect_by_its_name_is_neither_listed_nor_searched(
     tools: dict[str, Implementation], folder: Path
 ) -> None:
     (folder / ".git").mkdir()
-    for name in (".env", ".git/config", "server.key", "server.PEM", "old.key ", ".phylactery-00"):
+    for name in (
+        ".env",
+        ".git/config",
+        "server.key",
+        "server.PEM",
+        "old.key ",
+        ".phylactery-00",
+        "a\\.env",
+        "a.key\\b.txt",
+    ):
         (folder / name).write_text("password")
     (folder / "monkey").write_text("password")
     assert [entry["name"] for entry in (await listed(tools))["entries"]] == ["monkey"]
     assert [match["path"] for match in (await found(tools, "password"))["matches"]] == ["monkey"]
+
+
+@pytest.mark.parametrize("suffix", ["", ".txt", ".key", ".PEM ", ".pem...", ".keys", "\\.env", ".pem\\b", "\\b.txt"])
+@pytest.mark.parametrize("start", ["a", ".a", "  .a", "a.", "..a", "a.pem.b"])
+def test_the_names_the_default_policies_protect_are_protected_here_and_no_others(start: str, suffix: str) -> None:
+    facts = path_facts(start + suffix)
+    by_policy = bool(facts["hidden"] or {".pem", ".key"} & set(facts["suffixes"]))
+    assert listing._protected(start + suffix) == by_policy
 
 
 async def test_files_that_are_no_text_or_too_large_are_skipped_and_counted(

@@ -184,8 +184,14 @@ def _compiled(args: SearchFilesArguments) -> _Expression:
 
 
 def _protected(name: str) -> bool:
-    """Says whether policies never let a file of this name be read: as RiskGate sees a path's segments."""
-    return name.lstrip().startswith(".") or name.rstrip(" .").casefold().endswith(_PROTECTED_SUFFIXES)
+    """Says whether policies never let a file of this name be read: as RiskGate sees a path's segments.
+
+    A backslash separates there, so a name that holds one is several.
+    """
+    return any(
+        part.lstrip().startswith(".") or part.rstrip(" .").casefold().endswith(_PROTECTED_SUFFIXES)
+        for part in name.split("\\")
+    )
 
 
 def _names(folder: int, limit: int) -> tuple[list[str], bool]:
