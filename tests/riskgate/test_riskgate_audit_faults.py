@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ import sqlalchemy as sa
 from phylactery.riskgate.v1 import audit_pb2, types_pb2
 from phylactery_chassis.identity import Principal
 from phylactery_riskgate.audit import Entry, Kind
-from phylactery_riskgate.audit_check import Report
+from phylactery_riskgate.audit_check import Report, check_lines
 from phylactery_riskgate.audit_export import Exporter, export_log, verify_export, write_export
 from phylactery_riskgate.checkpoint import Checkpoint, sign_note
 from phylactery_riskgate.cli import app
@@ -240,6 +241,57 @@ async def test_a_disk_that_fills_while_a_head_is_signed_loses_nothing_and_the_ne
     await ana.evaluate(call(*READ, "c9"))
     answer = await aldo.audit.GetCheckpoint(audit_pb2.GetCheckpointRequest(), metadata=aldo.metadata)
     assert answer.size == gate.count("audit_entries") == 3
+
+
+HOSTILE = ("\ud800", "\x1b[2J\u202e", "", "9" * 5_000, int("9" * 4_000), -1.5, None, [], {"\ud800": "\ud800"})
+"""What may stand in a file from anybody: text that no terminal can print or that speaks to it, numbers out of range."""
+
+
+def spoiled(value: object) -> Iterator[object]:
+    """Yields a JSON value with one of its parts replaced by something hostile, for every part and every such thing."""
+    yield from HOSTILE
+    for key, part in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        for changed in spoiled(part):
+            yield {**value, key: changed} if isinstance(value, dict) else [*value[:key], changed, *value[key + 1 :]]
+
+
+async def test_whatever_stands_in_an_export_the_command_answers_with_a_sentence(make_gate, call, tmp_path):
+    gate = await make_gate(checkpoint_every=1)
+    await gate.person("ana").evaluate(call("echo", '{"text":"shown"}', "c2"))
+    good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
+    RUN(app, ["keys", "rotate", "--data-dir", str(gate.folder)])  # which writes a second log
+    RUN(app, ["audit", "export", "--data-dir", str(gate.folder), "--out", str(good), "--values"])
+    lines = [json.loads(line) for line in good.read_bytes().splitlines()]
+    head = next(line["note"] for line in lines if line["type"] == "checkpoint")
+    key = json.dumps({"keys": [one["jwk"] for one in lines[0]["keys"]]})
+
+    def signed(text: str) -> str:
+        return sign_note(text, "riskgate", gate.keys.signer)
+
+    def resigned(text: str) -> str:
+        """Puts the signature of the true head under another text: the name and the id of the key are right."""
+        return text + head[head.index("\n\n") + 1 :]
+
+    root = head.split("\n")[2]
+    notes = (resigned("riskgate\n1\n\ud800\n"), signed(f"riskgate\n{'9' * 5_000}\n{root}\n"), signed("\x1b[2J\n"))
+    lists = ("riskgate export\n\x1b[2J 1\n", "riskgate export\nriskgate 1 1\n", "riskgate export\nriskgate x\n")
+    made = [[*lines[:2], lines[2] | {"note": note}, *lines[3:]] for note in notes]
+    made += [[lines[0] | {"note": signed(text)}, *lines[1:]] for text in lists]
+    made += [
+        [*lines[:at], lines[at] | {name: "\ud800"}, *lines[at + 1 :]] for at, name in ((0, "issuer"), (1, "origin"))
+    ]
+    entry = next(at for at, line in enumerate(lines) if line["type"] == "entry")
+    made += [[*lines[:entry], lines[entry] | {"index": "\x1b" + text}, *lines[entry + 1 :]] for text in ("\ud800", "x")]
+    for attack in made:
+        bad.write_text("".join(json.dumps(line) + "\n" for line in attack))
+        for options in ([], ["--json"], ["--key", key], ["--json", "--key", key]):
+            done = RUN(app, ["audit", "verify", str(bad), *options])
+            assert (done.exit_code, type(done.exception)) == (1, SystemExit), (attack, done.exception)
+            assert "\x1b" not in done.output
+    for changed in [[*lines[:at], part, *lines[at + 1 :]] for at in (0, 1, 2, entry) for part in spoiled(lines[at])]:
+        found = check_lines(json.dumps(line).encode() + b"\n" for line in changed)
+        assert found.ok or found.problem.encode()  # what cannot be printed cannot be encoded
+        assert all((log.origin + log.problem).encode() or found.fault for log in found.logs)
 
 
 DIES_AT_500_KB = """

@@ -265,9 +265,9 @@ def _read_entry(line: bytes, origin: str, expected: int, signed: int) -> bytes:
         raise _Fault(f"the line where entry {expected} belongs is no entry", expected)
     index = value.get("index")
     if index != expected:
-        again = isinstance(index, int) and index < expected
-        what = "stands in it again" if again else "stands in its place"
-        raise _Fault(f"entry {expected} is missing or out of order: entry {index} {what}", expected)
+        other = f"entry {index}" if isinstance(index, int) else "something else"
+        what = "stands in it again" if isinstance(index, int) and index < expected else "stands in its place"
+        raise _Fault(f"entry {expected} is missing or out of order: {other} {what}", expected)
     if record.get("log") != origin:
         raise _Fault(f"entry {expected} is foreign: its record is of another log", expected)
     if record.get("index") != expected:
@@ -295,7 +295,7 @@ def _check_values(values: Any, commitments: Any, index: int) -> None:
         except (TokenError, TypeError, KeyError, ValueError, rfc8785.CanonicalizationError, RecursionError):
             fits = False
         if not fits:
-            raise _Fault(f"entry {index} was altered: its value at '{path}' does not fit its commitment", index)
+            raise _Fault(f"entry {index} was altered: its value at {path!r} does not fit its commitment", index)
 
 
 def _parsed(line: bytes, index: int | None = None) -> dict[str, Any]:

@@ -22,6 +22,7 @@ _KEY_ID_BYTES = 4
 _SIGNATURE_BYTES = 64
 _MARK = "— "
 _LINES = 3
+_MAX_SIZE_DIGITS = 19
 _MAX_SIGNATURES = 100
 
 
@@ -52,6 +53,8 @@ class Checkpoint:
         lines = text.split("\n")
         if len(lines) <= _LINES or not lines[0] or not lines[1].isascii() or not lines[1].isdigit():
             raise NoteError("a checkpoint is three lines: origin, size, root")
+        if len(lines[1]) > _MAX_SIZE_DIGITS:
+            raise NoteError("the size is larger than any log")
         if lines[1] != str(int(lines[1])):
             raise NoteError("the size has leading zeros")
         root = _decode(lines[2])
@@ -69,8 +72,10 @@ class Verifier:
 
     def __post_init__(self) -> None:
         """Raises NoteError when the name could not stand in a signature line."""
-        if not self.name or "+" in self.name or any(character.isspace() for character in self.name):
-            raise NoteError("a key name is not empty and holds neither a plus sign nor a space")
+        if not self.name.isprintable() or not self.name or set("+ ") & set(self.name):
+            raise NoteError(
+                "a key name is not empty and holds neither a plus sign, nor a space, nor what is not printed"
+            )
 
     @property
     def key_id(self) -> bytes:
@@ -116,6 +121,10 @@ def open_note(note: str, verifiers: list[Verifier]) -> str:
     if not separator or lines[-1] != "" or not 1 < len(lines) <= _MAX_SIGNATURES + 1:
         raise NoteError("this is no signed note")
     text += "\n"
+    try:
+        signed = text.encode()
+    except UnicodeEncodeError:
+        raise NoteError("its text is no Unicode text") from None
     found = False
     for line in lines[:-1]:
         name, _, encoded = line.removeprefix(_MARK).partition(" ")
@@ -126,7 +135,7 @@ def open_note(note: str, verifiers: list[Verifier]) -> str:
             if (name, signature[:_KEY_ID_BYTES]) != (verifier.name, verifier.key_id):
                 continue
             if len(signature) != _KEY_ID_BYTES + _SIGNATURE_BYTES or not verify_signature(
-                verifier.public_key, text.encode(), signature[_KEY_ID_BYTES:]
+                verifier.public_key, signed, signature[_KEY_ID_BYTES:]
             ):
                 raise NoteError(f"the signature of {name} is wrong")
             found = True
