@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 
 import grpc
@@ -13,6 +14,7 @@ from phylactery.riskgate.v1 import riskgate_pb2, task_pb2, task_pb2_grpc, types_
 from phylactery_chassis.errors import DataLoss, NotFound
 from phylactery_chassis.identity import Principal
 from phylactery_riskgate.domain.bundle import default_bundle_folder
+from phylactery_riskgate.domain.tasks.packing import packed
 
 from tests.riskgate.conftest import write_bundle
 from tests.riskgate.test_riskgate_faults import Child
@@ -238,9 +240,11 @@ async def test_nothing_is_decided_by_a_task_that_cannot_be_opened(gate, ana, cal
 
 async def test_pieces_that_another_version_kept_are_lost_and_not_misread(gate, ana, monkeypatch):
     task = await ana.begin()
-    monkeypatch.setattr("phylactery_riskgate.tasks.read_words", lambda _: {"kind": "a piece of another day"})
-    other = await ana.begin(request="request-2")
-    monkeypatch.undo()
-    assert await gate.riskgate.tasks.index_for(ANA, task, "t1")
-    with pytest.raises(DataLoss, match="another version"):
-        await gate.riskgate.tasks.index_for(ANA, other, "t1")
+    earlier = b"\x01" + json.dumps({"k": "words", "t": []}).encode()
+    for number, kept in enumerate([packed({"k": "words", "of": "another day"})[0], earlier]):
+        monkeypatch.setattr("phylactery_riskgate.tasks.packed", lambda _, kept=kept: (kept, len(kept)))
+        other = await ana.begin(request=f"request-{number + 2}")
+        monkeypatch.undo()
+        assert await gate.riskgate.tasks.index_for(ANA, task, "t1")
+        with pytest.raises(DataLoss, match="another version"):
+            await gate.riskgate.tasks.index_for(ANA, other, "t1")

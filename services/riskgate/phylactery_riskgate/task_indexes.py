@@ -19,6 +19,7 @@ from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.core import Core
 from phylactery_riskgate.domain.tasks.index import TaskIndex
+from phylactery_riskgate.domain.tasks.words import Piece
 from phylactery_riskgate.store import tasks as rows
 from phylactery_riskgate.store.tasks import Task
 from phylactery_riskgate.task_pieces import TaskVault, unreadable
@@ -138,7 +139,7 @@ class TaskIndexes:
         self._memory.put(task_id, _Kept(key, index, sum(task.size for task in chain), now_us))
         return index
 
-    def _open(self, connection: Connection, task: Task, since: int = 0) -> list[dict[str, object]]:
+    def _open(self, connection: Connection, task: Task, since: int = 0) -> list[Piece]:
         """Answers the pieces of a task from a number on. Raises DataLoss where one is missing or altered."""
         sealed = rows.sealed_pieces(connection, task, since)
         if [number for number, _ in sealed] != list(range(since, task.pieces)):

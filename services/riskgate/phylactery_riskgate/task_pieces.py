@@ -5,32 +5,15 @@ A piece is tied to its task and its number, so that none can be put in the place
 
 from __future__ import annotations
 
-import json
-import zlib
-
 from phylactery_chassis.errors import DataLoss
 
 from phylactery_riskgate.codes import hmac_sha256
-from phylactery_riskgate.domain.model import Json
+from phylactery_riskgate.domain.tasks.packing import unpacked
+from phylactery_riskgate.domain.tasks.words import Piece
 from phylactery_riskgate.sealing import Vault
 from phylactery_riskgate.store.tasks import Task
 
 _SEALING, _HASHING = "phylactery-task-pieces-v1", "phylactery-task-hashes-v1"
-_PLAIN, _DEFLATED = b"\x01", b"\x02"
-_WORTH_BYTES = 512
-"""Shorter ones are kept as they are."""
-_LEVEL = 1
-"""The fastest: it halves an index, and the next levels gain a tenth in twice the time."""
-
-
-def packed(piece: Json) -> tuple[bytes, int]:
-    """Answers the bytes to seal, and how many they were before they were packed."""
-    plain = json.dumps(piece, separators=(",", ":")).encode()
-    if len(plain) > _WORTH_BYTES:
-        small = zlib.compress(plain, _LEVEL)
-        if len(small) < len(plain):
-            return _DEFLATED + small, len(plain)
-    return _PLAIN + plain, len(plain)
 
 
 class TaskVault:
@@ -45,15 +28,12 @@ class TaskVault:
         """Answers packed bytes, sealed for their place."""
         return self._vault.seal(bytes_, _place(task, number))
 
-    def open(self, task: Task, number: int, sealed: bytes) -> Json:
+    def open(self, task: Task, number: int, sealed: bytes) -> Piece:
         """Answers the piece. Raises DataLoss INTERNAL where it was altered, moved, or sealed under another key."""
         try:
-            bytes_ = self._vault.open(sealed, _place(task, number))
-            plain = zlib.decompress(bytes_[1:]) if bytes_[:1] == _DEFLATED else bytes_[1:]
-            piece: Json = json.loads(plain)
-        except (DataLoss, zlib.error, ValueError):
+            return unpacked(self._vault.open(sealed, _place(task, number)))
+        except (DataLoss, ValueError):
             raise unreadable(task) from None
-        return piece
 
     def hash(self, *parts: str) -> str:
         """Answers a hash of texts that says nothing without the key."""

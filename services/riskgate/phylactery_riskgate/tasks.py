@@ -21,6 +21,7 @@ from sqlalchemy.engine import Connection
 from phylactery_riskgate.audit import Kind
 from phylactery_riskgate.core import Core
 from phylactery_riskgate.domain.tasks.index import TaskIndex
+from phylactery_riskgate.domain.tasks.packing import packed
 from phylactery_riskgate.domain.tasks.reading import Reading, read_result, read_words
 from phylactery_riskgate.entry_values import WORDS_SALT
 from phylactery_riskgate.permits import encode
@@ -32,7 +33,7 @@ from phylactery_riskgate.shown import shown_arguments, shown_result
 from phylactery_riskgate.store import tasks as rows
 from phylactery_riskgate.store.tasks import PieceRow, Task
 from phylactery_riskgate.task_indexes import TaskIndexes, find_open, task_not_found
-from phylactery_riskgate.task_pieces import TaskVault, packed
+from phylactery_riskgate.task_pieces import TaskVault
 
 KEEP_SECONDS = 3_600
 """How long a task outlives its time, unused: a clock that ran ahead for an hour, and was set back, has lost nothing."""

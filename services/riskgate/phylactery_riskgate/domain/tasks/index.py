@@ -15,7 +15,7 @@ from phylactery_riskgate.domain.tasks.folding import atoms
 from phylactery_riskgate.domain.tasks.languages import QUANTIFIERS
 from phylactery_riskgate.domain.tasks.literals import dates_in_token
 from phylactery_riskgate.domain.tasks.naming import Named, Value, named_items, telling
-from phylactery_riskgate.domain.tasks.reading import prints
+from phylactery_riskgate.domain.tasks.prints import prints
 from phylactery_riskgate.domain.tasks.words import Piece, Words, all_words, looks_literal
 
 PASTED: Final = "what the user pasted"

@@ -20,7 +20,7 @@ from phylactery_riskgate.domain.tasks.languages import EXTENSIONS
 from phylactery_riskgate.domain.tasks.literals import dates_in_token, number, numbers_in, written_forms
 from phylactery_riskgate.domain.tasks.model import FOREIGN, LISTED, NAMED, POINTED
 from phylactery_riskgate.domain.tasks.naming import Value, strength, telling
-from phylactery_riskgate.domain.tasks.reading import day_print, prints
+from phylactery_riskgate.domain.tasks.prints import day_print, prints
 from phylactery_riskgate.domain.tasks.sentences import stem
 from phylactery_riskgate.domain.tasks.spelling import Spelled
 from phylactery_riskgate.domain.tasks.words import is_value, looks_literal

@@ -2,79 +2,81 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
 from phylactery_riskgate.domain.pointers import parse
 
-KINDS: Final = {"system": "s", "naming": "n", "free": "f", "private": "p", "orderable": "o"}
+_CODES: Final = {"system": "s", "naming": "n", "free": "f", "private": "p", "orderable": "o"}
 _ANY: Final = "*"
-_MAX_PLACES: Final = 1_024
-_MAX_LENGTH: Final = 128
-"""How many places of a tool's answers are remembered, and how many letters a place may take for that."""
-_FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
-"""What a field may be called; an address or a name with a space is no field's name."""
+_NOT_OF_KEYS: Final = frozenset({"orderable", "private"})
+_LONGEST_FIELD: Final = 64
+"""Characters of a field's name."""
+
+_Tokens = tuple[str, ...]
+_Kinds = tuple[tuple[_Tokens, str], ...]
 
 
-@dataclass(slots=True)
-class _Pointers:
-    """The pointers of one tool, and what was found out about places of its answers: a tool answers much alike."""
+class Place:
+    """A place of a tool's answer: what stands there, and what the pointers say of the places below it.
 
-    kinds: list[tuple[tuple[str, ...], str]]
-    registry: list[tuple[str, ...]]
-    kind_at: dict[tuple[str, ...], tuple[str, bool]] = field(default_factory=dict)
-    known_at: dict[tuple[tuple[str, ...], str], bool] = field(default_factory=dict)
+    There are as many as the catalog tells apart, whatever keys an answer has: all keys that no pointer names share one.
+    """
 
-    def forget(self) -> None:
-        """Makes room: the keys of an answer are somebody else's, and may be new ones each time."""
-        if len(self.kind_at) == _MAX_PLACES or len(self.known_at) == _MAX_PLACES:
-            self.kind_at, self.known_at = {}, {}
+    __slots__ = ("_below", "_fields", "_kinds", "_names", "_of_key", "_registry", "code", "free", "kind", "registry")
+
+    def __init__(self, kinds: _Kinds, registry: Sequence[_Tokens], kind: str, *, is_registry: bool) -> None:
+        """Takes what is left of the pointers that fit so far, and what stands at the place above."""
+        here = [one for tokens, one in kinds if not tokens]
+        self.kind = here[0] if here else kind
+        self.registry = is_registry or () in registry
+        self.code = _CODES[self.kind] + ("r" if self.registry else "")
+        self.free = self.code == "f"
+        self._kinds = tuple((tokens, one) for tokens, one in kinds if tokens)
+        self._registry = tuple(filter(None, registry))
+        self._fields = frozenset(tokens[0] for tokens, _ in self._kinds)
+        self._names = self._fields.union(tokens[0] for tokens in self._registry)
+        self._below: dict[str, Place] = {}
+        self._of_key: Place | None = None
+
+    @property
+    def of_key(self) -> Place:
+        """Answers what the key is that leads here, where it is a value: what can be ordered or is private is below."""
+        if self.kind not in _NOT_OF_KEYS:
+            return self
+        if self._of_key is None:
+            self._of_key = Place((), (), "naming", is_registry=self.registry)
+        return self._of_key
+
+    def below(self, key: str) -> Place:
+        """Answers the place of a key, and that of everything in a list for "*"."""
+        if not self._names:
+            return self
+        name = key if key in self._names else _ANY
+        found = self._below.get(name)
+        if found is None:
+            fits = {name, _ANY}
+            kinds = tuple((tokens[1:], kind) for tokens, kind in self._kinds if tokens[0] in fits)
+            registry = [tokens[1:] for tokens in self._registry if tokens[0] in fits]
+            found = self._below[name] = Place(kinds, registry, self.kind, is_registry=self.registry)
+        return found
+
+    def knows(self, key: str) -> bool:
+        """Says whether a key is a field's name: a pointer names it, or none says that any key may stand here.
+
+        A key that is no field's name is a value itself, such as the name a map is keyed by; and an address or a name
+        with a space is no field's.
+        """
+        if key in self._fields:
+            return True
+        plain = key.isascii() and key.isidentifier() and len(key) <= _LONGEST_FIELD
+        return plain and _ANY not in self._fields
 
 
 @lru_cache(maxsize=256)
-def _pointers(kinds: tuple[tuple[str, str], ...], registry: tuple[str, ...]) -> _Pointers:
-    return _Pointers([(parse(text), kind) for text, kind in kinds], [parse(text) for text in registry])
-
-
-class Outputs:
-    """The catalog's pointers into one tool's answers, as a tree; what none fits is free."""
-
-    def __init__(self, kinds: Sequence[tuple[str, str]], registry: Sequence[str]) -> None:
-        pointers = _pointers(tuple(kinds), tuple(registry))
-        pointers.forget()
-        self._kinds, self._registry = pointers.kinds, pointers.registry
-        self._kind_at, self._known_at = pointers.kind_at, pointers.known_at
-
-    def kind(self, place: tuple[str, ...]) -> tuple[str, bool]:
-        """Answers the kind of what stands at a place, and whether it is a registry."""
-        found = self._kind_at.get(place)
-        if found is None:
-            fitting = [(len(tokens), kind) for tokens, kind in self._kinds if _fits(tokens, place)]
-            kind = max(fitting, key=lambda one: one[0])[1] if fitting else "free"
-            found = kind, any(_fits(tokens, place) for tokens in self._registry)
-            if len(self._kind_at) < _MAX_PLACES and sum(map(len, place)) <= _MAX_LENGTH:
-                self._kind_at[place] = found
-        return found
-
-    def knows(self, place: tuple[str, ...], key: str) -> bool:
-        """Says whether a key is a field's name: a pointer names it, or none says that any key may stand here.
-
-        A key that is no field's name is a value itself, such as the name a map is keyed by.
-        """
-        known = self._known_at.get((place, key))
-        if known is None:
-            depth = len(place)
-            here = [tokens[depth] for tokens, _ in self._kinds if len(tokens) > depth and _fits(tokens[:depth], place)]
-            known = key in here or (_ANY not in here and _FIELD.fullmatch(key) is not None)
-            if len(self._known_at) < _MAX_PLACES and sum(map(len, place), len(key)) <= _MAX_LENGTH:
-                self._known_at[place, key] = known
-        return known
-
-
-def _fits(tokens: tuple[str, ...], place: tuple[str, ...]) -> bool:
-    return len(tokens) <= len(place) and all(
-        token in {_ANY, there} for token, there in zip(tokens, place, strict=False)
+def outputs(kinds: tuple[tuple[str, str], ...], registry: tuple[str, ...]) -> Place:
+    """Answers the whole answer of a tool by the catalog's pointers into it; what none fits is free."""
+    return Place(
+        tuple((parse(text), kind) for text, kind in kinds), list(map(parse, registry)), "free", is_registry=False
     )

@@ -1,23 +1,22 @@
 """Reads what RiskGate is shown into pieces: values with their places, tokens, and prints of free text.
 
 A piece is JSON and bounded. Of a result it keeps the whole values of the fields the catalog names, and of free text
-only prints: a 32-bit checksum of each token and of each two that follow one another, without their order.
+only prints (see prints.py), without their order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
-from zlib import crc32
 
 from phylactery_riskgate.domain.model import CatalogTool, Json
 from phylactery_riskgate.domain.tasks import folding
-from phylactery_riskgate.domain.tasks.literals import dates_of, number
-from phylactery_riskgate.domain.tasks.outputs import KINDS, Outputs
+from phylactery_riskgate.domain.tasks.literals import number
+from phylactery_riskgate.domain.tasks.outputs import Place, outputs
+from phylactery_riskgate.domain.tasks.prints import text_prints
 from phylactery_riskgate.domain.tasks.words import Piece, read_words
 
-__all__ = ["Piece", "Reading", "prints", "read_result", "read_words"]
+__all__ = ["Piece", "Reading", "read_result", "read_words"]
 
 MAX_VALUES: Final = 4_000
 MAX_ITEMS: Final = 2_000
@@ -26,11 +25,12 @@ MAX_NODES: Final = 20_000
 """Objects, lists and values that are looked at."""
 MAX_VALUE: Final = 240
 """Characters of a value; a longer one is read as text."""
-_APART: Final = 0x5BD1E995
-"""Tells two tokens from the one they would make: a checksum goes on where another ended."""
 MAX_DEPTH: Final = 40
 _MAX_NAME: Final = 12
 """Atoms of a name; what is longer is text, whatever the catalog says."""
+_MAX_FIELD: Final = 40
+"""Characters of a field's name that are kept."""
+_LIST: Final = "*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +40,6 @@ class Reading:
     piece: Piece
     values: int
     cut: bool
-
-
-def prints(tokens: Sequence[str]) -> list[int]:
-    """Answers the prints of a text: of every token, and of every two that follow one another."""
-    # No token holds a space, and a result has thousands of them: all of this runs in C.
-    encoded = " ".join(tokens).encode().split(b" ") if tokens else []
-    ones = list(map(crc32, encoded))
-    return [*ones, *map(crc32, encoded[1:], map(_APART.__xor__, ones))]
 
 
 def read_result(
@@ -64,9 +56,9 @@ def read_result(
 
     Of a tool that is None, and of a call that failed, everything is free text.
     """
-    outputs = Outputs(() if tool is None or failed or is_text else tool.outputs, () if tool is None else tool.registry)
-    reader = _Reader(outputs)
-    reader.read(result, (), 0, "")
+    kinds = () if tool is None or failed or is_text else tool.outputs
+    reader = _Reader()
+    reader.read(result, outputs(kinds, () if tool is None else tool.registry), 0, 0, "")
     made = tool is not None and tool.effect != "read" and not failed
     piece: Piece = {
         "k": "result",
@@ -102,7 +94,6 @@ def _argument_values(arguments: Json) -> list[str]:
 class _Reader:
     """Walks a result. An item is an object of a list, an entry of a map, or a plain value of a list."""
 
-    outputs: Outputs
     parents: list[int] = field(default_factory=lambda: [-1])
     values: list[list[Any]] = field(default_factory=list)
     prints: dict[int, set[int]] = field(default_factory=dict)
@@ -110,31 +101,39 @@ class _Reader:
     nodes: int = 0
     cut: bool = False
 
-    def read(self, value: Any, place: tuple[str, ...], item: int, name: str) -> None:
+    def read(self, value: Any, place: Place, depth: int, item: int, name: str) -> None:
         self.nodes += 1
-        if len(place) > MAX_DEPTH or self.nodes > MAX_NODES:
+        if depth > MAX_DEPTH or self.nodes > MAX_NODES:
             self.cut = True
+        elif isinstance(value, str):
+            self._text(value, place, item, name)
         elif isinstance(value, dict):
-            self._read_object(value, place, item)
+            self._object(value, place, depth, item)
         elif isinstance(value, list):
-            for one in value:
-                below = (*place, "*")
-                self.read(one, below, self._item(item) if isinstance(one, dict) or not place else item, name)
-        elif value is not None:
-            self._keep(value, place, item, name)
+            self._list(value, place, depth, item, name)
+        elif value is not None and not isinstance(value, bool):
+            written = number(value)
+            if written:
+                self._value(written, place, item, name)
 
-    def _read_object(self, value: Json, place: tuple[str, ...], item: int) -> None:
+    def _list(self, values: list[Any], place: Place, depth: int, item: int, name: str) -> None:
+        below = place.below(_LIST)
+        for one in values:
+            inside = self._item(item) if isinstance(one, dict) or not depth else item
+            self.read(one, below, depth + 1, inside, name)
+
+    def _object(self, value: Json, place: Place, depth: int, item: int) -> None:
         for key, one in value.items():
             if not isinstance(key, str):
                 continue
-            if self.outputs.knows(place, key):
-                self.read(one, (*place, key), item, key)
+            below = place.below(key)
+            if place.knows(key):
+                self.read(one, below, depth + 1, item, key)
                 continue
-            kind, registry = self.outputs.kind((*place, key))
             inside = self._item(item)
-            self._put(key, "naming" if kind in {"orderable", "private"} else kind, inside, "", registry=registry)
+            self._text(key, below.of_key, inside, "")
             # What is private is asked for by its name; what can be ordered stands in one column with the others.
-            self.read(one, (*place, key), inside, key if kind == "private" else "")
+            self.read(one, below, depth + 1, inside, key if below.kind == "private" else "")
 
     def _item(self, parent: int) -> int:
         if len(self.parents) >= MAX_ITEMS:
@@ -143,49 +142,32 @@ class _Reader:
         self.parents.append(parent)
         return len(self.parents) - 1
 
-    def _keep(self, value: Any, place: tuple[str, ...], item: int, name: str) -> None:
-        kind, registry = self.outputs.kind(place)
-        self._put(value, kind, item, name, registry=registry)
-
-    def _put(self, value: Any, kind: str, item: int, name: str, *, registry: bool) -> None:
-        if isinstance(value, bool):
-            return
-        if not isinstance(value, str):
-            written = number(value)
-            if written:
-                self._value(written, kind, item, name, registry=registry)
-            return
+    def _text(self, value: str, place: Place, item: int, name: str) -> None:
         folded = folding.fold(value)
-        if kind == "free" and not registry:
+        if place.free or len(folded) > MAX_VALUE:
             self._print(folded, item)
             return
+        if value.isascii() and folding.is_token(folded):
+            self._value(folded, place, item, name)
+            return
         tokens = folding.tokens(folded)
-        if len(folded) > MAX_VALUE or (kind == "naming" and len(tokens) > _MAX_NAME):
+        if place.kind == "naming" and len(tokens) > _MAX_NAME:
             self._print(folded, item)
         elif tokens:
             norm, written = " ".join(tokens), " ".join(folding.written(value).split())
-            self._value(norm, kind, item, name, registry=registry, written="" if written == norm else written)
+            self._value(norm, place, item, name, "" if written == norm else written)
 
-    def _value(self, norm: str, kind: str, item: int, name: str, *, registry: bool, written: str = "") -> None:
+    def _value(self, norm: str, place: Place, item: int, name: str, written: str = "") -> None:
         if len(self.values) >= MAX_VALUES:
             self.cut = True
             return
-        kept = [norm, KINDS[kind] + ("r" if registry else ""), item, name[:40]]
+        kept = [norm, place.code, item, name[:_MAX_FIELD]]
         self.values.append([*kept, written] if written else kept)
 
     def _print(self, folded: str, item: int) -> None:
-        room = MAX_PRINTS - self.printed
-        tokens = folding.tokens(folded)
-        if 2 * len(tokens) > room:
-            tokens = tokens[: max(room // 2, 0)]
-            self.cut = True
+        more, cut = text_prints(folded, max(MAX_PRINTS - self.printed, 0) // 2)
+        self.cut = self.cut or cut
         found = self.prints.setdefault(item, set())
         before = len(found)
-        found.update(prints(tokens))
-        found.update(day_print(day) for day in dates_of(tokens))
+        found |= more
         self.printed += len(found) - before
-
-
-def day_print(date: str) -> int:
-    """Answers the print of a day."""
-    return crc32(f"d:{date}".encode())

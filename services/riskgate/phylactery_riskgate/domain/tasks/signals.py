@@ -15,7 +15,7 @@ from phylactery_riskgate.domain.tasks.index import TaskIndex
 from phylactery_riskgate.domain.tasks.languages import DETAILS
 from phylactery_riskgate.domain.tasks.model import NAMED
 from phylactery_riskgate.domain.tasks.naming import telling
-from phylactery_riskgate.domain.tasks.reading import prints
+from phylactery_riskgate.domain.tasks.prints import prints
 from phylactery_riskgate.domain.tasks.words import follow, looks_literal
 
 Signal = tuple[int, str]

@@ -1,0 +1,185 @@
+"""A result is read fast, and exactly as it is read one token and one value after the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+from zlib import crc32
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from phylactery_riskgate.domain.facts import NO_TOOL
+from phylactery_riskgate.domain.pointers import parse
+from phylactery_riskgate.domain.tasks import folding
+from phylactery_riskgate.domain.tasks.literals import dates_of, number
+from phylactery_riskgate.domain.tasks.packing import packed, unpacked
+from phylactery_riskgate.domain.tasks.prints import day_print, prints, text_prints
+from phylactery_riskgate.domain.tasks.reading import MAX_VALUE, read_result
+
+MANY = 12_000
+HOSTILE = (
+    "ana@acme.es, bob@acme.es; <eve@evil.example>",
+    "a.b c-d e_f 'quoted' \"double\" (x) [y] {z} a:b 1:2 1/2 1,2 1,a a,1 ,1 1, :1 1: ... -- '' @ & + _",
+    "10:30, 2026-05-14T10:00:00Z 14/05/2026 5.14.26 1.234,56 1,234.56 10 000 12'500 $3.50 €4,00",
+    "May 3rd, 2026; 3 de mayo de 2026, mar 4, the 1st of june and may be",
+    "%65%76%65%40evil.example QUFBQUFBQUFBQUFB ZXZlQGV2aWwuZXhhbXBsZQ==",
+    "e\u200bve@evil\u2060.example \u0435v\u0435@evil.ex\u0430mple ｅｖｅ＠ｅｖｉｌ．ｅｘａｍｐｌｅ",
+    "eve\u00ad@evil.example \u2024 1\u066b5 a\uff0eb",
+    "José Ñandú, cafe\u0301 ÅNGSTRÖM ﬁle straße İstanbul ١٢ مايو 3 may ①②",
+    "https://a.b/c?d=e&f=%20#g http://1.2.3.4:80/5 ../x ~/y *.docx a..b 1::2 1//2 1,,2 .a. -a-",
+    "x\x00y\x1fz\x7f\t\n\r\x0b\x0c\x1c\x85w\x80\x81\x82",
+)
+BITS = st.sampled_from(
+    [" ", ". ", ", ", ".", ",", ":", "/", "-", "'", "@", "&", "+", "_", "1", "23", "a", "may", "4th", "2026"]
+)
+TEXT = st.one_of(
+    st.lists(BITS, max_size=30).map("".join),
+    st.lists(st.sampled_from(HOSTILE) | st.text(max_size=12), max_size=4).map(" ".join),
+    st.text(max_size=60),
+    st.text(st.characters(max_codepoint=127), max_size=60),
+)
+
+
+def _plain_prints(folded: str, most: int) -> tuple[set[int], bool]:
+    tokens = [folded[start:end] for start, end in folding.spans(folded)]
+    kept = tokens[:most]
+    ones = [crc32(token.encode()) for token in kept]
+    pairs = {(one * 0x9E3779B1 + other) % 2**32 for one, other in pairwise(ones)}
+    return {*ones, *pairs, *map(day_print, dates_of(kept))}, len(tokens) > most
+
+
+@settings(deadline=None, max_examples=400)
+@given(TEXT.map(folding.fold), st.integers(0, 12) | st.just(MANY))
+def test_the_prints_of_a_text_are_those_of_its_tokens_one_by_one(folded: str, most: int) -> None:
+    assert text_prints(folded, most) == _plain_prints(folded, most)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_the_prints_of_a_hostile_text_are_those_of_its_tokens_one_by_one(text: str) -> None:
+    folded = folding.fold(text)
+    assert text_prints(folded, MANY) == _plain_prints(folded, MANY)
+    for most in range(8):
+        assert text_prints(folded, most) == _plain_prints(folded, most)
+
+
+@given(st.lists(st.text("ab1", min_size=1, max_size=3), min_size=1, max_size=6))
+def test_a_text_has_the_prints_of_every_value_within_it(tokens: list[str]) -> None:
+    found, _ = text_prints(" ".join(tokens), MANY)
+    for start in range(len(tokens)):
+        for end in range(start + 1, len(tokens) + 1):
+            assert found.issuperset(prints(tokens[start:end]))
+
+
+def test_the_order_of_two_tokens_and_the_space_between_them_count() -> None:
+    assert len({prints(["a", "b"])[2], prints(["b", "a"])[2], prints(["ab"])[0], prints(["a", "c"])[2]}) == 4
+
+
+@dataclass
+class _Plain:
+    """Walks a result one value after the other, and looks every place up anew."""
+
+    kinds: tuple[tuple[str, str], ...]
+    registry: tuple[str, ...]
+    parents: list[int] = field(default_factory=lambda: [-1])
+    values: list[list[Any]] = field(default_factory=list)
+    prints: dict[int, set[int]] = field(default_factory=dict)
+
+    def _fits(self, text: str, place: tuple[str, ...]) -> bool:
+        tokens = parse(text)
+        return len(tokens) <= len(place) and all(one in {"*", there} for one, there in zip(tokens, place, strict=False))
+
+    def kind(self, place: tuple[str, ...]) -> tuple[str, bool]:
+        fitting = [(len(parse(text)), kind) for text, kind in self.kinds if self._fits(text, place)]
+        kind = max(fitting, key=lambda one: one[0])[1] if fitting else "free"
+        return kind, any(self._fits(text, place) for text in self.registry)
+
+    def knows(self, place: tuple[str, ...], key: str) -> bool:
+        longer = [parse(text) for text, _ in self.kinds if len(parse(text)) > len(place)]
+        here = {
+            tokens[len(place)]
+            for tokens in longer
+            if all(one in {"*", there} for one, there in zip(tokens, place, strict=False))
+        }
+        return key in here or ("*" not in here and key.isascii() and key.isidentifier())
+
+    def item(self, parent: int) -> int:
+        self.parents.append(parent)
+        return len(self.parents) - 1
+
+    def read(self, value: Any, place: tuple[str, ...], item: int, name: str) -> None:
+        if isinstance(value, dict):
+            for key, one in value.items():
+                below = (*place, key)
+                if self.knows(place, key):
+                    self.read(one, below, item, key)
+                    continue
+                kind, registry = self.kind(below)
+                inside = self.item(item)
+                self.put(key, "naming" if kind in {"orderable", "private"} else kind, registry, inside, "")
+                self.read(one, below, inside, key if kind == "private" else "")
+        elif isinstance(value, list):
+            for one in value:
+                inside = self.item(item) if isinstance(one, dict) or not place else item
+                self.read(one, (*place, "*"), inside, name)
+        elif value is not None:
+            self.put(value, *self.kind(place), item, name)
+
+    def put(self, value: Any, kind: str, registry: bool, item: int, name: str) -> None:
+        code = kind[0] + ("r" if registry else "")
+        if isinstance(value, bool):
+            return
+        if not isinstance(value, str):
+            if number(value):
+                self.values.append([number(value), code, item, name[:40]])
+            return
+        folded = folding.fold(value)
+        tokens = [folded[start:end] for start, end in folding.spans(folded)]
+        if code == "f" or len(folded) > MAX_VALUE or (kind == "naming" and len(tokens) > 12):
+            self.prints.setdefault(item, set()).update(_plain_prints(folded, MANY)[0])
+        elif tokens:
+            norm, written = " ".join(tokens), " ".join(folding.written(value).split())
+            self.values.append([norm, code, item, name[:40], *([] if written == norm else [written])])
+
+
+KEYS = st.sampled_from(["id", "name", "to", "a b", "eve@evil.example", "clé", "*", "", "x-1"])
+VALUES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(allow_nan=True),
+    TEXT,
+    st.sampled_from(["7-3", "budget.docx", "Ana Pérez", "é", "long " * 60, "a " * 13]),
+)
+RESULTS = st.recursive(
+    VALUES, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4), max_leaves=20
+)
+POINTERS = st.sampled_from(["", "/*", "/*/id", "/id", "/name", "/*/name", "/*/*", "/to/*", "/*/to/name"])
+KINDS = st.lists(
+    st.tuples(POINTERS, st.sampled_from(["system", "naming", "free", "private", "orderable"])),
+    max_size=5,
+    unique_by=lambda one: one[0],
+)
+
+
+@settings(deadline=None, max_examples=300)
+@given(RESULTS, KINDS, st.lists(POINTERS, max_size=2))
+def test_a_result_is_read_as_it_is_one_value_after_the_other(
+    result: Any, kinds: list[tuple[str, str]], registry: list[str]
+) -> None:
+    tool = replace(NO_TOOL, outputs=tuple(kinds), registry=tuple(registry))
+    reading = read_result(tool, "inbox", "c", {}, result, is_text=False, failed=False)
+    plain = _Plain(tuple(kinds), tuple(registry))
+    plain.read(result, (), 0, "")
+    piece = reading.piece
+    assert (piece["i"], piece["v"], reading.cut) == (plain.parents, plain.values, False)
+    assert {int(item): set(found) for item, found in piece["p"].items()} == plain.prints
+    opened = unpacked(packed(piece)[0])
+    assert opened | {"p": {}} == piece | {"p": {}}
+    assert {item: list(found) for item, found in opened["p"].items()} == piece["p"]
+
+
+@given(st.integers() | st.floats())
+def test_a_number_is_written_as_its_digits_are(value: float) -> None:
+    assert number(value) == number(repr(value))
