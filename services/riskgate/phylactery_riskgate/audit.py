@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+import orjson
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from phylactery_chassis.identity import Principal
 from phylactery_chassis.ids import random_bytes
@@ -114,10 +115,8 @@ class AuditLog:
         if entry.values:
             salts = {pointer: new_salt() for pointer in entry.values}
             record["values"] = {pointer: commitment(salts[pointer], value) for pointer, value in entry.values.items()}
-            plain = json.dumps(
-                {"salts": {pointer: encode(salt) for pointer, salt in salts.items()}, "values": dict(entry.values)}
-            )
-            pending.keep_values(entry.who.tenant, place.index, self._vault.seal(plain.encode(), _written(place)))
+            plain = _plain({pointer: encode(salt) for pointer, salt in salts.items()}, dict(entry.values))
+            pending.keep_values(entry.who.tenant, place.index, self._vault.seal(plain, _written(place)))
         data = canonical_bytes(record)
         time_us = max(entry.time_us, pending.last_us)
         label = rows.Label(entry.who.tenant, entry.who.subject, str(entry.kind), time_us)
@@ -184,6 +183,15 @@ class AuditLog:
             return None
         opened: dict[str, Any] = json.loads(self._vault.open(sealed, _written(place)))
         return opened
+
+
+def _plain(salts: dict[str, str], values: dict[str, Any]) -> bytes:
+    """Writes what is sealed. Every value has been committed to, so it is JSON that no encoder writes as another."""
+    opened = {"salts": salts, "values": values}
+    try:
+        return orjson.dumps(opened)
+    except TypeError:  # nested deeper than the fast encoder goes
+        return json.dumps(opened).encode()
 
 
 def _written(place: rows.Place) -> str:

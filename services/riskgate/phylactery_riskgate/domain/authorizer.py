@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import cedarpy
+import orjson
 
 from phylactery_riskgate.domain.approval_syntax import APPROVED
 from phylactery_riskgate.domain.cedar_schema import SENTINEL, build_entity_schema, group_names
@@ -18,7 +19,6 @@ from phylactery_riskgate.domain.policy_sets import PolicySets
 
 _MAX_SUBJECTS = 1_024
 _MAX_ANSWERS = 2_048
-_CONTEXT = json.JSONEncoder(check_circular=False)
 
 
 class Subject(NamedTuple):
@@ -67,7 +67,7 @@ class Question:
         Raises:
             ValueError: the user or the thread is nothing the schema knows (an unknown level).
         """
-        text = _CONTEXT.encode(context)
+        text = orjson.dumps(context).decode()  # of texts, whole numbers and truth values alone: see fact_types.writer
         answer = self.ask_once(sets.first, text, satisfied)
         if not sets.groups:
             return answer
