@@ -26,7 +26,7 @@ from phylactery_chassis.database import Database
 from phylactery_chassis.errors import DomainError, StartError
 from phylactery_chassis.interceptor import running_calls
 from phylactery_chassis.logs import get_logger
-from phylactery_chassis.server import Registration, Service
+from phylactery_chassis.server import Registration, Service, registration
 
 from phylactery_riskgate.audit import LogError
 from phylactery_riskgate.domain.bundle import BundleError, load_bundle
@@ -81,10 +81,6 @@ def find_bundle(settings: RiskGateSettings) -> tuple[LiveBundle, BundleError | N
 
 def assemble(riskgate: RiskGate, database: Database, settings: RiskGateSettings) -> Service:
     """Answers the service over a RiskGate that is open."""
-    decisions, answers, keys = RiskGateServicer(riskgate), ApprovalServicer(riskgate), KeyServicer(riskgate)
-    audit = AuditServicer(riskgate.auditing)
-    policies = PolicyServicer(riskgate.policies, riskgate.replays, riskgate.live)
-    inspection, tasks = InspectionServicer(riskgate.inspecting), TaskServicer(riskgate.tasks)
     signing: list[asyncio.Task[None]] = []
 
     async def begin() -> None:
@@ -107,41 +103,56 @@ def assemble(riskgate: RiskGate, database: Database, settings: RiskGateSettings)
 
     return Service(
         name=settings.service,
-        registrations=[
-            Registration(
-                riskgate_pb2.DESCRIPTOR.services_by_name["RiskGateService"].full_name,
-                lambda server: riskgate_pb2_grpc.add_RiskGateServiceServicer_to_server(decisions, server),
-            ),
-            Registration(
-                approval_pb2.DESCRIPTOR.services_by_name["ApprovalService"].full_name,
-                lambda server: approval_pb2_grpc.add_ApprovalServiceServicer_to_server(answers, server),
-            ),
-            Registration(
-                audit_pb2.DESCRIPTOR.services_by_name["AuditService"].full_name,
-                lambda server: audit_pb2_grpc.add_AuditServiceServicer_to_server(audit, server),
-            ),
-            Registration(
-                inspection_pb2.DESCRIPTOR.services_by_name["InspectionService"].full_name,
-                lambda server: inspection_pb2_grpc.add_InspectionServiceServicer_to_server(inspection, server),
-            ),
-            Registration(
-                policy_pb2.DESCRIPTOR.services_by_name["PolicyService"].full_name,
-                lambda server: policy_pb2_grpc.add_PolicyServiceServicer_to_server(policies, server),
-            ),
-            Registration(
-                task_pb2.DESCRIPTOR.services_by_name["TaskService"].full_name,
-                lambda server: task_pb2_grpc.add_TaskServiceServicer_to_server(tasks, server),
-            ),
-            Registration(
-                key_pb2.DESCRIPTOR.services_by_name["KeyService"].full_name,
-                lambda server: key_pb2_grpc.add_KeyServiceServicer_to_server(keys, server),
-            ),
-        ],
+        registrations=_registrations(riskgate),
         healthy=healthy,
         on_start=[begin],
         on_drain=[riskgate.auditing.tails.end, riskgate.watches.close],
         on_stop=[end],
     )
+
+
+def _registrations(riskgate: RiskGate) -> list[Registration]:
+    return [
+        registration(
+            riskgate_pb2.DESCRIPTOR,
+            "RiskGateService",
+            riskgate_pb2_grpc.add_RiskGateServiceServicer_to_server,
+            RiskGateServicer(riskgate),
+        ),
+        registration(
+            approval_pb2.DESCRIPTOR,
+            "ApprovalService",
+            approval_pb2_grpc.add_ApprovalServiceServicer_to_server,
+            ApprovalServicer(riskgate),
+        ),
+        registration(
+            audit_pb2.DESCRIPTOR,
+            "AuditService",
+            audit_pb2_grpc.add_AuditServiceServicer_to_server,
+            AuditServicer(riskgate.auditing),
+        ),
+        registration(
+            inspection_pb2.DESCRIPTOR,
+            "InspectionService",
+            inspection_pb2_grpc.add_InspectionServiceServicer_to_server,
+            InspectionServicer(riskgate.inspecting),
+        ),
+        registration(
+            policy_pb2.DESCRIPTOR,
+            "PolicyService",
+            policy_pb2_grpc.add_PolicyServiceServicer_to_server,
+            PolicyServicer(riskgate.policies, riskgate.replays, riskgate.live),
+        ),
+        registration(
+            task_pb2.DESCRIPTOR,
+            "TaskService",
+            task_pb2_grpc.add_TaskServiceServicer_to_server,
+            TaskServicer(riskgate.tasks),
+        ),
+        registration(
+            key_pb2.DESCRIPTOR, "KeyService", key_pb2_grpc.add_KeyServiceServicer_to_server, KeyServicer(riskgate)
+        ),
+    ]
 
 
 async def _sign_in_time(riskgate: RiskGate, seconds: float) -> None:
