@@ -18,7 +18,6 @@ from tests.support.agent_gate import FakeGate
 from tests.support.agent_graph import Died, dies_at
 from tests.support.agent_stores import ANA, T1, Stores, sha
 
-TEXT = json.dumps({"path": "a.txt", "content": "hola"}, separators=(",", ":"))
 WHERE = {"thread_id": "t1", "plan_step": "s1", "pathway": "tool_intent"}
 
 
