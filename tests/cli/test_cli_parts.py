@@ -276,19 +276,6 @@ def test_a_language_nobody_wrote_is_refused_with_those_there_are():
     assert "'es', 'en'" in done.output
 
 
-@pytest.mark.parametrize(
-    ("language", "told"),
-    [
-        ("en", "nothing answers at 127.0.0.1:1; phylactery up starts the services"),
-        ("es", "nada responde en 127.0.0.1:1; phylactery up arranca los servicios"),
-    ],
-)
-def test_riskgate_away_is_told_with_what_to_do(language: str, told: str):
-    for words in (["list"], ["show", "ap_1"], ["approve", "ap_1"], ["reject", "ap_1"]):
-        done = CliRunner().invoke(app, ["approvals", *words, "--target", "127.0.0.1:1", "--language", language])
-        assert (done.exit_code, done.stderr) == (1, f"approvals: {told}\n")
-
-
 def test_the_demo_says_which_folder_it_cannot_make(tmp_path: Path):
     (tmp_path / "file").write_text("")
     out = io.StringIO()
