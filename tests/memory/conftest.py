@@ -9,12 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import grpc
 import pytest
 import sqlalchemy as sa
-from google.rpc import error_details_pb2
 from grpc import aio
-from grpc_status import rpc_status
 from phylactery.memory.v1 import (
     memory_pb2,
     memory_pb2_grpc,
@@ -42,34 +39,9 @@ from phylactery_memory.store.outputs import OutputStore
 from tests.support import s3
 from tests.support.memory_keeper import Keeper
 from tests.support.postgres import create_database
+from tests.support.refusals import Refusal, refusal_of
 
 CHUNK = 1024 * 1024
-
-
-@dataclass
-class Refusal:
-    """A failed call, decoded."""
-
-    code: grpc.StatusCode
-    reason: str
-    message: str
-    metadata: dict[str, str]
-    fields: list[str]
-
-
-def refusal_of(error: aio.AioRpcError) -> Refusal:
-    info, bad = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest()
-    status = rpc_status.from_call(error)
-    for detail in status.details if status else ():
-        detail.Unpack(info)
-        detail.Unpack(bad)
-    return Refusal(
-        error.code(),
-        info.reason.removeprefix("ERROR_REASON_"),
-        error.details() or "",
-        dict(info.metadata),
-        [violation.field for violation in bad.field_violations],
-    )
 
 
 class User:

@@ -30,7 +30,8 @@ from phylactery_riskgate.store import bundles as bundle_rows
 from phylactery_riskgate.store.bundles import BundleHead, Slot
 from sqlalchemy.engine import Connection
 
-from tests.support.riskgate_people import PEOPLE, Person, Refusal, refusal_of, tool_call
+from tests.support.refusals import Refusal, refusal_of
+from tests.support.riskgate_people import PEOPLE, Person, tool_call
 
 EXTRA_TOOLS = [
     {

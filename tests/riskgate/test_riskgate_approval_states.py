@@ -31,7 +31,8 @@ from phylactery_riskgate.audit_export import export_log, verify_export
 
 from tests.riskgate.conftest import Gate, open_gate, write_bundle, write_tokens
 from tests.support.forks import Forked
-from tests.support.riskgate_people import Person, refusal_of, tool_call
+from tests.support.refusals import refusal_of
+from tests.support.riskgate_people import Person, tool_call
 
 WIPE = ("wipe", '{"path":"x"}')
 FINAL = {"REDEEMED", "REJECTED", "EXPIRED", "CANCELLED"}

@@ -10,10 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import grpc
-from google.rpc import error_details_pb2
 from grpc import aio
-from grpc_status import rpc_status
 from phylactery.agent.v1 import chat_pb2, chat_pb2_grpc, event_pb2, run_pb2, run_pb2_grpc
 from phylactery.riskgate.v1 import approval_pb2, approval_pb2_grpc
 from phylactery_agent.ports import GateUnavailableError, MemoryUnavailableError
@@ -31,35 +28,12 @@ from phylactery_riskgate.settings import RiskGateSettings
 
 from tests.support.asking import asks_first
 from tests.support.ports import lasting_port
+from tests.support.refusals import refusal_of
 
 SUSPENDED = event_pb2.RUN_STATUS_SUSPENDED
 DONE = event_pb2.RUN_STATUS_DONE
 FAILED = event_pb2.RUN_STATUS_FAILED
-
-
-@dataclass
-class Refused:
-    """A failed call, decoded."""
-
-    code: grpc.StatusCode
-    reason: str
-    metadata: dict[str, str]
-    fields: list[str]
-
-
-def refused(error: aio.AioRpcError) -> Refused:
-    """Decodes a failed call."""
-    info, bad = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest()
-    status = rpc_status.from_call(error)
-    for detail in status.details if status else ():
-        detail.Unpack(info)
-        detail.Unpack(bad)
-    return Refused(
-        error.code(),
-        info.reason.removeprefix("ERROR_REASON_"),
-        dict(info.metadata),
-        [violation.field for violation in bad.field_violations],
-    )
+refused = refusal_of
 
 
 class Person:

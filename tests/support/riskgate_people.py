@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-import grpc
-from google.rpc import error_details_pb2
 from grpc import aio
-from grpc_status import rpc_status
 from phylactery.riskgate.v1 import (
     approval_pb2,
     approval_pb2_grpc,
@@ -41,33 +37,6 @@ PEOPLE: dict[str, dict[str, Any]] = {
     "olga": {"tenant": "acme", "roles": ["operator"]},
 }
 WRITE = '{"path":"notes.txt","content":"sesame-open"}'
-
-
-@dataclass
-class Refusal:
-    """A failed call, decoded."""
-
-    code: grpc.StatusCode
-    reason: str
-    message: str
-    metadata: dict[str, str]
-    fields: list[str]
-
-
-def refusal_of(error: aio.AioRpcError) -> Refusal:
-    """Answers a failed call, decoded."""
-    info, bad = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest()
-    status = rpc_status.from_call(error)
-    for detail in status.details if status else ():
-        detail.Unpack(info)
-        detail.Unpack(bad)
-    return Refusal(
-        error.code(),
-        info.reason.removeprefix("ERROR_REASON_"),
-        error.details() or "",
-        dict(info.metadata),
-        [violation.field for violation in bad.field_violations],
-    )
 
 
 def tool_call(tool: str = "write_file", arguments: str = WRITE, call_id: str = "c1", **more: str) -> types_pb2.ToolCall:

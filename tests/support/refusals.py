@@ -1,0 +1,37 @@
+"""A call that failed, decoded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import grpc
+from google.rpc import error_details_pb2
+from grpc import aio
+from grpc_status import rpc_status
+
+
+@dataclass
+class Refusal:
+    """A failed call, decoded."""
+
+    code: grpc.StatusCode
+    reason: str
+    message: str
+    metadata: dict[str, str]
+    fields: list[str]
+
+
+def refusal_of(error: aio.AioRpcError) -> Refusal:
+    """Answers a failed call, decoded."""
+    info, bad = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest()
+    status = rpc_status.from_call(error)
+    for detail in status.details if status else ():
+        detail.Unpack(info)
+        detail.Unpack(bad)
+    return Refusal(
+        error.code(),
+        info.reason.removeprefix("ERROR_REASON_"),
+        error.details() or "",
+        dict(info.metadata),
+        [violation.field for violation in bad.field_violations],
+    )
