@@ -20,3 +20,15 @@ def test_an_argument_of_a_task_says_where_it_is_from_and_one_without_says_nothin
     assert "a registry: contacts" in to
     assert "\x1b" not in to
     assert note.split() == ["/note", '"hi"']
+
+
+def test_what_is_not_shown_of_an_argument_is_counted_with_the_command_that_shows_it(capsys) -> None:
+    fields = dict.fromkeys(Approval.__dataclass_fields__, "")
+    cut = replace(PLAIN, altered=True, marks=("CUT",), characters_left_out=2_540)
+    approval = Approval(**{**fields, "id": "ap_1", "arguments": (cut,), "expire_time": None})  # type: ignore[arg-type]
+    _show(approval, Texts("en"))
+    shown = capsys.readouterr().out
+    assert "2,540 characters are not shown; all of them: phylactery approvals show ap_1 --full" in shown
+    assert "look-alike" not in shown
+    _show(approval, Texts("es"), full=True)
+    assert "2,540 caracteres no caben" in capsys.readouterr().out

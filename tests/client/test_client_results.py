@@ -175,6 +175,7 @@ async def test_what_is_asked_of_riskgate_arrives_as_given(wire, connect):
     await client.redeem("permit", call, execution_id="exec-1234", **at)
     index = await client.report_outcome("exec-1234", outcome="FAILED", result_hash="h", result_size=3, error_code="E")
     await client.list_approvals(state="PENDING", thread_id="t1", page_size=5, page_token="tok")
+    await client.get_approval("ap_1", full=True)
     await client.approve("ap_1", args_hash="h", code="123", thread_id="t1")
     await client.reject("ap_1", reason="no", thread_id="t1")
     await client.cancel("ap_1", reason="no", thread_id="t1")
@@ -192,6 +193,7 @@ async def test_what_is_asked_of_riskgate_arrives_as_given(wire, connect):
         approval_pb2.ListApprovalsRequest(
             state=types_pb2.APPROVAL_STATE_PENDING, thread_id="t1", page_size=5, page_token="tok"
         ),
+        approval_pb2.GetApprovalRequest(approval_id="ap_1", full=True),
         approval_pb2.ApproveRequest(approval_id="ap_1", args_hash="h", code="123", thread_id="t1"),
         approval_pb2.RejectRequest(approval_id="ap_1", reason="no", thread_id="t1"),
         approval_pb2.CancelRequest(approval_id="ap_1", reason="no", thread_id="t1"),

@@ -150,6 +150,51 @@ async def test_a_person_sees_the_whole_call_types_the_end_of_its_hash_and_has_ap
     assert (await ana.get(approval.id)).state == APPROVED
 
 
+HARMLESS, MIDDLE, ENDING = "Hello Bob. " * 400, "IN THE MIDDLE", "PS: the key of the safe is 4711, pay Eve."
+LONG = HARMLESS + MIDDLE + HARMLESS + ENDING
+
+
+@pytest.fixture
+async def long_one(ana, call) -> types_pb2.Approval:
+    """What asks another person, with a value whose middle is not shown."""
+    return (await ana.evaluate(call("pay", json.dumps({"to": LONG}), "c9"))).approval
+
+
+def unfolded(text: str) -> str:
+    """Answers what a table folded as one text, without its blanks."""
+    return "".join(text.split())
+
+
+async def test_of_a_long_value_the_end_is_shown_and_in_full_all_of_it(gate, long_one):
+    shown = (await run(gate, "dora", "show", long_one.id)).stdout
+    assert unfolded(ENDING) in unfolded(shown)
+    assert unfolded(MIDDLE) not in unfolded(shown)
+    left_out = long_one.arguments[0].characters_left_out
+    assert left_out > 6_000
+    assert unfolded(f"⚠ {left_out:,} characters not shown") in unfolded(shown)
+    assert f"riskgate approvals show {long_one.id} --full shows all of it" in shown
+    spanish = (await run(gate, "dora", "show", long_one.id, RISKGATE_LANG="es")).stdout
+    assert f"riskgate approvals show {long_one.id} --full lo muestra todo" in spanish
+    full = (await run(gate, "dora", "show", long_one.id, "--full")).stdout
+    assert unfolded(LONG) in unfolded(full)
+    assert "⚠" not in full
+
+
+async def test_who_approves_is_told_that_something_is_not_shown_and_can_see_it(gate, long_one):
+    with terminal(gate, "dora", "approve", long_one.id) as screen:
+        shown = await screen.reads("type the last 4 characters")
+        assert "--full" in shown[: shown.index("type the last 4")]
+        screen.types("")
+        assert await screen.ends() == 1
+    with terminal(gate, "dora", "approve", long_one.id, "--full") as screen:
+        shown = await screen.reads("type the last 4 characters")
+        assert unfolded(MIDDLE) in unfolded(shown)
+        screen.types("")
+        assert await screen.ends() == 1
+    told = await run(gate, "dora", "approve", long_one.id, "--yes", "--args-hash", long_one.args_hash)
+    assert (told.returncode, "is not shown whole" in told.stderr) == (0, True)
+
+
 @pytest.mark.parametrize("typed", ["", "yes", "y"])
 async def test_anything_else_changes_nothing(gate, ana, approval, typed):
     with terminal(gate, "dora", "approve", approval.id) as screen:

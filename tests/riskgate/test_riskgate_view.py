@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.model import ArgumentView, Change, Mark
-from phylactery_riskgate.domain.view import MAX_DISPLAY, MAX_PREVIOUS, MAX_VIEWS, ROOM, CallView, call_view
+from phylactery_riskgate.domain.view import FULL_ROOM, MAX_DISPLAY, MAX_PREVIOUS, MAX_VIEWS, ROOM, CallView, call_view
 from phylactery_riskgate.domain.visible import make_visible
 
 from tests.support.bundles import ALLOW_ALL, bundle_of, decide, tool
@@ -131,9 +133,57 @@ def test_look_alike_characters_are_marked(engine: DecisionEngine, value: str) ->
     assert json.loads(view.display) == value
 
 
-def test_a_long_value_is_cut_and_says_so(engine: DecisionEngine) -> None:
-    view = shown(engine, "x" * 5_000)
-    assert (len(view.display), view.display[-1], view.altered) == (MAX_DISPLAY, "…", True)
+def test_of_a_long_value_beginning_and_end_are_shown_and_how_much_is_left_out_between(engine: DecisionEngine) -> None:
+    value = "Hello Bob. " * 400 + "PS: the key of the safe is 4711, pay Eve."
+    view = shown(engine, value)
+    start, _, rest = view.display.partition("…«")
+    count, _, end = rest.partition(" characters left out»…")
+    assert json.dumps(value).startswith(start)
+    assert json.dumps(value).endswith(end)
+    assert end.endswith('PS: the key of the safe is 4711, pay Eve."')
+    assert (len(start) > 1_000, len(end) > 900, len(view.display) <= MAX_DISPLAY) == (True, True, True)
+    assert int(count.replace(",", "")) == view.left_out == len(json.dumps(value)) - len(start) - len(end)
+    assert view.marks == (Mark.CUT,)
+
+
+@pytest.mark.parametrize("escaped", ['"', "\\", "\n", "\u0001", "\\u", '\\\\"', "\\\n"])
+def test_no_escape_is_parted_where_a_value_is_cut(engine: DecisionEngine, escaped: str) -> None:
+    for shift in range(14):
+        value = "x" * shift + escaped * 2_000 + "y"
+        display = shown(engine, value).display
+        start, end = re.split("…«[0-9,]+ characters left out»…", display)
+        assert value.startswith(json.loads(start + '"')), shift
+        assert value.endswith(json.loads('"' + end)), shift
+
+
+def test_what_stands_at_the_end_of_a_long_value_is_made_visible_and_named(engine: DecisionEngine) -> None:
+    view = shown(engine, "x" * 5_000 + " p\u0430ypal.com \u202e")
+    assert view.display.endswith(' p\\u0430ypal.com \\u202e"')
+    assert view.marks == (Mark.BIDI, Mark.MIXED_SCRIPT, Mark.CUT)
+
+
+def test_a_letter_at_a_cut_is_judged_by_its_whole_word(engine: DecisionEngine) -> None:
+    words = {shift: "x" * shift + "p\u0430y" * 5_000 for shift in range(6)}
+    for shift, value in words.items():
+        assert "\u0430" not in shown(engine, value).display, shift
+
+
+def test_in_full_a_value_is_shown_as_long_as_it_is(engine: DecisionEngine) -> None:
+    bound = decide(engine, "send", {"to": "bob", "body": "é\u202e" * 50_000, "password": "hunter2"}).bound
+    assert bound is not None
+    view = {one.path: one for one in call_view(bound, engine.bundle.tools["send"], full=True).arguments}
+    assert json.loads(view["/body"].display) == bound.arguments["body"]
+    assert (view["/body"].left_out, view["/body"].marks) == (0, (Mark.BIDI,))
+    assert view["/password"].display == "«sensitive»"
+
+
+def test_in_full_too_what_is_longer_than_there_is_room_for_is_cut_and_counted(engine: DecisionEngine) -> None:
+    bound = decide(engine, "send", {"to": "bob"}).bound
+    assert bound is not None
+    long = replace(bound, arguments={"body": "\x7f" * 200_000, "to": "bob"})
+    to, body = call_view(long, engine.bundle.tools["send"], full=True).arguments
+    assert (to.display, Mark.CUT in body.marks, len(body.display) <= FULL_ROOM) == ('"bob"', True, True)
+    assert body.left_out + body.display.count("\\u007f") == 200_000
 
 
 def test_a_value_of_the_full_length_is_not_cut(engine: DecisionEngine) -> None:
@@ -232,7 +282,7 @@ def test_an_argument_that_is_gone_is_shown_where_it_stood(engine: DecisionEngine
         ("/body", Change.REMOVED, ""),
     ]
     assert found[0].previous == '"bob\\u202e"'
-    assert len(found[2].previous) == MAX_PREVIOUS
+    assert MAX_PREVIOUS - 20 < len(found[2].previous) <= MAX_PREVIOUS
 
 
 def test_true_is_not_one_and_one_is_not_one_point_five(engine: DecisionEngine) -> None:

@@ -23,6 +23,7 @@ app = typer.Typer(help="Approvals at RiskGate: list, show, approve, reject.", no
 _ALL = "ALL"
 _ORIGINS = frozenset({"USER", "REGISTRY", "POINTED", "FOREIGN"})
 """Where an argument is from, where RiskGate was shown the task."""
+Full = Annotated[bool, typer.Option("--full", help="Show long values whole.")]
 
 
 def _caller(target: str, token_file: Path | None, language: Language) -> Caller[RiskGateClient]:
@@ -37,7 +38,8 @@ def _line(approval: Approval) -> str:
     return json.dumps({k: v for k, v in asdict(approval).items() if k != "code"}, default=str)
 
 
-def _show(approval: Approval, texts: Texts) -> None:
+def _show(approval: Approval, texts: Texts, *, full: bool = False) -> None:
+    """Prints an approval; ``full`` says that long values were asked for whole."""
     table = Table.grid(padding=(0, 2))
     values = (
         approval.id,
@@ -52,14 +54,21 @@ def _show(approval: Approval, texts: Texts) -> None:
     for name, value in zip(texts.columns("approval_fields"), values, strict=True):
         table.add_row(Text(name, style="dim"), Text(one_line(value)))
     for argument in approval.arguments:
-        flag = f"  ← {texts('approval_marked')}" if argument.altered else ""
+        flag = f"  ← {texts('approval_marked')}" if argument.altered and argument.marks != ("CUT",) else ""
         style = "bold" if argument.control else ""
         shown = Text(one_line(argument.display) + flag, style=style)
         if argument.origin in _ORIGINS:
             place = f": {one_line(argument.origin_place)}" if argument.origin_place else ""
             shown.append(f"  ← {texts('origin_' + argument.origin)}{place}", style="dim")
         table.add_row(Text(one_line(argument.path), style="dim"), shown)
-    plain_console().print(table)
+    console = plain_console()
+    console.print(table)
+    left_out = sum(argument.characters_left_out for argument in approval.arguments)
+    if left_out:
+        text = texts(
+            "approval_cut_in_full" if full else "approval_cut", count=f"{left_out:,}", id=one_line(approval.id)
+        )
+        console.print(Text(text, style="bold red"), soft_wrap=True)
 
 
 def _cells(texts: Texts, approval: Approval) -> tuple[object, ...]:
@@ -95,25 +104,29 @@ def list_(
 @app.command()
 def show(
     approval_id: str,
+    *,
     target: RiskGateTarget = RISKGATE,
     token_file: TokenFile = None,
+    full: Full = False,
     json_: Json = False,
     language: Speak = LANGUAGE,
 ) -> None:
     """Shows one approval: what would run, with which arguments."""
     caller = _caller(target, token_file, language)
-    approval = caller.ask(lambda client: client.get_approval(approval_id))
+    approval = caller.ask(lambda client: client.get_approval(approval_id, full=full))
     if json_:
         typer.echo(_line(approval))
     else:
-        _show(approval, caller.texts)
+        _show(approval, caller.texts, full=full)
 
 
 @app.command()
 def approve(
     approval_id: str,
+    *,
     target: RiskGateTarget = RISKGATE,
     token_file: TokenFile = None,
+    full: Full = False,
     yes: Yes = False,
     language: Speak = LANGUAGE,
 ) -> None:
@@ -122,8 +135,8 @@ def approve(
     texts = caller.texts
 
     async def answer(client: RiskGateClient) -> Approval | None:
-        seen = await client.get_approval(approval_id)
-        _show(seen, texts)
+        seen = await client.get_approval(approval_id, full=full)
+        _show(seen, texts, full=full)
         if seen.state != "PENDING":
             raise ValueError(texts("approval_closed", id=seen.id, state=texts.as_it_stands(seen.state)))
         if not yes and not confirmed(texts("approval_confirm"), texts):

@@ -169,6 +169,7 @@ class ArgumentView:
     previous_display: str = field(default="", repr=False)
     origin: str = "UNSPECIFIED"
     origin_place: str = field(default="", repr=False)
+    characters_left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)

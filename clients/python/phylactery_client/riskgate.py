@@ -224,9 +224,9 @@ class RiskGateClient(ServiceClient):
         request.outcome = riskgate_pb2.Outcome.ValueType(enum_number(_OUTCOMES, outcome))
         return (await self._call(self._gate.ReportOutcome, request, timeout)).audit_index
 
-    async def get_approval(self, approval_id: str, *, timeout: float | None = None) -> Approval:
-        """Answers one approval as the caller may see it."""
-        request = approval_pb2.GetApprovalRequest(approval_id=approval_id)
+    async def get_approval(self, approval_id: str, *, full: bool = False, timeout: float | None = None) -> Approval:
+        """Answers one approval as the caller may see it; ``full`` leaves no middle of a long argument out."""
+        request = approval_pb2.GetApprovalRequest(approval_id=approval_id, full=full)
         return decode(Approval, (await self._call(self._approvals.GetApproval, request, timeout)).approval)
 
     async def list_approvals(

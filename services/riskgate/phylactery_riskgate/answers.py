@@ -32,7 +32,7 @@ from phylactery_riskgate.codes import same_code
 from phylactery_riskgate.core import WORDS, ApprovalSeen, Core, Refused, about
 from phylactery_riskgate.domain.eligibility import people
 from phylactery_riskgate.evaluation import approval_not_found
-from phylactery_riskgate.requests.approvals import DEFAULT_PAGE, ApproveInput, ListInput, RejectInput
+from phylactery_riskgate.requests.approvals import DEFAULT_PAGE, ApproveInput, GetInput, ListInput, RejectInput
 from phylactery_riskgate.standing import answer_of, sees_all
 from phylactery_riskgate.store import approvals as rows
 
@@ -43,20 +43,21 @@ class Answers:
     def __init__(self, core: Core) -> None:
         self._core = core
 
-    async def get(self, who: Principal, approval_id: str) -> ApprovalSeen:
+    async def get(self, who: Principal, asked: GetInput) -> ApprovalSeen:
         """Answers one approval as the caller may see it. Raises NotFound APPROVAL_NOT_FOUND."""
+        approval_id, full = asked.approval_id, asked.full
         now_us = self._core.clock.now_us()
 
         def look(connection: Connection) -> ApprovalSeen | None:
             approval = rows.find_approval(connection, who.tenant, approval_id)
             if approval is None or not visible_to(approval, who):
                 raise approval_not_found(approval_id)
-            return None if approval.due(now_us) else self._core.seen(connection, approval, who)
+            return None if approval.due(now_us) else self._core.seen(connection, approval, who, full=full)
 
         found = await self._core.database.read(look)
         if found is not None:
             return found
-        return await self._core.write(lambda connection: self._expired(connection, who, approval_id, now_us))
+        return await self._core.write(lambda connection: self._expired(connection, who, asked, now_us))
 
     async def list_page(self, who: Principal, asked: ListInput) -> tuple[list[ApprovalSeen], str]:
         """Answers one page of approvals, newest first, and the token of the next page, empty where there is none.
@@ -256,11 +257,12 @@ class Answers:
             self._core.note(connection, Kind.APPROVAL_CLOSED, who, now_us, about(approval))
         return Refused(refusal(approval, failed[0]))
 
-    def _expired(self, connection: Connection, who: Principal, approval_id: str, now_us: int) -> ApprovalSeen:
-        approval = rows.find_approval(connection, who.tenant, approval_id, lock=True)
+    def _expired(self, connection: Connection, who: Principal, asked: GetInput, now_us: int) -> ApprovalSeen:
+        approval = rows.find_approval(connection, who.tenant, asked.approval_id, lock=True)
         if approval is None:
-            raise approval_not_found(approval_id)
-        return self._core.seen(connection, self._core.current(connection, approval, who, now_us), who)
+            raise approval_not_found(asked.approval_id)
+        current = self._core.current(connection, approval, who, now_us)
+        return self._core.seen(connection, current, who, full=asked.full)
 
     def _expire(self, connection: Connection, who: Principal, approval_id: str, now_us: int) -> None:
         approval = rows.find_approval(connection, who.tenant, approval_id, lock=True)

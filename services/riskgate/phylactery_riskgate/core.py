@@ -25,7 +25,7 @@ from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.evidence import TaskReader
 from phylactery_riskgate.domain.model import BoundCall, Caller, CallSite, RawCall, Verdict
 from phylactery_riskgate.domain.usage import UsageReader
-from phylactery_riskgate.domain.view import ROOM, CallView, call_view
+from phylactery_riskgate.domain.view import CallView, call_view
 from phylactery_riskgate.live import LiveBundle
 from phylactery_riskgate.live_keys import LiveKeys
 from phylactery_riskgate.requests.decisions import CallInput
@@ -201,9 +201,12 @@ class Core:
         return told_of(connection, record.tenant, Place(record.audit_log, record.audit_index), values)
 
     def seen(
-        self, connection: Connection, approval: Approval, viewer: Principal, *, listed: bool = False
+        self, connection: Connection, approval: Approval, viewer: Principal, *, listed: bool = False, full: bool = False
     ) -> ApprovalSeen:
-        """Answers an approval as this person may see it. A list is short of codes, comparisons and long values."""
+        """Answers an approval as this person may see it. A list is short of codes, comparisons and long values.
+
+        With ``full`` long values are shown whole.
+        """
         bundle = self.engine.bundle
         titles = {policy.id: policy for policy in bundle.policies if policy.id in approval.policy_ids}
         policies = tuple(
@@ -232,8 +235,8 @@ class Core:
         )
         previous = None if last is None else self._asked_for(connection, last)[0]
         if last is None or previous is None:
-            return replace(seen, view=call_view(bound, tool, task=told.facts, room=ROOM))
-        view = call_view(bound, tool, previous.arguments, task=told.facts, room=ROOM)
+            return replace(seen, view=call_view(bound, tool, task=told.facts, full=full))
+        view = call_view(bound, tool, previous.arguments, task=told.facts, full=full)
         return replace(seen, view=view, compared_id=last.id)
 
     def _asked_for(self, connection: Connection, approval: Approval) -> tuple[BoundCall | None, Told]:

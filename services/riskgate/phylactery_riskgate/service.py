@@ -25,7 +25,7 @@ from phylactery_riskgate.live_keys import LiveKeys
 from phylactery_riskgate.policies import Policies
 from phylactery_riskgate.redemption import Redeemed, Redemptions
 from phylactery_riskgate.replay import Replays
-from phylactery_riskgate.requests.approvals import ApproveInput, ListInput, RejectInput
+from phylactery_riskgate.requests.approvals import ApproveInput, GetInput, ListInput, RejectInput
 from phylactery_riskgate.requests.decisions import EvaluateInput, OutcomeInput, RedeemInput
 from phylactery_riskgate.sealing import Vault
 from phylactery_riskgate.settings import RiskGateSettings
@@ -124,9 +124,9 @@ class RiskGate:
         """Withdraws what was asked: see answers."""
         return await self._answers.cancel(who, asked)
 
-    async def get_approval(self, who: Principal, approval_id: str) -> ApprovalSeen:
+    async def get_approval(self, who: Principal, asked: GetInput) -> ApprovalSeen:
         """Answers one approval: see answers."""
-        return await self._answers.get(who, approval_id)
+        return await self._answers.get(who, asked)
 
     async def list_approvals(self, who: Principal, asked: ListInput) -> tuple[list[ApprovalSeen], str]:
         """Answers a page of approvals and the next page's token: see answers."""

@@ -37,6 +37,14 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {
         "{count} more arguments are not shown here: do not approve what you have not seen.",
         "Aquí no se muestran otros {count} argumentos: no apruebes lo que no has visto.",
     ),
+    "cut": (
+        "A value is not shown whole: riskgate approvals show {id} --full shows all of it.",
+        "Un valor no se muestra entero: riskgate approvals show {id} --full lo muestra todo.",
+    ),
+    "cut_in_full": (
+        "A value is longer than what can be shown: do not approve what you have not seen.",
+        "Un valor es más largo que lo que se puede mostrar: no apruebes lo que no has visto.",
+    ),
     "compared": (
         "Compared with {id}, the last call of this tool approved for {requester}.",
         "Comparado con {id}, la última llamada a esta herramienta aprobada para {requester}.",
@@ -55,7 +63,7 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {
     "mark_LOOK_ALIKE": ("look-alike letters", "letras que imitan a otras"),
     "mark_MIXED_SCRIPT": ("mixed alphabets", "alfabetos mezclados"),
     "mark_PILED_UP": ("piled-up marks", "marcas apiladas"),
-    "mark_CUT": ("cut short", "recortado"),
+    "mark_CUT": ("{count:,} characters not shown", "{count:,} caracteres sin mostrar"),
     "mark_HIDDEN": ("sensitive part hidden", "parte sensible oculta"),
     "confirm": (
         "To approve this, once, type the last {count} characters of the hash (anything else changes nothing)",

@@ -18,15 +18,17 @@ from phylactery_riskgate.domain.visible import make_visible
 
 _NO_TERMINAL_WIDTH = 1_000
 _LONGEST = 4_000
+_LONGEST_VALUE = 1024 * 1024
+"""Characters of an argument in full: what RiskGate itself shows of all together."""
 _RISK_STYLES = {"low": "green", "medium": "yellow", "high": "bold red", "critical": "bold white on red"}
 _CHANGE_STYLES = {"CHANGED": "bold yellow", "NEW": "bold cyan", "REMOVED": "bold red", "SAME": "dim"}
 _ORIGIN_STYLES = {"USER": "green", "REGISTRY": "", "POINTED": "yellow", "FOREIGN": "bold red"}
 _SHORT = 60
 
 
-def safe(text: str) -> str:
+def safe(text: str, longest: int = _LONGEST) -> str:
     """Answers text that cannot move the cursor or pass for other text, wherever it came from."""
-    return make_visible(text, _LONGEST).text
+    return make_visible(text, longest).text
 
 
 def console() -> Console:
@@ -81,8 +83,8 @@ class ApprovalView:
         if any(one.answerable for one in approvals):
             self._out.print(Text(say("yours"), style="dim"))
 
-    def whole(self, one: types_pb2.Approval) -> None:
-        """Prints everything there is to know before an answer."""
+    def whole(self, one: types_pb2.Approval, *, full: bool = False) -> None:
+        """Prints everything there is to know before an answer; ``full`` says that long values were asked for whole."""
         say = self.say
         head = Table.grid(padding=(0, 2))
         reason = f" ({safe(one.closed_reason)})" if one.closed_reason else ""
@@ -107,6 +109,15 @@ class ApprovalView:
         self._out.print(head)
         self._out.print()
         self._arguments(one)
+        note = self.cut_note(one, full=full)
+        if note:
+            self._out.print(Text(note, style="bold red"), soft_wrap=True)
+
+    def cut_note(self, one: types_pb2.Approval, *, full: bool = False) -> str:
+        """Answers that a value is not shown whole and what shows it, empty where all are."""
+        if not any(types_pb2.ARGUMENT_MARK_CUT in argument.marks for argument in one.arguments):
+            return ""
+        return self.say("cut_in_full" if full else "cut", id=safe(one.id))
 
     def changed(self, one: types_pb2.Approval) -> None:
         """Prints one change in one line."""
@@ -129,7 +140,7 @@ class ApprovalView:
             table.add_column(column, overflow="fold")
         for argument in one.arguments:
             change = types_pb2.ArgumentChange.Name(argument.change).removeprefix("ARGUMENT_CHANGE_")
-            value = Text(safe(argument.display), style="bold" if argument.control else "")
+            value = Text(safe(argument.display, _LONGEST_VALUE), style="bold" if argument.control else "")
             if argument.marks:
                 value.append(f"  ⚠ {self._marks(argument)}", style="bold red")
             cells = [
@@ -157,7 +168,7 @@ class ApprovalView:
 
     def _marks(self, argument: types_pb2.ArgumentView) -> str:
         names = (types_pb2.ArgumentMark.Name(mark).removeprefix("ARGUMENT_MARK_") for mark in argument.marks)
-        return ", ".join(self.say(f"mark_{name}") for name in names)
+        return ", ".join(self.say(f"mark_{name}", count=argument.characters_left_out) for name in names)
 
     def _policy(self, policy: types_pb2.PolicyTitle) -> str:
         title = policy.title_es if self.say.language == "es" else policy.title

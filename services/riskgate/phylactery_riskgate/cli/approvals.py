@@ -18,6 +18,7 @@ from phylactery_riskgate.cli.remote import DEFAULT_TARGET, Remote, RemoteError, 
 app = typer.Typer(no_args_is_help=True, help="Approvals: list, show, approve, reject, cancel, watch.")
 
 ApprovalId = Annotated[str, typer.Argument(metavar="ID", help="the approval's id")]
+Full = Annotated[bool, typer.Option("--full", help="show long values whole")]
 Reason = Annotated[str, typer.Option("--reason", help="why, in your own words")]
 
 CONFIRM_CHARACTERS = 4
@@ -38,9 +39,9 @@ class _Desk:
         self.view = ApprovalView(self.out)
         self.say = self.view.say
 
-    def get(self, approval_id: str) -> types_pb2.Approval:
-        """Answers one approval."""
-        request = approval_pb2.GetApprovalRequest(approval_id=approval_id)
+    def get(self, approval_id: str, *, full: bool = False) -> types_pb2.Approval:
+        """Answers one approval, with ``full`` long values whole."""
+        request = approval_pb2.GetApprovalRequest(approval_id=approval_id, full=full)
         return self._remote.ask(self._stub.GetApproval, request).approval
 
     def pages(self, **wanted: Any) -> Iterator[types_pb2.Approval]:
@@ -76,9 +77,9 @@ class _Desk:
         request = approval_pb2.WatchApprovalsRequest(resume_token=token, snapshot=not token, thread_id=thread)
         return self._remote.stream(self._stub.WatchApprovals, request)
 
-    def confirmed(self, seen: types_pb2.Approval) -> bool:
+    def confirmed(self, seen: types_pb2.Approval, *, full: bool) -> bool:
         """Shows everything, asks for the end of the hash, and says whether the person typed it."""
-        self.view.whole(seen)
+        self.view.whole(seen, full=full)
         question = self.say("confirm", count=CONFIRM_CHARACTERS)
         return _ask(question).strip().lower() == seen.args_hash[-CONFIRM_CHARACTERS:]
 
@@ -144,16 +145,21 @@ def approvals_list(
 
 @app.command("show")
 def approvals_show(
-    approval_id: ApprovalId, target: Target = DEFAULT_TARGET, token_file: TokenFile = None, as_json_: AsJson = False
+    approval_id: ApprovalId,
+    *,
+    target: Target = DEFAULT_TARGET,
+    token_file: TokenFile = None,
+    full: Full = False,
+    as_json_: AsJson = False,
 ) -> None:
     """Shows one approval: what would run, with which arguments, what changed, and who wants it approved."""
     with connect(target, token_file, as_json=as_json_) as remote:
         desk = _Desk(remote)
-        approval = desk.get(approval_id)
+        approval = desk.get(approval_id, full=full)
         if as_json_:
             typer.echo(as_json(approval))
         else:
-            desk.view.whole(approval)
+            desk.view.whole(approval, full=full)
 
 
 @app.command("approve")
@@ -164,6 +170,7 @@ def approvals_approve(
     token_file: TokenFile = None,
     yes: Annotated[bool, typer.Option("--yes", help="do not ask; goes with --args-hash")] = False,
     args_hash: Annotated[str, typer.Option("--args-hash", help="the hash of what you saw")] = "",
+    full: Full = False,
     as_json_: AsJson = False,
 ) -> None:
     """Shows one approval and approves exactly what was shown. Exit code 1: refused, or not confirmed."""
@@ -173,7 +180,7 @@ def approvals_approve(
             raise unusable(desk.say("yes_needs_hash"))
         if not yes and (as_json_ or not sys.stdin.isatty()):
             raise unusable(desk.say("no_terminal"))
-        seen = desk.get(approval_id)
+        seen = desk.get(approval_id, full=full)
         problem = ""
         if args_hash and args_hash != seen.args_hash:
             problem = desk.say("other_hash", id=safe(seen.id))
@@ -181,8 +188,10 @@ def approvals_approve(
             problem = desk.say("not_pending", id=safe(seen.id), state=state_of(seen))
         if problem:
             raise RemoteError("FAILED_PRECONDITION", problem, "ARGS_MISMATCH" if args_hash else "APPROVAL_NOT_PENDING")
-        if not yes and not desk.confirmed(seen):
+        if not yes and not desk.confirmed(seen, full=full):
             raise desk.nothing()
+        if yes and (note := desk.view.cut_note(seen, full=full)):
+            typer.echo(note, err=True)
         desk.tell(desk.approve(seen), json_=as_json_)
 
 

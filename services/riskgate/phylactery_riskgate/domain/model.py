@@ -147,7 +147,8 @@ class ArgumentView:
     """One bound argument as an approver sees it; every text is safe to print.
 
     ``origin`` is how far the value is from the user's own words, 0 to 3, None where the call named no task or nothing
-    is there; ``origin_place`` says where it was found.
+    is there; ``origin_place`` says where it was found. ``left_out`` is how many characters of the value's JSON
+    ``display`` does not show.
     """
 
     path: str
@@ -159,6 +160,7 @@ class ArgumentView:
     previous: str = ""
     origin: int | None = None
     origin_place: str = ""
+    left_out: int = 0
 
     @property
     def altered(self) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from phylactery_riskgate.domain import pointers
+from phylactery_riskgate.domain.abridged import Abridged, abridge
 from phylactery_riskgate.domain.model import ArgumentView, BoundCall, CatalogTool, Change, Json, Mark
 from phylactery_riskgate.domain.tasks.model import FOREIGN, UNSHOWN, TaskFacts
 from phylactery_riskgate.domain.visible import make_visible
@@ -15,8 +16,8 @@ MAX_DISPLAY = 2_000
 MAX_PREVIOUS = 500
 MAX_PLACE = 200
 MAX_VIEWS = 1_000
-ROOM = 256 * 1024
-"""Characters of displays in one view; what comes after them is cut short."""
+ROOM, FULL_ROOM = 256 * 1024, 1024 * 1024
+"""Characters of displays in one view, and in one that shows long values whole; what comes after them is cut short."""
 _SHORT = 80
 SENSITIVE = "«sensitive»"
 
@@ -41,18 +42,21 @@ def call_view(
     *,
     task: TaskFacts = UNSHOWN,
     room: int = ROOM,
+    full: bool = False,
 ) -> CallView:
     """Shows every bound argument, control arguments first, with nothing in it that could deceive a reader.
 
     A control argument inside another argument gets a view of its own, so that no long neighbour pushes it out.
     ``previous`` is what was approved last, None where nothing was; ``task`` is what was known of the call when it was
-    decided; ``room`` is in characters.
+    decided; ``room`` is in characters; with ``full`` each value is shown as long as it is, while there is FULL_ROOM.
     """
     viewer = _Viewer(bound.arguments, previous, frozenset(pointers.parse(text) for text in tool.sensitive), task)
     places = _places(tool, bound.arguments, previous or {})
     views: list[ArgumentView] = []
+    room = FULL_ROOM if full else room
     for place, control in places[:MAX_VIEWS]:
-        view = viewer.view(place, control=control, limit=MAX_DISPLAY if room > 0 else _SHORT)
+        limit = max(room, _SHORT) if full else MAX_DISPLAY if room > 0 else _SHORT
+        view = viewer.view(place, control=control, limit=limit)
         room -= len(view.display)
         views.append(view)
     return CallView(tuple(views), len(places) - len(views))
@@ -96,12 +100,14 @@ class _Viewer:
         hidden = any(place[: len(above)] == above for above in self.sensitive)
         now, before = _at(self.arguments, place), _at(self.previous, place)
         change = Change.NOTHING if self.previous is None else _change(now, before)
-        display, marks = self._shown(place, now, hidden=hidden, limit=limit)
+        shown = self._shown(place, now, hidden=hidden, limit=limit)
         different = change in (Change.CHANGED, Change.REMOVED)
-        previous = self._shown(place, before, hidden=hidden, limit=min(limit, MAX_PREVIOUS))[0] if different else ""
+        previous = self._shown(place, before, hidden=hidden, limit=min(limit, MAX_PREVIOUS)).text if different else ""
         origin, found = self._origin(place) if now is not _ABSENT else (None, "")
-        all_marks = _ordered(path.marks | marks)
-        return ArgumentView(path.text, display, control, hidden, all_marks, change, previous, origin, found)
+        marks = _ordered(path.marks | shown.marks)
+        return ArgumentView(
+            path.text, shown.text, control, hidden, marks, change, previous, origin, found, shown.left_out
+        )
 
     def _origin(self, place: Place) -> tuple[int | None, str]:
         """Answers the worst that is known of a value or of any part of it; what has no evidence is from nowhere."""
@@ -111,17 +117,17 @@ class _Viewer:
         worst = max(found, key=lambda one: one.origin, default=None)
         return (FOREIGN, "") if worst is None else (worst.origin, make_visible(worst.place, MAX_PLACE).text)
 
-    def _shown(self, place: Place, value: Any, *, hidden: bool, limit: int) -> tuple[str, frozenset[Mark]]:
+    def _shown(self, place: Place, value: Any, *, hidden: bool, limit: int) -> Abridged:
         if value is _ABSENT:
-            return "", frozenset()
+            return Abridged("", frozenset())
         if hidden:
-            return SENSITIVE, frozenset()
+            return Abridged(SENSITIVE, frozenset())
         shown = self._without(value, place)
         text = json.dumps(shown, ensure_ascii=False)
-        display = make_visible(text, limit)
+        display = abridge(text, limit)
         inside = {Mark.HIDDEN} if shown != value else set()
         escapes = {Mark.CONTROL} if _escapes_controls(text) else set()
-        return display.text, display.marks | inside | escapes
+        return replace(display, marks=display.marks | inside | escapes)
 
     def _without(self, value: Any, place: Place) -> Any:
         """Answers the value with the sensitive ones inside it hidden."""

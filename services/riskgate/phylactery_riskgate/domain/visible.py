@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from phylactery_riskgate.domain import look_alikes
@@ -48,14 +49,10 @@ def make_visible(text: str, limit: int) -> VisibleText:
     looked_at = text[: limit + 1]
     if looked_at.isascii() and looked_at.isprintable():
         return VisibleText(text) if len(text) <= limit else VisibleText(text[: limit - 1] + "…", frozenset({Mark.CUT}))
-    posing = _posing_letters(looked_at)
-    marks: set[Mark] = set()
     pieces: list[str] = []
-    size = piled = 0
-    for index, char in enumerate(looked_at):
-        piled = piled + 1 if unicodedata.combining(char) else 0
-        mark = posing.get(index) or _mark(char) or (Mark.PILED_UP if piled > _MAX_MARKS else None)
-        piece = _escaped(char) if mark else char
+    marks: set[Mark] = set()
+    size = 0
+    for piece, mark in visible_pieces(looked_at):
         if size + len(piece) > limit:
             return VisibleText(_cut(pieces, size, limit), frozenset(marks | {Mark.CUT}))
         if mark:
@@ -63,6 +60,16 @@ def make_visible(text: str, limit: int) -> VisibleText:
         pieces.append(piece)
         size += len(piece)
     return VisibleText("".join(pieces), frozenset(marks))
+
+
+def visible_pieces(text: str) -> Iterator[tuple[str, Mark | None]]:
+    """Yields each character of a text as it is shown, and why it is not shown as it is, None where it is."""
+    posing = _posing_letters(text)
+    piled = 0
+    for index, char in enumerate(text):
+        piled = piled + 1 if unicodedata.combining(char) else 0
+        mark = posing.get(index) or _mark(char) or (Mark.PILED_UP if piled > _MAX_MARKS else None)
+        yield (_escaped(char) if mark else char), mark
 
 
 def _cut(pieces: list[str], size: int, limit: int) -> str:

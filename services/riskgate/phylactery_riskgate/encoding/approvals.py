@@ -92,6 +92,7 @@ def argument(view: ArgumentView) -> types_pb2.ArgumentView:
         previous_display=view.previous,
         origin=origin(view.origin),
         origin_place=view.origin_place,
+        characters_left_out=view.left_out,
     )
 
 

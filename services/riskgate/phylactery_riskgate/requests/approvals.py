@@ -15,10 +15,11 @@ DEFAULT_PAGE = 50
 _Words = Annotated[str, StringConstraints(max_length=500, pattern=r"^[^\x00]*$")]
 
 
-class ApprovalInput(EdgeModel):
-    """One approval's id."""
+class GetInput(EdgeModel):
+    """Which approval, and whether long values are wanted whole."""
 
     approval_id: Identifier
+    full: bool = False
 
 
 class ListInput(EdgeModel):

@@ -12,7 +12,7 @@ from phylactery_chassis.edge import parse
 from phylactery_chassis.identity import current_principal
 
 from phylactery_riskgate.encoding import approvals as encoding
-from phylactery_riskgate.requests.approvals import ApprovalInput, ApproveInput, ListInput, RejectInput, WatchInput
+from phylactery_riskgate.requests.approvals import ApproveInput, GetInput, ListInput, RejectInput, WatchInput
 from phylactery_riskgate.service import RiskGate
 
 Context = aio.ServicerContext[Any, Any]
@@ -28,8 +28,8 @@ class ApprovalServicer(approval_pb2_grpc.ApprovalServiceServicer):
         self, request: approval_pb2.GetApprovalRequest, _context: Context
     ) -> approval_pb2.GetApprovalResponse:
         """Answers one approval as the caller may see it."""
-        asked = parse(ApprovalInput, {"approval_id": request.approval_id})
-        seen = await self._riskgate.get_approval(current_principal(), asked.approval_id)
+        asked = parse(GetInput, {"approval_id": request.approval_id, "full": request.full})
+        seen = await self._riskgate.get_approval(current_principal(), asked)
         return approval_pb2.GetApprovalResponse(approval=encoding.approval(seen))
 
     async def ListApprovals(

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from phylactery.riskgate.v1 import types_pb2 as phylactery_dot_riskgate_dot_v1_dot_types__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%phylactery/riskgate/v1/approval.proto\x12\x16phylactery.riskgate.v1\x1a\"phylactery/riskgate/v1/types.proto\")\n\x12GetApprovalRequest\x12\x13\n\x0b\x61pproval_id\x18\x01 \x01(\t\"I\n\x13GetApprovalResponse\x12\x32\n\x08\x61pproval\x18\x01 \x01(\x0b\x32 .phylactery.riskgate.v1.Approval\"\x86\x01\n\x14ListApprovalsRequest\x12\x34\n\x05state\x18\x01 \x01(\x0e\x32%.phylactery.riskgate.v1.ApprovalState\x12\x11\n\tthread_id\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"e\n\x15ListApprovalsResponse\x12\x33\n\tapprovals\x18\x01 \x03(\x0b\x32 .phylactery.riskgate.v1.Approval\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"Y\n\x0e\x41pproveRequest\x12\x13\n\x0b\x61pproval_id\x18\x01 \x01(\t\x12\x11\n\targs_hash\x18\x02 \x01(\t\x12\x0c\n\x04\x63ode\x18\x03 \x01(\t\x12\x11\n\tthread_id\x18\x04 \x01(\t\"E\n\x0f\x41pproveResponse\x12\x32\n\x08\x61pproval\x18\x01 \x01(\x0b\x32 .phylactery.riskgate.v1.Approval\"G\n\rRejectRequest\x12\x13\n\x0b\x61pproval_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x11\n\tthread_id\x18\x03 \x01(\t\"D\n\x0eRejectResponse\x12\x32\n\x08\x61pproval\x18\x01 \x01(\x0b\x32 .phylactery.riskgate.v1.Approval\"G\n\rCancelRequest\x12\x13\n\x0b\x61pproval_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x11\n\tthread_id\x18\x03 \x01(\t\"D\n\x0e\x43\x61ncelResponse\x12\x32\n\x08\x61pproval\x18\x01 \x01(\x0b\x32 .phylactery.riskgate.v1.Approval\"\x9d\x01\n\x15WatchApprovalsRequest\x12\x34\n\x05state\x18\x01 \x01(\x0e\x32%.phylactery.riskgate.v1.ApprovalState\x12\x11\n\tthread_id\x18\x02 \x01(\t\x12\x13\n\x0b\x61pproval_id\x18\x03 \x01(\t\x12\x14\n\x0cresume_token\x18\x04 \x01(\t\x12\x10\n\x08snapshot\x18\x05 \x01(\x08\"x\n\x16WatchApprovalsResponse\x12\x32\n\x08\x61pproval\x18\x01 \x01(\x0b\x32 .phylactery.riskgate.v1.Approval\x12\x14\n\x0cresume_token\x18\x02 \x01(\t\x12\x14\n\x0csnapshot_end\x18\x03 \x01(\x08\x32\xe8\x04\n\x0f\x41pprovalService\x12\x66\n\x0bGetApproval\x12*.phylactery.riskgate.v1.GetApprovalRequest\x1a+.phylactery.riskgate.v1.GetApprovalResponse\x12l\n\rListApprovals\x12,.phylactery.riskgate.v1.ListApprovalsRequest\x1a-.phylactery.riskgate.v1.ListApprovalsResponse\x12Z\n\x07\x41pprove\x12&.phylactery.riskgate.v1.ApproveRequest\x1a\'.phylactery.riskgate.v1.ApproveResponse\x12W\n\x06Reject\x12%.phylactery.riskgate.v1.RejectRequest\x1a&.phylactery.riskgate.v1.RejectResponse\x12W\n\x06\x43\x61ncel\x12%.phylactery.riskgate.v1.CancelRequest\x1a&.phylactery.riskgate.v1.CancelResponse\x12q\n\x0eWatchApprovals\x12-.phylactery.riskgate.v1.WatchApprovalsRequest\x1a..phylactery.riskgate.v1.WatchApprovalsResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%phylactery/riskgate/v1/approval.proto\x12\x16phylactery.riskgate.v1\x1a\"phylactery/riskgate/v1/types.proto\"7\n\x12GetApprovalRequest\x12\x13\n\x0b\x61pproval_id\x18\x01 \x01(\t\x12\x0c\n\x04\x66ull\x18\x02 \x01(\x08\"I\n\x13GetApprovalResponse\x12\x32\n\x08\x61pproval\x18\x01 \x01(\x0b\x32 .phylactery.riskgate.v1.Approval\"\x86\x01\n\x14ListApprovalsRequest\x12\x34\n\x05state\x18\x01 \x01(\x0e\x32%.phylactery.riskgate.v1.ApprovalState\x12\x11\n\tthread_id\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"e\n\x15ListApprovalsResponse\x12\x33\n\tapprovals\x18\x01 \x03(\x0b\x32 .phylactery.riskgate.v1.Approval\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"Y\n\x0e\x41pproveRequest\x12\x13\n\x0b\x61pproval_id\x18\x01 \x01(\t\x12\x11\n\targs_hash\x18\x02 \x01(\t\x12\x0c\n\x04\x63ode\x18\x03 \x01(\t\x12\x11\n\tthread_id\x18\x04 \x01(\t\"E\n\x0f\x41pproveResponse\x12\x32\n\x08\x61pproval\x18\x01 \x01(\x0b\x32 .phylactery.riskgate.v1.Approval\"G\n\rRejectRequest\x12\x13\n\x0b\x61pproval_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x11\n\tthread_id\x18\x03 \x01(\t\"D\n\x0eRejectResponse\x12\x32\n\x08\x61pproval\x18\x01 \x01(\x0b\x32 .phylactery.riskgate.v1.Approval\"G\n\rCancelRequest\x12\x13\n\x0b\x61pproval_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x11\n\tthread_id\x18\x03 \x01(\t\"D\n\x0e\x43\x61ncelResponse\x12\x32\n\x08\x61pproval\x18\x01 \x01(\x0b\x32 .phylactery.riskgate.v1.Approval\"\x9d\x01\n\x15WatchApprovalsRequest\x12\x34\n\x05state\x18\x01 \x01(\x0e\x32%.phylactery.riskgate.v1.ApprovalState\x12\x11\n\tthread_id\x18\x02 \x01(\t\x12\x13\n\x0b\x61pproval_id\x18\x03 \x01(\t\x12\x14\n\x0cresume_token\x18\x04 \x01(\t\x12\x10\n\x08snapshot\x18\x05 \x01(\x08\"x\n\x16WatchApprovalsResponse\x12\x32\n\x08\x61pproval\x18\x01 \x01(\x0b\x32 .phylactery.riskgate.v1.Approval\x12\x14\n\x0cresume_token\x18\x02 \x01(\t\x12\x14\n\x0csnapshot_end\x18\x03 \x01(\x08\x32\xe8\x04\n\x0f\x41pprovalService\x12\x66\n\x0bGetApproval\x12*.phylactery.riskgate.v1.GetApprovalRequest\x1a+.phylactery.riskgate.v1.GetApprovalResponse\x12l\n\rListApprovals\x12,.phylactery.riskgate.v1.ListApprovalsRequest\x1a-.phylactery.riskgate.v1.ListApprovalsResponse\x12Z\n\x07\x41pprove\x12&.phylactery.riskgate.v1.ApproveRequest\x1a\'.phylactery.riskgate.v1.ApproveResponse\x12W\n\x06Reject\x12%.phylactery.riskgate.v1.RejectRequest\x1a&.phylactery.riskgate.v1.RejectResponse\x12W\n\x06\x43\x61ncel\x12%.phylactery.riskgate.v1.CancelRequest\x1a&.phylactery.riskgate.v1.CancelResponse\x12q\n\x0eWatchApprovals\x12-.phylactery.riskgate.v1.WatchApprovalsRequest\x1a..phylactery.riskgate.v1.WatchApprovalsResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,29 +33,29 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'phylactery.riskgate.v1.appr
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_GETAPPROVALREQUEST']._serialized_start=101
-  _globals['_GETAPPROVALREQUEST']._serialized_end=142
-  _globals['_GETAPPROVALRESPONSE']._serialized_start=144
-  _globals['_GETAPPROVALRESPONSE']._serialized_end=217
-  _globals['_LISTAPPROVALSREQUEST']._serialized_start=220
-  _globals['_LISTAPPROVALSREQUEST']._serialized_end=354
-  _globals['_LISTAPPROVALSRESPONSE']._serialized_start=356
-  _globals['_LISTAPPROVALSRESPONSE']._serialized_end=457
-  _globals['_APPROVEREQUEST']._serialized_start=459
-  _globals['_APPROVEREQUEST']._serialized_end=548
-  _globals['_APPROVERESPONSE']._serialized_start=550
-  _globals['_APPROVERESPONSE']._serialized_end=619
-  _globals['_REJECTREQUEST']._serialized_start=621
-  _globals['_REJECTREQUEST']._serialized_end=692
-  _globals['_REJECTRESPONSE']._serialized_start=694
-  _globals['_REJECTRESPONSE']._serialized_end=762
-  _globals['_CANCELREQUEST']._serialized_start=764
-  _globals['_CANCELREQUEST']._serialized_end=835
-  _globals['_CANCELRESPONSE']._serialized_start=837
-  _globals['_CANCELRESPONSE']._serialized_end=905
-  _globals['_WATCHAPPROVALSREQUEST']._serialized_start=908
-  _globals['_WATCHAPPROVALSREQUEST']._serialized_end=1065
-  _globals['_WATCHAPPROVALSRESPONSE']._serialized_start=1067
-  _globals['_WATCHAPPROVALSRESPONSE']._serialized_end=1187
-  _globals['_APPROVALSERVICE']._serialized_start=1190
-  _globals['_APPROVALSERVICE']._serialized_end=1806
+  _globals['_GETAPPROVALREQUEST']._serialized_end=156
+  _globals['_GETAPPROVALRESPONSE']._serialized_start=158
+  _globals['_GETAPPROVALRESPONSE']._serialized_end=231
+  _globals['_LISTAPPROVALSREQUEST']._serialized_start=234
+  _globals['_LISTAPPROVALSREQUEST']._serialized_end=368
+  _globals['_LISTAPPROVALSRESPONSE']._serialized_start=370
+  _globals['_LISTAPPROVALSRESPONSE']._serialized_end=471
+  _globals['_APPROVEREQUEST']._serialized_start=473
+  _globals['_APPROVEREQUEST']._serialized_end=562
+  _globals['_APPROVERESPONSE']._serialized_start=564
+  _globals['_APPROVERESPONSE']._serialized_end=633
+  _globals['_REJECTREQUEST']._serialized_start=635
+  _globals['_REJECTREQUEST']._serialized_end=706
+  _globals['_REJECTRESPONSE']._serialized_start=708
+  _globals['_REJECTRESPONSE']._serialized_end=776
+  _globals['_CANCELREQUEST']._serialized_start=778
+  _globals['_CANCELREQUEST']._serialized_end=849
+  _globals['_CANCELRESPONSE']._serialized_start=851
+  _globals['_CANCELRESPONSE']._serialized_end=919
+  _globals['_WATCHAPPROVALSREQUEST']._serialized_start=922
+  _globals['_WATCHAPPROVALSREQUEST']._serialized_end=1079
+  _globals['_WATCHAPPROVALSRESPONSE']._serialized_start=1081
+  _globals['_WATCHAPPROVALSRESPONSE']._serialized_end=1201
+  _globals['_APPROVALSERVICE']._serialized_start=1204
+  _globals['_APPROVALSERVICE']._serialized_end=1820
 # @@protoc_insertion_point(module_scope)

@@ -26,16 +26,22 @@ class GetApprovalRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     APPROVAL_ID_FIELD_NUMBER: _builtins.int
+    FULL_FIELD_NUMBER: _builtins.int
     approval_id: _builtins.str
     """approval_id is the id. Required."""
+    full: _builtins.bool
+    """full shows arguments as long as they are, up to 1 MiB characters together, where a view otherwise leaves out the
+    middle of a long one. What is shown is safe to print, and a sensitive value stays hidden.
+    """
     def __init__(
         self,
         *,
         approval_id: _builtins.str = ...,
+        full: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_id", b"approval_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_id", b"approval_id", "full", b"full"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -210,7 +210,7 @@ class _ArgumentMarkEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Argument
     ARGUMENT_MARK_PILED_UP: _ArgumentMark.ValueType  # 6
     """ARGUMENT_MARK_PILED_UP means more than three combining marks on one letter."""
     ARGUMENT_MARK_CUT: _ArgumentMark.ValueType  # 7
-    """ARGUMENT_MARK_CUT means that the value is longer than what is shown."""
+    """ARGUMENT_MARK_CUT means that the value is longer than what is shown: characters_left_out says by how much."""
     ARGUMENT_MARK_HIDDEN: _ArgumentMark.ValueType  # 8
     """ARGUMENT_MARK_HIDDEN means that a sensitive value inside is not shown."""
 
@@ -232,7 +232,7 @@ ARGUMENT_MARK_MIXED_SCRIPT: ArgumentMark.ValueType  # 5
 ARGUMENT_MARK_PILED_UP: ArgumentMark.ValueType  # 6
 """ARGUMENT_MARK_PILED_UP means more than three combining marks on one letter."""
 ARGUMENT_MARK_CUT: ArgumentMark.ValueType  # 7
-"""ARGUMENT_MARK_CUT means that the value is longer than what is shown."""
+"""ARGUMENT_MARK_CUT means that the value is longer than what is shown: characters_left_out says by how much."""
 ARGUMENT_MARK_HIDDEN: ArgumentMark.ValueType  # 8
 """ARGUMENT_MARK_HIDDEN means that a sensitive value inside is not shown."""
 Global___ArgumentMark: _TypeAlias = ArgumentMark  # noqa: Y015
@@ -417,10 +417,14 @@ class ArgumentView(_message.Message):
     PREVIOUS_DISPLAY_FIELD_NUMBER: _builtins.int
     ORIGIN_FIELD_NUMBER: _builtins.int
     ORIGIN_PLACE_FIELD_NUMBER: _builtins.int
+    CHARACTERS_LEFT_OUT_FIELD_NUMBER: _builtins.int
     path: _builtins.str
     """path is the JSON Pointer of the argument, for example "/path"."""
     display: _builtins.str
-    """display is the value as JSON, safe to print, at most 2,000 characters. A sensitive value reads "«sensitive»"."""
+    """display is the value as JSON, safe to print, at most 2,000 characters. Of a longer value it is the beginning and the
+    end, and between them "…«2,540 characters left out»…": GetApproval with full shows all of it. A sensitive value
+    reads "«sensitive»".
+    """
     control: _builtins.bool
     """control says that the argument decides where the effect goes; these come first."""
     sensitive: _builtins.bool
@@ -439,6 +443,8 @@ class ArgumentView(_message.Message):
     """origin is how far the value is from the user's own words. Unspecified where the call named no task."""
     origin_place: _builtins.str
     """origin_place says where it was found, safe to print, at most 200 characters."""
+    characters_left_out: _builtins.int
+    """characters_left_out is how many characters of the value's JSON display does not show. 0 where it shows all of them."""
     @_builtins.property
     def marks(self) -> _containers.RepeatedScalarFieldContainer[Global___ArgumentMark.ValueType]:
         """marks says why it is altered, each once. Empty where it is not."""
@@ -456,10 +462,11 @@ class ArgumentView(_message.Message):
         previous_display: _builtins.str = ...,
         origin: Global___ArgumentOrigin.ValueType = ...,
         origin_place: _builtins.str = ...,
+        characters_left_out: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["altered", b"altered", "change", b"change", "control", b"control", "display", b"display", "marks", b"marks", "origin", b"origin", "origin_place", b"origin_place", "path", b"path", "previous_display", b"previous_display", "sensitive", b"sensitive"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["altered", b"altered", "change", b"change", "characters_left_out", b"characters_left_out", "control", b"control", "display", b"display", "marks", b"marks", "origin", b"origin", "origin_place", b"origin_place", "path", b"path", "previous_display", b"previous_display", "sensitive", b"sensitive"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
