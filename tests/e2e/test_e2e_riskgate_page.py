@@ -55,7 +55,16 @@ def test_the_page_leads_from_nothing_to_a_verified_log(tmp_path: Path):
     assert read("allowed")["decision"] == "DECISION_ALLOW"
     assert read("receipt")["receipt"].count(".") == 2
     assert read("stricter")["decision"] == "DECISION_BLOCKED"
-    for told in ("not twice", "a case says what", "complete and unaltered", "NOT VERIFIED", "found", "RETIRING"):
+    for told in (
+        "not twice",
+        "a case says what",
+        "complete and unaltered",
+        "grown out of the head",
+        "NOT VERIFIED",
+        "found",
+        "cut off",
+        "RETIRING",
+    ):
         assert told in said, told
 
 

@@ -95,8 +95,41 @@ async def test_proofs_are_checked_where_they_arrive_and_a_wrong_key_is_seen(serv
     for where in ([str(out)], list(folder)):
         checked = await run("verify", *where, "--key", key, "--checkpoint", str(kept))
         assert (checked.exit_code, "verified: 7 entries" in checked.output) == (0, True), checked.output
+        assert "grown out of the head you kept" in checked.output
+        assert "--checkpoint" not in checked.output
     out.write_text("".join(out.read_text().splitlines(keepends=True)[:-3]))
     assert (await run("verify", str(out), "--key", key)).exit_code == 1
+
+
+def first_four(exported: str) -> str:
+    """Answers an export as if nothing had followed its head of four entries."""
+    lines = [json.loads(line) for line in exported.splitlines()]
+    kept = [
+        line
+        for line in lines
+        if line["type"] == "log"
+        or (line["type"] == "entry" and line["index"] < 4)
+        or (line["type"] == "checkpoint" and line["note"].splitlines()[1] == "4")
+    ]
+    return "".join(f"{json.dumps(line)}\n" for line in kept)
+
+
+async def test_a_log_cut_at_an_earlier_head_is_found_by_a_kept_one_and_without_one_that_is_said(served, tmp_path):
+    kept, out, cut = (tmp_path / name for name in ("kept.note", "log.jsonl", "cut.jsonl"))
+    kept.write_text((await run("checkpoint")).output)
+    assert (await run("export", "--out", str(out), "--data-dir", str(served.folder))).exit_code == 0
+    cut.write_text(first_four(out.read_text()))
+    key = Verifier("riskgate", served.keys.public[0].raw).text
+    blind = await run("verify", str(cut), "--key", key)
+    assert blind.exit_code == 0
+    assert "verified: 4 entries of log 'riskgate', complete and unaltered up to the newest signed head" in blind.output
+    assert "only heads you kept can tell" in blind.output
+    told = json.loads((await run("verify", str(cut), "--key", key, "--json")).output)
+    assert (told["ok"], told["against_kept_head"], told["logs"][0]["against_kept_head"]) == (True, False, False)
+    found = await run("verify", str(cut), "--key", key, "--checkpoint", str(kept))
+    assert (found.exit_code, "entries from 4 on are missing: 7 were signed" in found.output) == (1, True)
+    whole = json.loads((await run("verify", str(out), "--key", key, "--checkpoint", str(kept), "--json")).output)
+    assert (whole["ok"], whole["against_kept_head"]) == (True, True)
 
 
 async def test_erase_asks_first_and_needs_an_operator(served, monkeypatch):

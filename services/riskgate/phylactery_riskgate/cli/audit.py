@@ -15,7 +15,7 @@ from phylactery_chassis.errors import DomainError
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.audit import AuditLog
-from phylactery_riskgate.audit_check import Report, check_lines
+from phylactery_riskgate.audit_check import Report, Verification, check_lines
 from phylactery_riskgate.audit_export import Exporter, ExportError, ShownValues, verify_export, write_export
 from phylactery_riskgate.checkpoint import NoteError, Verifier
 from phylactery_riskgate.cli import audit_remote
@@ -30,6 +30,10 @@ from phylactery_riskgate.store import audit as rows
 from phylactery_riskgate.store.audit import Place, StoredEntry
 
 _PUBLIC_KEY_BYTES = 32
+_NO_KEPT_HEAD = (
+    "whether more followed, or a whole log was left out, only heads you kept can tell: riskgate audit checkpoint, then "
+    "--checkpoint"
+)
 T = TypeVar("T")
 
 Log = Annotated[list[str] | None, typer.Option("--log", help="a log's name; again for several; none is all of them")]
@@ -90,27 +94,43 @@ def audit_verify(
                 exporter.lines(connection, rows.log_names(connection)), trusted, kept
             ),
         )
-    facts = _facts(found) | {"key_trusted": key is not None}
+    heads = {note.partition("\n")[0] for note in kept}
+    facts = _facts(found, heads) | {"key_trusted": key is not None}
     if not found.ok:
         where = "" if found.first_bad is None else f" (first bad entry: {found.first_bad})"
         of = f"log '{found.worst.origin}': " if found.worst.problem and len(found.logs) > 1 else ""
         tell(as_json, facts, f"NOT VERIFIED: {of}{found.problem}{where}")
         raise typer.Exit(FAILED)
-    lines = [f"verified: {one.entries} entries of log '{one.origin}', complete and unaltered" for one in found.logs]
-    tell(as_json, facts, "\n".join(lines))
+    tell(as_json, facts, "\n".join(_verified(one, against_kept=one.origin in heads) for one in found.logs))
+    if not as_json and not heads.issuperset(one.origin for one in found.logs):
+        typer.echo(_NO_KEPT_HEAD, err=True)
     if key is None and not as_json:
         typer.echo("with the key in the file itself: give --key to also know whose log it is", err=True)
 
 
-def _facts(found: Report) -> dict[str, Any]:
+def _verified(one: Verification, *, against_kept: bool) -> str:
+    """Says what was checked: what follows the newest head there is known to nobody who kept none."""
+    to = ", grown out of the head you kept" if against_kept else " up to the newest signed head there"
+    return f"verified: {one.entries} entries of log '{one.origin}', complete and unaltered{to}"
+
+
+def _facts(found: Report, heads: set[str]) -> dict[str, Any]:
+    """Answers a report for a machine; ``heads`` are the logs that a kept head was given of."""
     return {
         "ok": found.ok,
+        "against_kept_head": bool(found.logs) and heads.issuperset(one.origin for one in found.logs),
         "log": found.origin,
         "entries": found.entries,
         "problem": found.problem,
         "first_bad_entry": found.first_bad,
         "logs": [
-            {"log": one.origin, "entries": one.entries, "problem": one.problem, "first_bad_entry": one.first_bad}
+            {
+                "log": one.origin,
+                "entries": one.entries,
+                "problem": one.problem,
+                "first_bad_entry": one.first_bad,
+                "against_kept_head": one.origin in heads,
+            }
             for one in found.logs
         ],
     }
