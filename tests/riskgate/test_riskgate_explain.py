@@ -27,8 +27,8 @@ def told(steps) -> list[tuple[list[str], bool, bool, list[str]]]:
 async def test_an_imagined_write_shows_every_question_and_records_nothing(gate, ana, call):
     answer = await explained(ana, call())
     assert (answer.decision, answer.approval_class) == (types_pb2.DECISION_AUTH_REQUIRED, "self")
-    assert told(answer.steps) == [(["self"], True, True, ["write.ask-self"])]
-    policy = answer.steps[0].policies[0]
+    assert told(answer.steps) == [([], False, False, []), (["self"], True, True, ["write.ask-self"])]
+    policy = answer.steps[1].policies[0]
     assert (policy.title, policy.forbids, policy.file, policy.line > 1) == (
         "A write of low or medium risk needs the requester's word",
         False,

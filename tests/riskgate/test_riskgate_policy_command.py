@@ -346,7 +346,7 @@ async def test_replay_that_only_narrows_passes_the_widening_check(gate, remote, 
 def test_explain_decides_under_a_folder_without_a_service(folder: Path) -> None:
     facts = answered("explain", "-", "--bundle", folder, given=json.dumps(READ | {"arguments": {"path": ".env"}}))
     assert (facts["decision"], facts["policy_ids"]) == ("BLOCKED", ["path.protected"])
-    assert facts["steps"][0]["policies"][0]["file"] == "policies/default.cedar"
+    assert facts["steps"][-1]["policies"][0]["file"] == "policies/default.cedar"
     text = run("explain", "-", "--bundle", folder, given="tool: pay\narguments: {to: bob, note: psst}\n").stdout
     assert "AUTH_REQUIRED (peer)" in text
     assert "if approved by self + peer: allow\n    permit write.ask-peer (policies/default.cedar:" in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,7 +84,13 @@ class _Tracing(DecisionEngine):
 
     def _ask(self, prepared: Prepared, question: Question, context: Json, satisfied: tuple[str, ...]) -> Ruling:
         self.context, self.satisfied = context, satisfied
-        return super()._ask(prepared, question, context, satisfied)
+        ruling = super()._ask(prepared, question, context, satisfied)
+        if all(step.imagined for step in self.steps):
+            # the engine knows without asking that this is no Allow, and a reader wants to see it; the ruling stays
+            with suppress(ValueError):
+                self._ask_once(prepared, question, context, satisfied)
+                self.steps.insert(0, self.steps.pop())
+        return ruling
 
     def _ask_once(self, prepared: Prepared, question: Question, context: Json, satisfied: tuple[str, ...]) -> Answer:
         answer = super()._ask_once(prepared, question, context, satisfied)
