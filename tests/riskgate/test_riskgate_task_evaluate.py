@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import grpc
 import pytest
 import sqlalchemy as sa
 from phylactery.riskgate.v1 import error_reason_pb2, riskgate_pb2, types_pb2
+from phylactery_riskgate.domain.tasks.facts import task_facts
 from phylactery_riskgate.store.audit import Place
 
 from tests.riskgate.test_riskgate_activation import activate
@@ -90,6 +92,24 @@ async def test_words_and_results_decide_together(gate, call, words, to, seen, an
         await book(ana, task)
     answer = await ana.evaluate(transfer(call, to), task_id=task)
     assert (answer.decision, answer.approval.approval_class) == answered
+
+
+async def test_a_large_task_is_looked_through_beside_the_others_who_ask(gate, ana, call, monkeypatch):
+    threads = []
+
+    def told(*asked):
+        threads.append(threading.current_thread())
+        return task_facts(*asked)
+
+    monkeypatch.setattr("phylactery_riskgate.domain.tasks.facts.task_facts", told)
+    task = await ana.begin(ASKED)
+    await ana.observe(task, "page-0", result_text="a few words")
+    small = await ana.evaluate(transfer(call), task_id=task)
+    for page in range(1, 4):
+        await ana.observe(task, f"page-{page}", result_text=" ".join(f"w{page}x{word}" for word in range(10_000)))
+    large = await ana.evaluate(transfer(call, call_id="c2"), task_id=task)
+    assert small.decision == large.decision == ALLOW
+    assert [thread is threading.main_thread() for thread in threads] == [True, False]
 
 
 async def test_without_a_task_nothing_is_different(gate, ana, call):

@@ -24,6 +24,7 @@ from phylactery_riskgate.domain.canonical import canonical_bytes
 from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.evidence import TaskReader
 from phylactery_riskgate.domain.model import BoundCall, Caller, CallSite, RawCall, Verdict
+from phylactery_riskgate.domain.tasks.facts import IndexReader
 from phylactery_riskgate.domain.usage import UsageReader
 from phylactery_riskgate.domain.view import CallView, call_view
 from phylactery_riskgate.live import LiveBundle
@@ -146,7 +147,7 @@ class Core:
     ) -> Verdict:
         """Asks the engine, with what its task tells of the call.
 
-        A large call goes to a thread: reading a megabyte takes a while, and others wait.
+        A large call goes to a thread, and one of a large task: reading a megabyte takes a while, and others wait.
 
         A tool that budgets count is decided with what they have counted by now; with counted_later it is only bound,
         for decide_counted.
@@ -159,7 +160,8 @@ class Core:
             now_us = self.clock.now_us()
             return await self.database.read(lambda opened: ask(self.usage.reader(opened, who, site, now_us)))
         small = call.arguments_struct is None and len(call.arguments_json or "") <= _SMALL_CHARACTERS
-        return ask() if small else await asyncio.to_thread(ask)
+        large_task = isinstance(task, IndexReader) and task.large
+        return ask() if small and not large_task else await asyncio.to_thread(ask)
 
     def decide_counted(self, connection: Connection, basis: Basis, verdict: Verdict, *, lock: bool = False) -> Verdict:
         """Decides about a bound call with what its budgets have counted, inside the transaction that records it.

@@ -13,7 +13,7 @@ from sqlalchemy.engine import Connection
 from phylactery_riskgate.approvals import Approval
 from phylactery_riskgate.core import Core, key_of
 from phylactery_riskgate.domain.evidence import TaskReader
-from phylactery_riskgate.domain.tasks.facts import task_facts
+from phylactery_riskgate.domain.tasks.facts import IndexReader
 from phylactery_riskgate.domain.tasks.index import TaskIndex
 from phylactery_riskgate.requests.decisions import EvaluateInput
 from phylactery_riskgate.store import approvals as approval_rows
@@ -94,4 +94,4 @@ class Namings:
 
 async def shown(tasks: TaskSource, who: Principal, task_id: str, thread_id: str) -> TaskReader:
     """Answers what computes the facts of a call from what a task was shown. Raises NotFound TASK_NOT_FOUND."""
-    return partial(task_facts, await tasks.index_for(who, task_id, thread_id))
+    return IndexReader(await tasks.index_for(who, task_id, thread_id))

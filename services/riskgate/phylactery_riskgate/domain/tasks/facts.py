@@ -24,6 +24,9 @@ MAX_LEAVES: Final = 500
 MAX_DISTINCT: Final = 100
 """Different values of one call that are looked at, those of its control arguments first."""
 
+_SMALL_SIZE: Final = 30_000
+"""Values and prints of a task whose facts are told in milliseconds. Of the largest task the first take a second."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Leaf:
@@ -31,6 +34,22 @@ class _Leaf:
     value: Any
     limited: bool
     default: bool
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReader:
+    """Tells the facts of calls from what a task was shown."""
+
+    index: TaskIndex
+
+    def __call__(self, tool: CatalogTool, bound: BoundCall) -> TaskFacts:
+        """Answers the facts of a call."""
+        return task_facts(self.index, tool, bound)
+
+    @property
+    def large(self) -> bool:
+        """Says whether that may take so long that others should not wait for it."""
+        return self.index.size > _SMALL_SIZE
 
 
 def task_facts(index: TaskIndex | None, tool: CatalogTool, bound: BoundCall) -> TaskFacts:

@@ -54,6 +54,11 @@ class Result:
         return {norm: list(values.values()) for norm, values in found.items()}
 
     @cached_property
+    def size(self) -> int:
+        """How many values and prints there are."""
+        return len(self.values) + sum(map(len, self.prints.values()))
+
+    @cached_property
     def numbers(self) -> tuple[tuple[Value, float], ...]:
         """The values that are numbers, those of free text left out."""
         return tuple(
@@ -194,6 +199,11 @@ class TaskIndex:
             "_pieces": (*self._pieces, piece),
         }
         return more
+
+    @cached_property
+    def size(self) -> int:
+        """How many values and prints there are."""
+        return sum(result.size for result in self.results)
 
     @cached_property
     def asked_for(self) -> tuple[bool, ...]:
