@@ -32,6 +32,7 @@ from sqlalchemy.engine import Connection
 
 from tests.support.refusals import Refusal, refusal_of
 from tests.support.riskgate_people import PEOPLE, Person, tool_call
+from tests.support.rivals import Rival
 
 EXTRA_TOOLS = [
     {
@@ -267,3 +268,25 @@ def fresh_database(postgres_url: str) -> str:
 def shared_database(request: pytest.FixtureRequest) -> str:
     """A database's URL; empty is the SQLite file of the data folder, which two gates of one name share."""
     return request.getfixturevalue("fresh_database") if request.param == "postgresql" else ""
+
+
+@pytest.fixture
+async def rivals(tmp_path: Path, bundle: Path, shared_database: str) -> AsyncIterator[Callable[..., Awaitable[Rival]]]:
+    """Starts processes over one database; what still runs at the end is stopped."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    if shared_database:
+        database = Database(shared_database)
+        database.migrate(PACKAGE)
+        database.close()
+    started: list[Rival] = []
+
+    async def start(name: str, crash_at: str = "") -> Rival:
+        rival = Rival(name, folder, bundle, shared_database, crash_at)
+        started.append(rival)
+        await rival.connect()
+        return rival
+
+    yield start
+    for rival in started:
+        await rival.stop()

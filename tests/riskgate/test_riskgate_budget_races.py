@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import random
 import signal
-import time
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
-from google.rpc import error_details_pb2
-from grpc import aio
-from grpc_status import rpc_status
-from phylactery.riskgate.v1 import riskgate_pb2, riskgate_pb2_grpc, types_pb2
+from phylactery.riskgate.v1 import riskgate_pb2, types_pb2
+from phylactery.riskgate.v1.riskgate_pb2_grpc import RiskGateServiceStub
 from phylactery_chassis.database import Database
 from phylactery_chassis.errors import Unavailable
 from phylactery_chassis.identity import Principal
@@ -28,7 +23,7 @@ from phylactery_riskgate.usage import Counting
 from sqlalchemy.engine import Connection
 
 from tests.support.bundles import ALLOW_ALL, SETTINGS, tool, write_bundle
-from tests.support.forks import Forked
+from tests.support.rivals import Rival, reason_of, rows_of
 
 ROOM, RIVALS, CALLS = 7, 3, 30
 PROPERTIES = {"to": {"type": "string"}, "amount": {"type": "number"}}
@@ -48,122 +43,50 @@ def a_call(number: int, amount: float = 1) -> types_pb2.ToolCall:
 
 
 @pytest.fixture
-def spending(tmp_path: Path) -> Path:
+def bundle(tmp_path: Path) -> Path:
     return write_bundle(tmp_path / "spending", [PAY, TIP], ALLOW_ALL, settings={**SETTINGS, "budgets": BUDGETS})
 
 
-class Rival:
-    """A RiskGate in a process of its own."""
-
-    def __init__(self, name: str, folder: Path, bundle: Path, database: str, crash_at: str = "") -> None:
-        self.ready = folder / f"{name}.json"
-        environment = os.environ | {
-            "RISKGATE_DATA_DIR": str(folder),
-            "RISKGATE_PORT": "0",
-            "RISKGATE_READY_FILE": str(self.ready),
-            "RISKGATE_BUNDLE": str(bundle),
-            "RISKGATE_INSTANCE": name,
-            "CRASH_SERVICE": "riskgate",
-            "CRASH_AT": crash_at,
-        }
-        if database:
-            environment["RISKGATE_DATABASE_URL"] = database
-        self.process = Forked("tests.support.crashing", environment=environment)
-
-    async def connect(self) -> None:
-        deadline = time.monotonic() + 60
-        while not self.ready.exists():
-            assert self.process.poll() is None, "the service ended before it served"
-            assert time.monotonic() < deadline, "the service did not start"
-            await asyncio.sleep(0.02)
-        port = json.loads(self.ready.read_text())["port"]
-        self.channel = aio.insecure_channel(f"127.0.0.1:{port}", options=[("grpc.enable_retries", 0)])
-        self.stub = riskgate_pb2_grpc.RiskGateServiceStub(self.channel)
-
-    async def permit(self, number: int) -> str:
-        request = riskgate_pb2.EvaluateRequest(call=a_call(number), thread_id="t1", run_id="r1")
-        return (await self.stub.Evaluate(request, timeout=60)).permit
-
-    async def redeem(self, number: int, permit: str) -> riskgate_pb2.RedeemResponse:
-        request = riskgate_pb2.RedeemRequest(
-            permit=permit, call=a_call(number), execution_id=f"execution-{number}", thread_id="t1", run_id="r1"
-        )
-        return await self.stub.Redeem(request, timeout=60)
-
-    async def stop(self) -> None:
-        await self.channel.close()
-        if self.process.poll() is None:
-            self.process.terminate()
-        await asyncio.to_thread(self.process.wait, 60)
+async def permit(rival: Rival, number: int) -> str:
+    request = riskgate_pb2.EvaluateRequest(call=a_call(number), thread_id="t1", run_id="r1")
+    return (await RiskGateServiceStub(rival.channel).Evaluate(request, timeout=60)).permit
 
 
-@pytest.fixture
-async def rivals(tmp_path: Path, spending: Path, shared_database: str):
-    """Starts processes over one database; what still runs at the end is stopped."""
-    folder = tmp_path / "data"
-    folder.mkdir()
-    if shared_database:
-        database = Database(shared_database)
-        database.migrate(PACKAGE)
-        database.close()
-    started: list[Rival] = []
-
-    async def start(name: str, crash_at: str = "") -> Rival:
-        rival = Rival(name, folder, spending, shared_database, crash_at)
-        started.append(rival)
-        await rival.connect()
-        return rival
-
-    yield start
-    for rival in started:
-        await rival.stop()
-
-
-def rows_of(folder: Path, url: str, table: str) -> int:
-    engine = sa.create_engine(url or f"sqlite:///{folder}/riskgate.db")
-    with engine.connect() as connection:
-        count = int(connection.execute(sa.text(f"SELECT count(*) FROM {table}")).scalar_one())
-    engine.dispose()
-    return count
-
-
-def reason_of(error: BaseException) -> str:
-    assert isinstance(error, aio.AioRpcError)
-    info = error_details_pb2.ErrorInfo()
-    status = rpc_status.from_call(error)
-    for detail in status.details if status else ():
-        detail.Unpack(info)
-    return info.reason.removeprefix("ERROR_REASON_")
+async def redeem(rival: Rival, number: int, permit: str) -> riskgate_pb2.RedeemResponse:
+    request = riskgate_pb2.RedeemRequest(
+        permit=permit, call=a_call(number), execution_id=f"execution-{number}", thread_id="t1", run_id="r1"
+    )
+    return await RiskGateServiceStub(rival.channel).Redeem(request, timeout=60)
 
 
 async def test_processes_that_race_one_budget_redeem_exactly_its_room(rivals, shared_database, tmp_path):
     gates = await asyncio.gather(*(rivals(f"rival-{number}") for number in range(RIVALS)))
-    permits = await asyncio.gather(*(gates[number % RIVALS].permit(number) for number in range(CALLS)))
+    permits = await asyncio.gather(*(permit(gates[number % RIVALS], number) for number in range(CALLS)))
     assert all(permits), "while nothing is counted, everything is allowed"
     order = list(range(CALLS))
     random.Random(7).shuffle(order)
     results = await asyncio.gather(
-        *(gates[(number + 1) % RIVALS].redeem(number, permits[number]) for number in order), return_exceptions=True
+        *(redeem(gates[(number + 1) % RIVALS], number, permits[number]) for number in order), return_exceptions=True
     )
     won = [number for number, result in zip(order, results, strict=True) if not isinstance(result, BaseException)]
     lost = [reason_of(result) for result in results if isinstance(result, BaseException)]
     assert (len(won), lost) == (ROOM, ["BUDGET_EXCEEDED"] * (CALLS - ROOM))
     counted = sum(IN_BUDGETS[a_call(number).tool] for number in won)
     assert rows_of(tmp_path / "data", shared_database, "usage_calls") == counted
-    assert not await gates[0].permit(CALLS), "a new call finds no room"
+    assert not await permit(gates[0], CALLS), "a new call finds no room"
 
 
 async def test_a_process_killed_while_it_counts_has_counted_what_it_redeemed_once(rivals, shared_database, tmp_path):
     """Killed after the commit of its third redemption, before it answers."""
     doomed = await rivals("doomed", "riskgate.8#3")
     steady = await rivals("steady")
-    permits = [await steady.permit(number) for number in range(CALLS)]
-    calls = [(doomed if number else steady).redeem(number, permits[number]) for number in range(ROOM - 1)]
+    permits = [await permit(steady, number) for number in range(CALLS)]
+    calls = [redeem(doomed if number else steady, number, permits[number]) for number in range(ROOM - 1)]
     first = await asyncio.gather(*calls, return_exceptions=True)
     await doomed.channel.close()
     assert await asyncio.to_thread(doomed.process.wait, 30) == -signal.SIGKILL
     again = await asyncio.gather(
-        *(steady.redeem(number, permits[number]) for number in range(CALLS)), return_exceptions=True
+        *(redeem(steady, number, permits[number]) for number in range(CALLS)), return_exceptions=True
     )
     won = {number for number, result in enumerate(again) if not isinstance(result, BaseException)}
     answered = {number for number, result in enumerate(first) if not isinstance(result, BaseException)}
@@ -174,10 +97,10 @@ async def test_a_process_killed_while_it_counts_has_counted_what_it_redeemed_onc
     assert rows_of(tmp_path / "data", shared_database, "usage_calls") == counted
 
 
-def test_counters_that_another_replica_holds_are_refused_at_once_so_nobody_waits_in_a_circle(fresh_database, spending):
+def test_counters_that_another_replica_holds_are_refused_at_once_so_nobody_waits_in_a_circle(fresh_database, bundle):
     database, counting = Database(fresh_database), Counting(b"k" * 32)
     database.migrate(PACKAGE)
-    pay, tip = (load_bundle(spending).tools[name] for name in ("pay", "tip"))
+    pay, tip = (load_bundle(bundle).tools[name] for name in ("pay", "tip"))
     place, charge = (Principal("ana", "acme", frozenset()), CallSite("t1", "r1"), 0), Charge(1, "", ("bob",))
     with database.engine.begin() as first, database.engine.begin() as second:
         counting.reader(first, *place, lock=True)(tip, charge)
