@@ -139,7 +139,9 @@ class RecordValue(_message.Message):
     salt: _builtins.bytes
     """salt is the commitment's key, 32 bytes. Empty where the value is withheld."""
     withheld: _builtins.bool
-    """withheld says that the catalog marks the value sensitive, or that no catalog says it is not; it is never shown."""
+    """withheld says that the catalog marks the value sensitive, or that no catalog says it is not; it is never shown. Who
+    guesses it can still try the guess against the hash of the whole arguments (EraseValues).
+    """
     def __init__(
         self,
         *,
