@@ -106,7 +106,7 @@ class Auditing:
         ]
 
     async def list_page(self, who: Principal, asked: ListEntriesInput) -> tuple[list[SeenEntry], str]:
-        """Answers a page of the tenant's entries and the next page's token. Raises InvalidArgument for a bad token."""
+        """Answers a page of what the auditor sees, and the next page's token. Raises InvalidArgument for a bad one."""
         who.require(Role.AUDITOR)
         after: rows.Position | None = None
         if asked.page_token:
@@ -185,7 +185,7 @@ class Auditing:
         page: list[SeenEntry] = []
         room, seen = _PAGE_BYTES, 0
         last: rows.FoundEntry | None = None
-        found = rows.scan(
+        found = rows.visible(
             connection, who.tenant, wanted.times, after=after, oldest_first=asked.oldest_first, limit=_SCAN
         )
         for last in found:

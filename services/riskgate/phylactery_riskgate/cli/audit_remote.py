@@ -21,6 +21,9 @@ from phylactery_riskgate.merkle import verify_consistency, verify_inclusion
 _PAGE = 200
 _AGAIN_SECONDS = 1.0
 _CELL = 60
+_WHAT = ("tool", "approval_id", "execution_id", "slot", "kid", "source")
+_RESULT = ("decision", "outcome", "state", "reason", "bundle_revision")
+"""What of a record a line of the table shows: the first that is there."""
 _SPAN = re.compile(r"([0-9]{1,6})([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
@@ -263,8 +266,8 @@ def _print_entry(entry: audit_pb2.AuditEntry, *, as_json: bool, first: bool) -> 
         return
     if first:
         typer.echo(_row("time", "log:index", "kind", "subject", "what", "result"))
-    what = record.get("tool") or record.get("approval_id") or record.get("execution_id") or ""
-    result = record.get("decision") or record.get("outcome") or record.get("state") or record.get("reason") or ""
+    what = next((record[name] for name in _WHAT if record.get(name)), "")
+    result = next((record[name] for name in _RESULT if record.get(name)), "")
     moment = f"{entry.create_time.ToDatetime():%Y-%m-%d %H:%M:%S}"
     subject = str(record.get("subject", ""))
     typer.echo(_row(moment, f"{entry.log}:{entry.index}", entry.kind, subject, str(what), str(result)))

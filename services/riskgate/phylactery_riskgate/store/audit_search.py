@@ -1,15 +1,21 @@
-"""Finding entries of the audit logs: by time over all logs, by place in one, always of one tenant."""
+"""Finding entries of the audit logs: by time over all logs, by place in one, always for one tenant."""
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from phylactery_riskgate.store.audit import Place, StoredEntry, raw_bytes
 from phylactery_riskgate.store.tables import audit_checkpoints, audit_entries, audit_logs, audit_values
+
+EVERYBODYS = frozenset({"bundle_activated", "bundle_refused", "key_changed"})
+"""Kinds every auditor sees where RiskGate itself records them, in the tenant NOBODYS: they decide for all tenants."""
+NOBODYS = ""
 
 _BATCH = 250
 _ORDER = (audit_entries.c.time_us, audit_entries.c.log, audit_entries.c.position)
@@ -91,17 +97,38 @@ def scan(
         yield _found(row)
 
 
+def visible(
+    connection: Connection,
+    tenant: str,
+    bounds: Bounds,
+    *,
+    after: Position | None = None,
+    oldest_first: bool = False,
+    limit: int,
+) -> Iterator[FoundEntry]:
+    """Answers what a tenant's auditor may see, as ``scan``: its entries, and RiskGate's own that concern all."""
+    own, general = (
+        scan(connection, of, bounds, after=after, oldest_first=oldest_first, limit=limit) for of in (tenant, NOBODYS)
+    )
+    general = (one for one in general if one.kind in EVERYBODYS)
+    yield from islice(heapq.merge(own, general, key=lambda one: one.position, reverse=not oldest_first), limit)
+
+
 def following(connection: Connection, tenant: str, log: str, first: int, end: int) -> list[FoundEntry]:
-    """Answers the tenant's entries of a log from one index to before another."""
+    """Answers what a tenant's auditor may see of a log, from one index to before another: see ``visible``."""
     columns = audit_entries.c
+    general = sa.and_(columns.tenant == NOBODYS, columns.kind.in_(EVERYBODYS))
     query = sa.select(audit_entries).where(
-        columns.log == log, columns.position >= first, columns.position < end, columns.tenant == tenant
+        columns.log == log,
+        columns.position >= first,
+        columns.position < end,
+        sa.or_(columns.tenant == tenant, general),
     )
     return [_found(row) for row in connection.execute(query.order_by(columns.position))]
 
 
 def find_entry(connection: Connection, tenant: str, place: Place) -> FoundEntry | None:
-    """Answers one entry of the tenant."""
+    """Answers one entry, of the tenant or of RiskGate itself: see ``visible``."""
     found = following(connection, tenant, place.log, place.index, place.index + 1)
     return found[0] if found else None
 

@@ -27,9 +27,11 @@ if _version_not_supported:
 
 class AuditServiceStub:
     """AuditService shows the logs to auditors. Each RiskGate process that writes has one log of its own, a Merkle tree
-    (RFC 6962); readers merge them by time. An auditor sees the entries of their own tenant alone. Heads and proofs are
-    over a whole log, and hold names, sizes and hashes: any auditor may have them, and every record carries random bytes,
-    so that its hash tells nothing to those who may not read it.
+    (RFC 6962); readers merge them by time. An auditor sees the entries of their own tenant, and of those that RiskGate
+    makes itself, without a tenant, the kinds bundle_activated, bundle_refused and key_changed: they concern every tenant.
+    A bundle that a person sent is an entry of that person's tenant alone. Heads and proofs are over a whole log, and hold
+    names, sizes and hashes: any auditor may have them, and every record carries random bytes, so that its hash tells
+    nothing to those who may not read it.
     """
 
     def __init__(self, channel):
@@ -77,9 +79,11 @@ class AuditServiceStub:
 
 class AuditServiceServicer:
     """AuditService shows the logs to auditors. Each RiskGate process that writes has one log of its own, a Merkle tree
-    (RFC 6962); readers merge them by time. An auditor sees the entries of their own tenant alone. Heads and proofs are
-    over a whole log, and hold names, sizes and hashes: any auditor may have them, and every record carries random bytes,
-    so that its hash tells nothing to those who may not read it.
+    (RFC 6962); readers merge them by time. An auditor sees the entries of their own tenant, and of those that RiskGate
+    makes itself, without a tenant, the kinds bundle_activated, bundle_refused and key_changed: they concern every tenant.
+    A bundle that a person sent is an entry of that person's tenant alone. Heads and proofs are over a whole log, and hold
+    names, sizes and hashes: any auditor may have them, and every record carries random bytes, so that its hash tells
+    nothing to those who may not read it.
     """
 
     def ListLogs(self, request, context):
@@ -90,7 +94,7 @@ class AuditServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListEntries(self, request, context):
-        """ListEntries lists entries of the caller's tenant, all logs merged by time. Needs role auditor. A page may be short
+        """ListEntries lists the entries the caller sees, all logs merged by time. Needs role auditor. A page may be short
         or empty and still have a next page: a filter that fits few entries looks through many.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -98,7 +102,7 @@ class AuditServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def TailEntries(self, request, context):
-        """TailEntries sends entries of the caller's tenant as they come, those of other processes too: each once, those of
+        """TailEntries sends the entries the caller sees as they come, those of other processes too: each once, those of
         one log in order of their index. Needs role auditor. The first message holds positions alone and says where it
         begins. It ends with OK only where the server shuts down: go on from the last positions at another.
         """
@@ -114,7 +118,7 @@ class AuditServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetInclusionProof(self, request, context):
-        """GetInclusionProof proves that one entry of the caller's tenant stands in a log (RFC 6962, 2.1.1). Needs role
+        """GetInclusionProof proves that one entry the caller sees stands in a log (RFC 6962, 2.1.1). Needs role
         auditor. An entry of another tenant is NOT_FOUND, as one that never was.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -188,9 +192,11 @@ def add_AuditServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class AuditService:
     """AuditService shows the logs to auditors. Each RiskGate process that writes has one log of its own, a Merkle tree
-    (RFC 6962); readers merge them by time. An auditor sees the entries of their own tenant alone. Heads and proofs are
-    over a whole log, and hold names, sizes and hashes: any auditor may have them, and every record carries random bytes,
-    so that its hash tells nothing to those who may not read it.
+    (RFC 6962); readers merge them by time. An auditor sees the entries of their own tenant, and of those that RiskGate
+    makes itself, without a tenant, the kinds bundle_activated, bundle_refused and key_changed: they concern every tenant.
+    A bundle that a person sent is an entry of that person's tenant alone. Heads and proofs are over a whole log, and hold
+    names, sizes and hashes: any auditor may have them, and every record carries random bytes, so that its hash tells
+    nothing to those who may not read it.
     """
 
     @staticmethod

@@ -28,9 +28,11 @@ GRPC_VERSION: str
 
 class AuditServiceStub:
     """AuditService shows the logs to auditors. Each RiskGate process that writes has one log of its own, a Merkle tree
-    (RFC 6962); readers merge them by time. An auditor sees the entries of their own tenant alone. Heads and proofs are
-    over a whole log, and hold names, sizes and hashes: any auditor may have them, and every record carries random bytes,
-    so that its hash tells nothing to those who may not read it.
+    (RFC 6962); readers merge them by time. An auditor sees the entries of their own tenant, and of those that RiskGate
+    makes itself, without a tenant, the kinds bundle_activated, bundle_refused and key_changed: they concern every tenant.
+    A bundle that a person sent is an entry of that person's tenant alone. Heads and proofs are over a whole log, and hold
+    names, sizes and hashes: any auditor may have them, and every record carries random bytes, so that its hash tells
+    nothing to those who may not read it.
     """
 
     @_typing.overload
@@ -40,18 +42,18 @@ class AuditServiceStub:
     ListLogs: _grpc.UnaryUnaryMultiCallable[_audit_pb2.ListLogsRequest, _audit_pb2.ListLogsResponse]
     """ListLogs lists the logs there are, with their sizes and the keys that sign their heads. Needs role auditor."""
     ListEntries: _grpc.UnaryUnaryMultiCallable[_audit_pb2.ListEntriesRequest, _audit_pb2.ListEntriesResponse]
-    """ListEntries lists entries of the caller's tenant, all logs merged by time. Needs role auditor. A page may be short
+    """ListEntries lists the entries the caller sees, all logs merged by time. Needs role auditor. A page may be short
     or empty and still have a next page: a filter that fits few entries looks through many.
     """
     TailEntries: _grpc.UnaryStreamMultiCallable[_audit_pb2.TailEntriesRequest, _audit_pb2.TailEntriesResponse]
-    """TailEntries sends entries of the caller's tenant as they come, those of other processes too: each once, those of
+    """TailEntries sends the entries the caller sees as they come, those of other processes too: each once, those of
     one log in order of their index. Needs role auditor. The first message holds positions alone and says where it
     begins. It ends with OK only where the server shuts down: go on from the last positions at another.
     """
     GetCheckpoint: _grpc.UnaryUnaryMultiCallable[_audit_pb2.GetCheckpointRequest, _audit_pb2.GetCheckpointResponse]
     """GetCheckpoint answers a signed head of one log, as a C2SP signed note. Needs role auditor."""
     GetInclusionProof: _grpc.UnaryUnaryMultiCallable[_audit_pb2.GetInclusionProofRequest, _audit_pb2.GetInclusionProofResponse]
-    """GetInclusionProof proves that one entry of the caller's tenant stands in a log (RFC 6962, 2.1.1). Needs role
+    """GetInclusionProof proves that one entry the caller sees stands in a log (RFC 6962, 2.1.1). Needs role
     auditor. An entry of another tenant is NOT_FOUND, as one that never was.
     """
     GetConsistencyProof: _grpc.UnaryUnaryMultiCallable[_audit_pb2.GetConsistencyProofRequest, _audit_pb2.GetConsistencyProofResponse]
@@ -69,27 +71,29 @@ class AuditServiceStub:
 @_typing.type_check_only
 class AuditServiceAsyncStub(AuditServiceStub):
     """AuditService shows the logs to auditors. Each RiskGate process that writes has one log of its own, a Merkle tree
-    (RFC 6962); readers merge them by time. An auditor sees the entries of their own tenant alone. Heads and proofs are
-    over a whole log, and hold names, sizes and hashes: any auditor may have them, and every record carries random bytes,
-    so that its hash tells nothing to those who may not read it.
+    (RFC 6962); readers merge them by time. An auditor sees the entries of their own tenant, and of those that RiskGate
+    makes itself, without a tenant, the kinds bundle_activated, bundle_refused and key_changed: they concern every tenant.
+    A bundle that a person sent is an entry of that person's tenant alone. Heads and proofs are over a whole log, and hold
+    names, sizes and hashes: any auditor may have them, and every record carries random bytes, so that its hash tells
+    nothing to those who may not read it.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListLogs: _aio.UnaryUnaryMultiCallable[_audit_pb2.ListLogsRequest, _audit_pb2.ListLogsResponse]  # type: ignore[assignment]
     """ListLogs lists the logs there are, with their sizes and the keys that sign their heads. Needs role auditor."""
     ListEntries: _aio.UnaryUnaryMultiCallable[_audit_pb2.ListEntriesRequest, _audit_pb2.ListEntriesResponse]  # type: ignore[assignment]
-    """ListEntries lists entries of the caller's tenant, all logs merged by time. Needs role auditor. A page may be short
+    """ListEntries lists the entries the caller sees, all logs merged by time. Needs role auditor. A page may be short
     or empty and still have a next page: a filter that fits few entries looks through many.
     """
     TailEntries: _aio.UnaryStreamMultiCallable[_audit_pb2.TailEntriesRequest, _audit_pb2.TailEntriesResponse]  # type: ignore[assignment]
-    """TailEntries sends entries of the caller's tenant as they come, those of other processes too: each once, those of
+    """TailEntries sends the entries the caller sees as they come, those of other processes too: each once, those of
     one log in order of their index. Needs role auditor. The first message holds positions alone and says where it
     begins. It ends with OK only where the server shuts down: go on from the last positions at another.
     """
     GetCheckpoint: _aio.UnaryUnaryMultiCallable[_audit_pb2.GetCheckpointRequest, _audit_pb2.GetCheckpointResponse]  # type: ignore[assignment]
     """GetCheckpoint answers a signed head of one log, as a C2SP signed note. Needs role auditor."""
     GetInclusionProof: _aio.UnaryUnaryMultiCallable[_audit_pb2.GetInclusionProofRequest, _audit_pb2.GetInclusionProofResponse]  # type: ignore[assignment]
-    """GetInclusionProof proves that one entry of the caller's tenant stands in a log (RFC 6962, 2.1.1). Needs role
+    """GetInclusionProof proves that one entry the caller sees stands in a log (RFC 6962, 2.1.1). Needs role
     auditor. An entry of another tenant is NOT_FOUND, as one that never was.
     """
     GetConsistencyProof: _aio.UnaryUnaryMultiCallable[_audit_pb2.GetConsistencyProofRequest, _audit_pb2.GetConsistencyProofResponse]  # type: ignore[assignment]
@@ -106,9 +110,11 @@ class AuditServiceAsyncStub(AuditServiceStub):
 
 class AuditServiceServicer(metaclass=_abc_1.ABCMeta):
     """AuditService shows the logs to auditors. Each RiskGate process that writes has one log of its own, a Merkle tree
-    (RFC 6962); readers merge them by time. An auditor sees the entries of their own tenant alone. Heads and proofs are
-    over a whole log, and hold names, sizes and hashes: any auditor may have them, and every record carries random bytes,
-    so that its hash tells nothing to those who may not read it.
+    (RFC 6962); readers merge them by time. An auditor sees the entries of their own tenant, and of those that RiskGate
+    makes itself, without a tenant, the kinds bundle_activated, bundle_refused and key_changed: they concern every tenant.
+    A bundle that a person sent is an entry of that person's tenant alone. Heads and proofs are over a whole log, and hold
+    names, sizes and hashes: any auditor may have them, and every record carries random bytes, so that its hash tells
+    nothing to those who may not read it.
     """
 
     @_abc_1.abstractmethod
@@ -125,7 +131,7 @@ class AuditServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _audit_pb2.ListEntriesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_audit_pb2.ListEntriesResponse, _abc.Awaitable[_audit_pb2.ListEntriesResponse]]:
-        """ListEntries lists entries of the caller's tenant, all logs merged by time. Needs role auditor. A page may be short
+        """ListEntries lists the entries the caller sees, all logs merged by time. Needs role auditor. A page may be short
         or empty and still have a next page: a filter that fits few entries looks through many.
         """
 
@@ -135,7 +141,7 @@ class AuditServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _audit_pb2.TailEntriesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_audit_pb2.TailEntriesResponse], _abc.AsyncIterator[_audit_pb2.TailEntriesResponse]]:
-        """TailEntries sends entries of the caller's tenant as they come, those of other processes too: each once, those of
+        """TailEntries sends the entries the caller sees as they come, those of other processes too: each once, those of
         one log in order of their index. Needs role auditor. The first message holds positions alone and says where it
         begins. It ends with OK only where the server shuts down: go on from the last positions at another.
         """
@@ -154,7 +160,7 @@ class AuditServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _audit_pb2.GetInclusionProofRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_audit_pb2.GetInclusionProofResponse, _abc.Awaitable[_audit_pb2.GetInclusionProofResponse]]:
-        """GetInclusionProof proves that one entry of the caller's tenant stands in a log (RFC 6962, 2.1.1). Needs role
+        """GetInclusionProof proves that one entry the caller sees stands in a log (RFC 6962, 2.1.1). Needs role
         auditor. An entry of another tenant is NOT_FOUND, as one that never was.
         """
 
