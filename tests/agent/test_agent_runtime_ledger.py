@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import threading
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from phylactery_agent.ports import LeaseLostError, ProposedCall, Told
@@ -164,6 +166,26 @@ async def test_a_lease_that_ran_out_is_lost_even_when_nobody_took_it(stores: Sto
         await stores.leases.renew(claim.lease)
     with pytest.raises(LeaseLostError):
         await stores.ledger(claim.lease).check_fence()
+
+
+@pytest.mark.parametrize("stores", ["postgresql"], indirect=True)
+async def test_a_lease_is_renewed_while_others_writes_take_long(stores: Stores, claim: Claim) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def long(_connection: Any) -> None:
+        begun.set()
+        assert go_on.wait(60)
+
+    writing = asyncio.create_task(stores.database.write(long))
+    try:
+        assert await asyncio.to_thread(begun.wait, 60)
+        async with asyncio.timeout(60):
+            await stores.leases.renew(claim.lease, active_us=7)
+        assert not writing.done()
+    finally:
+        go_on.set()
+    await writing
+    assert stores.rows("agent_runs", "active_us") == [(7,)]
 
 
 async def test_sequences_have_no_gaps_and_a_key_counts_once(stores: Stores, claim: Claim) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 from phylactery_chassis.database import Database
+from phylactery_chassis.jobs import Job, JobQueue
 
 rows = sa.table("rows", sa.column("id"))
 
@@ -144,3 +146,18 @@ async def test_closing_writes_what_waits_for_company(watched: Watched):
     assert not waits.done()
     await asyncio.to_thread(watched.database.close)
     await asyncio.wait_for(waits, 60)
+
+
+def test_a_group_that_took_long_is_followed_by_smaller_ones_until_they_do_not(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("phylactery_chassis.jobs.time.monotonic", lambda: now[0])
+    queue = JobQueue()
+    queue.put([Job(lambda _connection: None, Future()) for _ in range(40)])
+    sizes: list[int] = []
+    for group, seconds in zip(queue.groups(), (9.0, 9.0, 9.0, 0.1, 0.1, 0.1, 0.1), strict=False):
+        sizes.append(len(group))
+        now[0] += seconds
+        if len(sizes) == 1:
+            queue.put([Job(lambda _connection: None, Future()) for _ in range(60)])
+            queue.end()
+    assert sizes == [40, 20, 10, 5, 10, 15]

@@ -16,6 +16,8 @@ from phylactery_chassis.errors import FailedPrecondition, StoreFull, Unavailable
 from phylactery_chassis.migrations import SchemaError
 from phylactery_chassis.wal import forget_log
 
+from tests.support.power import Disk
+
 FIRST = """
 import sqlalchemy as sa
 from alembic import op
@@ -229,3 +231,23 @@ def test_a_newer_schema_is_refused(db: Database, package: str):
     db.write_sync(lambda c: c.exec_driver_sql(f"UPDATE {package}_version SET version_num='9999'").rowcount)
     with pytest.raises(SchemaError, match="newer"):
         db.migrate(package)
+
+
+async def test_after_a_full_disk_health_is_back_once_a_write_is_taken_and_not_before(tmp_path: Path, package: str):
+    disk = Disk(f"full-{tmp_path.name}")
+    database = Database(f"sqlite+power:///{tmp_path / 'x.db'}?disk={disk.name}")
+    try:
+        database.migrate(package)
+        assert await forget_log(database)  # so that every page it writes takes room
+        disk.room = 0
+        with pytest.raises(StoreFull):
+            await database.write(insert(1))
+        for _ in range(3):
+            assert not await database.probe()
+            assert not database.healthy
+        disk.room = None
+        assert await database.probe()
+        assert database.healthy
+        await database.write(insert(1))
+    finally:
+        database.close()

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -22,12 +21,14 @@ from sqlalchemy.engine import Connection, Engine
 
 from phylactery_chassis.errors import DomainError, StartError
 from phylactery_chassis.failed_sync import stop_after_failed_sync
-from phylactery_chassis.jobs import Job, Outcome, Waiting, Work, tell_all
+from phylactery_chassis.jobs import Job, JobQueue, Outcome, Waiting, Work, tell_all
 from phylactery_chassis.logs import get_logger
 from phylactery_chassis.migrations import upgrade
+from phylactery_chassis.probing import look, write_something
 from phylactery_chassis.store_faults import (
     STORE_FAULTS,
     fault_of,
+    faults_told,
     is_full,
     lost_a_race,
     may_be_kept,
@@ -40,7 +41,6 @@ from phylactery_chassis.unit import ConflictError, Unit, unit_of
 
 T = TypeVar("T")
 
-_MAX_GROUP = 256
 _MAX_ATTEMPTS = 20
 """How often a job runs again because another process was faster each time."""
 _READERS = 4
@@ -70,15 +70,6 @@ def _flush(unit: Unit) -> None:
         raise
     except Exception as error:
         raise _UndoneError(error) from error
-
-
-@contextlib.contextmanager
-def _faults_told() -> Iterator[None]:
-    """Tells a fault of the store as what every service knows it as."""
-    try:
-        yield
-    except sa.exc.SQLAlchemyError as error:
-        raise fault_of(error) from error
 
 
 def _protect(connection: Connection, *_statement: Any) -> None:
@@ -117,12 +108,14 @@ class Database:
             # a read of several statements sees one moment, as it does on SQLite: a row and its key, or neither
             self._read_engine = self._engine.execution_options(isolation_level="REPEATABLE READ")
         self._write_engine = self._engine.execution_options(phylactery_write=True)
+        self._beside_engine = self._engine.execution_options(isolation_level="AUTOCOMMIT")
         sa.event.listen(self._write_engine, "before_cursor_execute", _protect)
         self._transactions = Transactions(self._write_engine)
-        self._jobs: queue.SimpleQueue[list[Job[Any]] | None] = queue.SimpleQueue()
+        self._jobs = JobQueue()
         self._waiting: dict[asyncio.AbstractEventLoop, Waiting] = {}
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="database-reader")
         self._quick, self._one_quick_read = Transactions(self._read_engine), threading.Lock()
+        self._beside = ThreadPoolExecutor(1, thread_name_prefix="database-beside")
         self._closed = False
         self._failing = False
         self._gate = threading.Lock()
@@ -185,6 +178,21 @@ class Database:
             self._jobs.put([Job(work, waiter)])
         return waiter.result()
 
+    async def write_beside(self, work: Work[T]) -> T:
+        """Runs work beside the writer, on a server each statement kept by itself: it waits for nobody else's writes.
+
+        It is for a statement that must be in time, a lease's. A file has one writer, so there it goes with the others.
+        """
+        if self.dialect == "sqlite":
+            return await self.write(work)
+        if self._closed:
+            raise unavailable("the database is closed")
+        return await asyncio.get_running_loop().run_in_executor(self._beside, self._run_beside, work)
+
+    def _run_beside(self, work: Work[T]) -> T:
+        with faults_told(), self._beside_engine.connect() as connection:
+            return work(connection)
+
     async def read(self, work: Work[T]) -> T:
         """Runs work on a reader connection, beside the writer; after close() it is Unavailable."""
         if self._closed:
@@ -198,7 +206,7 @@ class Database:
         """
         if self.dialect != "sqlite":
             return await self.read(work)
-        with self._one_quick_read, _faults_told():
+        with self._one_quick_read, faults_told():
             if self._closed:
                 raise unavailable("the database is closed")
             with self._quick.begin() as connection:
@@ -209,11 +217,18 @@ class Database:
         return self._read(work)
 
     async def probe(self) -> bool:
-        """Says whether a write works right now, so that health can recover by itself."""
+        """Says whether the store takes writes, so that health can recover by itself.
+
+        Where the last commit worked it looks only. After one that did not, something is written: a transaction that
+        changes nothing works on a full disk too.
+        """
+        failing = self._failing
         try:
-            await self.write(lambda connection: connection.execute(sa.text("SELECT 1")).scalar())
+            await self.write(write_something if failing else look)
         except DomainError:
             return False
+        if failing:
+            self._failing = False
         return self.healthy
 
     def close(self) -> None:
@@ -225,9 +240,10 @@ class Database:
             for waiting in self._waiting.values():
                 self._jobs.put(waiting.jobs)
                 waiting.jobs = []
-            self._jobs.put(None)
+            self._jobs.end()
         self._writer.join()
         self._readers.shutdown()
+        self._beside.shutdown()
         with self._one_quick_read:
             self._quick.end()
         self._engine.dispose()
@@ -285,7 +301,7 @@ class Database:
         tell_all(outcomes)
 
     def _read(self, work: Work[T]) -> T:
-        with _faults_told(), self._read_engine.begin() as connection:
+        with faults_told(), self._read_engine.begin() as connection:
             return work(connection)
 
     def _write_loop(self) -> None:
@@ -295,17 +311,8 @@ class Database:
             self._transactions.end()
 
     def _write_all(self) -> None:
-        while (first := self._jobs.get()) is not None:
-            group, last = first, False
-            while len(group) < _MAX_GROUP and not self._jobs.empty():
-                more = self._jobs.get()
-                if more is None:
-                    last = True
-                    break
-                group += more
+        for group in self._jobs.groups():
             self._tell_all(group, self._run_group([job for job in group if job.wanted()]))
-            if last:
-                return
 
     def _run_group(self, group: list[Job[Any]]) -> list[Outcome]:
         """Runs jobs in one transaction, or each in its own where together they cannot be kept."""
@@ -362,7 +369,6 @@ class Database:
         finally:
             if unit is not None:
                 unit.settle(committed=committed)
-        self._failing = False
         return outcomes
 
     def _run_job(self, connection: Connection, unit: Unit, job: Job[Any]) -> Outcome:

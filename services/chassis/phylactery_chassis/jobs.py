@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import queue
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -12,6 +14,10 @@ from sqlalchemy.engine import Connection
 
 T = TypeVar("T")
 Work = Callable[[Connection], T]
+
+_MAX_GROUP = 256
+_LONG_SECONDS = 2.0
+"""How long a transaction may take before the next has fewer jobs."""
 
 
 @dataclass(slots=True)
@@ -51,6 +57,50 @@ class Waiting:
             self.timer = None
         jobs, self.jobs = self.jobs, []
         return jobs
+
+
+class JobQueue:
+    """What a writer is given, in the order it came, in groups of a size that keeps a transaction short."""
+
+    def __init__(self) -> None:
+        self._given: queue.SimpleQueue[list[Job[Any]] | None] = queue.SimpleQueue()
+        self._next: list[Job[Any]] = []
+        self._most, self._ended = _MAX_GROUP, False
+
+    def put(self, jobs: list[Job[Any]]) -> None:
+        """Adds jobs; from any thread."""
+        self._given.put(jobs)
+
+    def end(self) -> None:
+        """Says that nothing comes any more."""
+        self._given.put(None)
+
+    def groups(self) -> Iterator[list[Job[Any]]]:
+        """Yields whatever waits, as soon as something does, until the end; a group is done when the next is asked for.
+
+        Where one took long, others waited for the rows it touched, and the next is half as large.
+        """
+        while self._fill():
+            group, self._next = self._next[: self._most], self._next[self._most :]
+            began = time.monotonic()
+            yield group
+            if time.monotonic() - began > _LONG_SECONDS:
+                self._most = max(1, len(group) // 2)
+            else:
+                self._most = min(_MAX_GROUP, 2 * self._most)
+
+    def _fill(self) -> bool:
+        """Waits for a job and takes what came with it; False once there is none and none will be."""
+        while not self._next and not self._ended:
+            self._take()
+        while len(self._next) < self._most and not self._ended and not self._given.empty():
+            self._take()
+        return bool(self._next)
+
+    def _take(self) -> None:
+        jobs = self._given.get()
+        self._ended = jobs is None
+        self._next += jobs or ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import sqlite3
+from collections.abc import Iterator
 
 import sqlalchemy as sa
 
@@ -73,6 +75,15 @@ def unknown(error: sa.exc.DBAPIError) -> Unavailable:
         f"the database went away at the commit ({type(error).__name__}), so it is not known whether this was recorded; "
         "ask again with the same ids: what was recorded is answered, and nothing is done twice",
     )
+
+
+@contextlib.contextmanager
+def faults_told() -> Iterator[None]:
+    """Raises what the block's store did as what services know it as; see fault_of."""
+    try:
+        yield
+    except sa.exc.SQLAlchemyError as error:
+        raise fault_of(error) from error
 
 
 def fault_of(error: BaseException) -> BaseException:

@@ -123,7 +123,7 @@ class Duties:
             connection.execute(sa.delete(DUTIES).where(DUTIES.c.until_us < old))
             return names
 
-        kept = await self._database.write(work)
+        kept = await self._database.write_beside(work)
         for name in wanted:
             if name not in kept:
                 self._until.pop(name, None)

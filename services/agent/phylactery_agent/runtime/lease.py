@@ -65,9 +65,13 @@ def require_unheld(connection: Connection, thread_key: str) -> None:
     """Raises LeaseLostError where another process keeps everybody from serving the thread."""
     if not shared(connection):
         return
-    held = sa.select(DUTIES.c.holder).where(DUTIES.c.name == hold_of(thread_key), DUTIES.c.until_us > _DATABASE_US)
-    if connection.execute(held).first() is not None:
+    if connection.execute(sa.select(_is_held(thread_key))).scalar_one():
         raise LeaseLostError(f"thread {thread_key} is not served for now")
+
+
+def _is_held(thread_key: str) -> sa.ColumnElement[bool]:
+    """Answers, for PostgreSQL, whether another process keeps everybody from serving the thread."""
+    return sa.exists().where(DUTIES.c.name == hold_of(thread_key), DUTIES.c.until_us > _DATABASE_US)
 
 
 class RunCancelledError(Exception):
@@ -100,22 +104,24 @@ class Leases:
     async def renew(self, lease: Lease, *, active_us: int = 0) -> None:
         """Prolongs the lease, and notes how long its run was served, where that is told.
 
-        Raises LeaseLostError: a lease that ran out is lost, even if nobody took it.
+        Raises LeaseLostError: a lease that ran out is lost, even if nobody took it. It is one statement, and over
+        PostgreSQL it waits for no other write: where the way is long, a queue may take longer than a lease.
         """
-        clock = self._clock
+        clock, held = self._clock, _is_held(lease.thread_key)
         values = {"active_us": active_us} if active_us else {}
 
         def work(connection: Connection) -> None:
             now = clock.now_us()
-            require_lease(connection, lease, now)
-            require_unheld(connection, lease.thread_key)
-            connection.execute(
+            renewed = (
                 sa.update(RUNS)
-                .where(RUNS.c.run_id == lease.run_id)
+                .where(RUNS.c.run_id == lease.run_id, RUNS.c.fence == lease.fence, RUNS.c.lease_owner == lease.holder)
+                .where(RUNS.c.status == "running", RUNS.c.lease_until_us > lease_now(connection, now))
                 .values(lease_until_us=lease_until(connection, now, self._seconds), **values)
             )
+            if not connection.execute(renewed.where(~held) if shared(connection) else renewed).rowcount:
+                raise LeaseLostError(f"run {lease.run_id} is held by another process, or its lease ran out before this")
 
-        await self._database.write(work)
+        await self._database.write_beside(work)
 
 
 def free_leases(database: Database, holders: Collection[str]) -> None:
