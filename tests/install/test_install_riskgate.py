@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from phylactery_cli.supervisor import Stack
 from phylactery_riskgate.settings import RiskGateSettings
 
 from tests.support.images import ROOT, image, resolved, stages
+from tests.support.ports import lasting_port
 
 FOLDER = ROOT / "deploy" / "riskgate"
 COMPOSE: dict[str, Any] = yaml.safe_load((FOLDER / "docker-compose.yml").read_text(encoding="utf-8"))
@@ -130,6 +133,42 @@ def test_the_examples_values_are_accepted(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert settings.port == 50_052
     assert settings.url == "postgresql+psycopg://riskgate:p%40ss%2Fword@db.internal/riskgate"
     assert "p%40ss" not in repr(settings)
+
+
+def test_the_units_head_installs_what_lies_in_this_repository():
+    text = (FOLDER / "riskgate.service").read_text(encoding="utf-8")
+    installed = re.findall(r"pip install (.+)$", text, re.MULTILINE)
+    assert installed == re.findall(r"^pip install (.+)$", (ROOT / "docs" / "riskgate.md").read_text(), re.MULTILINE)
+    for folder in installed[0].split():
+        assert (ROOT / folder / "pyproject.toml").is_file(), folder
+    for file in re.findall(r" (deploy/\S+)", text):
+        assert (ROOT / file).is_file(), file
+
+
+def test_with_the_example_as_it_stands_and_what_the_units_head_installs_riskgate_serves(tmp_path: Path):
+    text = (FOLDER / "riskgate.env.example").read_text(encoding="utf-8")
+    given = dict(re.findall(r"^([A-Z_]+)=(.*)$", text, re.MULTILINE))
+    given |= dict(value.split("=", 1) for value in unit()["Environment"])
+    tokens, port = tmp_path / "tokens.yaml", lasting_port()
+    added = [RISKGATE, "tokens", "add", "--file", tokens, "--tenant", "acme", "--subject", "ana", "--role", "caller"]
+    subprocess.run(added, check=True, capture_output=True)
+    given |= {
+        "RISKGATE_PORT": str(port),
+        "RISKGATE_DATA_DIR": given["RISKGATE_DATA_DIR"].replace("%S", str(tmp_path)),
+        "RISKGATE_TOKENS_FILE": given["RISKGATE_TOKENS_FILE"].replace("%d/tokens", str(tokens)),
+    }
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("RISKGATE_")}
+    with (tmp_path / "log").open("w") as log, grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        process = subprocess.Popen([RISKGATE, "serve"], env=kept | given, cwd=tmp_path, stdout=log, stderr=log)
+        try:
+            ready = grpc.channel_ready_future(channel)
+            end = time.monotonic() + 120
+            while process.poll() is None and not ready.done() and time.monotonic() < end:
+                time.sleep(0.05)
+            assert ready.done(), (tmp_path / "log").read_text()
+        finally:
+            process.terminate()
+            assert process.wait(60) == 0
 
 
 def test_what_make_secrets_makes_is_complete_private_and_never_made_twice(secrets: Path):
