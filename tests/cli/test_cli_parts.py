@@ -18,6 +18,7 @@ from phylactery_cli import texts as texts_module
 from phylactery_cli.approvals import _line
 from phylactery_cli.chat import Chat
 from phylactery_cli.demo.play import play
+from phylactery_cli.following import Shown
 from phylactery_cli.main import app
 from phylactery_cli.render import EventPrinter
 from phylactery_cli.terminal import plain_console, printable
@@ -289,3 +290,27 @@ def test_an_approval_for_machines_has_neither_its_code_nor_a_character_that_pain
     assert told.isascii()
     assert "ABCDEFGHIJ" not in told
     assert json.loads(told)["requester"] == "ana\u202e\x9b2J"
+
+
+def test_above_a_prompt_a_message_is_told_whole_and_not_from_its_middle():
+    out = io.StringIO()
+    printer = EventPrinter(plain_console(file=out, width=100, force_terminal=True, color_system=None), Texts("en"))
+    printer.above_prompt(prompting=True)
+    printer.show(delta(0, "Hola"))
+    printer.above_prompt(prompting=False)
+    printer.show(delta(4, ", Ana"))
+    assert out.getvalue() == ""
+    printer.show(event_pb2.Event(message=event_pb2.AssistantMessage(message_id="m1", text="Hola, Ana")))
+    assert out.getvalue() == "agent › Hola, Ana\n"
+
+
+def test_an_event_that_comes_by_two_ways_is_known_and_one_that_was_left_out_is_not():
+    known = Shown()
+    known.add(6)  # of a turn, before anybody knew where the thread stands
+    known.begin(4)
+    assert [number for number in range(1, 9) if not known.has(number)] == [5, 7, 8]
+    assert known.up_to == 4
+    known.add(5)
+    assert (known.up_to, known.has(6), known.has(7)) == (6, True, False)
+    known.begin(0)  # another thread of this name
+    assert not known.has(1)

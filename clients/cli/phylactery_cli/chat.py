@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing
+from collections.abc import Callable
+from contextlib import aclosing, suppress
 from pathlib import Path
 
 from phylactery_client import PhylacteryClient, PhylacteryError
-from phylactery_client.errors import NotFoundError, UnavailableError
+from phylactery_client.errors import DeadlineError, UnavailableError
 from prompt_toolkit import PromptSession
 from rich.console import Console
 
+from phylactery_cli.following import Following
 from phylactery_cli.render import EventPrinter
 from phylactery_cli.terminal import one_line, printable
 from phylactery_cli.texts import Texts
@@ -20,21 +21,8 @@ from phylactery_cli.traces import spans_of, trace_tree
 
 _SPANS_PAUSE_SECONDS = 0.1
 """The agent's last spans end just after its answer; a short wait shows them too."""
-
-
-async def _typed(texts: Texts) -> AsyncIterator[str]:
-    """Answers what the person types, line by line; without a terminal, the lines of standard input."""
-    if not sys.stdin.isatty():
-        while line := await asyncio.to_thread(sys.stdin.readline):
-            yield line.rstrip("\n")
-        return
-    session: PromptSession[str] = PromptSession()
-    while True:
-        try:
-            line = await session.prompt_async(f"\n{texts('you')} › ")
-        except (EOFError, KeyboardInterrupt):
-            return
-        yield line
+_DEATH_SECONDS, _POLL_SECONDS = 1.0, 0.05
+"""How long a service that hung up may take to be seen dead."""
 
 
 class Chat:
@@ -50,42 +38,76 @@ class Chat:
         thread_id: str,
         data_dir: Path | None,
         graph: str = "",
+        still_up: Callable[[], str | None] | None = None,
     ) -> None:
+        """still_up answers why a chat that started the services itself cannot go on, None while it can."""
         self._client, self._console, self._texts, self._target = client, console, texts, target
         self._thread_id, self._data_dir, self._graph = thread_id, data_dir, graph
+        self._still_up = still_up
         self._printer = EventPrinter(console, texts)
+        self._following = Following(client, thread_id, self._printer, tell=self._tell, gone=self._gone)
+        self._session: PromptSession[str] | None = PromptSession() if sys.stdin.isatty() else None
 
-    async def run(self, still_up: Callable[[], str | None] = lambda: None) -> None:
-        """Talks until the person leaves; still_up answers why it cannot go on, None while it can."""
-        await self._recall()
-        async for typed in _typed(self._texts):
-            line = typed.strip()
-            if line in ("/quit", "/exit", "/salir"):
-                return
-            if line:
-                await self._obey(line)
-            if reason := still_up():
-                self._console.print(reason, style="red", soft_wrap=True)
-                return
-
-    async def _recall(self) -> None:
-        """Shows what the thread waited for when it was left."""
+    async def run(self) -> None:
+        """Talks until the person leaves, or until the services are gone."""
+        following = asyncio.create_task(self._following.run())
         try:
-            thread = await self._client.get_thread(self._thread_id)
-        except NotFoundError:
-            return  # a new thread, which is nothing to tell
-        except PhylacteryError as error:
-            self._tell(error)
-            return
-        self._printer.last_run_id = thread.last_run.id if thread.last_run else ""
-        if thread.pending_approval is not None:
-            self._printer.ask(thread.pending_approval)
+            await self._following.started.wait()
+            while (typed := await self._typed(following)) is not None:
+                line = typed.strip()
+                if line in ("/quit", "/exit", "/salir"):
+                    return
+                if line:
+                    await self._obey(line)
+                if self._why_over() is not None:
+                    break
+            if reason := self._why_over():
+                self._console.print(reason, style="red", soft_wrap=True)
+        finally:
+            following.cancel()
+            await asyncio.wait({following})
+
+    async def _typed(self, following: asyncio.Task[None]) -> str | None:
+        """Answers the next line; without a terminal, one of standard input. None at the end, of the services too."""
+        if self._session is None:
+            line = await asyncio.to_thread(sys.stdin.readline)
+            return line.rstrip("\n") if line else None
+        self._printer.above_prompt(prompting=True)
+        prompt = asyncio.create_task(self._prompt(self._session))
+        try:
+            await asyncio.wait({prompt, following}, return_when=asyncio.FIRST_COMPLETED)
+            return prompt.result() if prompt.done() else None
+        finally:
+            self._printer.above_prompt(prompting=False)
+            prompt.cancel()
+            with suppress(asyncio.CancelledError):
+                await prompt
+
+    async def _prompt(self, session: PromptSession[str]) -> str | None:
+        try:
+            return await session.prompt_async(f"\n{self._texts('you')} › ")
+        except (EOFError, KeyboardInterrupt):
+            return None
+
+    def _why_over(self) -> str | None:
+        return self._still_up() if self._still_up is not None else None
+
+    async def _gone(self) -> str | None:
+        """Answers why an agent that hung up will not come back, once that can be seen; None where it may."""
+        if self._still_up is None:
+            return None
+        for _ in range(round(_DEATH_SECONDS / _POLL_SECONDS)):
+            if reason := self._still_up():
+                return reason
+            await asyncio.sleep(_POLL_SECONDS)
+        return None
 
     async def _obey(self, line: str) -> None:
         try:
             await self._do(line)
         except PhylacteryError as error:
-            self._tell(error)
+            if not (isinstance(error, UnavailableError) and await self._gone()):
+                self._tell(error)
         except UnicodeEncodeError:  # bytes that are no UTF-8 come from standard input as lone surrogates
             self._console.print(self._texts("no_text"), style="red")
 
@@ -120,9 +142,12 @@ class Chat:
 
     async def _say(self, text: str) -> None:
         said = self._client.stream_message(text, thread_id=self._thread_id, graph=self._graph, timeout=120)
-        async with aclosing(said) as events:
-            async for event in events:
-                self._printer.show(event.raw)
+        try:
+            async with aclosing(said) as events:
+                async for event in events:
+                    self._following.show_own(event)
+        except DeadlineError:  # the turn goes on, and is followed
+            self._console.print(self._texts("late"), style="yellow", soft_wrap=True)
 
     async def _trace(self) -> None:
         if not self._printer.last_run_id:
@@ -143,9 +168,18 @@ async def talk(
     token: str = "",
     data_dir: Path | None = None,
     graph: str = "",
-    still_up: Callable[[], str | None] = lambda: None,
+    still_up: Callable[[], str | None] | None = None,
 ) -> None:
     """Opens the conversation with the agent at target; graph serves a new one, empty is the agent's own choice."""
     async with PhylacteryClient(target, token=token) as client:
-        chat = Chat(client, console, texts, target=target, thread_id=thread_id, data_dir=data_dir, graph=graph)
-        await chat.run(still_up)
+        chat = Chat(
+            client,
+            console,
+            texts,
+            target=target,
+            thread_id=thread_id,
+            data_dir=data_dir,
+            graph=graph,
+            still_up=still_up,
+        )
+        await chat.run()

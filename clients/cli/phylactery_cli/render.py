@@ -28,8 +28,14 @@ class EventPrinter:
         self._notes = _Notes(EventTexts(texts.language))
         self._written = ""
         """The part of a message that stands on the terminal already, in a line that is not ended."""
+        self._prompting = False
         self.waiting: PendingApproval | None = None
         self.last_run_id = ""
+
+    def above_prompt(self, *, prompting: bool) -> None:
+        """Says whether a person is typing below: then a message is told whole, for its line must end."""
+        self._end_line()
+        self._prompting = prompting
 
     def show(self, event: event_pb2.Event) -> None:
         """Prints one event."""
@@ -45,10 +51,12 @@ class EventPrinter:
 
     def _write(self, delta: event_pb2.MessageDelta) -> None:
         """Writes a part of a message as it comes, on a terminal; what is read later is told by the message alone."""
-        if not self._console.is_terminal or not delta.text:
+        if self._prompting or not self._console.is_terminal or not delta.text:
+            return
+        if delta.offset > len(self._written):  # its beginning was not written here: the message tells all of it
             return
         if delta.offset != len(self._written):  # another message, or this one is put otherwise: it is written again
-            kept = self._written[: delta.offset] if delta.offset < len(self._written) else ""
+            kept = self._written[: delta.offset]
             self._end_line()
             self._write_on(kept)
         self._write_on(delta.text)

@@ -1,0 +1,152 @@
+"""A thread as a chat shows it: every event once, whoever brings it, and also what nobody in this chat asked for."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+
+from phylactery_client import PhylacteryClient, PhylacteryError
+from phylactery_client.errors import NotFoundError, OutOfRangeError, UnavailableError
+from phylactery_client.results import Event, Thread
+from prompt_toolkit.application import run_in_terminal
+
+from phylactery_cli.render import EventPrinter
+
+_AGAIN_SECONDS = 1.0
+_TAIL_EVENTS = 200
+"""How far back the last turn is looked for when a chat is opened."""
+
+
+class Shown:
+    """Which events of a thread stand on the terminal. Their sequences have no gap, but may come by two ways."""
+
+    def __init__(self) -> None:
+        self.up_to = -1
+        """Everything up to here was shown, or was there before the chat; -1 where nobody knows yet."""
+        self._beyond: set[int] = set()
+
+    def begin(self, sequence: int) -> None:
+        """Takes everything up to a sequence as shown; 0 is a new thread."""
+        self.up_to = sequence
+        self._beyond = {one for one in self._beyond if one > sequence} if sequence else set()
+        self._advance()
+
+    def has(self, sequence: int) -> bool:
+        """Says whether an event was shown."""
+        return sequence <= self.up_to or sequence in self._beyond
+
+    def add(self, sequence: int) -> None:
+        """Notes that an event is shown."""
+        self._beyond.add(sequence)
+        if self.up_to >= 0:
+            self._advance()
+
+    def _advance(self) -> None:
+        while self.up_to + 1 in self._beyond:
+            self.up_to += 1
+            self._beyond.remove(self.up_to)
+
+
+class Following:
+    """Shows what happens in one thread, above what a person is typing."""
+
+    def __init__(
+        self,
+        client: PhylacteryClient,
+        thread_id: str,
+        printer: EventPrinter,
+        *,
+        tell: Callable[[PhylacteryError], None],
+        gone: Callable[[], Awaitable[str | None]],
+    ) -> None:
+        """Tell says why nothing can be followed; gone answers why the agent will not come back, None where it may."""
+        self._client, self._thread_id, self._printer = client, thread_id, printer
+        self._tell, self._gone = tell, gone
+        self._shown = Shown()
+        self._told = False
+        self._opened = asyncio.Event()
+        self.started = asyncio.Event()
+        """Set once the thread was looked at, whatever came of it."""
+
+    def show(self, event: Event) -> None:
+        """Prints an event, unless it was printed already."""
+        if not self._shown.has(event.sequence):
+            self._shown.add(event.sequence)
+            self._printer.show(event.raw)
+
+    def show_own(self, event: Event) -> None:
+        """Prints an event of a turn that was asked for here, unless it was printed already."""
+        self._opened.set()
+        self.show(event)
+
+    async def run(self) -> None:
+        """Shows the last turn and then each event as it comes; ends where the agent is gone for good."""
+        while True:
+            try:
+                await self._watch()
+            except NotFoundError:  # nobody opened it yet, or somebody deleted it: the next message opens it
+                self._shown.begin(0)
+                self.started.set()
+                await self._opened.wait()
+                self._opened.clear()
+                continue
+            except OutOfRangeError:  # events are gone, or the agent's database was restored: where it stands now
+                self._shown.up_to = -1
+            except UnavailableError as error:
+                if await self._gone():
+                    return
+                await self._tell_once(error)
+            except PhylacteryError as error:
+                await self._tell_once(error)
+            finally:
+                self.started.set()
+            await asyncio.sleep(_AGAIN_SECONDS)
+
+    async def _watch(self) -> None:
+        if self._shown.up_to < 0:
+            await self._begin()
+        watching = self._client.watch_thread(self._thread_id, after_sequence=self._shown.up_to, timeout=math.inf)
+        async with aclosing(watching) as events:
+            self.started.set()
+            async for event in events:
+                self._told = False
+                if not self._shown.has(event.sequence):
+                    await run_in_terminal(lambda event=event: self.show(event))  # type: ignore[misc]
+
+    async def _begin(self) -> None:
+        """Shows what the agent said since the person's last words, and what waits for them."""
+        thread = await self._client.get_thread(self._thread_id)
+        said = [event for event in await self._last_turn(thread) if not self._shown.has(event.sequence)]
+        self._shown.begin(thread.last_sequence)
+        await run_in_terminal(lambda: self._recall(thread, said))
+
+    def _recall(self, thread: Thread, said: list[Event]) -> None:
+        self._printer.last_run_id = thread.last_run.id if thread.last_run else ""
+        for event in said:
+            self._printer.show(event.raw)
+        if thread.pending_approval is not None:
+            self._printer.ask(thread.pending_approval)
+
+    async def _last_turn(self, thread: Thread) -> list[Event]:
+        """Answers the messages of the newest turn and those after it, reminders among them."""
+        found: list[Event] = []
+        after = max(thread.first_sequence - 1, thread.last_sequence - _TAIL_EVENTS)
+        if after >= thread.last_sequence:
+            return found
+        async with aclosing(self._client.watch_thread(self._thread_id, after_sequence=after)) as events:
+            async for event in events:
+                if event.kind == "run_started":
+                    found.clear()
+                elif event.kind == "message":
+                    found.append(event)
+                if event.sequence >= thread.last_sequence:
+                    break
+        return found
+
+    async def _tell_once(self, error: PhylacteryError) -> None:
+        """Says it before anything was followed, and again only after something was."""
+        if not self._told and (self._shown.up_to < 0 or not isinstance(error, UnavailableError)):
+            await run_in_terminal(lambda: self._tell(error))
+        self._told = True
