@@ -58,6 +58,7 @@ def test_the_page_leads_from_nothing_to_a_verified_log(tmp_path: Path):
     for told in (
         "not twice",
         "a case says what",
+        "if approved by self + peer: allow",
         "complete and unaltered",
         "grown out of the head",
         "NOT VERIFIED",

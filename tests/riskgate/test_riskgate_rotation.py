@@ -221,7 +221,10 @@ def test_the_commands_make_rotate_revoke_list_and_export(tmp_path):
         (made["active"], "RETIRING"),
     ]
     assert listed[1]["retire_time"] == listed[0]["create_time"] != ""
-    assert listed[1]["kid"] in run("keys", "list", *data)[1]
+    head, _, former = run("keys", "list", *data)[1].splitlines()
+    assert head.split() == ["kid", "state", "in", "it", "since", "vkey"]
+    for name, wanted in (("kid", "kid"), ("state", "state"), ("in it since", "retire_time"), ("vkey", "vkey")):
+        assert former[head.index(name) :].startswith(listed[1][wanted]), name
     assert run("keys", "revoke", made["active"], *data)[0] == 0
     code, said = run("keys", "revoke", "unknown", *data)
     assert (code, "riskgate keys list" in said) == (2, True)

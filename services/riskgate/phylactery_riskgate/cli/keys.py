@@ -65,7 +65,7 @@ def keys_revoke(
 
 @app.command("list")
 def keys_list(data_dir: DataDir = None, as_json: AsJson = False) -> None:
-    """Lists the public keys as kid, state, time of the state, and vkey."""
+    """Lists the public keys as kid, state, since when they are in it, and vkey."""
     settings = settings_of(data_dir=data_dir)
     described = [
         {
@@ -79,7 +79,8 @@ def keys_list(data_dir: DataDir = None, as_json: AsJson = False) -> None:
         }
         for one in _public(settings)
     ]
-    lines = [
+    lines = [f"{'kid':43}  {'state':8}  {'in it since':27}  vkey"]
+    lines += [
         f"{one['kid']}  {one['state']:8}  {one['revoke_time'] or one['retire_time'] or one['create_time'] or '-':27}"
         f"  {one['vkey']}"
         for one in described
