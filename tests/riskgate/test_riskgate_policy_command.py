@@ -353,6 +353,21 @@ def test_explain_decides_under_a_folder_without_a_service(folder: Path) -> None:
     assert "psst" not in text
 
 
+def test_why_is_told_in_the_language_of_the_terminal(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = json.dumps({"tool": "write_file", "arguments": {"path": "a", "content": "b"}})
+    hidden = json.dumps(READ | {"arguments": {"path": ".env"}})
+    told = {}
+    for language in ("en", "es"):
+        monkeypatch.setenv("RISKGATE_LANG", language)
+        told[language] = [run("explain", "-", "--bundle", folder, given=given).stdout for given in (write, hidden)]
+    assert "A write of low or medium risk needs the requester's word" in told["en"][0]
+    assert "Una escritura de riesgo bajo o medio necesita el sí de quien la pide" in told["es"][0]
+    assert "A write of low or medium risk" not in told["es"][0]
+    reasons = [text.splitlines()[1] for text in (told["en"][1], told["es"][1])]
+    assert reasons[0] != reasons[1]
+    assert all(reason.strip() for reason in reasons)
+
+
 @pytest.mark.parametrize(
     "given",
     ["tool: [a]", "tools: x", "", "a: 'b", "{" * 2_000, "tool: a\narguments: {n: " + "9" * 5_000 + "}", b"\xff\xfe"],
@@ -362,7 +377,7 @@ def test_a_call_that_cannot_be_read_says_where(folder: Path, given: str | bytes)
     assert (result.exit_code, "standard input" in result.stderr) == (2, True)
 
 
-async def test_evaluate_exits_by_the_decision_and_explain_finds_it_again(gate, remote, tmp_path):
+async def test_evaluate_exits_by_the_decision_and_explain_finds_it_again(gate, remote, tmp_path, monkeypatch):
     wanted = {"ALLOW": (0, READ), "BLOCKED": (3, READ | {"arguments": {"path": ".env"}})}
     wanted["AUTH_REQUIRED"] = (1, {"tool": "write_file", "arguments": {"path": "a", "content": "b"}})
     for decision, (code, asked) in wanted.items():
@@ -375,6 +390,13 @@ async def test_evaluate_exits_by_the_decision_and_explain_finds_it_again(gate, r
     first = await remote("ana", "evaluate", tmp_path / "call.yaml")
     assert "ALLOW" in first.stdout
     assert "decided before" in (await remote("ana", "evaluate", tmp_path / "call.yaml")).stdout
+    monkeypatch.setenv("RISKGATE_LANG", "es")
+    hidden = json.dumps(READ | {"arguments": {"path": ".env"}})
+    answer = json.loads((await remote("ana", "evaluate", "-", "--json", given=hidden)).stdout)
+    spoken = (await remote("ana", "evaluate", "-", given=hidden)).stdout.splitlines()[1]
+    assert spoken.strip()
+    assert answer["reasons"][0]["message"] not in spoken
+    monkeypatch.delenv("RISKGATE_LANG")
     old = await remote("ana", "evaluate", "-", given=json.dumps(READ | {"min_bundle_revision": 9}))
     assert (old.exit_code, "BUNDLE_TOO_OLD" in old.stderr) == (1, True)
     assert (await remote("ana", "explain")).exit_code == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import uuid
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,6 +15,7 @@ from phylactery.riskgate.v1 import explain_pb2, riskgate_pb2, riskgate_pb2_grpc,
 from pydantic import BaseModel, ConfigDict, Field
 
 from phylactery_riskgate.cli.common import FAILED, AsJson, tell, unusable
+from phylactery_riskgate.cli.language import preferred_language
 from phylactery_riskgate.cli.policy import accepted
 from phylactery_riskgate.cli.remote import DEFAULT_TARGET, Target, TokenFile, connect
 from phylactery_riskgate.domain.bundle_cases import CaseFacts, CaseUsage
@@ -69,7 +71,10 @@ class CallFile(BaseModel):
 
 
 Task = Annotated[str, typer.Option("--task", help="the task the call belongs to, instead of the file's task_id")]
-Call = Annotated[Path, typer.Argument(metavar="FILE", help="the call in YAML or JSON; - reads standard input")]
+Call = Annotated[
+    Path,
+    typer.Argument(metavar="FILE", help="the call in YAML or JSON: tool, arguments, …; - reads standard input"),
+]
 
 
 def evaluate(
@@ -111,7 +116,7 @@ def evaluate(
         "replayed": answer.replayed,
     }
     lines = [f"{_headline(decision, answer.approval.approval_class)}   {answer.decision_id}"]
-    lines += [f"  {one.message}" + (f" ({one.path})" if one.path else "") for one in answer.reasons]
+    lines += _said(answer.reasons)
     if answer.approval.id:
         lines.append(f"  approval {answer.approval.id}; see riskgate approvals show {answer.approval.id}")
     lines.append(f"  bundle revision {answer.bundle_revision}" + (", decided before" if answer.replayed else ""))
@@ -121,7 +126,7 @@ def evaluate(
 
 def explain(  # noqa: PLR0917 - typer's options
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="a call to imagine; - is standard input")
+        Path | None, typer.Argument(metavar="[FILE]", help="a call to imagine: tool, arguments, …; - is standard input")
     ] = None,
     decision: Annotated[str, typer.Option("--decision", help="explain this recorded decision instead")] = "",
     bundle: Annotated[
@@ -214,6 +219,16 @@ def _reasons(reasons: Any) -> list[dict[str, str]]:
     return [{"code": one.code, "message": one.message, "path": one.path, "policy_id": one.policy_id} for one in reasons]
 
 
+def _said(reasons: Iterable[types_pb2.Reason]) -> list[str]:
+    """Answers a line for each reason, in the person's language."""
+    return [f"  {_spoken(one.message, one.message_es)}" + (f" ({one.path})" if one.path else "") for one in reasons]
+
+
+def _spoken(english: str, spanish: str) -> str:
+    """Answers the text in the person's language, in English where there is no other."""
+    return spanish if spanish and preferred_language() == "es" else english
+
+
 def _facts(answer: explain_pb2.ExplainResponse) -> dict[str, Any]:
     return {
         "decision": _decision(answer.decision),
@@ -276,7 +291,7 @@ def _task_lines(task: explain_pb2.TaskExplanation) -> list[str]:
 def _lines(answer: explain_pb2.ExplainResponse) -> list[str]:
     decision = _decision(answer.decision)
     lines = [f"{_headline(decision, answer.approval_class)}   under revision {answer.bundle_revision}"]
-    lines += [f"  {one.message}" + (f" ({one.path})" if one.path else "") for one in answer.reasons]
+    lines += _said(answer.reasons)
     if answer.arguments:
         lines.append("arguments")
         lines += [f"  {one.path}  {one.display}" for one in answer.arguments]
@@ -292,7 +307,8 @@ def _lines(answer: explain_pb2.ExplainResponse) -> list[str]:
         said = "an error, which blocks" if step.failed else "allow" if step.allowed else "deny"
         lines.append(f"  {'if approved by' if step.imagined else 'approved by'} {shown}: {said}")
         lines += [
-            f"    {'forbid' if one.forbids else 'permit'} {one.id} ({one.file}:{one.line}): {one.title}"
+            f"    {'forbid' if one.forbids else 'permit'} {one.id} ({one.file}:{one.line}): "
+            + _spoken(one.title, one.title_es)
             for one in step.policies
         ] or ["    no policy permits it"]
     return lines
