@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -208,6 +209,26 @@ def test_a_second_agent_on_the_same_folder_is_refused_and_the_first_goes_on(tmp_
             second.wait_healthy("agent")
         with Person(stack, "ana") as ana:
             assert ana.say("hola").reply.text
+
+
+@pytest.mark.parametrize(("language", "said"), [("en", "run already"), ("es", "ya están en marcha")])
+def test_a_second_start_over_a_folder_in_use_says_so_and_disturbs_nothing(tmp_path: Path, language: str, said: str):
+    with running(ForkedStack(tmp_path, FREE_PORTS)) as first:
+        ready = (tmp_path / "riskgate" / "ready.json").read_text()
+        second = commands.run_phylactery("up", "--data-dir", str(tmp_path), "--language", language)
+        assert (second.returncode, said in second.stdout) == (1, True), second.stdout
+        assert (first.target("riskgate") in second.stdout, len(second.stdout.splitlines())) == (True, 1), second.stdout
+        assert (tmp_path / "riskgate" / "ready.json").read_text() == ready
+        assert first.died() is None
+
+
+def test_why_a_service_ended_is_told_without_the_rest_of_its_log(tmp_path: Path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        stack = ForkedStack(tmp_path, {**FREE_PORTS, "riskgate": taken.getsockname()[1]})
+        with pytest.raises(StackError, match="cannot listen") as refused:
+            stack.start()
+    told = [line for line in str(refused.value).splitlines() if line.startswith("  ")]
+    assert [line.split(":")[0] for line in told] == ["  riskgate"]
 
 
 def test_the_readmes_python_talks_to_the_agent_as_it_stands(tmp_path: Path):

@@ -24,7 +24,7 @@ from phylactery_cli import threads as threads_command
 from phylactery_cli import tools as tools_command
 from phylactery_cli.models import model_lines
 from phylactery_cli.options import AGENT, LANGUAGE, AgentTarget, Speak, TokenFile, read_token
-from phylactery_cli.supervisor import DEFAULT_PORTS, SERVICES, Stack, StackError, running
+from phylactery_cli.supervisor import DEFAULT_PORTS, SERVICES, InUseError, Stack, StackError, running
 from phylactery_cli.terminal import plain_console
 from phylactery_cli.texts import Texts
 
@@ -64,6 +64,9 @@ def _serving(data_dir: Path, console: Console, texts: Texts) -> Iterator[Stack]:
             console.print(f"{texts('files')}: {stack.sandbox}", style="dim", soft_wrap=True)
             yield stack
             console.print(texts("bye"), style="dim")
+    except InUseError as error:
+        console.print(texts("in_use", folder=data_dir, target=error.target), style="red", soft_wrap=True)
+        raise typer.Exit(1) from None
     except StackError as error:
         console.print(str(error), style="red", soft_wrap=True)
         raise typer.Exit(1) from None

@@ -25,10 +25,19 @@ _START_SECONDS = 60.0
 _STOP_SECONDS = 10.0
 _POLL_SECONDS = 0.05
 _LAST_LOG_LINES = 3
+_READY = "ready.json"
 
 
 class StackError(RuntimeError):
     """A service did not start or died; the message says which, why, and where its log lies."""
+
+
+class InUseError(StackError):
+    """The three services run over this data folder already; target is where one of them answers."""
+
+    def __init__(self, data_dir: Path, target: str) -> None:
+        super().__init__(f"{data_dir} is in use: its services run already, at {target}")
+        self.target = target
 
 
 @dataclass(slots=True)
@@ -69,6 +78,7 @@ class Stack:
 
     def start(self) -> None:
         """Starts all three and waits for their health. Raises StackError, and then leaves none behind."""
+        self._refuse_second()
         try:
             self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
             for name in ("riskgate", "memory"):
@@ -86,11 +96,23 @@ class Stack:
             self.stop()
             raise
 
+    def _refuse_second(self) -> None:
+        """Raises InUseError where services run over this folder: a launch would write into their log."""
+        for name in SERVICES:
+            try:
+                ready = json.loads((self.data_dir / name / _READY).read_text())
+                os.kill(int(ready["pid"]), 0)
+                target = f"127.0.0.1:{int(ready['port'])}"
+            except (OSError, ValueError, KeyError, TypeError):  # nobody runs there, or a power cut left half a file
+                continue
+            if serving(target, timeout=1):  # a process of another program may have the number by now
+                raise InUseError(self.data_dir, target)
+
     def launch(self, name: str) -> ServiceProcess:
         """Starts one service without waiting for it."""
         folder = self.data_dir / name
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        ready, log = folder / "ready.json", self.data_dir / "logs" / f"{name}.log"
+        ready, log = folder / _READY, self.data_dir / "logs" / f"{name}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
         ready.unlink(missing_ok=True)
         prefix = name.upper()
@@ -136,7 +158,7 @@ class Stack:
     def wait_healthy(self, name: str) -> None:
         """Waits until the service says SERVING. Raises StackError with the end of its log when it does not."""
         service = self.processes[name]
-        ready = self.data_dir / name / "ready.json"
+        ready = self.data_dir / name / _READY
         limit = time.monotonic() + _START_SECONDS
         while time.monotonic() < limit:
             if service.process.poll() is not None:
@@ -202,4 +224,5 @@ def running(stack: Stack, *, leaving: bool = False) -> Iterator[Stack]:
 
 def _last_lines(service: ServiceProcess) -> str:
     lines = service.log.read_bytes()[service.log_start :].decode(errors="replace").strip().splitlines()
+    lines = [line for line in lines if line.startswith(f"{service.name}: ")] or lines  # why it ended, if it said so
     return "\n".join(f"  {line}" for line in lines[-_LAST_LOG_LINES:]) or "  (it said nothing)"

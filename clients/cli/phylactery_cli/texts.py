@@ -44,6 +44,8 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
         "died": "{service} has ended by itself. Its log: {log}",
         "failed": "That did not work: {message}",
         "no_text": "That is not UTF-8 text, so it was not sent.",
+        "in_use": "The services of {folder} run already (one at {target}). Talk to them with phylactery chat, or name "
+        "another folder with --data-dir and other ports.",
         "late": "The answer takes long. It is shown here as soon as it comes.",
         "away": "The agent does not answer at {target}. Is it running? phylactery up starts it.",
         "erase_confirm": "Erase everything that agent, riskgate and memory hold about {who}, for good?",
@@ -181,6 +183,8 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
         "died": "{service} ha terminado por sí solo. Su registro: {log}",
         "failed": "No ha funcionado: {message}",
         "no_text": "Eso no es texto UTF-8, así que no se ha enviado.",
+        "in_use": "Los servicios de {folder} ya están en marcha (uno en {target}). Habla con ellos: phylactery chat, "
+        "o nombra otra carpeta con --data-dir y otros puertos.",
         "late": "La respuesta tarda. Se muestra aquí en cuanto llegue.",
         "away": "El agente no responde en {target}. ¿Está en marcha? phylactery up lo arranca.",
         "erase_confirm": "¿Borrar para siempre todo lo que agent, riskgate y memory guardan de {who}?",
