@@ -97,6 +97,8 @@ def test_a_run_is_shown_with_its_nodes_its_events_and_its_budgets(runs, target):
     assert told.exit_code == 0, told.output
     for said in ("superpaso", "Finalizer", "ANSWERED", "presupuesto", "superpasos", "TERMINADA"):
         assert said in told.output, said
+    [supersteps] = [line.split() for line in told.output.splitlines() if line.split()[:1] == ["superpasos"]]
+    assert supersteps == ["superpasos", "2", "25"]
     waiting = say(target, CARD, "t6")
     asked = runs("show", waiting, "--json").stdout
     assert "approval_required" in asked

@@ -192,7 +192,8 @@ def _budget_rows(texts: Texts, budget: RunBudget) -> Iterator[tuple[object, ...]
     )
     for name, (use, unit) in zip(texts.columns("runs_budgets"), uses, strict=True):
         if use is not None and (use.used or use.limit):
-            yield name, round(use.used / unit, 1), use.limit // unit or texts("runs_no_limit")
+            used = use.used if unit == 1 else round(use.used / unit, 1)  # only seconds come in parts
+            yield name, used, use.limit // unit or texts("runs_no_limit")
 
 
 async def _everything(client: PhylacteryClient, run_id: str) -> tuple[Run, list[RunStep], list[Event]]:
