@@ -32,6 +32,7 @@ from phylactery_riskgate.domain.tasks.mood import (
     takes_back,
     wants_to_see,
 )
+from phylactery_riskgate.domain.tasks.placing import is_only_read
 from phylactery_riskgate.domain.tasks.sentences import Phrase, Sentence, sentences, stem
 from phylactery_riskgate.domain.tasks.words import Words
 
@@ -44,6 +45,7 @@ _GAP, _NEXT = 9, 1
 _REACH: Final = 30
 """Words of any kind between two words of a phrase."""
 _ANY: Final = "*"
+_THAT: Final = "that"
 _DELEGATION_GAP: Final = 10
 _ANSWER: Final = 5
 """Words of an answer to a question."""
@@ -88,7 +90,8 @@ def _phrase(text: str) -> Phrase:
             gap = _GAP
             continue
         for atom in folding.atoms_of(folding.fold(word)):
-            if atom not in ARTICLES:
+            # What somebody is told stands behind "that"; no article does behind a gap.
+            if atom not in ARTICLES or (atom == _THAT and gap == _GAP):
                 first = first or atom
                 stems.append(stem(atom))
                 gaps.append(gap)
@@ -103,17 +106,27 @@ def _by_name(name: str) -> tuple[Phrase, ...]:
     return (phrase,) if len(phrase.stems) > 1 else ()
 
 
-def asked(words: Words, tool: CatalogTool, targets: Sequence[Sequence[str]] = (), *, named: bool = False) -> Asked:
+def asked(
+    words: Words,
+    tool: CatalogTool,
+    targets: Sequence[Sequence[str]] = (),
+    *,
+    named: bool = False,
+    goals: Sequence[Sequence[str]] | None = None,
+) -> Asked:
     """Says how clearly the words ask for a tool's effect.
 
     ``targets`` are the atoms of what it would be done to; ``named`` says whether the user named a thing it would be
-    done to by something else: the file's name, where a call has its id.
+    done to by something else: the file's name, where a call has its id. ``goals`` are those of the targets it goes to,
+    all of them where nothing else is said.
     """
     said = sentences(words)
     phrases = _phrases(tool.asks) or _by_name(tool.name)
     found = _clearly(words, said, tool)
-    if found is not None and found.level == CLEARLY_ASKED and any(_is_left_out(said, tool, one) for one in targets):
-        found = replace(found, level=HALF_ASKED)
+    if found is not None and found.level == CLEARLY_ASKED:
+        reached = targets if goals is None else goals
+        if any(_is_left_out(said, tool, one, goal=one in reached) for one in targets):
+            found = replace(found, level=HALF_ASKED)
     return found or _half(said, phrases, targets, named=named) or _like(said, tool.asks) or Asked(NOT_ASKED)
 
 
@@ -152,7 +165,8 @@ def _level(words: Words, sentence: Sentence, tool: CatalogTool, start: int, stop
     if tool.effect == "read":
         return CLEARLY_ASKED
     earlier = sentence.tokens[start] < words.begins and not _refers_back(words)
-    return HALF_ASKED if earlier or is_only_spoken_of(sentence, start, stop) else CLEARLY_ASKED
+    spoken_of = sentence.is_thing(start) or is_only_spoken_of(sentence, start, stop)
+    return HALF_ASKED if earlier or spoken_of else CLEARLY_ASKED
 
 
 def _refers_back(words: Words) -> bool:
@@ -164,7 +178,7 @@ def _refers_back(words: Words) -> bool:
 def _withdrawn(said: Sequence[Sentence], tool: CatalogTool, last: _Ask) -> int:
     """Answers what is left of what was asked for: what is taken back asks a person, what is forbidden nobody."""
     left = CLEARLY_ASKED
-    firsts = {phrase.stems[0] for phrase in _phrases(tool.asks)}
+    firsts = _verbs(tool.asks)
     named = {one for phrase in _phrases(tool.asks) for one in phrase.stems}
     for at, sentence in enumerate(said):
         later = at > last.at
@@ -183,14 +197,25 @@ def _withdrawn(said: Sequence[Sentence], tool: CatalogTool, last: _Ask) -> int:
     return left
 
 
-def _is_left_out(said: Sequence[Sentence], tool: CatalogTool, target: Sequence[str]) -> bool:
-    """Says whether the words name a target only to leave it out, or as whose something else is."""
-    found = [(sentence, place) for sentence in said for place in _places_of(sentence, tuple(target))]
+def _is_left_out(said: Sequence[Sentence], tool: CatalogTool, target: Sequence[str], *, goal: bool) -> bool:
+    """Says whether the words name a target only to leave it out, as whose something is, or, a goal, to have it read."""
+    found = [(at, place) for at, sentence in enumerate(said) for place in _places_of(sentence, tuple(target))]
     whom = "principal" in tool.roles.values()
+    verbs, things = _verbs(tool.asks), nouns(tool)
+    # A number is no name of a thing: a payment of 50.
+    read = goal and tool.effect != "read" and not all(map(str.isdigit, target))
     return bool(found) and all(
-        leaves_out(sentence, place) or sentence.denies(place) or (whom and _is_owner(sentence, place))
-        for sentence, place in found
+        leaves_out(said[at], place)
+        or said[at].denies(place)
+        or (whom and _is_owner(said[at], place))
+        or (read and is_only_read(said, at, place, verbs, things))
+        for at, place in found
     )
+
+
+@lru_cache(maxsize=1_024)
+def _verbs(asks: Asks) -> frozenset[str]:
+    return frozenset(phrase.stems[0] for phrase in _phrases(asks))
 
 
 def _places_of(sentence: Sentence, target: tuple[str, ...]) -> Iterator[int]:
@@ -211,8 +236,9 @@ def _is_owner(sentence: Sentence, place: int) -> bool:
 
 
 def _matches(sentence: Sentence, asks: Asks) -> Iterator[tuple[int, int]]:
+    verbs = _verbs(asks)
     for phrase in _phrases(asks):
-        yield from _places(phrase, sentence)
+        yield from _places(phrase, sentence, verbs)
     for example in _examples(asks):
         if example <= sentence.places.keys() and not sentence.forbids():
             yield 0, len(sentence.atoms)
@@ -237,9 +263,11 @@ def _half(
     said: Sequence[Sentence], phrases: Sequence[Phrase], targets: Sequence[Sequence[str]], *, named: bool
 ) -> Asked | None:
     """Half asked is a phrase out of order, or its verb with what it would be done to."""
+    verbs = frozenset(phrase.stems[0] for phrase in phrases)
     for sentence in said:
         for phrase in phrases:
-            starts = [one for one in sentence.places.get(phrase.stems[0], ()) if sentence.asks(one, phrase)]
+            places = sentence.places.get(phrase.stems[0], ())
+            starts = [one for one in places if _is_asked(sentence, one, phrase, verbs) and not sentence.is_thing(one)]
             if not starts:
                 continue
             whole = all(one in sentence.places for one in phrase.stems)
@@ -248,12 +276,18 @@ def _half(
     return None
 
 
-def _places(phrase: Phrase, sentence: Sentence) -> Iterator[tuple[int, int]]:
+def _is_asked(sentence: Sentence, start: int, phrase: Phrase, verbs: frozenset[str]) -> bool:
+    """Says whether a phrase asks from where it starts; of "never send email" the verb before the thing is denied."""
+    denied = start > 0 and sentence.stems[start - 1] in verbs and sentence.denies(start - 1)
+    return sentence.asks(start, phrase) and not denied
+
+
+def _places(phrase: Phrase, sentence: Sentence, verbs: frozenset[str]) -> Iterator[tuple[int, int]]:
     if any(one not in sentence.places for one in phrase.stems):
         return
     for start in sentence.places[phrase.stems[0]]:
         stop = _follow(phrase, sentence, start)
-        if stop is not None and sentence.asks(start, phrase):
+        if stop is not None and _is_asked(sentence, start, phrase, verbs):
             yield start, stop + 1
 
 
@@ -283,7 +317,12 @@ def picks(words: Words, tool: CatalogTool) -> bool:
 
 def nouns(tool: CatalogTool) -> frozenset[str]:
     """Answers the stems of what a tool's phrases and its name call what it works on."""
-    return frozenset(one for phrase in (*_phrases(tool.asks), *_by_name(tool.name)) for one in phrase.stems)
+    return _nouns(tool.asks, tool.name)
+
+
+@lru_cache(maxsize=1_024)
+def _nouns(asks: Asks, name: str) -> frozenset[str]:
+    return frozenset(one for phrase in (*_phrases(asks), *_by_name(name)) for one in phrase.stems)
 
 
 def delegated(words: Words) -> bool:

@@ -28,6 +28,10 @@ _SMALL_SIZE: Final = 30_000
 """Values and prints of a task whose facts are told in milliseconds. Of the largest task the first take a second."""
 
 
+_REACHED: Final = frozenset({"principal", "url"})
+"""Roles of whom, or what, a call reaches."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Leaf:
     path: str
@@ -60,14 +64,16 @@ def task_facts(index: TaskIndex | None, tool: CatalogTool, bound: BoundCall) -> 
         name: list(_leaves(value, pointer((name,)), _property(tool.schema, name)))
         for name, value in bound.arguments.items()
     }
-    targets = [
-        _atoms(leaf.value) for name in leaves if is_covered(pointer((name,)), tool.controls) for leaf in leaves[name]
-    ]
+    controls = [leaf for name in leaves if is_covered(pointer((name,)), tool.controls) for leaf in leaves[name]]
+    targets = [_atoms(leaf.value) for leaf in controls]
+    # Where a call reaches somebody it goes there, and what it takes along is only read.
+    reached = [_atoms(leaf.value) for leaf in controls if role_of(tool, leaf.path) in _REACHED]
     found = list(_evidence(index, tool, leaves))
     named = any(
         one.origin == NAMED and one.place not in BY_NOBODY and is_covered(one.path, tool.controls) for one in found
     )
-    ask = asked(index.words, tool, targets, named=named)
+    goals = reached if any(role_of(tool, one) in _REACHED for one in tool.controls) else None
+    ask = asked(index.words, tool, targets, named=named, goals=goals)
     evidence = _weighed(index, ask, found)
     control = [one for one in evidence if is_covered(one.path, tool.controls)]
     told = list(dict.fromkeys(content_signals(index, _contents(tool, leaves), _reached(tool, evidence))))
@@ -100,7 +106,7 @@ def _weighed(index: TaskIndex, ask: Asked, evidence: list[Evidence]) -> tuple[Ev
 
 def _reached(tool: CatalogTool, evidence: Sequence[Evidence]) -> int:
     """Answers the origin of whom a call reaches."""
-    return max((one.origin for one in evidence if role_of(tool, one.path) in {"principal", "url"}), default=NAMED)
+    return max((one.origin for one in evidence if role_of(tool, one.path) in _REACHED), default=NAMED)
 
 
 def _atoms(value: Any) -> list[str]:

@@ -43,8 +43,11 @@ CURRENCIES: Final = _words(
 NEGATIONS: Final = _words("not dont never nunca jamas")
 NEAR_NEGATIONS: Final = _words("no without sin tampoco avoid avoiding evita evite evites evitar evitando refrain")
 """These deny the verb they stand before; with a thing between, they deny the thing."""
-IDIOMS: Final = (("make", "sure"), ("be", "sure"), ("make", "certain"), ("add", "up"))
-"""Two words that ask for what follows, and for nothing themselves."""
+IDIOMS: Final = (
+    *(("make", "sure"), ("be", "sure"), ("make", "certain"), ("add", "up"), ("log", "into"), ("log", "in", "to")),
+    *((leave, "en", "paz") for leave in ("deja", "deje", "dejes", "dejar", "dejad", "dejen")),
+)
+"""Words that together ask for what follows, or for nothing."""
 
 BEFORE_NOUNS: Final = ARTICLES | _words(
     "of in by via per with from no number about on de del en por con al nuevo nueva ningun ninguna numero sobre"
@@ -54,6 +57,18 @@ BEFORE_NOUNS: Final = ARTICLES | _words(
 """Behind one of these stands a thing: the messages, of payments; nobody is asked to do it."""
 DONE: Final = ("ed", "ado", "ada", "ados", "adas", "ido", "ida", "idos", "idas", "aron", "ieron")
 """What was done already ends like this, and nobody asks for it."""
+
+BEARING: Final = ARTICLES - _words("this that these those") | _words(
+    "every each any which what another cada cualquier cualquiera algun alguna ningun ninguna otro otra"
+)
+"""Right behind one of these stands a thing for certain: the email, every email."""
+POINTING: Final = _words("this that these those")
+"""Behind these it does at the beginning only: this email is odd, but after that email Ann."""
+BIDDING: Final = _words(
+    "asked ask told tell wanted want said say allowed ordered instructed meant dicho dije digo pedido pedi pido querido"
+    " quise quiero ordenado mandado autorizado"
+)
+"""Who denies one of these denies what stands behind it: I never asked you to."""
 
 FORGETTING: Final = _words("forget olvides olvide olvidar olvidad fail dejes deje dejar hesitate dudes dude only solo")
 """After a negation these ask for what follows: do not forget to."""
@@ -218,3 +233,37 @@ EXCEPTIONS: Final = _pairs(
 NO_WAY: Final = _pairs("under no,in no,at no,bajo ningun,bajo ninguna,en ningun,de ninguna,de ningun")
 """These deny what follows, whatever the noun: under no circumstances."""
 OWNING: Final = _words("of from de del by")
+
+GENITIVE: Final = _words("of de del")
+FROM: Final = _words("of from about by regarding concerning de del desde sobre acerca")
+IN: Final = _words("in inside within en dentro")
+INTO: Final = _words("to into onto as at for called named titled a al hacia para como llamado llamada llame")
+"""What stands between a value and the rest of a sentence: it is taken from there, is there, goes there."""
+WITH: Final = _words("with using con usando")
+WHAT: Final = _words("what whatever dice dicen diga cuenta contiene hay haya")
+"""Before a value: what notes.txt says, lo que dice notas.txt."""
+STANDING: Final = _words(
+    "is are was were s stands stand appears says say written listed mentioned contained hay haya habia esta"
+    " estan este dice dicen diga pone ponen aparece aparecen figura figuran viene vienen escrito escrita"
+)
+"""Before "in": what is in it, lo que pone en."""
+READING: Final = _words(
+    "read reread summarize summarise translate explain show display review check examine inspect look search find"
+    " see compare lee leer leed resume resumir resumid traduce traducir explica explicar muestra mostrar ensena"
+    " ensenar revisa revisar mira mirar busca buscar encuentra consultar examina analiza analizar"
+    " compara comparar"
+)
+"""Verbs that take something in and leave it as it is."""
+HELPING: Final = _words("make making do have take give haz hacer haced haga hagas dar echa echar")
+"""Verbs that say nothing by themselves: make a summary, take a look, haz una búsqueda."""
+MAKING: Final = _words("create creating generate draft crea crear genera generar")
+CHANGING: Final = _words(
+    "edit change modify update replace fix correct overwrite rewrite rename clear empty delete remove erase edita"
+    " cambia modifica actualiza reemplaza sustituye corrige sobrescribe reescribe renombra vacia borra elimina quita"
+)
+"""Verbs that do something to what stands behind "of": change the title of."""
+ADDING: Final = _words("add append insert anade agrega anexa inserta")
+BACK_TO: Final = _words("it them him her there el ella ellos ellas ello")
+THEM: Final = _words("them him her")
+HERE: Final = _words("there end bottom top ahi alli final principio")
+SAYING: Final = _words("saying says say containing reading diga digan ponga pongan diciendo")

@@ -10,13 +10,16 @@ from typing import Final, NamedTuple, cast
 
 from phylactery_riskgate.domain.tasks import folding
 from phylactery_riskgate.domain.tasks.languages import (
+    BEARING,
     BEFORE_NOUNS,
+    BIDDING,
     DONE,
     FORGETTING,
     IDIOMS,
     NEAR_NEGATIONS,
     NEGATIONS,
     NO_WAY,
+    POINTING,
     SMALL,
 )
 from phylactery_riskgate.domain.tasks.mood import clause_of
@@ -24,7 +27,8 @@ from phylactery_riskgate.domain.tasks.words import Words, is_value, looks_litera
 
 _NEGATION_REACH: Final = 4
 _WHY_NOT: Final = ("por", "que", "no")
-_QUOTE: Final = "\u2026"
+QUOTE: Final = "\u2026"
+"""Stands for a value in a sentence."""
 _SHORTEST_STEM: Final = 3
 _SENTENCES: Final = "sentences"
 _MAX_STARTS: Final = 32
@@ -36,6 +40,7 @@ _ENDINGS: Final = (
     *("les", "los", "las", "nos", "ing", "ies", "ed", "es", "me", "te", "le", "lo", "la", "se"),
     *("ar", "er", "ir", "as", "os", "an", "en", "s", "e", "a", "o", "y", "r", "i"),
 )
+_IDIOMS: Final = {last: [one[:-1] for one in IDIOMS if one[-1] == last] for last in {one[-1] for one in IDIOMS}}
 _VERB = re.compile(r"(?:[aei]r(?:[mts]e|l[eoa]s?|nos){0,2}|ing)$")
 """What stands behind a preposition and is a verb all the same: de enviarle, about sending."""
 
@@ -63,11 +68,12 @@ class Phrase:
 
 
 class Spelled(NamedTuple):
-    """What is one word in a sentence: its place, its atoms, and whether it is an address or an account."""
+    """What is one word in a sentence: its place, its atoms, and whether it is an address or an account, or quoted."""
 
     place: int
     atoms: tuple[str, ...]
     literal: bool
+    quoted: bool
 
 
 class Sentence:
@@ -100,15 +106,25 @@ class Sentence:
         form = self.atoms[place]
         before = self.atoms[max(place - len(_WHY_NOT), 0) : place]
         thing = bool(before) and before[-1] in BEFORE_NOUNS and before != _WHY_NOT
+        if form in NEGATIONS and form != phrase.first:
+            return False
         if form == phrase.first:
             return not (thing and len(phrase.stems) == 1) and not self.denies(place)
         verb = _VERB.search(form) is not None
         return (verb or not thing) and not form.endswith(DONE) and not self.denies(place)
 
+    def is_thing(self, place: int) -> bool:
+        """Says whether a word that could be a verb is a thing where it stands: the email, this email is odd."""
+        before = self.atoms[max(place - 1, 0) : place]
+        if not POINTING.isdisjoint(before):
+            return clause_of(self, place) == place - 1
+        return not BEARING.isdisjoint(before)
+
     def denies(self, place: int) -> bool:
         """Says whether what stands at a place is ruled out: do not, never; "do not forget to" asks for it."""
         first = clause_of(self, place)
-        begins = max(place - _NEGATION_REACH, first)
+        told = sum(atom in BIDDING for atom in self.atoms[max(place - _NEGATION_REACH, first) : place])
+        begins = max(place - _NEGATION_REACH - told, first)
         before = self.atoms[begins:place]
         if any(pair in NO_WAY for pair in pairwise(before)) or _stops(self.atoms[place], before):
             return True
@@ -130,7 +146,7 @@ class Sentence:
 def _denies(atom: str, after: Sequence[str]) -> bool:
     if atom in NEGATIONS or after[:1] == ("t",):
         return True
-    return atom in NEAR_NEGATIONS and SMALL.issuperset(after)
+    return atom in NEAR_NEGATIONS and (SMALL | BIDDING).issuperset(after)
 
 
 def _stops(form: str, before: Sequence[str]) -> bool:
@@ -180,12 +196,12 @@ class _Said:
         """Takes the next word, or the words of the next quote."""
         atoms = [atom for token in tokens for atom in folding.atoms(token)]
         if quoted or is_value(tokens[0]):
-            self._values.append(Spelled(len(self.atoms), tuple(atoms), any(map(looks_literal, tokens))))
-            atoms = [_QUOTE]
-        if self.atoms and (self.atoms[-1], atoms[0]) in IDIOMS:
-            self.atoms.pop()
-            self._tokens.pop()
-            return
+            self._values.append(Spelled(len(self.atoms), tuple(atoms), any(map(looks_literal, tokens)), quoted))
+            atoms = [QUOTE]
+        for idiom in _IDIOMS.get(atoms[0], ()):
+            if self.atoms and tuple(self.atoms[-len(idiom) :]) == idiom:
+                del self.atoms[-len(idiom) :], self._tokens[-len(idiom) :]
+                return
         self.atoms.extend(atoms)
         self._tokens.extend(place for _ in atoms)
 
