@@ -11,6 +11,7 @@ import pytest
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from phylactery_agent.tools.contract import Implementation
+from phylactery_agent.tools.registry import object_to, withdraw
 
 from tests.support import agent_counter_tool as counter
 from tests.support.agent_graph import Chat, ended, said
@@ -93,6 +94,26 @@ async def test_a_blocked_call_is_explained_in_the_persons_language_and_not_retri
     assert (state["steps"]["s1"]["status"], state["steps"]["s1"]["tries"]) == ("blocked", 1)
     assert "policy says no" in said(await chat.say("read notas.txt"))
     assert [row.state for row in chat.ledger.rows.values()] == ["denied", "denied"]
+
+
+@pytest.mark.parametrize(
+    ("request_text", "told"),
+    [
+        (
+            "envía un correo a ana@example.com diciendo hola",
+            "la herramienta send_email está desactivada (NOT_CONFIGURED)",
+        ),
+        ("send an email to ana@example.com saying hi", "the tool send_email is switched off (NOT_CONFIGURED)"),
+    ],
+)
+async def test_what_a_tool_that_is_off_would_do_is_told_as_that(chat: Chat, request_text: str, told: str) -> None:
+    object_to("send_email", "test", "NOT_CONFIGURED")
+    try:
+        state = await chat.say(request_text)
+    finally:
+        withdraw("send_email", "test")
+    assert told in said(state)
+    assert chat.ledger.rows == {}
 
 
 async def test_three_failures_then_a_re_plan_with_another_reading_then_the_person_is_asked(chat: Chat) -> None:

@@ -30,6 +30,12 @@ TEXTS: Final[Mapping[str, Mapping[Language, str]]] = {
         "es": "No he entendido «{clause}». ¿Me lo dices de otra forma? Puedo hacer esto:\n{tools}",
         "en": "I did not understand “{clause}”. Could you put it another way? I can do this:\n{tools}",
     },
+    "tool_off": {
+        "es": "No hago «{clause}»: la herramienta {tool} está desactivada ({reason}). "
+        "phylactery tools list las muestra.",
+        "en": "I am not doing “{clause}”: the tool {tool} is switched off ({reason}). "
+        "phylactery tools list shows them all.",
+    },
     "result": {"es": "{label}\n{output}", "en": "{label}\n{output}"},
     "result_cut": {
         "es": "{output}…\n(Hay {more} caracteres más; la memoria no ha podido guardarlos aparte.)",

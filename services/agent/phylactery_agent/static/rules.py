@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from phylactery_agent.static.expressions import Expression, expression
 from phylactery_agent.tools.contract import Pattern, ToolSpec
-from phylactery_agent.tools.registry import TOOL_REGISTRY, offered_tools
+from phylactery_agent.tools.registry import TOOL_REGISTRY, disabled_reason, offered_tools
 
 RULES_VERSION: Final = 1
 MAX_REQUEST_CHARS: Final = 20_000
@@ -60,6 +60,13 @@ def read_request(text: str) -> Reading:
         if number == 0:
             unknown = next((clause for clause, found in zip(cut, readings, strict=True) if not found), cleaned)
     return Reading((), unknown)
+
+
+def off_tool(clause: str) -> str | None:
+    """Answers the tool that would understand a clause, had it not been switched off; None where there is none."""
+    variant = clause.rstrip(_END)
+    off = (spec for name, spec in TOOL_REGISTRY.items() if disabled_reason(name) is not None)
+    return next((call.tool for spec in off for call in _calls(spec, variant, clause)), None)
 
 
 def _clean(text: str) -> str:
