@@ -96,6 +96,31 @@ async def test_a_hundred_are_recorded_in_one_transaction_before_one_is_answered(
     assert len(commits) <= 2  # health may have asked for one of its own
 
 
+async def test_a_batch_looks_for_a_later_bundle_once_and_is_recorded_in_one_transaction_all_the_same(gate, ana, call):
+    live, policies = gate.riskgate._core.live, gate.riskgate.policies
+    looks: list[int] = []
+    commits: list[sa.Connection] = []
+
+    async def look() -> None:
+        looks.append(len(looks))
+        await policies.refresh()
+
+    live.follow(look, -1.0)  # whatever is known of the active bundle is older than that
+    sa.event.listen(gate.database._write_engine, "commit", commits.append)
+    results = await batch(ana, *(ask(call(*READ, f"c{i}")) for i in range(100)))
+    assert [one.response.audit_index for one in results] == list(range(100))
+    assert looks == [0]
+    assert len(commits) <= 2  # health may have asked for one of its own
+
+
+async def test_where_no_bundle_may_decide_each_question_that_could_be_read_says_so(gate, ana, call):
+    gate.riskgate._core.live.suspend(7, "it cannot be read")
+    results = await batch(ana, ask(call(*READ, "c1"), thread_id="no spaces here"), ask(call(*READ, "c2")))
+    reasons = [error_reason_pb2.ERROR_REASON_INVALID_REQUEST, error_reason_pb2.ERROR_REASON_BUNDLE_NOT_LOADED]
+    assert [one.error.reason for one in results] == reasons
+    assert gate.count("decisions") == 0
+
+
 async def test_a_store_that_takes_no_record_fails_the_whole_batch_and_leaves_nothing(gate, ana, call, refused):
     gate.fail_writes()
     refusal = await refused(batch(ana, ask(call(*READ)), ask(call(call_id="c2"))))

@@ -107,15 +107,16 @@ class Evaluation:
     def __init__(self, core: Core, tasks: TaskSource) -> None:
         self._core, self._namings = core, Namings(core, tasks)
 
-    async def evaluate(self, who: Principal, asked: EvaluateInput) -> Evaluated:
-        """Answers the decision about one call.
+    async def evaluate(self, who: Principal, asked: EvaluateInput, engine: DecisionEngine | None = None) -> Evaluated:
+        """Answers the decision about one call, by an engine that was just asked for or the one of this moment.
 
         Raises AlreadyExists CALL_CONFLICT, NotFound APPROVAL_NOT_FOUND and TASK_NOT_FOUND, what asking gives as reasons
         to ask nobody, Unavailable STORE_UNAVAILABLE, and FailedPrecondition where the approval does not count for the
         call.
         """
         who.require(Role.CALLER)
-        engine = await self._core.live.at_least(asked.min_bundle_revision)
+        if engine is None or engine.bundle.revision < asked.min_bundle_revision:
+            engine = await self._core.live.at_least(asked.min_bundle_revision)
         approved: frozenset[str] = frozenset()
         if asked.approval_id:
             naming, approval = await self._namings.of_approval(who, asked)

@@ -65,7 +65,7 @@ class RiskGate:
         self._key_records = KeyRecords(self._audit, "service")
         self._keys_on_record: KeyRing | None = None
         self._evaluation = Evaluation(self._core, self.tasks)
-        self.batches = Batches(self._evaluation)
+        self.batches = Batches(self._evaluation, live)
         self.access = AccessEvaluations(self._core)
         self._redemptions = Redemptions(self._core)
         self._answers = Answers(self._core)
