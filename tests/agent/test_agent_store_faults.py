@@ -6,15 +6,18 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from grpc import aio
+import sqlalchemy as sa
+from grpc import StatusCode, aio
 from phylactery_chassis import crashpoints
 
 from tests.agent.test_agent_replicas import Replicas, replicas_over
-from tests.support.agent_system import DONE, Person, System, approval_of
+from tests.support.agent_system import DONE, Person, System, approval_of, open_system, refused
 from tests.support.invariants import at_rest, broken
 from tests.support.postgres import create_database
+from tests.support.power import Disk
 
 APPEND = 'añade "línea" a lista.txt'
 
@@ -62,6 +65,72 @@ async def test_a_database_another_process_keeps_busy_delays_a_turn_and_its_effec
     assert (await answer).run.status == DONE
     assert system.sandbox.joinpath("lista.txt").read_text().count("línea") == 1
     await settled(f"sqlite:///{path}")
+
+
+class Refusing:
+    """A database that takes no write for a while, for want of room or because it may only be read."""
+
+    def __init__(self, system: System, disk: Disk, fault: str) -> None:
+        self._database, self._disk, self._fault = system.agent.database, disk, fault
+        self._reads_only = False
+        sa.event.listen(self._database.engine, "checkout", self._taken)
+        with self._database.engine.connect() as connection:  # so that whatever is written makes the log grow
+            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def begin(self) -> None:
+        if self._fault == "full":
+            self._disk.room = 0
+            return
+        self._reads_only = True  # of whatever connection is taken from now on, and of the one the writer has
+        self._database.write_sync(lambda connection: connection.exec_driver_sql("PRAGMA query_only=1") and None)
+
+    def end(self) -> None:
+        self._disk.room, self._reads_only = None, False
+
+    def _taken(self, connection: Any, *_about: Any) -> None:
+        connection.execute(f"PRAGMA query_only={int(self._reads_only)}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", ["agent.claim", "agent.8", "agent.9"])
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        ("full", (StatusCode.RESOURCE_EXHAUSTED, "STORE_FULL")),
+        ("read-only", (StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")),
+    ],
+)
+async def test_a_database_that_takes_no_write_delays_a_turn_and_refuses_the_next_and_each_effect_happens_once(
+    tmp_path: Path,
+    on_point: Callable[[str, Callable[[], None]], None],
+    point: str,
+    fault: str,
+    told: tuple[StatusCode, str],
+) -> None:
+    disk = Disk(f"below-{tmp_path.name}")
+    url = f"sqlite+power:///{tmp_path / 'agent.db'}?disk={disk.name}"
+    async with open_system(tmp_path, asks=True, database_url=url) as system:
+        ana, ben = system.person("ana"), system.person("ben")
+        approval_id, code = approval_of(await ana.say(APPEND))
+        refusing = Refusing(system, disk, fault)
+        on_point(point, refusing.begin)
+        answer = asyncio.create_task(ana.say(f"APROBAR {approval_id} {code}", request_id="request-delayed"))
+        async with asyncio.timeout(60):
+            while not system.agent.runner._timers:  # noqa: ASYNC110 - the turn failed, and waits to be tried again
+                await asyncio.sleep(0.05)
+        with pytest.raises(aio.AioRpcError) as caught:
+            await ben.say("repite hola", request_id="request-refused")
+        refusal = refused(caught.value)
+        assert (refusal.code, refusal.reason) == told
+        assert not answer.done()
+        refusing.end()
+        assert (await ben.say("repite hola", request_id="request-refused")).reply.text == "hola"
+        served = await answer
+        assert served.run.status == DONE
+        again = await ana.say(f"APROBAR {approval_id} {code}", request_id="request-delayed")
+        assert again == served
+        assert system.sandbox.joinpath("lista.txt").read_text().count("línea") == 1
+        await settled(url)
 
 
 async def test_turns_wait_for_a_connection_where_all_are_taken(tmp_path: Path, postgres_url: str) -> None:
