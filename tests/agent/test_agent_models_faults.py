@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import signal
 import subprocess
 import sys
@@ -27,6 +28,7 @@ from tests.support.agent_graph import Died, dies_at
 from tests.support.agent_inspector import LocalInspector
 from tests.support.agent_models import HELLO, limited, used
 from tests.support.agent_stores import ANA, Stores
+from tests.support.cancelling import Cut
 from tests.support.model_server import ModelServer, hangs, says
 
 
@@ -103,24 +105,20 @@ async def test_cancelled_at_any_await_it_is_counted_and_the_next_one_pays_for_it
 ) -> None:
     """However far the call came, what it left answers the same question again, once."""
     limited(model, calls=10_000, tokens=10**9)
-    step = 0
-    while True:
-        key = f"plan:{step}"
-        question = [ModelMessage("user", key)]
-        task = asyncio.ensure_future(model.reply(question, key=key))
-        for _ in range(step):
-            await asyncio.sleep(0.002)
-        task.cancel()
-        [done] = await asyncio.gather(task, return_exceptions=True)
+    for at in itertools.count(1):
+        key = f"plan:{at}"
+        question, cut = [ModelMessage("user", key)], Cut(at)
+        [done] = await asyncio.gather(cut.run(model.reply(question, key=key)), return_exceptions=True)
         reply = await model.reply(question, key=key)
         assert reply.text == "ok"
         assert await model.reply(question, key=key) == reply
         asked = sum(one.messages == [{"role": "user", "content": key}] for one in server.asked)
-        if not isinstance(done, asyncio.CancelledError):
+        if not cut.fired:
             assert (done, asked) == (reply, 1), "a call that came to its end is kept"
+            assert at > 5, "it was cancelled while it was counted, asked, heard and kept"
             return
+        assert isinstance(done, asyncio.CancelledError)
         assert asked <= 2
-        step += 1
 
 
 async def test_on_a_full_disk_a_reply_that_cannot_be_kept_is_not_used_and_stays_counted(
