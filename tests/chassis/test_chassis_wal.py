@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import sqlite3
 from collections.abc import Iterator
@@ -69,6 +70,29 @@ async def test_what_a_tree_keeps_in_its_free_space_goes_where_the_file_is_writte
     assert await forget_removed(db)
     assert marks(tmp_path) == 0
     assert await db.read(kept) == rows > 0
+
+
+async def test_the_copy_made_meanwhile_lies_in_the_folder_of_the_file(db: Database, tmp_path: Path):
+    def add(connection: sa.Connection) -> None:
+        connection.exec_driver_sql("INSERT INTO pieces VALUES ('large', randomblob(8000000))").close()
+        note_removed(connection)
+
+    copies: set[Path] = set()
+
+    def look() -> int:
+        for link in Path("/proc/self/fd").iterdir():
+            with contextlib.suppress(FileNotFoundError):
+                copies.add(link.readlink())
+        return 0
+
+    def watch(_connection, cursor, statement: str, *_rest: object) -> None:
+        cursor.connection.set_progress_handler(look if statement == "VACUUM" else None, 1)
+
+    await db.write(add)
+    sa.event.listen(db.engine, "before_cursor_execute", watch)
+    assert await forget_removed(db)
+    named = {path.parent for path in copies if path.name.startswith("etilqs_")}
+    assert named == {tmp_path}
 
 
 async def test_writes_beside_it_are_kept_and_refused_alone(db: Database, tmp_path: Path):

@@ -8,6 +8,7 @@ PostgreSQL has no such log; a row that was removed stands in its pages until the
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 from sqlalchemy.engine import Connection
 
@@ -30,8 +31,9 @@ def note_removed(connection: Connection) -> None:
 async def forget_removed(database: Database) -> bool:
     """Leaves nothing in any file of what was removed and noted; says whether it could, for a reader may hold the log.
 
-    A file is written anew, which takes as much room again and a second for some hundred megabytes; nothing else is
-    written meanwhile. What was noted and not forgotten, because a process was killed, is forgotten the next time.
+    A file is written anew, which takes twice its room again, in its own folder, and a second for some hundred
+    megabytes; nothing else is written meanwhile. What was noted and not forgotten, because a process was killed, is
+    forgotten the next time.
     Raises Unavailable STORE_UNAVAILABLE and StoreFull where the database fails or finds no room.
     """
     if database.dialect == "sqlite":
@@ -75,11 +77,24 @@ def _write_anew(connection: Connection) -> None:
         raise ConflictError  # what runs beside it would be committed too early
     connection.exec_driver_sql("COMMIT")  # no file is written anew from within a transaction
     try:
+        _copy_beside(connection)
         connection.exec_driver_sql("VACUUM")
     finally:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
     if _note(connection) == noted:  # unless another process removed something meanwhile
         _set_note(connection, 0)
+
+
+def _copy_beside(connection: Connection) -> None:
+    """Has the copy of everything that VACUUM makes lie in the file's own folder.
+
+    Otherwise it lies in the system's for temporary files: on a disk nobody chose for people's words, or in memory.
+    """
+    (path,) = (row[2] for row in connection.exec_driver_sql("PRAGMA database_list") if row[1] == "main")
+    folder = str(Path(path).parent)
+    if connection.exec_driver_sql("PRAGMA temp_store_directory").scalar() != folder:  # it is the whole process' own
+        quoted = folder.replace("'", "''")
+        connection.exec_driver_sql(f"PRAGMA temp_store_directory = '{quoted}'")
 
 
 def _note(connection: Connection) -> int:
