@@ -233,6 +233,24 @@ async def test_a_reader_of_old_pages_makes_the_answer_wait_for_it(memory, ana, r
     assert files_with(memory.path.parent, MARK) == []
 
 
+async def test_a_start_serves_though_a_reader_keeps_removed_words_in_the_files(make_memory):
+    first = await make_memory()
+    await fill(first.user("ana", "acme"), 1)
+    await first.channel.close()
+    await first.server.stop()
+    reader = sqlite3.connect(first.path, isolation_level=None)
+    reader.execute("PRAGMA user_version = 7")  # as a process leaves it that was killed after it removed something
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM messages_v2").fetchone()
+    with capture_logs() as logs:
+        again = await make_memory(data_dir=first.path.parent)
+    assert [entry["reason"] for entry in logs if "still stand in the files" in entry["event"]] == ["STORE_UNAVAILABLE"]
+    reader.execute("COMMIT")
+    reader.close()
+    assert (await again.user("ana", "acme").erase()).counts.memories == 2
+    assert files_with(first.path.parent, MARK) == []
+
+
 class Process:
     """A real memory process over a folder, which may die at a crash point."""
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from phylactery_chassis import crashpoints
 from phylactery_chassis.clock import Clock
 from phylactery_chassis.erasures import may_see, not_found, request_hash, subject_hash, unfinished, whom
+from phylactery_chassis.errors import STORE_FAILED
 from phylactery_chassis.identity import Principal, Role
 from phylactery_chassis.ids import new_id
 from phylactery_chassis.logs import get_logger
@@ -72,7 +73,8 @@ class Privacy:
     async def replay(self) -> int:
         """Erases again whoever the log says is gone and this database, restored or cut off, still holds; at a start.
 
-        Answers how many erasures that were. Raises StartError where the log is damaged, Unavailable.
+        Answers how many erasures that were. What stands in free space of the files goes too, if it can: nobody waits
+        for that to be served. Raises StartError where the log is damaged, Unavailable.
         """
         written = await asyncio.to_thread(self._log.read)  # first: what a replica carries out meanwhile is known then
         missing = unfinished(written, await self._store.known())
@@ -83,7 +85,12 @@ class Privacy:
             owner = Principal(subject, tenant, frozenset())
             done = await self._store.erase(owner, erasure.erasure_id, _Done(erasure, self._clock, replayed=True))
             _log.warning("an erasure was carried out again", erasure_id=done.erasure_id, receipt_hash=done.receipt_hash)
-        await self._store.forget_removed()
+        try:
+            await self._store.forget_removed()
+        except (
+            STORE_FAILED
+        ) as error:  # a backup may be reading, or there is no room; it is noted, and done another time
+            _log.warning("what was removed may still stand in the files", reason=error.reason)
         return len(missing)
 
     async def _erase(self, owner: Principal, key: str, *, by_operator: bool) -> Erasure:
