@@ -127,7 +127,12 @@ def asked(
         reached = targets if goals is None else goals
         if any(_is_left_out(said, tool, one, goal=one in reached) for one in targets):
             found = replace(found, level=HALF_ASKED)
-    return found or _half(said, phrases, targets, named=named) or _like(said, tool.asks) or Asked(NOT_ASKED)
+    found = found or _half(said, phrases, targets, named=named) or _like(said, tool.asks)
+    if found is None and words.doubted is not None:
+        # What may be somebody else's asks a person whether it is the user's.
+        doubted = asked(words.doubted, tool, targets, named=named, goals=goals)
+        return replace(doubted, level=min(doubted.level, HALF_ASKED), starts=())
+    return found or Asked(NOT_ASKED)
 
 
 def _clearly(words: Words, said: Sequence[Sentence], tool: CatalogTool) -> Asked | None:

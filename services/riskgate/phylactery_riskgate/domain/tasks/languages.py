@@ -267,3 +267,25 @@ BACK_TO: Final = _words("it them him her there el ella ellos ellas ello")
 THEM: Final = _words("them him her")
 HERE: Final = _words("there end bottom top ahi alli final principio")
 SAYING: Final = _words("saying says say containing reading diga digan ponga pongan diciendo")
+DEICTIC: Final = _words("this these following below esto este esta estos estas siguiente siguientes")
+"""Who says one of these and names nothing points at what follows."""
+SPANS: Final = RELATIVE_DAYS | _words("morning afternoon evening quarter time tarde noche trimestre vez")
+"""This week points at nothing that is said."""
+OWNERS: Final = _words("my our your mi mis tu tus nuestro nuestra nuestros nuestras")
+RENDERING: Final = _words(
+    "summarize summarise summarized translate explain proofread rephrase paraphrase reword interpret analyze analyse"
+    " classify fix correct tl tldr summary translation resumen traduccion resume resumeme resumir resumidme"
+    " traduce traduceme traducir explica"
+    " explicame explicar interpreta analiza clasifica corrige corrigeme parafrasea reformula"
+)
+"""Words that want something done with a text, and not what the text says."""
+LOOKING: Final = _words("read review check look lee leeme revisa revisame mira")
+INQUIRING: Final = _words("what who is does do which que quien es cual como significa")
+GETTING: Final = _words("got received recibi recibido")
+CONVEYED: Final = _words(
+    "sent wrote writes says said forwarded told tells texted emailed messaged asks asked mails mailed mandado mando"
+    " enviado envio envia manda escribio escrito escribe dijo dicho dice pide pidio pedido llego llegado llega reenvio"
+    " reenviado pasado"
+)
+"""What somebody did who sent a text."""
+TO_US: Final = _words("me us nos")

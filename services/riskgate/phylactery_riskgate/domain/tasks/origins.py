@@ -35,6 +35,7 @@ _WORDS: Final = "the user's words"
 NOTHING: Final = "nothing"
 _DEFAULT: Final = "the tool's default"
 _OTHER_SPELLING: Final = "the user's words, spelled otherwise"
+_DOUBTED: Final = "words that may be somebody else's"
 _REACHED: Final = frozenset({"principal", "url"})
 """Roles of whom, or what, a call reaches."""
 _GROUPING: Final = frozenset({"", " ", "-", "."})
@@ -99,9 +100,19 @@ def _settled(index: TaskIndex, argument: Argument, tokens: Sequence[str], found:
     best = min(found, default=None)
     if best is None:
         best = _from_nowhere(argument)
+    if best[0] > LISTED and _is_doubted(index, tokens):
+        return LISTED, _DOUBTED
     if best[0] == POINTED and argument.role in spelling.STRICT and _contradicts(index, argument, tokens):
         return FOREIGN, "not the value the user gave"
     return best
+
+
+def _is_doubted(index: TaskIndex, tokens: Sequence[str]) -> bool:
+    """Says whether a value stands where the user's words may be somebody else's."""
+    words = index.words.doubted
+    if words is None:
+        return False
+    return words.hold_tokens(tokens) or not words.numbers.isdisjoint(tokens) or "".join(tokens) in words.joined
 
 
 def _from_nowhere(argument: Argument) -> Found:

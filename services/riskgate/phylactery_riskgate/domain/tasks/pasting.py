@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import Final
 
 from phylactery_riskgate.domain.tasks import folding
+from phylactery_riskgate.domain.tasks.announcing import announced_in
 
 Span = tuple[int, int]
 
 _LONGEST_QUOTE: Final = 25
 """Tokens; who quotes more pastes a text, and what a text says is not what the user says."""
 _QUOTES: Final = {"'": "'", '"': '"', "“": "”", "«": "»", "„": "”"}
-_FENCE: Final = "```"
+_FENCES: Final = (re.compile("```"), re.compile(r'^[ \t]{0,8}(?:~{3,}|"{3,})[^\n"~]{0,40}$', re.MULTILINE))
+_PAIR: Final = 2
 _TAG = re.compile(r"<([a-z][a-z0-9_-]{0,39})(?:\s[^<>]{0,200})?>")
 _MAX_TAGS: Final = 64
 _FORWARDED = re.compile(
@@ -30,6 +33,11 @@ _CITED = re.compile(r"^[ \t]{0,8}>[^\n]*+", re.MULTILINE)
 def pasted_in(folded: str) -> list[Span]:
     """Answers where something pasted begins and ends."""
     return _merged(_pasted(folded))
+
+
+def doubted_in(folded: str) -> list[Span]:
+    """Answers what may be pasted: what is announced as a text, and what stands between two fenced ones."""
+    return _merged((*announced_in(folded), *_between_fences(folded)))
 
 
 def _pasted(folded: str) -> Iterator[Span]:
@@ -53,11 +61,17 @@ def _pasted(folded: str) -> Iterator[Span]:
 
 
 def _fenced(folded: str) -> Iterator[Span]:
-    start = folded.find(_FENCE)
-    while start >= 0:
-        stop = folded.find(_FENCE, start + len(_FENCE))
-        yield start, stop if stop >= 0 else len(folded)
-        start = folded.find(_FENCE, stop + len(_FENCE)) if stop >= 0 else -1
+    for fence in _FENCES:
+        places = [found.start() for found in fence.finditer(folded)]
+        yield from zip_longest(places[::2], places[1::2], fillvalue=len(folded))
+
+
+def _between_fences(folded: str) -> Iterator[Span]:
+    """Answers what stands from the first to the last fence: a text that holds a fence ends behind its first one."""
+    for fence in _FENCES:
+        places = [found.start() for found in fence.finditer(folded)]
+        if len(places) > _PAIR:
+            yield places[0], places[-1]
 
 
 def _merged(spans: Iterable[Span]) -> list[Span]:

@@ -22,7 +22,7 @@ from phylactery_riskgate.domain.tasks.languages import (
     TURNING,
 )
 from phylactery_riskgate.domain.tasks.literals import dates_of, grouped_numbers, numbers_in, spoken_dates, yearless
-from phylactery_riskgate.domain.tasks.pasting import Span, pasted_in, quoted_in
+from phylactery_riskgate.domain.tasks.pasting import Span, doubted_in, pasted_in, quoted_in
 from phylactery_riskgate.domain.tasks.spoken import spoken_amounts
 
 Piece = dict[str, Any]
@@ -45,51 +45,63 @@ def read_words(words: str) -> Piece:
     """Reads the user's own words.
 
     A piece holds the tokens, where a sentence begins ("b") or a pause ends ("c"), the tokens in quotes ("q"), those
-    beside the sign of a currency ("m") or of percent ("%"), and apart from them the tokens of what was pasted ("p").
+    beside the sign of a currency ("m") or of percent ("%"), and apart from them the tokens of what was pasted ("p")
+    and, as a piece of its own, what may be pasted ("d").
     "s" tells what stands between the tokens and "x" how they are written with accents (see spelling.py).
     """
     folded = folding.fold(words)
-    pasted = pasted_in(folded)
-    tokens: list[str] = []
-    foreign: list[str] = []
-    places: list[Span] = []
+    spans = folding.spans(folded)[:MAX_WORDS]
+    pasted, doubted = _within(spans, pasted_in(folded)), _within(spans, doubted_in(folded))
+    piece = {
+        "k": "words",
+        "p": [folded[start:stop] for at, (start, stop) in enumerate(spans) if at in pasted],
+        **_read(words, folded, spans, [at for at in range(len(spans)) if at not in pasted and at not in doubted]),
+    }
+    if not doubted <= pasted:
+        piece["d"] = _read(words, folded, spans, sorted(doubted - pasted))
+    return piece
+
+
+def _within(spans: Sequence[Span], regions: Sequence[Span]) -> set[int]:
+    """Answers which of some tokens begin in one of some regions, both in order."""
+    found: set[int] = set()
+    at = 0
+    for number, (start, _) in enumerate(spans):
+        while at < len(regions) and regions[at][1] <= start:
+            at += 1
+        if at < len(regions) and regions[at][0] <= start:
+            found.add(number)
+    return found
+
+
+def _read(words: str, folded: str, spans: Sequence[Span], which: Sequence[int]) -> Piece:
+    """Reads some of the tokens of a text."""
     breaks: list[int] = []
     money: list[int] = []
     percents: list[int] = []
     clauses: list[int] = []
-    own: list[tuple[int, str]] = []
-    end = at = 0
-    for number, (start, stop) in enumerate(folding.spans(folded)[:MAX_WORDS]):
-        while at < len(pasted) and pasted[at][1] <= start:
-            at += 1
-        if at < len(pasted) and pasted[at][0] <= start:
-            foreign.append(folded[start:stop])
-            end = stop
-            continue
-        if tokens and not _BREAKS.isdisjoint(folded[end:start]):
-            breaks.append(len(tokens))
-        if tokens and not _PAUSES.isdisjoint(folded[end:start]):
-            clauses.append(len(tokens))
+    for place, number in enumerate(which):
+        start, stop = spans[number]
+        before = folded[spans[number - 1][1] if number else 0 : start]
+        if place and not _BREAKS.isdisjoint(before):
+            breaks.append(place)
+        if place and not _PAUSES.isdisjoint(before):
+            clauses.append(place)
         if folded[start - 1 : start] in _CURRENCY_SIGNS or folded[stop : stop + 2].strip()[:1] in _CURRENCY_SIGNS:
-            money.append(len(tokens))
+            money.append(place)
         if folded[stop : stop + 2].strip()[:1] == "%":
-            percents.append(len(tokens))
-        tokens.append(folded[start:stop])
-        own.append((number, folded[start:stop]))
-        places.append((start, stop))
-        end = stop
-    quotes = quoted_in(folded, places)
+            percents.append(place)
+    places = [spans[number] for number in which]
+    tokens = [folded[start:stop] for start, stop in places]
     return {
-        "k": "words",
         "t": tokens,
         "b": breaks,
         "m": money,
         "%": percents,
         "c": clauses,
-        "q": quotes,
-        "p": foreign,
+        "q": quoted_in(folded, places),
         "s": spelling.gaps_of(folded, places),
-        "x": spelling.accents_of(words, own),
+        "x": spelling.accents_of(words, list(zip(which, tokens, strict=True))),
     }
 
 
@@ -128,6 +140,8 @@ class Words:
     kept: dict[str, Any] = field(default_factory=dict, repr=False)
     begins: int = 0
     """Where the newest words begin, behind those of the tasks they continue."""
+    doubted: Words | None = field(default=None, repr=False)
+    """What stands in the words and may be somebody else's."""
 
     @cached_property
     def token_places(self) -> dict[str, list[int]]:
@@ -321,6 +335,7 @@ def all_words(pieces: Sequence[Piece]) -> Words:
     money: set[int] = set()
     percents: set[int] = set()
     clauses: set[int] = set()
+    doubted = [piece["d"] for piece in pieces if "d" in piece]
     first = 0
     for piece in pieces:
         first = len(tokens)
@@ -340,4 +355,5 @@ def all_words(pieces: Sequence[Piece]) -> Words:
         gaps=spelling.read_gaps(pieces, "s"),
         accents=spelling.read_gaps(pieces, "x"),
         begins=first,
+        doubted=all_words(doubted) if doubted else None,
     )
