@@ -37,9 +37,7 @@ def said(live: LiveKeys, token: str, kind: TokenType) -> object:
         return error.factor, error.message
 
 
-@given(
-    st.integers(0, 400), st.integers(0, 9), st.sampled_from(["flip", "cut", "repeat", "swap", "none"]), st.booleans()
-)
+@given(st.integers(0, 400), st.integers(0, 9), st.sampled_from(CHANGES), st.booleans())
 def test_whatever_is_done_to_a_token_who_signed_it_says_what_any_verifier_says(
     live: LiveKeys, at: int, claim: int, change: str, receipt: bool
 ) -> None:

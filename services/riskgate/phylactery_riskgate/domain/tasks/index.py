@@ -7,10 +7,10 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import chain, starmap
 from typing import Final
 
+from phylactery_riskgate.domain.tasks.computed import computed
 from phylactery_riskgate.domain.tasks.folding import atoms
 from phylactery_riskgate.domain.tasks.languages import QUANTIFIERS
 from phylactery_riskgate.domain.tasks.literals import dates_in_token
@@ -38,7 +38,7 @@ class Result:
     values: tuple[Value, ...]
     prints: dict[int, frozenset[int]] = field(repr=False)
 
-    @cached_property
+    @computed
     def by_norm(self) -> dict[str, list[Value]]:
         """The values by their normal form, and those written in groups also as one.
 
@@ -53,12 +53,12 @@ class Result:
                 found[value.norm.replace(" ", "")].setdefault(same, value)
         return {norm: list(values.values()) for norm, values in found.items()}
 
-    @cached_property
+    @computed
     def size(self) -> int:
         """How many values and prints there are."""
         return len(self.values) + sum(map(len, self.prints.values()))
 
-    @cached_property
+    @computed
     def numbers(self) -> tuple[tuple[Value, float], ...]:
         """The values that are numbers, those of free text left out."""
         return tuple(
@@ -67,12 +67,12 @@ class Result:
             if value.kind[0] != "f" and _NUMBER.fullmatch(value.norm) is not None
         )
 
-    @cached_property
+    @computed
     def private(self) -> tuple[Value, ...]:
         """The values that must not leave unasked."""
         return tuple(value for value in self.values if value.kind[0] == "p")
 
-    @cached_property
+    @computed
     def all_prints(self) -> frozenset[int]:
         """The prints of every item."""
         return frozenset().union(*self.prints.values()) if len(self.prints) != 1 else next(iter(self.prints.values()))
@@ -101,7 +101,7 @@ class Result:
         """Says whether a value is of the answer as a whole, and none of a list."""
         return value.item == 0 and self._sizes[value.field] == 1
 
-    @cached_property
+    @computed
     def _sizes(self) -> dict[str, int]:
         sizes: dict[str, int] = defaultdict(int)
         for value in self.values:
@@ -109,22 +109,22 @@ class Result:
                 sizes[value.field] += 1
         return sizes
 
-    @cached_property
+    @computed
     def named(self) -> Named:
         """The items the user named or picked."""
         return named_items(self.values, self.parents, self.words)
 
-    @cached_property
+    @computed
     def names(self) -> frozenset[int]:
         """The items the user named, and all that stands in them."""
         return self._below(self.named.items)
 
-    @cached_property
+    @computed
     def picks(self) -> frozenset[int]:
         """The items that stand at an end of an order the user spoke of, and all that stands in them."""
         return self._below(self.named.picks)
 
-    @cached_property
+    @computed
     def meant(self) -> frozenset[int]:
         """Both."""
         return self.names | self.picks
@@ -134,7 +134,7 @@ class Result:
             return items
         return frozenset(item for item in range(len(self.parents)) if any(one in items for one in self.within(item)))
 
-    @cached_property
+    @computed
     def argument_prints(self) -> tuple[list[int], ...]:
         """The prints of the arguments that could name what to read."""
         return tuple(
@@ -143,7 +143,7 @@ class Result:
             if not value.isdigit() and any(telling(atoms(token)) for token in value.split(" "))
         )
 
-    @cached_property
+    @computed
     def is_asked_for(self) -> bool:
         """Says whether it was read with what the user said."""
         return self.tool is PASTED or (not self.made and any(map(self._is_said, self.arguments)))
@@ -200,12 +200,12 @@ class TaskIndex:
         }
         return more
 
-    @cached_property
+    @computed
     def size(self) -> int:
         """How many values and prints there are."""
         return sum(result.size for result in self.results)
 
-    @cached_property
+    @computed
     def asked_for(self) -> tuple[bool, ...]:
         """For every result, whether it was read with what the user said, or by the id of something they named."""
         return tuple(
@@ -213,7 +213,7 @@ class TaskIndex:
             for result in self.results
         )
 
-    @cached_property
+    @computed
     def pointed(self) -> tuple[bool, ...]:
         """For every result, whether the user pointed at what was read, or a text they pointed to does.
 
@@ -242,17 +242,17 @@ class TaskIndex:
             for item in other.items_with(wanted)
         )
 
-    @cached_property
+    @computed
     def used(self) -> frozenset[str]:
         """The values that calls were made with."""
         return frozenset(value for result in self.results for value in result.arguments)
 
-    @cached_property
+    @computed
     def read_with(self) -> frozenset[str]:
         """The values that reading calls were made with."""
         return frozenset(value for result in self.results if not result.made for value in result.arguments)
 
-    @cached_property
+    @computed
     def read_for(self) -> tuple[frozenset[str], ...]:
         """The runs of letters and digits of each of these values."""
         return tuple(

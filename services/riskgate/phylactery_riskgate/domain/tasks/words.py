@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Final
 
 from phylactery_riskgate.domain.tasks import folding, spelling
+from phylactery_riskgate.domain.tasks.computed import computed
 from phylactery_riskgate.domain.tasks.languages import (
     ARTICLES,
     COMPARING,
@@ -143,37 +143,37 @@ class Words:
     doubted: Words | None = field(default=None, repr=False)
     """What stands in the words and may be somebody else's."""
 
-    @cached_property
+    @computed
     def token_places(self) -> dict[str, list[int]]:
         """Where each token stands."""
         return _places(self.tokens)
 
-    @cached_property
+    @computed
     def atoms(self) -> tuple[str, ...]:
         """The runs of letters and digits, in order."""
         return tuple(atom for token in self.tokens for atom in folding.atoms(token))
 
-    @cached_property
+    @computed
     def atom_places(self) -> dict[str, list[int]]:
         """Where each run stands."""
         return _places(self.atoms)
 
-    @cached_property
+    @computed
     def bare(self) -> tuple[str, ...]:
         """The tokens without the ending of a possessive."""
         return tuple(map(spelling.bare, self.tokens))
 
-    @cached_property
+    @computed
     def bare_places(self) -> dict[str, list[int]]:
         """Where each of these stands."""
         return _places(self.bare)
 
-    @cached_property
+    @computed
     def _plain_atoms(self) -> tuple[str, ...]:
         """The runs of letters and digits; an address is none."""
         return tuple(atom for token in self.tokens for atom in ((token,) if "@" in token else folding.atoms(token)))
 
-    @cached_property
+    @computed
     def plain_places(self) -> dict[str, list[int]]:
         """Where each run stands, those of addresses left out."""
         return _places(self._plain_atoms)
@@ -182,14 +182,14 @@ class Words:
         """Says whether runs of letters and digits follow one another in the words, outside of addresses."""
         return follow(wanted, self._plain_atoms, self.plain_places)
 
-    @cached_property
+    @computed
     def numbers(self) -> frozenset[str]:
         """What the numbers can mean that are no part of a date."""
         dated = {place for _, taken in spoken_dates(self.tokens) for place in taken}
         plain = (one for place, token in enumerate(self.tokens) if place not in dated for one in numbers_in(token))
         return frozenset((*plain, *grouped_numbers(self.tokens), *spoken_amounts(self.tokens)))
 
-    @cached_property
+    @computed
     def ids(self) -> dict[str, list[int]]:
         """The numbers that can be the number of a thing, and where: file 5, but neither 5 hours nor 5 euros."""
         found: dict[str, list[int]] = {}
@@ -216,7 +216,7 @@ class Words:
             place -= 1
         return self.tokens[place] if place >= 0 else ""
 
-    @cached_property
+    @computed
     def money(self) -> frozenset[str]:
         """The amounts: numbers beside a currency or with two decimals."""
         found: set[str] = set(spoken_amounts(self.tokens))
@@ -227,7 +227,7 @@ class Words:
                 found.update(numbers_in(token))
         return frozenset(found)
 
-    @cached_property
+    @computed
     def percents(self) -> frozenset[str]:
         """The numbers that are percentages."""
         return frozenset(
@@ -237,7 +237,7 @@ class Words:
             for one in numbers_in(token)
         )
 
-    @cached_property
+    @computed
     def orders(self) -> frozenset[str]:
         """The ends of an order the words pick by: high, low, new, old.
 
@@ -246,7 +246,7 @@ class Words:
         """
         return frozenset(end for end, _ in self._orders())
 
-    @cached_property
+    @computed
     def picked(self) -> frozenset[str]:
         """What stands beside a word that picks: there is the thing in "the largest file", "el archivo más grande"."""
         near = (self.tokens[max(place - _BEHIND, 0) : place + _AHEAD] for _, place in self._orders())
@@ -268,22 +268,22 @@ class Words:
                 ):
                     yield place
 
-    @cached_property
+    @computed
     def dates(self) -> frozenset[str]:
         """The days that are named."""
         return frozenset(dates_of(self.tokens))
 
-    @cached_property
+    @computed
     def relative_days(self) -> frozenset[str]:
         """The words for days that depend on when it is."""
         return RELATIVE_DAYS & self.token_places.keys()
 
-    @cached_property
+    @computed
     def literals(self) -> tuple[str, ...]:
         """Addresses and account numbers: values that can be told from words by their looks."""
         return tuple(dict.fromkeys([*(token for token in self.tokens if looks_literal(token)), *sorted(self.joined)]))
 
-    @cached_property
+    @computed
     def joined(self) -> frozenset[str]:
         """Account numbers that are written in groups."""
         found: set[str] = set()
