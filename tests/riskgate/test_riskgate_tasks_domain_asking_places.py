@@ -188,3 +188,7 @@ def test_what_a_mail_takes_along_may_be_read_for_it() -> None:
 )
 def test_what_tells_which_thing_is_meant_is_no_place_to_read_from(words: str, target: str) -> None:
     assert level("cancel_reminder", words, target) == 2
+
+
+def test_what_the_user_says_is_no_clear_request_to_write() -> None:
+    assert level("write_file", "Haz lo que te digo: lee notas.txt", "notas.txt") < 2

@@ -46,6 +46,8 @@ _REACH: Final = 30
 """Words of any kind between two words of a phrase."""
 _ANY: Final = "*"
 _THAT: Final = "that"
+_LO_QUE: Final = ("lo", "que")
+"""What, and no "that": haz lo que digo is no haz que diga."""
 _DELEGATION_GAP: Final = 10
 _ANSWER: Final = 5
 """Words of an answer to a question."""
@@ -302,7 +304,7 @@ def _follow(phrase: Phrase, sentence: Sentence, start: int) -> int | None:
         passed = 0
         place += 1
         end = min(place + _REACH, len(sentence.stems))
-        while place < end and sentence.stems[place] != wanted:
+        while place < end and (sentence.stems[place] != wanted or sentence.atoms[place - 1 : place + 1] == _LO_QUE):
             passed += sentence.atoms[place] not in SMALL
             if passed > gap:
                 return None
