@@ -151,7 +151,7 @@ async def test_closing_writes_what_waits_for_company(watched: Watched):
 def test_a_group_that_took_long_is_followed_by_smaller_ones_until_they_do_not(monkeypatch):
     now = [0.0]
     monkeypatch.setattr("phylactery_chassis.jobs.time.monotonic", lambda: now[0])
-    queue = JobQueue()
+    queue = JobQueue(short=True)
     queue.put([Job(lambda _connection: None, Future()) for _ in range(40)])
     sizes: list[int] = []
     for group, seconds in zip(queue.groups(), (9.0, 9.0, 9.0, 0.1, 0.1, 0.1, 0.1), strict=False):
@@ -161,3 +161,15 @@ def test_a_group_that_took_long_is_followed_by_smaller_ones_until_they_do_not(mo
             queue.put([Job(lambda _connection: None, Future()) for _ in range(60)])
             queue.end()
     assert sizes == [40, 20, 10, 5, 10, 15]
+
+
+async def test_a_file_whose_disk_is_slow_still_takes_all_that_waits_in_one_transaction(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr("phylactery_chassis.jobs._LONG_SECONDS", -1.0)
+    database = Database(f"sqlite:///{tmp_path / 'x.db'}")
+    commits: list[sa.Connection] = []
+    for _ in range(3):
+        await database.write(lambda connection: connection.execute(sa.text("SELECT 1")).scalar())
+    sa.event.listen(database._write_engine, "commit", commits.append)
+    await asyncio.gather(*(database.write(lambda connection: connection.info) for _ in range(20)))
+    await asyncio.to_thread(database.close)
+    assert len(commits) == 1

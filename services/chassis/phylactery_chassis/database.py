@@ -111,7 +111,7 @@ class Database:
         self._beside_engine = self._engine.execution_options(isolation_level="AUTOCOMMIT")
         sa.event.listen(self._write_engine, "before_cursor_execute", _protect)
         self._transactions = Transactions(self._write_engine)
-        self._jobs = JobQueue()
+        self._jobs = JobQueue(short=self.dialect != "sqlite")
         self._waiting: dict[asyncio.AbstractEventLoop, Waiting] = {}
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="database-reader")
         self._quick, self._one_quick_read = Transactions(self._read_engine), threading.Lock()

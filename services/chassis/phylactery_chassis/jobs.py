@@ -60,9 +60,14 @@ class Waiting:
 
 
 class JobQueue:
-    """What a writer is given, in the order it came, in groups of a size that keeps a transaction short."""
+    """What a writer is given, in the order it came, in groups.
 
-    def __init__(self) -> None:
+    With ``short`` their size keeps a transaction short. That is for a server, where every statement has its way to go;
+    a file takes as long to sync one job as many, and in small groups a slow disk would only be slower.
+    """
+
+    def __init__(self, *, short: bool) -> None:
+        self._short = short
         self._given: queue.SimpleQueue[list[Job[Any]] | None] = queue.SimpleQueue()
         self._next: list[Job[Any]] = []
         self._most, self._ended = _MAX_GROUP, False
@@ -78,13 +83,13 @@ class JobQueue:
     def groups(self) -> Iterator[list[Job[Any]]]:
         """Yields whatever waits, as soon as something does, until the end; a group is done when the next is asked for.
 
-        Where one took long, others waited for the rows it touched, and the next is half as large.
+        Where a short one took long, others waited for the rows it touched, and the next is half as large.
         """
         while self._fill():
             group, self._next = self._next[: self._most], self._next[self._most :]
             began = time.monotonic()
             yield group
-            if time.monotonic() - began > _LONG_SECONDS:
+            if self._short and time.monotonic() - began > _LONG_SECONDS:
                 self._most = max(1, len(group) // 2)
             else:
                 self._most = min(_MAX_GROUP, 2 * self._most)

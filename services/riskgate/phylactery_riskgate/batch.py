@@ -26,8 +26,9 @@ class Batches:
         """Answers a decision or an error for each question, in order, once all of them are durable.
 
         A question that could not even be read comes as its error. Decisions without a task are made in one turn of the
-        event loop, and so recorded in one transaction; others once what their task was shown is read. Raises
-        PermissionDenied, and Unavailable STORE_UNAVAILABLE or StoreFull where no question could be recorded.
+        event loop, and so recorded in one transaction, or in two or more where hundreds of writes wait or a database
+        server is slow; others once what their task was shown is read. Raises PermissionDenied, and Unavailable
+        STORE_UNAVAILABLE or StoreFull where no question could be recorded.
         """
         who.require(Role.CALLER)
         engine = await self._engine()
