@@ -102,6 +102,11 @@ async def test_a_secret_that_reaches_over_parts_leaves_each_where_it_was() -> No
     assert checked.messages[3] == user("then")
 
 
+async def test_a_part_that_ends_like_what_stands_between_parts_moves_no_other() -> None:
+    asked = question(user("one\n\n\x1e"), called('{"a": "b"}'), user("\x1e\n\ntwo"))
+    assert await ShownInspection(LocalInspector()).checked(asked) == asked
+
+
 async def test_arguments_a_redaction_breaks_are_none() -> None:
     class Tearing(LocalInspector):
         async def inspect(self, text: str) -> Inspected:

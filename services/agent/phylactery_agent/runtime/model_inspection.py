@@ -19,8 +19,9 @@ from phylactery_agent.ports import GateRefusedError, GateUnavailableError, Inspe
 NOT_INSPECTED: Final = "MODEL_NOT_INSPECTED"
 """Why a model was not asked: nobody looked at what it would have been shown."""
 
-_BETWEEN: Final = "\n\n\x1e\n\n"
-"""Stands between the parts RiskGate looks at in one call."""
+_MARK: Final = "\x1e"
+_BETWEEN: Final = f"\n\n{_MARK}\n\n"
+"""Stands between the parts RiskGate looks at in one call, none of which has the mark in it."""
 _BLOCKS: Final = re.compile(r"\n\n(?=<data )")
 """Where a block of quoted data begins: one that is new does not have the others looked at again."""
 _BLOCK: Final = "\n\n"
@@ -53,7 +54,7 @@ class ShownInspection:
 
     async def _look(self, parts: Sequence[str]) -> Mapping[str, str]:
         """Answers each part without its secrets: together in one call, alone where that does not tell them apart."""
-        if len(parts) > 1 and not any(_BETWEEN in part for part in parts):
+        if len(parts) > 1 and not any(_MARK in part for part in parts):
             try:
                 together = (await self._inspector.inspect(_BETWEEN.join(parts))).text.split(_BETWEEN)
             except GateRefusedError:  # too much at once
