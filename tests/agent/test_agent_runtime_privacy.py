@@ -7,6 +7,7 @@ import hashlib
 import json
 import shutil
 import signal
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -231,6 +232,28 @@ async def test_a_backup_from_before_brings_nobody_back_and_nothing_of_them_is_se
     again = await erase(system.agent_channel, ana.metadata)
     assert (again.erasure_id, again.replayed, again.counts) == (erasure.erasure_id, True, erasure.counts)
     assert await threads_of(system, system.person("ben"), "t1") == ["t1"]
+
+
+async def test_a_start_erases_again_and_serves_though_a_reader_keeps_removed_words_in_the_files(
+    system: System, ana: Person
+) -> None:
+    await fill(ana)
+    await system.stop("agent")
+    folder = system.folder / "agent"
+    before = (folder / "agent.db").read_bytes()
+    await system.start_agent()
+    await erase(system.agent_channel, ana.metadata)
+    await system.stop("agent")
+    (folder / "agent.db").write_bytes(before)
+    reader = sqlite3.connect(folder / "agent.db", isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM agent_runs").fetchone()
+    await system.start_agent()
+    assert await threads_of(system, ana, "t1", "t2") == []
+    reader.execute("COMMIT")
+    reader.close()
+    await erase(system.agent_channel, ana.metadata)
+    assert files_with(folder, MARK) == []
 
 
 async def test_a_restored_user_is_not_served_while_riskgate_is_away(

@@ -109,7 +109,7 @@ class Privacy:
         await self.finish(keep_held=True)
         try:
             await self._t.store.forget_removed()
-        except STORE_FAILED as error:  # a backup may be reading; whoever asks for an erasure again empties them
+        except STORE_FAILED as error:  # a backup may be reading, or there is no room; the next erasure empties them
             _log.warning("old pages are still held", reason=error.reason)
 
     async def run(self) -> None:
@@ -126,7 +126,7 @@ class Privacy:
     async def finish(self, *, keep_held: bool = False) -> bool:
         """Carries out what the log holds and the database does not; answers whether nothing is left to do.
 
-        keep_held leaves the threads of those who are left unserved.
+        keep_held leaves the threads of those who are left unserved, and what stands in the files to the caller.
         """
         if not await self._missing():
             return True
@@ -144,7 +144,7 @@ class Privacy:
                     _log.warning("an erasure waits", erasure_id=intent.erasure_id, reason=error.reason)
                     continue
                 _log.warning("an erasure was carried out again", erasure_id=intent.erasure_id)
-        if missing and not failures:
+        if missing and not failures and not keep_held:
             await self._t.store.forget_removed()
         return not failures
 
