@@ -25,8 +25,8 @@ _LIMIT_SECONDS = 60
 class CutOnce:
     """Serves claims; the first one is cancelled at its await of that number."""
 
-    def __init__(self, serve: Serve, at: int) -> None:
-        self._serve, self.cut, self.ended = serve, Cut(at), asyncio.Event()
+    def __init__(self, serve: Serve, cut: Cut) -> None:
+        self._serve, self.cut, self.ended = serve, cut, asyncio.Event()
         self._served = 0
 
     async def __call__(self, claim: Claim) -> None:
@@ -40,10 +40,10 @@ class CutOnce:
             self.ended.set()
 
 
-async def cut_at(system: System, serve: Serve, at: int) -> bool:
+async def cut_at(system: System, serve: Serve, at: int, *, late: bool) -> bool:
     """Asks for a line in a turn that is cancelled there; says whether the turn had so many awaits."""
     runner, thread, line = system.agent.runner, f"t{at}", f"línea-{at};"
-    serving = CutOnce(serve, at)
+    serving = CutOnce(serve, Cut(at, late=late))
     runner._serve = serving
 
     def written() -> int:
@@ -65,12 +65,13 @@ async def cut_at(system: System, serve: Serve, at: int) -> bool:
     return serving.cut.fired
 
 
+@pytest.mark.parametrize("late", [False, True], ids=["while it waits", "once it has happened"])
 @pytest.mark.parametrize("stride", [8, pytest.param(1, marks=pytest.mark.slow)])
 async def test_a_turn_that_is_cancelled_at_an_await_goes_on_and_its_effect_happens_once(
-    tmp_path: Path, stride: int
+    tmp_path: Path, stride: int, late: bool
 ) -> None:
     async with open_system(tmp_path) as system:
         serve, at = cast("Serve", system.agent.runner._serve), 1
-        while await cut_at(system, serve, at):
+        while await cut_at(system, serve, at, late=late):
             at += stride
         assert at > _FEWEST

@@ -14,16 +14,17 @@ class Cut:
     """Counts the suspensions of some work, those of the tasks it begins too, and cancels it at one of them.
 
     That is what Task.cancel does of the task that awaits ``run``, exactly while the work stands at its ``at``-th
-    suspension, the first being 1; whatever it awaits there is cancelled as ever.
+    suspension, the first being 1; whatever it awaits there is cancelled as ever. With ``late`` that comes once what it
+    awaits has happened, before the work goes on with it: a commit stands, and nobody has heard of it.
     """
 
-    def __init__(self, at: int) -> None:
-        self.at, self.seen, self.done = at, 0, False
+    def __init__(self, at: int, *, late: bool = False) -> None:
+        self.at, self.seen, self.done, self._late = at, 0, False, late
         self._root: asyncio.Task[Any] | None = None
 
     @property
     def fired(self) -> bool:
-        """Says whether the work came as far as that, and was cancelled."""
+        """Says whether the work came as far as that."""
         return self._root is not None and self.seen >= self.at
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -41,14 +42,26 @@ class Cut:
             self.done = True
             _CUT.reset(before)
 
-    def suspended(self) -> None:
+    def suspended(self, waits_for: Any) -> None:
         """Notes one; what goes on after the work has ended counts no more."""
         if self.done:
             return
         self.seen += 1
-        if self.seen == self.at:
-            assert self._root is not None
-            self._root.cancel()
+        if self.seen != self.at:
+            return
+        here = asyncio.current_task()
+        if self._late and asyncio.isfuture(waits_for):
+            waits_for.add_done_callback(lambda _: self._cancel(here))  # before the task's own, which wakes it
+        else:
+            self._cancel(None)
+
+    def _cancel(self, here: asyncio.Task[Any] | None) -> None:
+        """Cancels the work, and where it stands: that would go on before it hears of it."""
+        if self.done:
+            return
+        for task in {self._root, here} - {None}:
+            assert task is not None
+            task.cancel()
 
 
 class _Counted(Coroutine[Any, Any, Any]):
@@ -59,12 +72,12 @@ class _Counted(Coroutine[Any, Any, Any]):
 
     def send(self, value: Any, /) -> Any:
         waits_for = self._work.send(value)
-        self._cut.suspended()
+        self._cut.suspended(waits_for)
         return waits_for
 
     def throw(self, *error: Any) -> Any:
         waits_for = self._work.throw(*error)
-        self._cut.suspended()
+        self._cut.suspended(waits_for)
         return waits_for
 
     def close(self) -> None:

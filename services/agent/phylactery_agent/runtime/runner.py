@@ -49,6 +49,8 @@ class Runner:
         """Called where there is work this process has no room for."""
         self.on_hold: Callable[[str], None] = lambda _key: None
         """Called with a thread that no other process may serve any more."""
+        self.on_return: Callable[[Claim], None] = lambda _claim: None
+        """Called with a claim that was given back: its turn may have ended, by a commit whose answer was not heard."""
         self._inbox, self._claims, self._serve, self._duties = inbox, claims, serve, duties
         self._holder, self._retry_seconds = holder, retry_seconds
         self._slots = asyncio.Semaphore(max_concurrent)
@@ -295,6 +297,7 @@ class Runner:
     async def _give_back(self, claim: Claim, pause: float, *, counted: bool) -> None:
         with contextlib.suppress(*STORE_FAILED):  # then its lease runs out
             await self._claims.give_back(claim, pause_seconds=pause, counted=counted)
+        self.on_return(claim)
 
     def _later(self, thread_key: str, seconds: float) -> None:
         """Tries the thread again after a pause: the store, or whoever holds the run, may need one."""

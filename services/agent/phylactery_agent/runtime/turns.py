@@ -142,6 +142,10 @@ class TurnServer:
                 await writes.close()
             span.set_attribute(semconv.FINISH_REASON, ending.reason)
             times.ended(ending.status, ending.reason)
+        self.tell(claim)
+
+    def tell(self, claim: Claim) -> None:
+        """Has whoever waits for the claim's turn look whether it has ended, and what its end leaves be delivered."""
         for turn_id in (claim.lease.turn_id, *claim.turn.joined):
             self._t.news.tell(turn_id)
         self._t.delivery.wake()

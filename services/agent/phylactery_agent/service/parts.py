@@ -116,7 +116,7 @@ def make_turns(shared: Shared) -> TurnServer:
 def make_runner(shared: Shared, turns: TurnServer) -> Runner:
     """Answers what claims turns and has them served."""
     settings = shared.settings
-    return Runner(
+    runner = Runner(
         shared.inbox,
         ClaimStore(shared.database, shared.clock, lease_seconds=settings.lease_seconds),
         turns.serve,
@@ -126,6 +126,8 @@ def make_runner(shared: Shared, turns: TurnServer) -> Runner:
         retry_seconds=settings.retry_seconds,
         shared=settings.shared,
     )
+    runner.on_return = turns.tell
+    return runner
 
 
 def make_privacy(shared: Shared, runner: Runner, log: ErasureLog[Erasure]) -> Privacy:
