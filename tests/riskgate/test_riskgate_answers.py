@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import grpc
 import pytest
 from phylactery.riskgate.v1 import types_pb2
+from phylactery_riskgate.domain.view import call_view
 
 PENDING = types_pb2.APPROVAL_STATE_PENDING
 APPROVED = types_pb2.APPROVAL_STATE_APPROVED
@@ -159,6 +161,21 @@ async def test_a_list_records_what_time_has_ended_and_filters_by_it(gate, ana, c
     listed = await ana.list(state=EXPIRED)
     assert len(listed.approvals) == len(gate.records("approval_closed")) == 3
     assert len((await ana.list(state=PENDING)).approvals) == 1
+
+
+async def test_an_approval_whose_time_is_over_is_shown_by_a_reader_and_holds_up_no_decision(gate, ana, monkeypatch):
+    asked = (await ana.evaluate()).approval
+    threads: list[str] = []
+
+    def shown(*call, **how):
+        threads.append(threading.current_thread().name)
+        return call_view(*call, **how)
+
+    monkeypatch.setattr("phylactery_riskgate.core.call_view", shown)
+    gate.clock.advance(31 * 60)
+    assert (await ana.get(asked.id)).state == EXPIRED
+    assert len(gate.records("approval_closed")) == 1
+    assert [name.partition("_")[0] for name in threads] == ["database-reader"]
 
 
 async def test_an_approved_approval_expires_too(gate, ana, refused):
