@@ -55,9 +55,8 @@ class Answers:
             return None if approval.due(now_us) else self._core.seen(connection, approval, who, full=full)
 
         found = await self._core.database.read(look)
-        if (
-            found is None
-        ):  # it is shown by a reader all the same: of a megabyte that takes seconds, and the writer has none
+        if found is None:
+            # It is shown by a reader all the same: of a megabyte that takes seconds, and the writer has none.
             await self._core.write(functools.partial(self._expire, who=who, approval_id=approval_id, now_us=now_us))
             found = await self._core.database.read(look)
         assert found is not None, "its time is not over twice"
