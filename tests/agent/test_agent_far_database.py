@@ -19,7 +19,7 @@ from tests.support.invariants import at_rest, broken
 from tests.support.postgres import create_database
 
 ENDS_SECONDS = 280.0
-LEASE_SECONDS = 8.0
+LEASE_SECONDS = 20.0
 """A good deal shorter than a turn takes then."""
 APPEND = 'añade "línea" a lista.txt'
 
