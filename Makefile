@@ -36,7 +36,7 @@ demo: $(STAMP) ## play a scripted conversation against the real services and sho
 	@$(BIN)/phylactery demo
 
 test: $(STAMP) ## run every test
-	@$(BIN)/pytest -n 2 --dist loadgroup
+	@$(BIN)/pytest -n 4 --dist loadgroup
 
 check: $(STAMP) ## lint, types, contracts, layers
 	$(BIN)/ruff check .
