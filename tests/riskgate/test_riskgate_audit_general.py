@@ -8,10 +8,12 @@ from collections.abc import Iterator
 
 import grpc
 import pytest
+import sqlalchemy as sa
 import structlog
 from phylactery.riskgate.v1 import audit_pb2
 from phylactery_riskgate.cli import app
 from phylactery_riskgate.merkle import verify_inclusion
+from phylactery_riskgate.store.audit_search import Bounds, visible
 from typer.testing import CliRunner
 
 from tests.riskgate.test_riskgate_activation import NO_READS, activate
@@ -68,6 +70,21 @@ async def test_auditors_of_every_tenant_see_what_riskgate_recorded_of_itself_and
     newest = await zora.audit.ListEntries(audit_pb2.ListEntriesRequest(), metadata=zora.metadata, timeout=60)
     assert told(newest.entries) == zeta[::-1]
     assert told(await (await Follower(zora, from_beginning=True).open()).until(3)) == zeta
+
+
+async def test_what_else_is_of_no_tenant_is_nobodys_and_takes_no_place_on_a_page(served):
+    served.database.write_sync(
+        lambda c: c.execute(
+            sa.text("UPDATE audit_entries SET tenant = '', kind = 'of_another_kind' WHERE position = 1")
+        )
+    )
+    for newest in (False, True):
+        found = served.database.read_sync(
+            lambda c, newest=newest: list(visible(c, "zeta", Bounds(), oldest_first=not newest, limit=3))
+        )
+        assert sorted(one.stored.index for one in found) == [0, 2, 4]
+    both = served.database.read_sync(lambda c: list(visible(c, "nobody", Bounds(), oldest_first=True, limit=2)))
+    assert [one.stored.index for one in both] == [0, 4]
 
 
 async def test_they_can_prove_it_and_not_what_a_person_of_another_tenant_activated(served, refused):

@@ -78,13 +78,19 @@ def scan(
     after: Position | None = None,
     oldest_first: bool = False,
     limit: int,
+    kinds: frozenset[str] = frozenset(),
 ) -> Iterator[FoundEntry]:
-    """Answers a tenant's entries of all logs in the order of time, at most so many, without holding them all."""
+    """Answers a tenant's entries of all logs in the order of time, at most so many, without holding them all.
+
+    With ``kinds`` they are of these alone.
+    """
     columns = audit_entries.c
     query = sa.select(audit_entries).where(columns.tenant == tenant)
     for column, wanted in ((columns.log, bounds.log), (columns.kind, bounds.kind), (columns.subject, bounds.subject)):
         if wanted:
             query = query.where(column == wanted)
+    if kinds:
+        query = query.where(columns.kind.in_(kinds))
     if bounds.start_us:
         query = query.where(columns.time_us >= bounds.start_us)
     if bounds.end_us:
@@ -108,9 +114,9 @@ def visible(
 ) -> Iterator[FoundEntry]:
     """Answers what a tenant's auditor may see, as ``scan``: its entries, and RiskGate's own that concern all."""
     own, general = (
-        scan(connection, of, bounds, after=after, oldest_first=oldest_first, limit=limit) for of in (tenant, NOBODYS)
+        scan(connection, of, bounds, after=after, oldest_first=oldest_first, limit=limit, kinds=kinds)
+        for of, kinds in ((tenant, frozenset[str]()), (NOBODYS, EVERYBODYS))
     )
-    general = (one for one in general if one.kind in EVERYBODYS)
     yield from islice(heapq.merge(own, general, key=lambda one: one.position, reverse=not oldest_first), limit)
 
 
