@@ -120,7 +120,7 @@ class Leases:
             )
             if not connection.execute(renewed.where(~held) if shared(connection) else renewed).rowcount:
                 raise LeaseLostError(f"run {lease.run_id} is held by another process, or its lease ran out before this")
-            require_unheld(connection, lease.thread_key)  # it may have waited for the row while somebody held the thread
+            require_unheld(connection, lease.thread_key)  # held, maybe, while this waited for the row
 
         await self._database.write_beside(work)
 
