@@ -137,7 +137,7 @@ async def test_a_transaction_the_server_dies_in_leaves_nothing_and_is_done_when_
         assert between == before, at
         assert await call(user)
         assert rows(memory) != between
-        assert memory.database.healthy
+        assert await memory.database.probe()
     assert await memory.user("u2").read_all((await memory.user("u2").list_outputs()).outputs[0].pointer) == LONG
 
 
