@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ACCOUNT = "postgres"
+_LONGEST_PLACE = 60
 
 
 def binaries() -> Path | None:
@@ -62,12 +63,22 @@ class Cluster:
         assert done.returncode == 0, f"{program}: {done.stderr.decode()}"
 
 
+def _place() -> str:
+    """Answers where a cluster's folder may lie: the tests' own place, where PostgreSQL can use it.
+
+    The path of a socket has 107 bytes at most, and the cluster's account must get through every folder above it.
+    """
+    place = Path(tempfile.gettempdir()).resolve()
+    passable = os.getuid() != 0 or all(one.stat().st_mode & 0o001 for one in (place, *place.parents))
+    return str(place) if passable and len(str(place)) <= _LONGEST_PLACE else "/tmp"
+
+
 @contextmanager
 def running(*, sync: bool = False) -> Iterator[Cluster]:
     """Runs a cluster for the block."""
     programs = binaries()
     assert programs is not None, "ask binaries() first"
-    folder = Path(tempfile.mkdtemp(prefix="phylactery-pg-"))
+    folder = Path(tempfile.mkdtemp(prefix="phylactery-pg-", dir=_place()))
     try:
         one = Cluster(folder, programs, sync=sync)
         one.create()
