@@ -75,3 +75,19 @@ def test_every_code_a_built_in_tool_fails_with_has_a_sentence_in_both_languages(
     raised |= {"TIME_NOT_UNDERSTOOD", "TIME_PAST", "TOO_MANY_REMINDERS", "REMINDER_NOT_FOUND", "REMINDER_AMBIGUOUS"}
     assert len(raised) > 30
     assert raised - ERRORS.keys() == set()
+
+
+def test_whoever_adds_a_code_of_a_built_in_tool_says_whether_the_same_call_may_fare_better() -> None:
+    from phylactery_agent.tools import builtin
+    from phylactery_agent.tools.contract import FINAL_ERRORS
+
+    assert builtin.__file__ is not None
+    code = "".join(path.read_text(encoding="utf-8") for path in Path(builtin.__file__).parent.glob("*.py"))
+    raised = set(re.findall(r'ToolFailedError\(\s*"([A-Z_]+)"', code))
+    assert raised - FINAL_ERRORS == {
+        "HTTP_UNREACHABLE",
+        "IO_ERROR",
+        "MAIL_UNAVAILABLE",
+        "MEMORY_UNAVAILABLE",
+        "TIMEOUT",
+    }

@@ -312,7 +312,9 @@ async def test_a_body_above_the_bound_is_refused_packed_or_not_and_one_at_it_is_
         (gzip.compress(b"hello", mtime=0)[:-9], {"content_encoding": "gzip"}, "HTTP_UNREACHABLE"),
         (b"half", {"length": 100}, "HTTP_UNREACHABLE"),
         (b"", {"status": "500 Oops"}, "HTTP_STATUS"),
-        (b"", {"status": "404 Not Found"}, "HTTP_STATUS"),
+        (b"", {"status": "429 Too Many Requests"}, "HTTP_STATUS"),
+        (b"", {"status": "404 Not Found"}, "HTTP_REFUSED"),
+        (b"", {"status": "403 Forbidden"}, "HTTP_REFUSED"),
     ],
 )
 async def test_what_is_no_whole_text_is_refused_by_name(

@@ -56,8 +56,12 @@ TEXTS: Final[Mapping[str, Mapping[Language, str]]] = {
         "en": "I did not run {tool}: {reasons}",
     },
     "step_failed": {
-        "es": "No he podido completar «{step}» tras {tries} intento(s): {error}",
-        "en": "I could not complete “{step}” after {tries} attempt(s): {error}",
+        "es": "No he podido completar «{step}»: {error}",
+        "en": "I could not complete “{step}”: {error}",
+    },
+    "step_failed_again": {
+        "es": "No he podido completar «{step}» en {tries} intentos: {error}",
+        "en": "I could not complete “{step}” in {tries} attempts: {error}",
     },
     "ask_help": {
         "es": "¿Qué prefieres que haga? Puedes darme otra instrucción.",

@@ -55,7 +55,14 @@ TOOL_ERRORS: Final[Mapping[str, Mapping[Language, str]]] = {
         "es": "no se ha podido conectar con ese servidor, o su respuesta se cortó",
         "en": "that server could not be reached, or its answer broke off",
     },
-    "HTTP_STATUS": {"es": "ese servidor ha respondido con un error", "en": "that server answered with an error"},
+    "HTTP_STATUS": {
+        "es": "ese servidor tiene un fallo, o demasiado que hacer, ahora mismo",
+        "en": "that server has a fault, or too much to do, right now",
+    },
+    "HTTP_REFUSED": {
+        "es": "ese servidor no tiene esa página, o no la da",
+        "en": "that server does not have that page, or does not give it away",
+    },
     "TOO_MANY_REDIRECTS": {"es": "la página redirige demasiadas veces", "en": "the page redirects too often"},
     "RESPONSE_TOO_LARGE": {"es": "la página es demasiado grande", "en": "the page is too large"},
     "CONTENT_TYPE_REFUSED": {"es": "lo que hay ahí no es texto", "en": "what is there is no text"},

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 import rfc8785
 from pydantic import BaseModel
@@ -20,6 +20,52 @@ Risk = Literal["low", "medium", "high", "critical"]
 Effect = Literal["read", "write", "irreversible"]
 Arguments = TypeVar("Arguments", bound=BaseModel)
 Idempotency = Literal["read_only", "idempotent_by_key", "reconcilable", "unsafe"]
+FINAL_ERRORS: Final = frozenset(
+    {
+        "UNKNOWN_TOOL",
+        "TOOL_DISABLED",
+        "INVALID_ARGUMENTS",
+        "INVALID_REQUEST",
+        "CALL_REFUSED",
+        "NOT_FOUND",
+        "NOT_A_FILE",
+        "NOT_A_FOLDER",
+        "NOT_UTF8",
+        "FILE_TOO_LARGE",
+        "PATH_INVALID",
+        "PATH_OUTSIDE_SANDBOX",
+        "ACCESS_DENIED",
+        "PATTERN_INVALID",
+        "EFFECT_UNKNOWN",
+        "OUTPUT_NOT_FOUND",
+        "OUTPUT_NOT_REHYDRATABLE",
+        "RANGE_PAST_END",
+        "SECRET_PASSWORD",
+        "SECRET_CARD",
+        "SECRET_KEY",
+        "MEMORY_LIMIT",
+        "TIME_NOT_UNDERSTOOD",
+        "TIME_PAST",
+        "TIME_ZONE_UNKNOWN",
+        "REPEAT_INVALID",
+        "TOO_MANY_REMINDERS",
+        "REMINDER_NOT_FOUND",
+        "REMINDER_AMBIGUOUS",
+        "REMINDERS_UNAVAILABLE",
+        "URL_REFUSED",
+        "HOST_NOT_ALLOWED",
+        "ADDRESS_REFUSED",
+        "TOO_MANY_REDIRECTS",
+        "RESPONSE_TOO_LARGE",
+        "CONTENT_TYPE_REFUSED",
+        "HTTP_REFUSED",
+        "ADDRESS_INVALID",
+        "RECIPIENT_REFUSED",
+        "MAIL_REFUSED",
+    }
+)
+"""Codes of a tool's own no that the same call would get again: it is not made again. Every other code may pass, also
+one of a plug-in's own."""
 
 
 @dataclass(frozen=True, slots=True)

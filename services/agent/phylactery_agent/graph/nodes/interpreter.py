@@ -30,6 +30,7 @@ from phylactery_agent.graph.outgoing import findings_told, look, quoting
 from phylactery_agent.graph.state import AgentState, ProposedTool, ShownResult, StepState, ToolResult
 from phylactery_agent.ports import MemoryRefusedError, MemoryUnavailableError, Told, TurnContext
 from phylactery_agent.texts import error_text, say
+from phylactery_agent.tools.contract import FINAL_ERRORS
 from phylactery_agent.tools.registry import TOOL_REGISTRY
 
 MAX_QUOTE: Final = 20_000
@@ -186,11 +187,20 @@ def _judge(state: AgentState, result: ToolResult) -> StepState:
     judged["last_error"] = metadata["error_code"]
     if metadata.get("blocked"):
         judged["status"] = "blocked"
-    elif judged["tries"] >= judged["max_tries"] or any(metadata.get(word) for word in _NOT_AGAIN):
+    elif judged["tries"] >= judged["max_tries"] or _over(state, result):
         judged["status"] = "failed"
     else:
         judged["status"] = "pending"
     return judged
+
+
+def _over(state: AgentState, result: ToolResult) -> bool:
+    """Says whether another try cannot fare better. Where a model chooses the step's call, it may choose another one."""
+    metadata, step_id = result["metadata"], proposal(state)["step_id"]
+    if any(metadata.get(word) for word in _NOT_AGAIN):
+        return True
+    chosen = any(planned["id"] == step_id and planned.get("open") for planned in state["plan"])
+    return metadata["error_code"] in FINAL_ERRORS and not chosen
 
 
 def _notes(state: AgentState, tool: ProposedTool, result: ToolResult) -> list[tuple[str, str | None]]:

@@ -129,7 +129,7 @@ def _failures(state: AgentState) -> list[str]:
     language = state["language"]
     return [
         say(
-            "step_failed",
+            "step_failed" if step["tries"] <= 1 else "step_failed_again",
             language,
             step=step["description"],
             tries=step["tries"],

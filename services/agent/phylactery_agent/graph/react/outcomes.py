@@ -40,7 +40,7 @@ def failure(state: ReactState, step_id: str, code: str, told: str = "") -> React
     tool = next((planned["tool"] for planned in state["plan"] if planned["id"] == step_id), "")
     if not told and step is not None:
         why = error_text(code, state["language"])
-        told = say("step_failed", state["language"], step=step["description"], tries=1, error=why)
+        told = say("step_failed", state["language"], step=step["description"], error=why)
     return ReactError(step_id=step_id, tool=tool, code=code, text=told)
 
 

@@ -25,6 +25,9 @@ from phylactery_agent.tools.specs import HttpGetArguments
 MAX_REDIRECTS: Final = 5
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _FIRST_ERROR: Final = 400
+_FIRST_FAULT: Final = 500
+_PASSING: Final = frozenset({408, 425, 429})
+"""What a server answers that would answer otherwise a moment later, beside its own faults."""
 _HEADERS: Final = {
     "user-agent": "phylactery",
     "accept": "text/*, application/json, application/xml;q=0.9, */*;q=0.1",
@@ -65,7 +68,7 @@ class WebTools:
 
         Raises:
             ToolFailedError: URL_REFUSED, HOST_NOT_ALLOWED, ADDRESS_REFUSED, HTTP_UNREACHABLE, HTTP_STATUS,
-                TOO_MANY_REDIRECTS, RESPONSE_TOO_LARGE, CONTENT_TYPE_REFUSED, TIMEOUT.
+                HTTP_REFUSED, TOO_MANY_REDIRECTS, RESPONSE_TOO_LARGE, CONTENT_TYPE_REFUSED, TIMEOUT.
         """
         args = arguments_of(invocation, HttpGetArguments)
         try:
@@ -135,7 +138,9 @@ class WebTools:
         if response.status_code in _REDIRECTS and "location" in response.headers:
             return _read(response.headers["location"], base=str(url))
         if response.status_code >= _FIRST_ERROR:
-            raise ToolFailedError("HTTP_STATUS", f"{url.host} answers {response.status_code}")
+            passing = response.status_code in _PASSING or response.status_code >= _FIRST_FAULT
+            code = "HTTP_STATUS" if passing else "HTTP_REFUSED"
+            raise ToolFailedError(code, f"{url.host} answers {response.status_code}")
         kind, charset = _type_of(response)
         text = (await self._body(response)).decode(charset, "replace")
         return f"[{response.status_code} {kind}; {url}]\n{text}"
