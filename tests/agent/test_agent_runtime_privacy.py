@@ -85,6 +85,13 @@ async def gone(system: System, person: Person) -> None:
             await asyncio.sleep(0.02)
 
 
+async def forgotten(folder: Path) -> None:
+    """Waits until no file holds the user's words any more."""
+    async with asyncio.timeout(ENDS_SECONDS):
+        while files_with(folder, MARK):  # noqa: ASYNC110 - it happens in another task
+            await asyncio.sleep(0.02)
+
+
 async def test_everything_of_a_user_goes_and_everything_of_others_stays(system: System, ana: Person) -> None:
     ben, twin = system.person("ben"), system.person("ana", "other")
     approval_id, code = approval_of(await ana.say(f'escribe "hola" en {MARK}.txt', "t2"))
@@ -250,10 +257,26 @@ async def test_a_start_erases_again_and_serves_though_a_reader_keeps_removed_wor
     reader.execute("SELECT count(*) FROM agent_runs").fetchone()
     await system.start_agent()
     assert await threads_of(system, ana, "t1", "t2") == []
+    assert files_with(folder, MARK) != []
     reader.execute("COMMIT")
     reader.close()
-    await erase(system.agent_channel, ana.metadata)
-    assert files_with(folder, MARK) == []
+    await forgotten(folder)  # nobody has to erase anybody else for that
+
+
+async def test_an_erasure_that_a_reader_kept_in_the_files_is_forgotten_without_being_asked_again(
+    system: System, ana: Person
+) -> None:
+    await fill(ana)
+    folder = system.folder / "agent"
+    reader = sqlite3.connect(folder / "agent.db", isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM agent_runs").fetchone()
+    with pytest.raises(aio.AioRpcError) as caught:
+        await erase(system.agent_channel, ana.metadata)
+    assert refused(caught.value).reason == "STORE_UNAVAILABLE"
+    reader.execute("COMMIT")
+    reader.close()
+    await forgotten(folder)
 
 
 async def test_a_restored_user_is_not_served_while_riskgate_is_away(

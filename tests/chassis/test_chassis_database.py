@@ -121,6 +121,23 @@ async def test_a_full_store_is_not_healthy_until_it_takes_writes_again(db: Datab
     assert await db.probe()
 
 
+async def test_a_failure_between_a_probes_write_and_its_answer_is_not_forgotten(db: Database):
+    def fill(connection: sa.Connection) -> None:
+        connection.exec_driver_sql("PRAGMA max_page_count=20")
+        connection.execute(sa.insert(rows).values(id=1, body=b"x" * 1_000_000))
+
+    with pytest.raises(StoreFull):
+        await db.write(fill)
+    await db.write(lambda c: c.exec_driver_sql("PRAGMA max_page_count=1000000").scalar())
+    probe = asyncio.create_task(db.probe())
+    for _ in range(3):  # its write is with the writer now
+        await asyncio.sleep(0)
+    with pytest.raises(StoreFull):
+        db.write_sync(fill)  # this loop hears of nothing before it has failed
+    assert not await probe
+    assert not db.healthy
+
+
 async def test_a_failing_commit_answers_every_waiter_even_where_it_cannot_be_logged(db: Database, monkeypatch):
     def fail(_connection: sa.Connection) -> None:
         raise sa.exc.OperationalError("", None, sqlite3.OperationalError("disk I/O error"))
@@ -167,6 +184,17 @@ async def test_a_quick_read_that_fails_leaves_the_next_ones_and_the_writer_alone
         await db.read_quickly(lambda connection: connection.execute(sa.text("SELECT * FROM nowhere")))
     await db.write(insert(2))
     assert await db.read_quickly(count) == 2
+
+
+async def test_a_quick_read_that_answers_what_nobody_read_to_its_end_is_refused_and_holds_up_no_checkpoint(
+    db: Database,
+):
+    await db.write(insert(1))
+    await db.write(insert(2))
+    with pytest.raises(TypeError, match="answers rows"):
+        await db.read_quickly(lambda connection: connection.execute(sa.select(rows)))
+    await db.write(insert(3))
+    assert await forget_log(db)
 
 
 async def test_quick_reads_of_several_threads_take_turns(db: Database):

@@ -117,7 +117,9 @@ class Database:
         self._quick, self._one_quick_read = Transactions(self._read_engine), threading.Lock()
         self._beside = ThreadPoolExecutor(1, thread_name_prefix="database-beside")
         self._closed = False
-        self._failing = False
+        self._failures = 0
+        self._mended = 0
+        """So many failures there were before a write that worked; one that comes in between is not among them."""
         self._gate = threading.Lock()
         self._writer = threading.Thread(target=self._write_loop, name="database-writer", daemon=True)
         self._writer.start()
@@ -130,7 +132,7 @@ class Database:
     @property
     def healthy(self) -> bool:
         """Says whether the writer lives and its last commit worked."""
-        return self._writer.is_alive() and not self._closed and not self._failing
+        return self._writer.is_alive() and not self._closed and self._failures == self._mended
 
     def migrate(self, package: str, *, apply: bool = True) -> None:
         """Brings the schema to the newest revision of <package>.migrations; see migrations.upgrade.
@@ -202,7 +204,8 @@ class Database:
     async def read_quickly(self, work: Work[T]) -> T:
         """Does the same for a few rows found by their keys: from a file that takes less than another thread would.
 
-        Its connection is kept from one to the next, for the pool would take longer than the rows.
+        Its connection is kept from one to the next, for the pool would take longer than the rows. What work answers are
+        rows: a result that nobody read to its end would hold the log. Raises TypeError for one.
         """
         if self.dialect != "sqlite":
             return await self.read(work)
@@ -210,7 +213,11 @@ class Database:
             if self._closed:
                 raise unavailable("the database is closed")
             with self._quick.begin() as connection:
-                return work(connection)
+                answer = work(connection)
+                if isinstance(answer, sa.Result):
+                    answer.close()
+                    raise TypeError("work of read_quickly answers rows, not the result they are read from")
+                return answer
 
     def read_sync(self, work: Work[T]) -> T:
         """Does the same from a thread."""
@@ -222,13 +229,12 @@ class Database:
         Where the last commit worked it looks only. After one that did not, something is written: a transaction that
         changes nothing works on a full disk too.
         """
-        failing = self._failing
+        failures = self._failures
         try:
-            await self.write(write_something if failing else look)
+            await self.write(look if failures == self._mended else write_something)
         except DomainError:
             return False
-        if failing:
-            self._failing = False
+        self._mended = max(failures, self._mended)
         return self.healthy
 
     def close(self) -> None:
@@ -387,7 +393,7 @@ class Database:
 
     def _lost(self, group: list[Job[Any]], error: BaseException) -> list[Outcome]:
         """Fails jobs none of which is known to be durable."""
-        self._failing = True
+        self._failures += 1
         _log.error("commit failed", error=type(error.__cause__ or error).__name__, jobs=len(group))
         failure = fault_of(error)
         return [Outcome(job, fault=failure) for job in group]

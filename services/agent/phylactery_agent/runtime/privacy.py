@@ -67,6 +67,8 @@ class Privacy:
         self._t = tools
         self._at_once = asyncio.Lock()
         self._news = asyncio.Event()
+        self._forgotten = True
+        """Whether nothing that was removed still stands in the files, as far as this process knows."""
 
     async def erase(self, caller: Principal, subject: str, request_id: str) -> Erasure:
         """Removes everything about the caller, or about a user of their tenant whom an operator names.
@@ -86,7 +88,11 @@ class Privacy:
                 except DomainError:
                     self._news.set()
                     raise
-        await self._t.store.forget_removed()
+        try:
+            await self._forget()
+        finally:
+            if not self._forgotten:
+                self._news.set()
         return erasure
 
     async def get(self, caller: Principal, erasure_id: str) -> Erasure:
@@ -108,8 +114,8 @@ class Privacy:
         """
         await self.finish(keep_held=True)
         try:
-            await self._t.store.forget_removed()
-        except STORE_FAILED as error:  # a backup may be reading, or there is no room; the next erasure empties them
+            await self._forget()
+        except STORE_FAILED as error:  # a backup may be reading, or there is no room; run() tries again
             _log.warning("old pages are still held", reason=error.reason)
 
     async def run(self) -> None:
@@ -129,6 +135,8 @@ class Privacy:
         keep_held leaves the threads of those who are left unserved, and what stands in the files to the caller.
         """
         if not await self._missing():
+            if not self._forgotten:
+                await self._forget()
             return True
         async with self._at_once, self._t.duties.doing(_DUTY):
             missing = await self._missing()
@@ -145,8 +153,14 @@ class Privacy:
                     continue
                 _log.warning("an erasure was carried out again", erasure_id=intent.erasure_id)
         if missing and not failures and not keep_held:
-            await self._t.store.forget_removed()
+            await self._forget()
         return not failures
+
+    async def _forget(self) -> None:
+        """Leaves nothing of who was erased in the files; after a failure run() tries again. Raises Unavailable."""
+        self._forgotten = False
+        await self._t.store.forget_removed()
+        self._forgotten = True
 
     async def _missing(self) -> Sequence[Erasure]:
         written = await asyncio.to_thread(self._t.log.read)
