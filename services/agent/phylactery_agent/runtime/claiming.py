@@ -74,13 +74,21 @@ class ClaimStore:
                 head = _head_of(connection, thread_key)
                 if head is None:
                     return None
-                claim = self._claim(connection, head, holder, now, waited=waited)
+                claim = self._claim(connection, turn_of(head), holder, now, waited=waited)
                 if claim is not None:
                     return claim
             raise HeldError(f"thread {thread_key} has more to set aside", 0)
 
         reach("agent.claim.before")
         return await self._write(work, thread_key)
+
+    def claim_opened(self, connection: Connection, turn: StoredTurn, holder: str, now: int) -> Claim | None:
+        """Claims a turn in the transaction that takes it in and opens its run; None while its thread is held."""
+        reach("agent.claim.before")
+        try:
+            return self._claim(connection, turn, holder, now)
+        except HeldError:
+            return None
 
     async def claim_any(self, holder: str, *, but: Collection[str] = ()) -> Claim | None:
         """Claims the oldest turn that nobody serves, of a user with as few runs under way as any; None where all are.
@@ -94,7 +102,7 @@ class ClaimStore:
                 head = connection.execute(_any_head(lease_now(connection, now), but)).one_or_none()
                 if head is None:
                     return None
-                claim = self._claim(connection, head, holder, now)
+                claim = self._claim(connection, turn_of(head), holder, now)
                 if claim is not None:
                     return claim
             return None
@@ -174,10 +182,9 @@ class ClaimStore:
         return claim
 
     def _claim(
-        self, connection: Connection, head: Row[Any], holder: str, now: int, *, waited: bool = False
+        self, connection: Connection, turn: StoredTurn, holder: str, now: int, *, waited: bool = False
     ) -> Claim | None:
         """Claims a turn that is locked; None where it needed no serving and was set aside. Raises HeldError."""
-        turn = turn_of(head)
         _require_unheld(connection, turn.thread_key)
         active = _active_run(connection, turn.thread_key, now)
         if _THREAD.one(connection, {"of_thread": turn.thread_key}) is None:

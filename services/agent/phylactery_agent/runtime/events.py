@@ -97,7 +97,7 @@ class EventLog:
     async def of_turn(self, turn_id: str, *, after: int = 0) -> Sequence[StoredEvent]:
         """Answers a turn's events past a sequence, in order, a bounded page of them."""
         of_it = EVENTS.c.turn_id == turn_id
-        return await self._database.read(lambda connection: _page(connection, of_it, after))
+        return await self._database.read_quickly(lambda connection: _page(connection, of_it, after))
 
     async def of_thread(self, thread_key: str, *, after: int) -> ThreadTail | None:
         """Answers a thread's events past a sequence, a bounded page of them; None where there is no such thread."""

@@ -36,9 +36,26 @@ class InboxStore:
         Raises AlreadyExists REQUEST_CONFLICT (another body), ResourceExhausted TOO_MANY_QUEUED, FailedPrecondition
         GRAPH_CONFLICT (another graph than the thread's) and THREAD_BUSY (where the message was not to wait).
         """
+        return (await self.accept_and(incoming, lambda _connection, _turn, _now: None))[0]
+
+    async def accept_and(
+        self, incoming: Incoming, then: Callable[[Connection, StoredTurn, int], T]
+    ) -> tuple[StoredTurn, T | None]:
+        """Does the same, and in the same transaction what is to be done with a turn that opened a run just now.
+
+        That is given the time in microseconds; it may run twice, so it changes nothing but the database. Answers None
+        beside a turn that opened none.
+        """
         clock = self._clock
+
+        def work(connection: Connection) -> tuple[StoredTurn, T | None]:
+            now = clock.now_us()
+            turn = _accept(connection, incoming, now)
+            opens = turn.turn_id == incoming.turn_id and turn.run_id != ""
+            return turn, then(connection, turn, now) if opens else None
+
         reach("agent.inbox.before")
-        return await self._write(lambda connection: _accept(connection, incoming, clock.now_us()))
+        return await self._write(work)
 
     async def find(self, owner: Owner, message_id: str, body_hash: str) -> StoredTurn | None:
         """Answers the user's message that came with this id before, if one did. Raises AlreadyExists, as accept."""
@@ -47,7 +64,7 @@ class InboxStore:
             there = find_turn(connection, owner.tenant, owner.user_id, message_id)
             return None if there is None else _same_request(there, body_hash)
 
-        return await self._database.read(work)
+        return await self._database.read_quickly(work)
 
     async def note_approval_decided(self, run: StoredRun, state: str) -> StoredTurn | None:
         """Commits that a suspended run's approval left PENDING at RiskGate; None when the run moved on meanwhile.
@@ -92,7 +109,7 @@ class InboxStore:
                 raise NotFound("THREAD_NOT_FOUND", "this thread was erased while its turn was served")
             return turn_of(row)
 
-        return await self._database.read(work)
+        return await self._database.read_quickly(work)
 
     async def _write(self, work: Callable[[Connection], T]) -> T:
         for _ in range(_TRIES):

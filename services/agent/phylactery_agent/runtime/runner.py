@@ -7,6 +7,7 @@ import contextlib
 import contextvars
 from collections.abc import Callable, Collection
 
+from phylactery_chassis.crashpoints import reach
 from phylactery_chassis.errors import STORE_FAILED
 from phylactery_chassis.logs import get_logger
 
@@ -14,12 +15,15 @@ from phylactery_agent.runtime.claiming import ClaimStore, HeldError
 from phylactery_agent.runtime.duties import Duties
 from phylactery_agent.runtime.inbox import InboxStore
 from phylactery_agent.runtime.lease import hold_of
-from phylactery_agent.runtime.model import Claim
+from phylactery_agent.runtime.model import Claim, Incoming, StoredTurn
 from phylactery_agent.runtime.turns import ServeTurn
 
 _LONGEST_PAUSE_SECONDS = 60.0
 _UNSERVED_SECONDS = 0.05
 """How often to ask whether another process has let go of a thread."""
+
+Taking = asyncio.Task[tuple[StoredTurn, Claim | None]]
+"""A message on its way into the inbox, with the claim that is made in the same commit where it opens a run."""
 
 _log = get_logger("runner")
 
@@ -88,6 +92,32 @@ class Runner:
             _log.info("recovering", runs=freed, threads=len(threads))
         for thread_key in threads:
             self.wake(thread_key)
+
+    async def accept(self, incoming: Incoming) -> StoredTurn:
+        """Takes a message in and has it served; raises as InboxStore.accept.
+
+        Where this process could serve its thread at once, one commit takes it in and claims the run it opens.
+        """
+        thread_key = incoming.thread_key
+        if self._stopped or self._slots.locked() or thread_key in self._working or thread_key in self._held:
+            turn = await self._inbox.accept(incoming)
+            reach("agent.5")
+            if not turn.handled:
+                self.wake(thread_key)
+            return turn
+        await self._slots.acquire()
+        taking = asyncio.get_running_loop().create_task(self._take_in(incoming))
+        self._begin(thread_key, taking)
+        return (await asyncio.shield(taking))[0]
+
+    async def _take_in(self, incoming: Incoming) -> tuple[StoredTurn, Claim | None]:
+        taken = await self._inbox.accept_and(
+            incoming, lambda connection, turn, now: self._claims.claim_opened(connection, turn, self._holder, now)
+        )
+        reach("agent.5")
+        if taken[1] is not None:
+            reach("agent.claim")
+        return taken
 
     def wake(self, thread_key: str) -> None:
         """Says that the thread has work."""
@@ -167,6 +197,7 @@ class Runner:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._returning, return_exceptions=True)
         await self._found.wait()  # what was found of them meanwhile is given back by then
         if self.shared:
             for key in thread_keys:
@@ -180,29 +211,33 @@ class Runner:
         looking = [self._looking] if self._looking is not None else []
         return [*self._working.values(), *looking, *self._returning]
 
-    def _begin(self, thread_key: str, claim: Claim | None) -> None:
-        """Begins to serve a thread, with the claim if there is one: then a slot is taken already."""
-        task = asyncio.get_running_loop().create_task(self._drain(thread_key, claim), context=self._context.copy())
+    def _begin(self, thread_key: str, found: Claim | Taking | None) -> None:
+        """Begins to serve a thread, with a claim if there is one or may soon be: then a slot is taken already."""
+        task = asyncio.get_running_loop().create_task(self._drain(thread_key, found), context=self._context.copy())
         self._working[thread_key] = task
 
         def never_began(done: asyncio.Task[None]) -> None:
             """Forgets a task that was cancelled before its first step, of which nothing ran, its end neither."""
             if self._working.get(thread_key) is done:
                 del self._working[thread_key]
-                if claim is not None:
+                if found is not None:
                     self._slots.release()
-                for left in (claim, self._given.pop(thread_key, None)):
+                for left in (found, self._given.pop(thread_key, None)):
                     if left is not None:
                         self._return(left)
 
         task.add_done_callback(never_began)
 
-    def _return(self, claim: Claim) -> None:
-        task = asyncio.get_running_loop().create_task(
-            self._give_back(claim, 0, counted=False), context=self._context.copy()
-        )
+    def _return(self, found: Claim | Taking) -> None:
+        task = asyncio.get_running_loop().create_task(self._give_up(found), context=self._context.copy())
         self._returning.add(task)
         task.add_done_callback(self._returning.discard)
+
+    async def _give_up(self, found: Claim | Taking) -> None:
+        """Gives a claim back that nothing was done with, once it is known whether there is one."""
+        claim = found if isinstance(found, Claim) else (await _taken(found))[1]
+        if claim is not None:
+            await self._give_back(claim, 0, counted=False)
 
     async def _find(self) -> None:
         """Claims what nobody serves, while there is room."""
@@ -240,12 +275,11 @@ class Runner:
             self._begin(thread_key, claim)
         return True
 
-    async def _drain(self, thread_key: str, claim: Claim | None) -> None:
+    async def _drain(self, thread_key: str, found: Claim | Taking | None) -> None:
         try:
-            if claim is not None:
-                self._dirty.add(thread_key)
+            if found is not None:
                 try:
-                    await self._serve_claim(claim)
+                    await self._serve_found(thread_key, found)
                 finally:
                     self._slots.release()
             while thread_key in self._dirty:
@@ -264,8 +298,27 @@ class Runner:
                     await self._give_back(given, 0, counted=False)
             finally:
                 self._working.pop(thread_key, None)
-                if claim is not None or given is not None:
+                if found is not None or given is not None:
                     self.look()  # where one was left over there may be more
+
+    async def _serve_found(self, thread_key: str, found: Claim | Taking) -> None:
+        """Serves a claim, or what a message that is being taken in turns out to open.
+
+        Over SQLite nothing comes behind such a message of which this runner is not told: no other process is there.
+        """
+        if isinstance(found, Claim):
+            self._dirty.add(thread_key)
+            await self._serve_claim(found)
+            return
+        try:
+            turn, claim = await _taken(found)
+        except asyncio.CancelledError:
+            await self._give_up(found)
+            raise
+        if turn is not None and (self.shared or (claim is None and not turn.handled)):
+            self._dirty.add(thread_key)
+        if claim is not None:
+            await self._serve_claim(claim)
 
     async def _serve_next(self, thread_key: str) -> bool:
         if self._slots.locked():
@@ -314,3 +367,9 @@ class Runner:
         self._timers.pop(thread_key, None)
         self._waited.add(thread_key)
         self.wake(thread_key)
+
+
+async def _taken(taking: Taking) -> tuple[StoredTurn | None, Claim | None]:
+    """Answers a message that was taken in and its claim; neither where it was not, of which its caller hears."""
+    await asyncio.wait({taking})
+    return (None, None) if taking.cancelled() or taking.exception() is not None else taking.result()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable, Collection
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from dataclasses import dataclass, replace
 
 from phylactery_chassis import telemetry
@@ -48,6 +48,8 @@ class EdgeTools:
     showing: Showing
     sealer: Sealer
     sanitizing: Sanitizing
+    accept: Callable[[Incoming], Awaitable[StoredTurn]]
+    """Takes a message in and has it served."""
     wake: Callable[[str], None]
     graphs: Collection[str]
     """The names of the graphs there are."""
@@ -146,7 +148,7 @@ class ChatEdge:
         # one that is stored already is answered whoever is away; its words are not taken in a second time
         turn = await self._t.inbox.find(owner, request.request_id, body_hash)
         if turn is None:
-            turn = await self._take_in(principal, request, body_hash)
+            return await self._take_in(principal, request, body_hash)
         reach("agent.5")
         if not turn.handled:
             self._t.wake(turn.thread_key)
@@ -155,7 +157,7 @@ class ChatEdge:
     async def _take_in(self, principal: Principal, request: MessageRequest, body_hash: str) -> StoredTurn:
         owner, turn_id = owner_of(principal), new_id("tu")
         taken = await self._t.sanitizing.take(owner, request.text, turn_id=turn_id)
-        return await self._t.inbox.accept(
+        return await self._t.accept(
             Incoming(
                 owner=owner,
                 message_id=request.request_id,

@@ -68,6 +68,7 @@ def _chat(shared: Shared, runner: Runner, threads: ThreadStore, log: EventLog, s
             showing=showing,
             sealer=shared.outside.sealer,
             sanitizing=shared.sanitizing,
+            accept=runner.accept,
             wake=runner.wake,
             graphs=GRAPH_NAMES,
             default_graph=shared.settings.graph,

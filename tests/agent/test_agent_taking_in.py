@@ -1,0 +1,133 @@
+"""A message to a thread that could be served at once: the commit that takes it in claims its turn as well."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import pytest
+from phylactery_agent.runtime.model import Claim
+from phylactery_agent.runtime.runner import Runner
+from phylactery_chassis import crashpoints
+from phylactery_chassis.errors import FailedPrecondition
+
+from tests.support.agent_stores import T1, Stores, incoming, runner_of
+
+ENDS_SECONDS = 60.0
+
+
+class Served:
+    """A serve that ends every turn and notes it; a turn whose number is held waits until it is let go."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores, self.turns, self.attempts = stores, list[str](), list[int]()
+        self.begun, self.go_on = asyncio.Event(), asyncio.Event()
+        self.go_on.set()
+
+    async def __call__(self, claim: Claim) -> None:
+        self.begun.set()
+        await self.go_on.wait()
+        self.turns.append(claim.lease.turn_id)
+        self.attempts.append(claim.attempt)
+        await self._stores.end(claim)
+
+
+@pytest.fixture
+def at_point() -> Iterator[Callable[[str, Callable[[], Any]], None]]:
+    """Has something done whenever a crash point is reached."""
+
+    def at(point: str, do: Callable[[], Any]) -> None:
+        crashpoints.install(lambda name: do() if name == point else None)
+
+    yield at
+    crashpoints.install(None)
+
+
+async def test_what_keeps_the_message_claims_its_turn_and_tells_that_it_began(
+    stores: Stores, at_point: Callable[[str, Callable[[], Any]], None]
+) -> None:
+    runner = runner_of(stores, served := Served(stores))
+    kept: list[Any] = []
+
+    def look() -> None:
+        kept.extend((*stores.rows("agent_runs", "status, lease_owner"), *stores.rows("agent_events", "kind")))
+
+    at_point("agent.5", look)
+    turn = await runner.accept(incoming())
+    await runner.idle()
+    assert kept == [("running", "me"), ("run_started",)]
+    assert (served.turns, served.attempts) == ([turn.turn_id], [1])
+    assert stores.rows("agent_inbox", "state") == [("handled",)]
+    await runner.stop()
+
+
+async def test_what_comes_behind_a_turn_that_is_served_waits_for_it_and_is_served_after_it(stores: Stores) -> None:
+    runner = runner_of(stores, served := Served(stores))
+    served.go_on.clear()
+    first = await runner.accept(incoming())
+    async with asyncio.timeout(ENDS_SECONDS):
+        await served.begun.wait()
+    second = await runner.accept(incoming("request-2"))
+    assert second.run_id == ""
+    served.go_on.set()
+    await runner.idle()
+    assert served.turns == [first.turn_id, second.turn_id]
+    await runner.stop()
+
+
+async def test_the_same_request_twice_at_once_is_served_once(stores: Stores) -> None:
+    runner = runner_of(stores, served := Served(stores))
+    one, other = await asyncio.gather(runner.accept(incoming()), runner.accept(incoming()))
+    await runner.idle()
+    assert one.turn_id == other.turn_id
+    assert served.turns == [one.turn_id]
+    await runner.stop()
+
+
+async def test_a_message_that_is_refused_is_told_to_its_caller_and_leaves_room_for_the_next(stores: Stores) -> None:
+    runner = runner_of(stores, served := Served(stores), max_concurrent=1)
+    first = await runner.accept(incoming())
+    await runner.idle()
+    with pytest.raises(FailedPrecondition):
+        await runner.accept(incoming("request-2", graph="react"))
+    third = await runner.accept(incoming("request-3"))
+    await runner.idle()
+    assert served.turns == [first.turn_id, third.turn_id]
+    await runner.stop()
+
+
+async def held(runner: Runner) -> None:
+    await runner.hold([T1], by="deletions")
+    await runner.release([T1], by="deletions")
+
+
+@pytest.mark.parametrize("interrupts", [held, Runner.stop])
+async def test_a_claim_made_while_its_thread_is_held_or_the_agent_stops_is_given_back_and_no_attempt_is_counted(
+    stores: Stores,
+    at_point: Callable[[str, Callable[[], Any]], None],
+    interrupts: Callable[[Runner], Awaitable[None]],
+) -> None:
+    runner = runner_of(stores, served := Served(stores))
+    reached, go_on = threading.Event(), threading.Event()
+
+    def stops() -> None:
+        reached.set()
+        assert go_on.wait(ENDS_SECONDS)
+
+    at_point("agent.claim.before", stops)
+    accepting = asyncio.create_task(runner.accept(incoming()))
+    assert await asyncio.to_thread(reached.wait, ENDS_SECONDS)
+    interrupting = asyncio.ensure_future(interrupts(runner))
+    await asyncio.sleep(0)
+    go_on.set()
+    turn = await accepting
+    await interrupting
+    assert served.turns == []
+    assert stores.rows("agent_runs", "status, lease_owner, attempt") == [("running", "", 0)]
+    after = runner_of(stores, served, holder="another")
+    after.wake(T1)
+    await after.idle()
+    assert (served.turns, served.attempts) == ([turn.turn_id], [1])
+    await after.stop()
