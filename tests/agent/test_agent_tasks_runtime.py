@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -326,3 +327,39 @@ async def test_a_call_whose_arguments_claim_a_task_and_origins_is_asked_about_in
     lying = {"text": "x", "task_id": "task_9", "origin": {"worst": 0}, "intent": 2}
     await bench.gate(lease, "repite hola").evaluate(proposed(args=lying), run_id=lease.run_id, **WHERE)
     assert gate.asked_in == [("c1", "task_0")]
+
+
+async def test_a_task_that_is_expected_is_opened_before_anybody_asks_and_once(
+    stores: Stores, bench: Bench, gate: FakeGate
+) -> None:
+    await stores.accepted(text="repite hola")
+    lease = (await stores.claimed()).lease
+    turn = bench.gate(lease, "repite hola")
+    turn.expect()
+    async with asyncio.timeout(60):
+        while not gate.tasks:  # noqa: ASYNC110 - the stand-in tells nobody
+            await asyncio.sleep(0.01)
+    await turn.evaluate(proposed(), run_id=lease.run_id, **WHERE)
+    turn.close()
+    assert [call[0] for call in asked(gate)] == ["begin_task", "evaluate"]
+    assert gate.asked_in == [("c1", "task_0")]
+
+
+async def test_a_task_that_could_not_be_opened_fails_who_asks_and_nobody_else(
+    stores: Stores, bench: Bench, gate: FakeGate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await stores.accepted(text="repite hola")
+    lease = (await stores.claimed()).lease
+
+    async def away(*_about: Any, **_more: Any) -> str:
+        raise GateUnavailableError("down")
+
+    monkeypatch.setattr(gate, "begin_task", away)
+    silent, asking = bench.gate(lease, "repite hola"), bench.gate(lease, "repite hola")
+    for turn in (silent, asking):
+        turn.expect()
+    await asyncio.sleep(0)
+    silent.close()
+    with pytest.raises(GateUnavailableError):
+        await asking.evaluate(proposed(), run_id=lease.run_id, **WHERE)
+    asking.close()

@@ -44,7 +44,7 @@ class SqlLedger:
             row = _select(connection, lease.run_id, tool_call_id)
             return None if row is None else _ledger_row(row)
 
-        return await self._database.read(work)
+        return await self._database.read_quickly(work)
 
     async def propose(self, call: ProposedCall, *, plan_step: str) -> None:
         """Writes the proposal; the same one again changes nothing.

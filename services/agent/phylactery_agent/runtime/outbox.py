@@ -233,7 +233,7 @@ class OutboxStore:
             )
             return connection.execute(rows.limit(1)).first() is not None
 
-        return await self._database.read(work)
+        return await self._database.read_quickly(work)
 
     async def lanes(self) -> Sequence[tuple[OutboxKind, str]]:
         """Answers every destination and thread for which something waits."""

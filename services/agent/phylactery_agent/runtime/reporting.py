@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Final, Literal
 
@@ -32,11 +33,22 @@ class TurnTask:
         self._gate, self._store, self._lease = gate, store, lease
         self._words, self._opens_run = words, opens_run
         self._known: str | None = None
+        self._finding: asyncio.Task[str] | None = None
+
+    def expect(self) -> None:
+        """Says that a call will likely be asked about: the task is opened meanwhile, beside what comes before."""
+        self._finding = self._finding or asyncio.get_running_loop().create_task(self._find())
+
+    def close(self) -> None:
+        """Says that nothing more is asked about. What is still being opened for nothing RiskGate forgets by itself."""
+        if self._finding is not None and not self._finding.cancel() and not self._finding.cancelled():
+            self._finding.exception()  # nobody asked, so it is nobody's fault
 
     async def current(self) -> str:
         """Answers the task's id, empty where there is none. Raises GateUnavailableError, GateRefusedError."""
         if self._known is None:
-            self._known = await self._find()
+            finding, self._finding = self._finding, None
+            self._known = await (finding or self._find())
         return self._known
 
     async def _find(self) -> str:
@@ -72,6 +84,14 @@ class ReportingGate:
 
     def __init__(self, gate: TaskGate, delivery: Delivery, lease: Lease, task: TurnTask) -> None:
         self._gate, self._delivery, self._lease, self._task = gate, delivery, lease, task
+
+    def expect(self) -> None:
+        """Says that a call will likely be asked about in this turn."""
+        self._task.expect()
+
+    def close(self) -> None:
+        """Says that the turn is over."""
+        self._task.close()
 
     async def evaluate(
         self, call: ProposedCall, *, thread_id: str, run_id: str, plan_step: str, pathway: str, approval_id: str = ""

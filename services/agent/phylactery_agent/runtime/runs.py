@@ -60,7 +60,7 @@ class RunStore:
 
     async def get(self, owner: Owner, run_id: str) -> StoredRun:
         """Answers one of the owner's runs. Raises NotFound RUN_NOT_FOUND."""
-        return await self._database.read(lambda connection: run_of(owned_run(connection, owner, run_id)))
+        return await self._database.read_quickly(lambda connection: run_of(owned_run(connection, owner, run_id)))
 
     async def newest(self, owner: Owner, thread_id: str) -> StoredRun | None:
         """Answers the run of the newest turn that has one, in one of the owner's threads; no clock is asked."""
@@ -79,7 +79,7 @@ class RunStore:
             query = with_thread().where(TOOL_CALLS.c.run_id == run_id).order_by(TOOL_CALLS.c.ordinal)
             return [tool_call_of(row) for row in connection.execute(query)]
 
-        return await self._database.read(work)
+        return await self._database.read_quickly(work)
 
     async def awaiting_approval(self) -> Sequence[StoredRun]:
         """Answers every run that is suspended on an approval."""

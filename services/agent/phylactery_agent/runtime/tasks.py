@@ -108,7 +108,7 @@ class TaskStore:
 
     async def of_run(self, run_id: str) -> Sequence[OpenedTask]:
         """Answers the tasks of a run, oldest first."""
-        return await self._database.read(lambda connection: tasks_of(connection, run_id))
+        return await self._database.read_quickly(lambda connection: tasks_of(connection, run_id))
 
     async def note(self, lease: Lease, task_id: str) -> None:
         """Commits that the words of the lease's turn opened a task. Raises LeaseLostError."""

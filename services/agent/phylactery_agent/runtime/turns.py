@@ -57,7 +57,7 @@ from phylactery_agent.runtime.tasks import TaskStore
 from phylactery_agent.runtime.writes import TurnWrites
 from phylactery_agent.saver.saver import held_by
 from phylactery_agent.static.grammar import parse_reply
-from phylactery_agent.static.intents import APPROVAL_DECIDED, APPROVAL_REPLY
+from phylactery_agent.static.intents import APPROVAL_DECIDED, APPROVAL_REPLY, TASK
 from phylactery_agent.tools.specs import REMEMBER
 
 T = TypeVar("T")
@@ -225,15 +225,20 @@ class TurnServer:
         self._require_version(claim, writes, graph.spec.version, begun=snapshot.values.get("run_id") == lease.run_id)
         if taken_in and not snapshot.next:
             return cast("TurnState", snapshot.values)
-        given: dict[str, Any] | None = None
-        if not taken_in:
-            turn = self._turn(claim, heard, await self._hydrate(claim, heard))
-            given = graph.spec.reentry_input(turn) if claim.turn.resumed else graph.spec.new_run_input(turn)
-        trail = RunTrail(self._t.clock, lease, supersteps=claim.run.supersteps, begins=active.check, noted=times.routed)
-        context = self._context(claim, heard, writes, trail, before=snapshot.values)
-        # LANGSMITH_TRACING in the environment would send every argument away
-        with tracing_context(enabled=False), held_by(TrailHolder(writes, trail)):
-            ended = await graph.compiled.ainvoke(given, config, context=context, durability="sync")
+        with contextlib.closing(self._gate(claim)) as gate:
+            given: dict[str, Any] | None = None
+            if not taken_in:
+                if heard.intent == TASK and not claim.turn.resumed:
+                    gate.expect()
+                turn = self._turn(claim, heard, await self._hydrate(claim, heard))
+                given = graph.spec.reentry_input(turn) if claim.turn.resumed else graph.spec.new_run_input(turn)
+            trail = RunTrail(
+                self._t.clock, lease, supersteps=claim.run.supersteps, begins=active.check, noted=times.routed
+            )
+            context = self._context(claim, heard, writes, trail, gate, before=snapshot.values)
+            # LANGSMITH_TRACING in the environment would send every argument away
+            with tracing_context(enabled=False), held_by(TrailHolder(writes, trail)):
+                ended = await graph.compiled.ainvoke(given, config, context=context, durability="sync")
         return cast("TurnState", ended)
 
     def _require_version(self, claim: Claim, writes: TurnWrites, version: str, *, begun: bool) -> None:
@@ -286,14 +291,21 @@ class TurnServer:
         )
 
     def _context(
-        self, claim: Claim, heard: Heard, writes: TurnWrites, trail: RunTrail, *, before: Mapping[str, Any]
+        self,
+        claim: Claim,
+        heard: Heard,
+        writes: TurnWrites,
+        trail: RunTrail,
+        gate: ReportingGate,
+        *,
+        before: Mapping[str, Any],
     ) -> TurnContext:
         lease = claim.lease
         request_turn = before.get("request_turn", "") if claim.turn.resumed else ""
         private = claim.turn.do_not_store or before.get("do_not_store", False)
         inspector = self._t.services.inspector(lease.owner)
         return TurnContext(
-            gate=self._gate(claim),
+            gate=gate,
             outputs=self._t.services.outputs(lease.owner),
             inspector=inspector,
             memories=TurnMemories(self._t.services, self._t.delivery, lease, claim.turn, request_turn),

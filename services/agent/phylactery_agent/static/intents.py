@@ -15,6 +15,8 @@ IntentName = Literal["conversation", "task", "approval_reply"]
 TalkKind = Literal["greeting", "thanks", "farewell", "help", "empty"]
 APPROVAL_REPLY: Final = "approval_reply"
 """The intent of a strict reply to an approval."""
+TASK: Final = "task"
+"""The intent of words that ask for something to be done."""
 APPROVAL_DECIDED: Final = "approval_decided"
 """The intent of a turn that no person's words opened: the approval was decided at RiskGate, or its time is over."""
 
@@ -83,7 +85,7 @@ def classify(text: str, fallback: Language = "es") -> Intent:
     if parse_reply(text) is not None:
         return Intent(language, APPROVAL_REPLY, "tool_intent")
     if read_request(text).clauses or talk_kind(text) is None:
-        return Intent(language, "task", "tool_intent")
+        return Intent(language, TASK, "tool_intent")
     return Intent(language, "conversation", "text_fast_path")
 
 
