@@ -1,8 +1,11 @@
-"""The agent's runtime: savers beside LangGraph's own, and turns through the three services, as a client sees them."""
+"""The agent's runtime: savers beside LangGraph's own, and turns through the three services, as a client sees them.
+
+Whatever is measured alone is measured once the three services have come to rest: what earlier turns left to be
+delivered, above all the many at once, would be measured beside it.
+"""
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 
@@ -13,14 +16,13 @@ from phylactery_cli.supervisor import Stack
 
 from benchmarks import savers
 from benchmarks.measure import Sample, emit, sample
-from benchmarks.stack import services
+from benchmarks.stack import at_rest, cpu_seconds, services
 
 _TURNS = 60
 _AT_ONCE = (16, 64)
 _MANY_TURNS = 320
 _HISTORY = (10, 100, 1_000)
 _MEASURED_TURNS = 20
-_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 async def run() -> None:
@@ -46,15 +48,16 @@ class _Chats:
     """Conversations with a running agent."""
 
     def __init__(self, stub: chat_pb2_grpc.ChatServiceAsyncStub, stack: Stack) -> None:
-        self._stub, self._agent = stub, stack.processes["agent"].process.pid
+        self._stub, self._stack, self._agent = stub, stack, stack.processes["agent"].process.pid
         self._sent = 0
 
     async def turns(self, name: str, text: str, floor: Sample) -> None:
         """Prints how long a turn takes alone, how many a second at once, and what one costs the agent."""
         beside = {"floor_rpc_ms": floor.percentile_ms(50)}
-        before = self._cpu_seconds()
+        await at_rest(self._stack)
+        before = cpu_seconds(self._agent)
         alone = await sample(lambda i: self._say(text, f"{name}-{i % 7}"), calls=_TURNS, warmup=0)
-        cpu_ms = (self._cpu_seconds() - before) * 1_000 / _TURNS
+        cpu_ms = (cpu_seconds(self._agent) - before) * 1_000 / _TURNS
         emit(f"{name}_p50_ms", alone.percentile_ms(50), "ms", **beside)
         emit(f"{name}_p95_ms", alone.percentile_ms(95), "ms", **beside)
         if name == "text_simple":
@@ -67,6 +70,7 @@ class _Chats:
 
     async def pick_up(self) -> None:
         """Prints how long it takes from a message to the first event of its run, as the client receives it."""
+        await at_rest(self._stack)
         latencies: list[float] = []
         for number in range(_TURNS):
             self._sent += 1
@@ -87,6 +91,7 @@ class _Chats:
             thread = f"history-{messages}"
             for _ in range(messages // 2):
                 await self._say("hello", thread)
+            await at_rest(self._stack)
             before = self._written_bytes()
             for _ in range(_MEASURED_TURNS):
                 await self._say("hello", thread)
@@ -99,10 +104,6 @@ class _Chats:
         return await self._stub.SendMessage(
             chat_pb2.SendMessageRequest(request_id=f"bench-{self._sent:06}", thread_id=thread, text=text)
         )
-
-    def _cpu_seconds(self) -> float:
-        fields = Path(f"/proc/{self._agent}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS
 
     def _written_bytes(self) -> int:
         """Answers what the agent has handed to the system to be written, logs and spans included."""

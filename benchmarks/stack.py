@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +13,12 @@ from pathlib import Path
 from phylactery_cli.supervisor import Stack, running
 
 FREE_PORTS = {"agent": 0, "riskgate": 0, "memory": 0}
+_TICKS = os.sysconf("SC_CLK_TCK")
+_REST_SECONDS = 1.0
+_NEXT_TO_NOTHING = 0.03
+"""The part of that time the services may work and still be at rest: they look at each other now and then."""
+_PATIENCE_SECONDS = 120.0
+
 QUIET = {name: {f"{name.upper()}_LOG_LEVEL": "WARNING"} for name in FREE_PORTS}
 
 
@@ -21,3 +30,23 @@ def services() -> Iterator[Stack]:
         running(Stack(Path(folder), FREE_PORTS, extra_env=QUIET)) as stack,
     ):
         yield stack
+
+
+def cpu_seconds(pid: int) -> float:
+    """Answers how much processor time a process has spent."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+async def at_rest(stack: Stack) -> None:
+    """Waits until all services together have spent next to no processor time for a second, two minutes at most.
+
+    What turns leave to be delivered is delivered after their answers: whoever measures next would measure that, too.
+    """
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    pids = [service.process.pid for service in stack.processes.values()]
+    while time.monotonic() < deadline:
+        before = sum(map(cpu_seconds, pids))
+        await asyncio.sleep(_REST_SECONDS)
+        if sum(map(cpu_seconds, pids)) - before <= _NEXT_TO_NOTHING * _REST_SECONDS:
+            return
