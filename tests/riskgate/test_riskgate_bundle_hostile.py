@@ -93,6 +93,7 @@ def test_a_pipe_a_nul_and_a_name_nobody_can_read_are_refused_without_waiting(fol
         "? " * 20_000,
         "%TAG ! x\n" * 1_000,
     ],
+    ids=["aliases", "brackets", "dashes", "braces", "object", "one name", "open quote", "keys", "tags"],
 )
 def test_a_hostile_catalog_is_a_sentence_in_time(folder, text):
     (folder / "tools.yaml").write_text(text)
@@ -125,6 +126,7 @@ def test_too_much_is_refused_before_it_is_read(folder):
         "(" * 50_000,
         "true" + "\n// (((\n|| true" * 50_000,
     ],
+    ids=["parens", "or", "and", "product", "sets", "if", "records", "names", "calls", "has", "not", "open", "comments"],
 )
 def test_a_megabyte_of_policy_ends_in_a_sentence_and_not_in_the_parsers_stack(folder, body):
     statement = '@id("x") @title("x") permit (principal, action, resource) when { ' + body + " };"
