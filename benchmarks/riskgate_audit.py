@@ -34,14 +34,13 @@ def _entry(number: int) -> Entry:
         "policy_ids": ["read.allow"],
         "bundle_revision": 1,
         "bundle_hash": _HASH,
-        "raw_args_hash": _HASH,
-        "args_hash": _HASH,
         "thread_id": "bench",
         "run_id": "run",
         "tool_call_id": f"call-{number}",
         "tool": "read_file",
     }
-    return Entry(Kind.DECISION, 1_790_000_000_000_000 + number, _WHO, body, {"/arguments/path": f"{number}.txt"})
+    values = {"/arguments/path": f"{number}.txt", "/args_hash": _HASH, "/raw_args_hash": _HASH}
+    return Entry(Kind.DECISION, 1_790_000_000_000_000 + number, _WHO, body, values)
 
 
 async def run() -> None:

@@ -65,7 +65,8 @@ async def test_a_record_says_everything_but_the_values(exported):
     assert record["subject"] == "ana"
     assert record["policy_ids"] == ["write.ask-self"]
     assert (record["bundle_revision"], record["decision"]) == (1, "AUTH_REQUIRED")
-    assert set(record["values"]) == {"/arguments/path", "/arguments/content", "/arguments/append", "/plan_step"}
+    arguments, hashes = {"/arguments/path", "/arguments/content", "/arguments/append"}, {"/args_hash", "/raw_args_hash"}
+    assert set(record["values"]) == arguments | hashes | {"/plan_step"}
     assert all(value.startswith("hmac-sha256:") for value in record["values"].values())
     text = out.read_text()
     assert not any(secret in text for secret in ("sesame", "notes.txt", "the last"))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from phylactery_riskgate.core import RAW_ARGUMENTS
+from phylactery_riskgate.call_values import ARGS_HASH, CLAIMED_HASH, RAW_ARGS_HASH, RAW_ARGUMENTS
+from phylactery_riskgate.domain.canonical import hash_json
 from phylactery_riskgate.store.audit import Place
 
 HASH = "sha256:" + "a" * 64
@@ -25,7 +26,7 @@ async def test_every_decision_records_who_asked_with_what_standing_and_what_they
     own, delegated, unknown, _, approved = gate.records("decision")
     assert own["caller"] == {"level": "user", "groups": [], "direct": True}
     assert (delegated["caller"]["direct"], delegated["actor"]) == (False, "agent")
-    assert unknown["claimed"] == {"raw_args_hash": HASH, "tool_schema_hash": HASH}
+    assert (unknown["claimed"], values_of(gate, unknown)[CLAIMED_HASH]) == ({"tool_schema_hash": HASH}, HASH)
     assert (own["claimed"], own["approved"], approved["approved"]) == ({}, [], ["self"])
     assert all(record["thread_tenant"] == "" and record["caller"] for record in (own, delegated, unknown, approved))
 
@@ -38,10 +39,11 @@ async def test_arguments_that_fitted_no_tool_lie_beside_the_record_as_they_came_
     await ana.evaluate(call("read_file", '{"path":"a","path":"b"}', "c3"))
     await ana.evaluate(call("read_file", '{"path":"a"}', "c4"))
     first, second, no_json, bound = [values_of(gate, record) for record in gate.records("decision")]
-    assert first == {RAW_ARGUMENTS: unknown}
+    assert first == {RAW_ARGUMENTS: unknown, RAW_ARGS_HASH: hash_json({"any": "thing", "n": 1.5})}
     assert json.loads(second[RAW_ARGUMENTS]) == {"wrong": "shape"}
     assert no_json == {}
-    assert bound == {"/arguments/path": "a"}
+    told = hash_json({"path": "a"})
+    assert bound == {"/arguments/path": "a", ARGS_HASH: told, RAW_ARGS_HASH: told}
 
 
 async def test_a_record_says_which_of_its_values_its_catalog_called_sensitive(gate, call):

@@ -15,7 +15,8 @@ from phylactery_chassis.ids import new_id
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.audit import Kind
-from phylactery_riskgate.core import Core, argument_values, verdict_body
+from phylactery_riskgate.call_values import argument_values, hash_values
+from phylactery_riskgate.core import Core, verdict_body
 from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.model import CallSite, Decision, RawCall, Verdict
 from phylactery_riskgate.domain.reasons import reason
@@ -100,7 +101,7 @@ class AccessEvaluations:
                 "tool": tool,
                 **({} if hidden is None else {SENSITIVE: hidden}),
             }
-            values = argument_values(verdict.bound) | usage_values(verdict.usage)
+            values = argument_values(verdict.bound) | hash_values(verdict) | usage_values(verdict.usage)
             self._core.note(connection, Kind.ACCESS_EVALUATED, one.who, one.answer.time_us, body, values=values)
 
     def _show_shadow(self, decided: list[_Decided]) -> None:

@@ -28,8 +28,9 @@ from phylactery_riskgate.approvals import (
     require_chat_fields,
 )
 from phylactery_riskgate.audit import Kind
+from phylactery_riskgate.call_values import WORDS
 from phylactery_riskgate.codes import same_code
-from phylactery_riskgate.core import WORDS, ApprovalSeen, Core, Refused, about
+from phylactery_riskgate.core import ApprovalSeen, Core, Refused, about
 from phylactery_riskgate.domain.eligibility import people
 from phylactery_riskgate.evaluation import approval_not_found
 from phylactery_riskgate.requests.approvals import DEFAULT_PAGE, ApproveInput, GetInput, ListInput, RejectInput
@@ -136,7 +137,7 @@ class Answers:
             self._core.engine.bundle,
             approval,
             who,
-            args_hash=asked.args_hash,
+            args_hash=self._core.as_kept(approval, asked.args_hash),
             thread_id=asked.thread_id,
             code=asked.code,
         )

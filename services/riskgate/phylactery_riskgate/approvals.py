@@ -103,7 +103,11 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """One approval as the store keeps it. Times are microseconds since the epoch, 0 where there is none yet."""
+    """One approval as the store keeps it. Times are microseconds since the epoch, 0 where there is none yet.
+
+    ``args_hash`` is a kept hash (kept_hashes.py), ``args_commitment`` what the record of its decision commits to the
+    hash by.
+    """
 
     id: str
     tenant: str
@@ -127,6 +131,7 @@ class Approval:
     closed_reason: str = ""
     attempts: int = 0
     version: int = 0
+    args_commitment: str = ""
     votes: tuple[Vote, ...] = ()
 
     @property
@@ -159,7 +164,8 @@ class Answer:
     """A person's yes: who, from where, what they saw.
 
     ``direct`` says that they speak for themselves, ``delegate`` that they may speak for others, and ``eligible`` that
-    they have what the approval's class asks of its approvers.
+    they have what the approval's class asks of its approvers. ``args_hash`` is the approval's own where it
+    is that of the same arguments.
     """
 
     subject: str
@@ -222,7 +228,10 @@ def cancel_factors(approval: Approval, subject: str, thread_id: str) -> tuple[Fa
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A call that an approval is to count for; ``args_hash`` is empty where the call cannot be bound any more."""
+    """A call that an approval is to count for.
+
+    ``args_hash`` is as the approval keeps it, and empty where the call cannot be bound any more.
+    """
 
     subject: str
     thread_id: str

@@ -19,7 +19,10 @@ HOUR_SECONDS = 3_600
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """One approval that a decision asks for: of whom, where, and for which call."""
+    """One approval that a decision asks for: of whom, where, and for which call.
+
+    ``kept_hash`` is its hash as rows keep it, ``args_commitment`` what the decision's record commits to that hash by.
+    """
 
     tenant: str
     requester: str
@@ -28,6 +31,8 @@ class Asking:
     tool_call_id: str
     verdict: Verdict
     bound: BoundCall
+    kept_hash: str
+    args_commitment: str
     now_us: int
 
 
@@ -57,7 +62,7 @@ def new_approval(connection: Connection, asking: Asking, bundle: Bundle) -> Appr
         approvers=wanted.approvers,
         tool=asking.bound.tool,
         risk=asking.verdict.risk or "",
-        args_hash=asking.bound.args_hash,
+        args_hash=asking.kept_hash,
         thread_id=asking.thread_id,
         run_id=asking.run_id,
         tool_call_id=asking.tool_call_id,
@@ -66,6 +71,7 @@ def new_approval(connection: Connection, asking: Asking, bundle: Bundle) -> Appr
         expire_us=asking.now_us + bundle.approval_ttl_seconds * MICROSECONDS,
         decision_id=new_id("de"),
         policy_ids=asking.verdict.policy_ids,
+        args_commitment=asking.args_commitment,
     )
 
 
@@ -76,7 +82,7 @@ def _rejected(connection: Connection, asking: Asking, seconds: int) -> DomainErr
         asking.tenant,
         asking.requester,
         tool=asking.bound.tool,
-        args_hash=asking.bound.args_hash,
+        hashes=(asking.kept_hash, asking.bound.args_hash),
         since_us=since_us,
     )
     if not found:

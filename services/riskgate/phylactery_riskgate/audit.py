@@ -27,7 +27,8 @@ from phylactery_riskgate.sealing import Vault, commitment, new_salt
 from phylactery_riskgate.store import audit as rows
 from phylactery_riskgate.store.audit_append import PendingEntries
 
-RECORD_VERSION = 1
+RECORD_VERSION = 2
+"""1 held the plain hashes of whole arguments; see kept_hashes."""
 _NONCE_BYTES = 16
 """In every record, so that its leaf hash, which stands in other tenants' proofs, confirms no guess about it."""
 
@@ -62,13 +63,17 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One record to append: what happened, who did it, and the values it is about, by JSON Pointer."""
+    """One record to append: what happened, who did it, and the values it is about, by JSON Pointer.
+
+    ``salts`` are those of commitments that were made before; every other value gets a fresh one.
+    """
 
     kind: Kind
     time_us: int
     who: Principal
     body: Mapping[str, Any]
     values: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    salts: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
 
 class AuditLog:
@@ -113,7 +118,7 @@ class AuditLog:
             **entry.body,
         }
         if entry.values:
-            salts = {pointer: new_salt() for pointer in entry.values}
+            salts = {pointer: entry.salts.get(pointer) or new_salt() for pointer in entry.values}
             record["values"] = {pointer: commitment(salts[pointer], value) for pointer, value in entry.values.items()}
             plain = _plain({pointer: encode(salt) for pointer, salt in salts.items()}, dict(entry.values))
             pending.keep_values(entry.who.tenant, place.index, self._vault.seal(plain, _written(place)))

@@ -16,6 +16,7 @@ from typing import Any
 
 import rfc8785
 
+from phylactery_riskgate.call_values import ARGS_HASH, ARGUMENTS, bound_arguments, hash_of
 from phylactery_riskgate.checkpoint import Checkpoint, NoteError, UnknownKeyError, Verifier, open_note, signed_by
 from phylactery_riskgate.keys import KeyState, PublicKey
 from phylactery_riskgate.merkle import Frontier, leaf_hash
@@ -286,7 +287,7 @@ def _read_entry(line: bytes, origin: str, expected: int, signed: int) -> bytes:
 
 
 def _check_values(values: Any, commitments: Any, index: int) -> None:
-    """Raises _Fault unless every value fits its commitment."""
+    """Raises _Fault unless every value fits its commitment, and the hash of the arguments the arguments."""
     known = commitments if isinstance(commitments, dict) else {}
     given: dict[str, Any] = values if isinstance(values, dict) else {"": None}
     for path, shown in given.items():
@@ -296,6 +297,10 @@ def _check_values(values: Any, commitments: Any, index: int) -> None:
             fits = False
         if not fits:
             raise _Fault(f"entry {index} was altered: its value at {path!r} does not fit its commitment", index)
+    if ARGS_HASH in given and all(path in given for path in known if path.startswith(ARGUMENTS + "/")):
+        arguments = bound_arguments({path: shown["value"] for path, shown in given.items()})
+        if hash_of(rfc8785.dumps(arguments)) != given[ARGS_HASH]["value"]:
+            raise _Fault(f"entry {index} tells other arguments than its hash at {ARGS_HASH!r} is of", index)
 
 
 def _parsed(line: bytes, index: int | None = None) -> dict[str, Any]:

@@ -6,11 +6,12 @@ from typing import Any
 
 from phylactery_chassis.clock import MICROSECONDS
 
+from phylactery_riskgate.domain.model import BoundCall
 from phylactery_riskgate.store.decisions import DecisionRecord
 
 
-def permit_claims(record: DecisionRecord, issuer: str, end_us: int) -> dict[str, Any]:
-    """Answers what a permit says of a recorded decision; it can be redeemed until end_us."""
+def permit_claims(record: DecisionRecord, bound: BoundCall, issuer: str, end_us: int) -> dict[str, Any]:
+    """Answers what a permit says of a recorded decision about a bound call; it can be redeemed until end_us."""
     issued = record.permit_us // MICROSECONDS
     return {
         "iss": issuer,
@@ -26,7 +27,7 @@ def permit_claims(record: DecisionRecord, issuer: str, end_us: int) -> dict[str,
         "tool_call_id": record.tool_call_id,
         "tool": record.tool,
         "tool_version": record.tool_version,
-        "args_hash": record.args_hash,
+        "args_hash": bound.args_hash,
         "decision_id": record.id,
         "approval_id": record.counted_approval_id,
         "bundle_revision": record.bundle_revision,

@@ -7,7 +7,6 @@ time somebody who may see it asks, and stored nowhere.
 from __future__ import annotations
 
 import base64
-import hashlib
 import hmac
 
 import rfc8785
@@ -20,7 +19,7 @@ _PURPOSE = "phylactery-approval-code-v1"
 
 def hmac_sha256(key: bytes, message: bytes) -> bytes:
     """Answers the MAC (RFC 2104 with SHA-256)."""
-    return hmac.new(key, message, hashlib.sha256).digest()
+    return hmac.digest(key, message, "sha256")
 
 
 def approval_code(

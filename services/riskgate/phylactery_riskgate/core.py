@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,7 +17,8 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from phylactery_riskgate.approvals import Approval, ApprovalEvent, ApprovalState, ClosedReason, advance
-from phylactery_riskgate.audit import AuditLog, Entry, Kind, pointer_of
+from phylactery_riskgate.audit import AuditLog, Entry, Kind
+from phylactery_riskgate.call_values import ARGS_COMMITMENT, PLAN_STEP, bound_arguments, hash_of
 from phylactery_riskgate.codes import approval_code
 from phylactery_riskgate.domain.canonical import canonical_bytes
 from phylactery_riskgate.domain.engine import DecisionEngine
@@ -27,6 +27,7 @@ from phylactery_riskgate.domain.model import BoundCall, Caller, CallSite, RawCal
 from phylactery_riskgate.domain.tasks.facts import IndexReader
 from phylactery_riskgate.domain.usage import UsageReader
 from phylactery_riskgate.domain.view import CallView, call_view
+from phylactery_riskgate.kept_hashes import KeptHashes
 from phylactery_riskgate.live import LiveBundle
 from phylactery_riskgate.live_keys import LiveKeys
 from phylactery_riskgate.requests.decisions import CallInput
@@ -39,9 +40,6 @@ from phylactery_riskgate.task_records import NOT_TOLD, Told, recorded_told, told
 from phylactery_riskgate.usage import Counting
 
 T = TypeVar("T")
-
-ARGUMENTS, RAW_ARGUMENTS, PLAN_STEP, WORDS = "/arguments", "/raw_arguments", "/plan_step", "/reason"
-"""Where the values of a record stand: each a JSON Pointer, or the beginning of one."""
 
 _TRIES = 100
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.002, 0.1
@@ -73,7 +71,8 @@ class ApprovalSeen:
     """An approval as one person may see it; code is empty unless it is theirs to type.
 
     ``policies`` are those that want it, as id, title and Spanish title; ``compared_id`` is the approval whose call the
-    view compares with. ``answerable`` says that this person's yes would count.
+    view compares with. ``answerable`` says that this person's yes would count. ``args_hash`` is that of the arguments,
+    empty once their values were erased.
     """
 
     approval: Approval
@@ -82,6 +81,7 @@ class ApprovalSeen:
     code: str = ""
     compared_id: str = ""
     answerable: bool = False
+    args_hash: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +96,7 @@ class Core:
     issuer: str
     permit_ttl_seconds: int
     usage: Counting
+    hashes: KeptHashes
 
     async def write(self, work: Work[T | Refused]) -> T:
         """Runs work, durably, and raises what it refused.
@@ -185,7 +186,28 @@ class Core:
 
     def bound_of(self, connection: Connection, record: DecisionRecord) -> BoundCall | None:
         """Answers the bound call of a decision, None where binding failed or the values were erased."""
-        return _bound_by(record, self._values_of(connection, record))
+        return self._bound_by(record, self._values_of(connection, record))
+
+    def same_call(self, record: DecisionRecord, bound: BoundCall | None) -> bool:
+        """Says whether a call is the one a decision is about, by what outlives its values."""
+        return bound is not None and self.same_hash(record, record.args_hash, bound.args_hash)
+
+    def same_hash(self, record: DecisionRecord, kept: str, plain: str) -> bool:
+        """Says whether a decision keeps this hash."""
+        return self.hashes.same(kept, record.tenant, record.subject, record.tool, plain)
+
+    def as_kept(self, approval: Approval, plain: str) -> str:
+        """Answers a hash of arguments as an approval keeps it, for those who compare; one of others is no kept one."""
+        same = self.hashes.same(approval.args_hash, approval.tenant, approval.requester, approval.tool, plain)
+        return approval.args_hash if same else plain
+
+    def _bound_by(self, record: DecisionRecord, values: Mapping[str, Any] | None) -> BoundCall | None:
+        if not record.args_hash or values is None:
+            return None
+        arguments = bound_arguments(values)
+        text = canonical_bytes(arguments)
+        bound = BoundCall(record.tool, record.tool_version, arguments, text.decode(), hash_of(text))
+        return bound if self.same_call(record, bound) else None
 
     def told_of(self, connection: Connection, record: DecisionRecord) -> Told:
         """Answers what a decision was told of its task: see task_records."""
@@ -223,7 +245,10 @@ class Core:
             answerable=may_answer(bundle, approval, viewer),
         )
         (bound, told), tool = self._asked_for(connection, approval), bundle.tools.get(approval.tool)
-        if bound is None or tool is None:
+        if bound is None:
+            return seen
+        seen = replace(seen, args_hash=bound.args_hash)
+        if tool is None:
             return seen
         if listed:
             return replace(seen, view=call_view(bound, tool, task=told.facts, room=_LISTED_ROOM))
@@ -247,7 +272,7 @@ class Core:
         values = None if record is None else self._values_of(connection, record)
         if record is None or values is None:
             return None, NOT_TOLD
-        return _bound_by(record, values), recorded_told(values)
+        return self._bound_by(record, values), recorded_told(values)
 
     def _code_for(self, approval: Approval, viewer: Principal, *, listed: bool) -> str:
         mine = viewer.subject == approval.requester and approval.by_requester
@@ -285,9 +310,10 @@ class Core:
         body: Mapping[str, Any],
         *,
         values: Mapping[str, Any] | None = None,
+        salts: Mapping[str, bytes] | None = None,
     ) -> Place:
         """Appends a record to the audit log and answers its place."""
-        return self.audit.append(connection, Entry(kind, now_us, who, body, values or {}))
+        return self.audit.append(connection, Entry(kind, now_us, who, body, values or {}, salts or {}))
 
 
 def about(approval: Approval) -> dict[str, Any]:
@@ -302,7 +328,7 @@ def about(approval: Approval) -> dict[str, Any]:
         "run_id": approval.run_id,
         "tool_call_id": approval.tool_call_id,
         "tool": approval.tool,
-        "args_hash": approval.args_hash,
+        ARGS_COMMITMENT: approval.args_commitment,
     }
 
 
@@ -355,36 +381,6 @@ def verdict_body(verdict: Verdict) -> dict[str, Any]:
         "bundle_hash": verdict.bundle_hash,
         "risk": verdict.risk or "",
         "facts": verdict.facts,
-        "raw_args_hash": verdict.raw_args_hash,
         "tool_version": bound.tool_version if bound else "",
-        "args_hash": bound.args_hash if bound else "",
         "approval_class": verdict.approval_class or "",
     }
-
-
-def _bound_by(record: DecisionRecord, values: Mapping[str, Any] | None) -> BoundCall | None:
-    if not record.args_hash or values is None:
-        return None
-    names = (pointer for pointer in values if pointer.startswith(ARGUMENTS + "/"))
-    arguments = {name_of(pointer): values[pointer] for pointer in names}
-    text = canonical_bytes(arguments)
-    if hash_of(text) != record.args_hash:
-        return None
-    return BoundCall(record.tool, record.tool_version, arguments, text.decode(), record.args_hash)
-
-
-def argument_values(bound: BoundCall | None) -> dict[str, Any]:
-    """Answers the bound arguments as the values of a record."""
-    if bound is None:
-        return {}
-    return {ARGUMENTS + pointer_of(name): value for name, value in bound.arguments.items()}
-
-
-def hash_of(data: bytes) -> str:
-    """Answers a hash as every contract writes it."""
-    return "sha256:" + hashlib.sha256(data).hexdigest()
-
-
-def name_of(pointer: str) -> str:
-    """Answers the argument whose value stands at a pointer of a record."""
-    return pointer.removeprefix(ARGUMENTS + "/").replace("~1", "/").replace("~0", "~")

@@ -7,13 +7,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from phylactery_riskgate.core import ARGUMENTS, PLAN_STEP, RAW_ARGUMENTS, WORDS
+from phylactery_riskgate.call_values import (
+    ARGS_HASH,
+    ARGUMENTS,
+    CLAIMED_HASH,
+    PLAN_STEP,
+    RAW_ARGS_HASH,
+    RAW_ARGUMENTS,
+    WORDS,
+)
 from phylactery_riskgate.domain.model import CatalogTool
 
 WORDS_SALT = "/words_salt"
 """Where the record of a task keeps the salt of its commitment to the user's words, which are kept nowhere."""
 _WORDS = (PLAN_STEP, WORDS, WORDS_SALT)
 """Values that are nobody's argument."""
+_UNBOUND = (RAW_ARGUMENTS, RAW_ARGS_HASH, CLAIMED_HASH)
+"""Values that tell arguments as they came."""
 SENSITIVE = "sensitive"
 """The name in a record under which it says which of its values the catalog of its day called sensitive."""
 
@@ -43,7 +53,8 @@ def shown_values(
     shown = []
     for path, (salt, value) in sorted(opened.items()):
         sums = concealed and not path.startswith(ARGUMENTS)
-        if path not in _WORDS and (not known or path in concealed or sums or path == RAW_ARGUMENTS):
+        unjudged = path in _UNBOUND and ARGS_HASH not in opened
+        if path not in _WORDS and (not known or path in concealed or sums or unjudged):
             shown.append(ShownValue(path, "", b"", withheld=True))
         else:
             text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -16,7 +16,8 @@ from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.approvals import ApprovalState
 from phylactery_riskgate.audit import Kind
-from phylactery_riskgate.core import WORDS, Core
+from phylactery_riskgate.call_values import WORDS
+from phylactery_riskgate.core import Core
 from phylactery_riskgate.entry_filter import EntryFilter, record_of
 from phylactery_riskgate.requests.audit import MAX_REFERENCES, EraseInput, FilterInput
 from phylactery_riskgate.store import approvals as approval_rows

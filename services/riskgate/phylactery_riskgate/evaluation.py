@@ -23,16 +23,22 @@ from phylactery_riskgate.approvals import (
 )
 from phylactery_riskgate.asking import Asking, new_approval
 from phylactery_riskgate.audit import Kind
-from phylactery_riskgate.claims import permit_claims
-from phylactery_riskgate.core import (
+from phylactery_riskgate.call_values import (
+    ARGS_COMMITMENT,
+    ARGS_HASH,
+    CLAIMED_HASH,
     PLAN_STEP,
     RAW_ARGUMENTS,
+    argument_values,
+    hash_values,
+)
+from phylactery_riskgate.claims import permit_claims
+from phylactery_riskgate.core import (
     ApprovalSeen,
     Basis,
     Core,
     Refused,
     about,
-    argument_values,
     caller_of,
     fingerprint,
     key_of,
@@ -41,11 +47,12 @@ from phylactery_riskgate.core import (
 )
 from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.model import BoundCall, CallSite, Decision, Verdict
-from phylactery_riskgate.entry_values import sensitive_values
+from phylactery_riskgate.entry_values import SENSITIVE, sensitive_values
 from phylactery_riskgate.live import demand
 from phylactery_riskgate.naming import Naming, Namings, TaskSource
 from phylactery_riskgate.permits import TokenType
 from phylactery_riskgate.requests.decisions import EvaluateInput
+from phylactery_riskgate.sealing import commitment, new_salt
 from phylactery_riskgate.shadow import Shown
 from phylactery_riskgate.standing import lost_approvers, satisfied_by
 from phylactery_riskgate.store import approvals as approval_rows
@@ -157,7 +164,7 @@ class Evaluation:
             return Refused(approval_not_found(asked.approval_id))
         approval = self._core.current(connection, approval, who, now_us)
         origin = decision_rows.find_decision(connection, who.tenant, approval.decision_id)
-        failed = unusable_factors(approval, _use(question, origin), now_us)
+        failed = unusable_factors(approval, self._use(question, approval, origin), now_us)
         key = key_of(who, asked.run_id, asked.call.tool_call_id)
         record = decision_rows.find_call(connection, key, asked.approval_id)
         used_here = record is not None and approval.state is ApprovalState.REDEEMED
@@ -195,19 +202,18 @@ class Evaluation:
         The task makes no other call of it: it is decided once, by what was known then.
         """
         who, now_us = question.who, question.now_us
-        if record.fingerprint != question.fingerprint or record.thread_id != question.asked.thread_id:
+        same = self._core.same_hash(record, record.fingerprint, question.fingerprint)
+        if not same or record.thread_id != question.asked.thread_id:
             conflict = _conflict(record)
-            bound = question.verdict.bound
-            told = {"reason": conflict.reason, "decision_id": record.id, "args_hash": bound.args_hash if bound else ""}
-            self._core.note(connection, Kind.EVALUATE_REFUSED, who, now_us, question.place | told)
+            self._note_asked(connection, question, {"reason": conflict.reason, "decision_id": record.id})
             return Refused(conflict)
         demand(question.asked.min_bundle_revision, record.bundle_revision)
         if record.decision is Decision.ALLOW and now_us >= self._permit_end(record):
             record = replace(record, permit_id=new_id("pm"), permit_us=now_us)
             decision_rows.renew_permit(connection, who.tenant, record.id, record.permit_id, now_us)
-            told = {"decision_id": record.id, "args_hash": record.args_hash, "permit_id": record.permit_id}
+            told = {"decision_id": record.id, "permit_id": record.permit_id, ARGS_COMMITMENT: record.args_commitment}
             self._core.note(connection, Kind.PERMIT_RENEWED, who, now_us, question.place | told)
-        bound = self._core.bound_of(connection, record) or _same(question.verdict.bound, record)
+        bound = self._core.bound_of(connection, record) or self._same(question.verdict.bound, record)
         approval = record.approval_id and approval_rows.find_approval(
             connection, who.tenant, record.approval_id, lock=True
         )
@@ -219,8 +225,13 @@ class Evaluation:
     def _record(self, connection: Connection, question: _Question) -> _Stored | Refused:
         """Makes the decision durable, with its approval where it asks for one."""
         who, asked, verdict, now_us = question.who, question.asked, question.verdict, question.now_us
-        bound = verdict.bound
-        approval = self._asked(connection, question) if verdict.decision is Decision.AUTH_REQUIRED else None
+        bound, tool = verdict.bound, asked.call.tool
+        salt = new_salt() if bound else b""
+        committed = commitment(salt, bound.args_hash) if bound else ""
+        kept = self._core.hashes.keep(who.tenant, who.subject, tool, bound.args_hash) if bound else ""
+        approval = (
+            self._asked(connection, question, kept, committed) if verdict.decision is Decision.AUTH_REQUIRED else None
+        )
         if isinstance(approval, Refused):
             return approval
         allowed = verdict.decision is Decision.ALLOW
@@ -231,10 +242,10 @@ class Evaluation:
             "permit_id": new_id("pm") if allowed else "",
         }
         values = argument_values(bound) | ({PLAN_STEP: asked.plan_step} if asked.plan_step else {})
-        values |= usage_values(verdict.usage) | _unbound_values(question)
+        values |= hash_values(verdict) | usage_values(verdict.usage) | _unbound_values(question)
         values |= told_values(Told(question.naming.task_id, verdict.task))
         body = question.place | verdict_body(verdict) | told | _basis_body(question)
-        place = self._core.note(connection, Kind.DECISION, who, now_us, body, values=values)
+        place = self._core.note(connection, Kind.DECISION, who, now_us, body, values=values, salts={ARGS_HASH: salt})
         record = DecisionRecord(
             id=told["decision_id"],
             tenant=who.tenant,
@@ -243,12 +254,12 @@ class Evaluation:
             tool_call_id=asked.call.tool_call_id,
             counted_approval_id=told["counted_approval_id"],
             thread_id=asked.thread_id,
-            fingerprint=question.fingerprint,
+            fingerprint=self._core.hashes.keep(who.tenant, who.subject, tool, question.fingerprint),
             decision=verdict.decision,
             reasons=verdict.reasons,
-            tool=asked.call.tool,
+            tool=tool,
             tool_version=bound.tool_version if bound else "",
-            args_hash=bound.args_hash if bound else "",
+            args_hash=kept,
             policy_ids=verdict.policy_ids,
             bundle_revision=verdict.bundle_revision,
             risk=verdict.risk or "",
@@ -259,6 +270,7 @@ class Evaluation:
             audit_log=place.log,
             audit_index=place.index,
             pathway=asked.pathway,
+            args_commitment=committed,
         )
         decision_rows.insert_decision(connection, record)
         if approval is None:
@@ -266,7 +278,7 @@ class Evaluation:
         approval = approval_rows.insert_approval(connection, approval)
         return _Stored(record, bound, self._core.seen(connection, approval, who), replayed=False)
 
-    def _asked(self, connection: Connection, question: _Question) -> Approval | Refused:
+    def _asked(self, connection: Connection, question: _Question, kept: str, committed: str) -> Approval | Refused:
         """Makes the approval a decision asks for; where nobody may be asked, the refusal is recorded."""
         who, asked, verdict = question.who, question.asked, question.verdict
         assert verdict.bound is not None, "only a bound call can ask for an approval"
@@ -278,14 +290,32 @@ class Evaluation:
             tool_call_id=asked.call.tool_call_id,
             verdict=verdict,
             bound=verdict.bound,
+            kept_hash=kept,
+            args_commitment=committed,
             now_us=question.now_us,
         )
         made = new_approval(connection, asking, question.engine.bundle)
         if isinstance(made, Approval):
             return made
-        body = question.place | {"reason": made.reason, "args_hash": verdict.bound.args_hash} | made.metadata
-        self._core.note(connection, Kind.EVALUATE_REFUSED, who, question.now_us, body)
+        self._note_asked(connection, question, {"reason": made.reason} | made.metadata)
         return Refused(made)
+
+    def _use(self, question: _Question, approval: Approval, origin: DecisionRecord | None) -> Use:
+        bound, asked = question.verdict.bound, question.asked
+        return Use(
+            subject=question.who.subject,
+            thread_id=asked.thread_id,
+            run_id=asked.run_id,
+            tool_call_id=asked.call.tool_call_id,
+            tool=asked.call.tool,
+            args_hash=self._core.as_kept(approval, bound.args_hash) if bound else "",
+            same_version=bound is None or (origin is not None and origin.tool_version == bound.tool_version),
+        )
+
+    def _same(self, bound: BoundCall | None, record: DecisionRecord) -> BoundCall | None:
+        """Answers the call as bound now, where that is what was recorded."""
+        same = self._core.same_call(record, bound) and bound is not None and bound.tool_version == record.tool_version
+        return bound if same else None
 
     def _show_shadow(self, question: _Question, stored: _Stored) -> None:
         """Lets the shadow, where there is one, decide about the same call, with what its own catalog says of the task.
@@ -303,6 +333,13 @@ class Evaluation:
         shown = replace(shown, task=naming.reader)
         self._core.live.shadow.offer(shown)
 
+    def _note_asked(self, connection: Connection, question: _Question, body: dict[str, Any]) -> None:
+        """Records a refusal of a call that no record of a decision tells, with its hash beside it."""
+        bound = question.verdict.bound
+        values = {ARGS_HASH: bound.args_hash} if bound else {}
+        told = question.place | body | (_sensitive_body(question) if values else {})
+        self._core.note(connection, Kind.EVALUATE_REFUSED, question.who, question.now_us, told, values=values)
+
     def _note_refused(
         self, connection: Connection, question: _Question, failed: tuple[Factor, ...], body: dict[str, Any]
     ) -> None:
@@ -314,7 +351,7 @@ class Evaluation:
         record, permit, end = stored.record, "", 0
         if record.decision is Decision.ALLOW and stored.bound is not None:
             end = self._permit_end(record)
-            permit = self._core.keys.sign(permit_claims(record, self._core.issuer, end), TokenType.PERMIT)
+            permit = self._core.keys.sign(permit_claims(record, stored.bound, self._core.issuer, end), TokenType.PERMIT)
         return Evaluated(record, stored.bound, stored.approval, permit, end, stored.replayed)
 
     def _permit_end(self, record: DecisionRecord) -> int:
@@ -338,42 +375,25 @@ def _conflict(record: DecisionRecord) -> AlreadyExists:
     )
 
 
-def _use(question: _Question, origin: DecisionRecord | None) -> Use:
-    bound, asked = question.verdict.bound, question.asked
-    return Use(
-        subject=question.who.subject,
-        thread_id=asked.thread_id,
-        run_id=asked.run_id,
-        tool_call_id=asked.call.tool_call_id,
-        tool=asked.call.tool,
-        args_hash=bound.args_hash if bound else "",
-        same_version=bound is None or (origin is not None and origin.tool_version == bound.tool_version),
-    )
-
-
-def _same(bound: BoundCall | None, record: DecisionRecord) -> BoundCall | None:
-    """Answers the call as bound now, where that is what was recorded."""
-    if bound is None or (bound.args_hash, bound.tool_version) != (record.args_hash, record.tool_version):
-        return None
-    return bound
-
-
 def _basis_body(question: _Question) -> dict[str, Any]:
     """Answers what the decision rested on beside the call and the facts, so that it can be made again from its record.
 
     And which of its values are sensitive by the catalog of this day: another may not know the tool.
     """
     caller, site, call = caller_of(question.who), question.basis.site, question.asked.call
-    told = {"raw_args_hash": call.raw_args_hash, "tool_schema_hash": call.tool_schema_hash}
-    hidden = sensitive_values(question.engine.bundle.tools.get(call.tool))
     return {
         "caller": {"level": caller.level, "groups": sorted(caller.groups), "direct": caller.direct},
         "thread_tenant": site.thread_tenant,
         "pathway": site.pathway,
         "approved": sorted(question.basis.approved),
-        "claimed": {name: value for name, value in told.items() if value},
-        **({} if hidden is None else {"sensitive": hidden}),
+        "claimed": {"tool_schema_hash": call.tool_schema_hash} if call.tool_schema_hash else {},
+        **_sensitive_body(question),
     }
+
+
+def _sensitive_body(question: _Question) -> dict[str, Any]:
+    hidden = sensitive_values(question.engine.bundle.tools.get(question.asked.call.tool))
+    return {} if hidden is None else {SENSITIVE: hidden}
 
 
 def _unbound_values(question: _Question) -> dict[str, Any]:
@@ -381,4 +401,5 @@ def _unbound_values(question: _Question) -> dict[str, Any]:
     call, verdict = question.asked.call, question.verdict
     if verdict.bound is not None or not verdict.raw_args_hash:
         return {}
-    return {RAW_ARGUMENTS: call.arguments_struct if call.arguments_json is None else call.arguments_json}
+    raw = call.arguments_struct if call.arguments_json is None else call.arguments_json
+    return {RAW_ARGUMENTS: raw} | ({CLAIMED_HASH: call.raw_args_hash} if call.raw_args_hash else {})

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import rfc8785
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.audit import AuditLog, Kind
-from phylactery_riskgate.core import ARGUMENTS, PLAN_STEP, RAW_ARGUMENTS, hash_of, name_of
+from phylactery_riskgate.call_values import ARGS_HASH, CLAIMED_HASH, PLAN_STEP, RAW_ARGUMENTS, bound_arguments, hash_of
+from phylactery_riskgate.domain.canonical import canonical_bytes
 from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.model import Caller, CallSite, CatalogTool, Counters, Decision, RawCall, Verdict
 from phylactery_riskgate.domain.usage import Charge
@@ -73,7 +73,8 @@ def recall(connection: Connection, audit: AuditLog, tenant: str, entry: FoundEnt
     values = audit.values(connection, tenant, entry.place) if record.get("values") else {}
     call = None if values is None else _call_of(record, values)
     if values is None or call is None:
-        return Lost(record["decision_id"], erased=values is None or bool(record["args_hash"]))
+        bound = bool(record.get("args_hash")) or ARGS_HASH in (values or {})
+        return Lost(record["decision_id"], erased=values is None or bound)
     who = record["caller"]
     caller = Caller(record["subject"], tenant, who["level"], frozenset(who["groups"]), direct=who["direct"])
     site = CallSite(
@@ -104,15 +105,16 @@ def _call_of(record: Mapping[str, Any], values: Mapping[str, Any]) -> RawCall | 
     What a caller claims of a bound call held then. Of one that was not bound it may hold under another bundle.
     """
     tool, call_id = record["tool"], record["tool_call_id"]
-    if record["args_hash"]:
-        names = (pointer for pointer in values if pointer.startswith(ARGUMENTS + "/"))
-        text = rfc8785.dumps({name_of(pointer): values[pointer] for pointer in names})
-        return RawCall(tool, call_id, arguments_json=text.decode()) if hash_of(text) == record["args_hash"] else None
+    told = values.get(ARGS_HASH) or record.get("args_hash")  # records of version 1 held it themselves
+    if told:
+        text = canonical_bytes(bound_arguments(values))
+        return RawCall(tool, call_id, arguments_json=text.decode()) if hash_of(text) == told else None
     if RAW_ARGUMENTS not in values:
         return None
     raw = values[RAW_ARGUMENTS]
     shape = "arguments_json" if isinstance(raw, str) else "arguments_struct"
-    return RawCall(tool, call_id, **{shape: raw}, **record["claimed"])
+    claimed = {"raw_args_hash": values[CLAIMED_HASH]} if CLAIMED_HASH in values else {}
+    return RawCall(tool, call_id, **{shape: raw}, **record["claimed"], **claimed)
 
 
 def recall_page(

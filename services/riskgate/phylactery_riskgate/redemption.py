@@ -23,6 +23,7 @@ from phylactery_riskgate.approvals import (
     not_pending,
 )
 from phylactery_riskgate.audit import Kind
+from phylactery_riskgate.call_values import ARGS_COMMITMENT
 from phylactery_riskgate.core import Basis, Core, Refused, fingerprint, key_of, raw_call
 from phylactery_riskgate.domain.model import BoundCall, CallSite, Decision, Verdict
 from phylactery_riskgate.permits import Claims, TokenError, TokenType, check_times
@@ -108,7 +109,9 @@ class Redemptions:
             raise refused.error from None
         stored = await self._core.write(lambda connection: self._consume(connection, attempt))
         reach("riskgate.8")
-        receipt = self._core.keys.sign(stored.redemption.receipt_claims, TokenType.RECEIPT)
+        # the row holds no hash: it would outlive the values, and an execution that comes again brings the call
+        claims_of = {**stored.redemption.receipt_claims, "args_hash": stored.bound.args_hash}
+        receipt = self._core.keys.sign(claims_of, TokenType.RECEIPT)
         return Redeemed(receipt, stored.bound, stored.redemption.redeem_us, stored.repeated)
 
     async def report_outcome(self, who: Principal, report: OutcomeInput) -> Place:
@@ -205,10 +208,10 @@ class Redemptions:
                 "another execution has this call, or this execution has another call; it will not run twice",
             )
         origin = find_decision(connection, who.tenant, holder.decision_id)
-        if origin is None or origin.fingerprint != attempt.fingerprint:
+        if origin is None or not self._core.same_hash(origin, origin.fingerprint, attempt.fingerprint):
             raise _refuse("ARGS_MISMATCH", "argument_hash", "this execution redeemed the call with other arguments")
         bound = self._core.bound_of(connection, origin) or attempt.verdict.bound
-        if bound is None or bound.args_hash != origin.args_hash:
+        if bound is None or not self._core.same_call(origin, bound):
             raise _refuse("ARGS_MISMATCH", "argument_hash", "the call that was redeemed cannot be bound again")
         return _Stored(holder, bound, repeated=True)
 
@@ -255,7 +258,6 @@ class Redemptions:
             "tool_call_id": asked.call.tool_call_id,
             "tool": bound.tool,
             "tool_version": bound.tool_version,
-            "args_hash": bound.args_hash,
             "execution_id": asked.execution_id,
             "decision_id": decision.id,
             "approval_id": decision.counted_approval_id,
@@ -267,7 +269,7 @@ class Redemptions:
             "permit_id": attempt.claims.text("jti"),
             "receipt_id": receipt_id,
             "tool_version": bound.tool_version,
-            "args_hash": bound.args_hash,
+            ARGS_COMMITMENT: decision.args_commitment,
             "policy_ids": list(attempt.verdict.policy_ids),
             "bundle_revision": attempt.verdict.bundle_revision,
             "bundle_hash": attempt.verdict.bundle_hash,

@@ -18,6 +18,7 @@ from phylactery_riskgate.domain.bundle import BundleError
 from phylactery_riskgate.evaluation import Evaluated, Evaluation
 from phylactery_riskgate.explaining import Explaining
 from phylactery_riskgate.inspecting import Inspecting
+from phylactery_riskgate.kept_hashes import KeptHashes
 from phylactery_riskgate.key_records import KeyRecords
 from phylactery_riskgate.keys import KeyRing
 from phylactery_riskgate.live import LiveBundle
@@ -60,6 +61,7 @@ class RiskGate:
             settings.issuer,
             settings.permit_ttl_seconds,
             Counting(keys.ring.data_key),
+            KeptHashes(keys.ring.data_key),
         )
         self.tasks = Tasks(self._core, keys.ring.data_key, settings)
         self._key_records = KeyRecords(self._audit, "service")

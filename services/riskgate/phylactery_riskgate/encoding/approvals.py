@@ -42,7 +42,7 @@ def approval(seen: ApprovalSeen) -> types_pb2.Approval:
         approval_class=record.approval_class,
         tool=record.tool,
         risk=risk(record.risk),
-        args_hash=record.args_hash,
+        args_hash=seen.args_hash,
         arguments=[argument(view) for view in seen.view.arguments],
         thread_id=record.thread_id,
         run_id=record.run_id,

@@ -39,7 +39,7 @@ _FIND = Query(_BY_ID)
 _FIND_LOCKED = Query(_BY_ID.with_for_update(skip_locked=True))
 _REJECTED = Query(
     _OF_CALL.where(
-        approvals.c.args_hash == sa.bindparam("args_hash"),
+        sa.or_(approvals.c.args_hash == sa.bindparam("kept_hash"), approvals.c.args_hash == sa.bindparam("plain_hash")),
         approvals.c.state == str(ApprovalState.REJECTED),
         approvals.c.decide_us > sa.bindparam("since_us"),
     )
@@ -160,10 +160,15 @@ def count_asked(
 
 
 def find_rejected(
-    connection: Connection, tenant: str, requester: str, *, tool: str, args_hash: str, since_us: int
+    connection: Connection, tenant: str, requester: str, *, tool: str, hashes: tuple[str, str], since_us: int
 ) -> Approval | None:
-    """Answers the last approval of a user for this very call that somebody rejected since then."""
-    of = {"tenant": tenant, "requester": requester, "tool": tool, "args_hash": args_hash, "since_us": since_us}
+    """Answers the last approval of a user for this very call that somebody rejected since then.
+
+    ``hashes`` are that of the call as it is kept, and the plain one, which rows of before hold.
+    """
+    kept, plain = hashes
+    of = {"tenant": tenant, "requester": requester, "tool": tool, "since_us": since_us}
+    of |= {"kept_hash": kept, "plain_hash": plain}
     return _without_votes(_REJECTED.one(connection, of))
 
 

@@ -32,7 +32,9 @@ class DecisionRecord:
     """A decision as the store keeps it.
 
     ``counted_approval_id`` is the approval it was asked with, ``approval_id`` the one it created; either may be empty.
-    ``args_hash`` is empty where binding failed. ``permit_us`` is when the newest permit was issued, 0 for none.
+    ``fingerprint`` and ``args_hash`` are kept hashes (kept_hashes.py), the latter empty where binding failed;
+    ``args_commitment`` is what its record commits to the hash by. ``permit_us`` is when the newest permit was issued, 0
+    for none.
     """
 
     id: str
@@ -58,6 +60,7 @@ class DecisionRecord:
     audit_log: str
     audit_index: int
     pathway: Pathway
+    args_commitment: str = ""
 
 
 _COLUMNS = tuple(one.name for one in fields(DecisionRecord))

@@ -19,7 +19,7 @@ from phylactery_riskgate.store.tables import from_json, outcomes, redemptions, r
 
 @dataclass(frozen=True, slots=True)
 class Redemption:
-    """A redeemed call: which execution has it, and the claims its receipt is signed over."""
+    """A redeemed call: which execution has it, and the claims of its receipt but the hash of the arguments."""
 
     tenant: str
     subject: str

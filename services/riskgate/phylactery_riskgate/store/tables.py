@@ -39,6 +39,7 @@ decisions = sa.Table(
     sa.Column("audit_log", _NAME, nullable=False),
     sa.Column("audit_index", sa.BigInteger, nullable=False),
     sa.Column("pathway", sa.String(32), nullable=False),
+    sa.Column("args_commitment", _HASH, nullable=False, server_default=""),
     sa.UniqueConstraint(
         "tenant", "subject", "run_id", "tool_call_id", "counted_approval_id", name="decisions_one_per_call"
     ),
@@ -69,6 +70,7 @@ approvals = sa.Table(
     sa.Column("closed_reason", sa.String(32), nullable=False),
     sa.Column("attempts", sa.Integer, nullable=False),
     sa.Column("version", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("args_commitment", _HASH, nullable=False, server_default=""),
     sa.Index("approvals_by_call", "tenant", "requester", "tool", "decide_us"),
     sa.Index("approvals_by_asking", "tenant", "requester", "create_us"),
     sa.Index("approvals_by_tenant", "tenant", "create_us", "id"),

@@ -133,14 +133,17 @@ class RecordValue(_message.Message):
     SALT_FIELD_NUMBER: _builtins.int
     WITHHELD_FIELD_NUMBER: _builtins.int
     path: _builtins.str
-    """path is the JSON Pointer under which the record's "values" hold the commitment."""
+    """path is the JSON Pointer under which the record's "values" hold the commitment. "/args_hash" is the hash of the bound
+    arguments, "/raw_args_hash" that of the arguments as they came. Records of the same call's approval, permit and
+    redemption repeat the commitment of "/args_hash" as "args_commitment", and hold no salt of their own for it.
+    """
     value_json: _builtins.str
     """value_json is the value as JSON. Empty where it is withheld."""
     salt: _builtins.bytes
     """salt is the commitment's key, 32 bytes. Empty where the value is withheld."""
     withheld: _builtins.bool
-    """withheld says that the catalog marks the value sensitive, or that no catalog says it is not; it is never shown. Who
-    guesses it can still try the guess against the hash of the whole arguments (EraseValues).
+    """withheld says that the catalog marks the value sensitive, or that no catalog says it is not; it is never shown.
+    Nor is the hash of arguments of which any is withheld.
     """
     def __init__(
         self,

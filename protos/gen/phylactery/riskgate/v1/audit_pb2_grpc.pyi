@@ -64,8 +64,9 @@ class AuditServiceStub:
     """EraseValues erases argument values of the caller's tenant for ever; records and their commitments stay, and the log
     still verifies. Needs role operator: who may read values is not who may destroy them. Each erasure is an entry
     itself. Values of a call whose approval is still open are kept, because a person is deciding about them. A filter of
-    subject, thread and times alone ends the tasks begun there, too, and erases what was kept of them. The unsalted
-    hashes of the whole arguments stay in the records: by them a call that leaves few possibilities can still be guessed.
+    subject, thread and times alone ends the tasks begun there, too, and erases what was kept of them. Hashes of whole
+    arguments are values as well and go with them; records from before version 2 hold them plainly and for ever, and by
+    them a call that leaves few possibilities can still be guessed.
     """
 
 @_typing.type_check_only
@@ -104,8 +105,9 @@ class AuditServiceAsyncStub(AuditServiceStub):
     """EraseValues erases argument values of the caller's tenant for ever; records and their commitments stay, and the log
     still verifies. Needs role operator: who may read values is not who may destroy them. Each erasure is an entry
     itself. Values of a call whose approval is still open are kept, because a person is deciding about them. A filter of
-    subject, thread and times alone ends the tasks begun there, too, and erases what was kept of them. The unsalted
-    hashes of the whole arguments stay in the records: by them a call that leaves few possibilities can still be guessed.
+    subject, thread and times alone ends the tasks begun there, too, and erases what was kept of them. Hashes of whole
+    arguments are values as well and go with them; records from before version 2 hold them plainly and for ever, and by
+    them a call that leaves few possibilities can still be guessed.
     """
 
 class AuditServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -183,8 +185,9 @@ class AuditServiceServicer(metaclass=_abc_1.ABCMeta):
         """EraseValues erases argument values of the caller's tenant for ever; records and their commitments stay, and the log
         still verifies. Needs role operator: who may read values is not who may destroy them. Each erasure is an entry
         itself. Values of a call whose approval is still open are kept, because a person is deciding about them. A filter of
-        subject, thread and times alone ends the tasks begun there, too, and erases what was kept of them. The unsalted
-        hashes of the whole arguments stay in the records: by them a call that leaves few possibilities can still be guessed.
+        subject, thread and times alone ends the tasks begun there, too, and erases what was kept of them. Hashes of whole
+        arguments are values as well and go with them; records from before version 2 hold them plainly and for ever, and by
+        them a call that leaves few possibilities can still be guessed.
         """
 
 def add_AuditServiceServicer_to_server(servicer: AuditServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -545,7 +545,9 @@ class Approval(_message.Message):
     risk: Global___RiskLevel.ValueType
     """risk is the catalog's risk level of the tool."""
     args_hash: _builtins.str
-    """args_hash is the hash of the bound arguments: what an approver sends back to say what they saw."""
+    """args_hash is the hash of the bound arguments: what an approver sends back to say what they saw. Empty once their
+    values were erased, which those of an open approval are not.
+    """
     thread_id: _builtins.str
     """thread_id is the conversation the call belongs to."""
     run_id: _builtins.str
