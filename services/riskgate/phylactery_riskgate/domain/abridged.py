@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import accumulate, takewhile
 
 from phylactery_riskgate.domain.model import Mark
-from phylactery_riskgate.domain.visible import make_visible, visible_pieces
+from phylactery_riskgate.domain.visible import escapes, escapes_backwards, fitting, make_visible, written
 
 _NOTE = "…«{count:,} characters left out»…"
 _NOTE_ROOM = 40
@@ -30,26 +28,22 @@ def abridge(text: str, limit: int) -> Abridged:
     Who writes a value chooses where in it something stands, so that its beginning alone tells nothing of its end. Each
     piece of JSON's own escapes is shown whole or not at all.
     """
-    whole = make_visible(text, limit)
-    if Mark.CUT not in whole.marks:
+    whole = make_visible(text, limit) if len(text) <= limit else None  # nothing is shown by less than it is
+    if whole is not None and Mark.CUT not in whole.marks:
         return Abridged(whole.text, whole.marks)
     room = limit - _NOTE_ROOM
     first = room * 10 // 19
-    beginning = list(visible_pieces(text[: first + _CONTEXT]))
-    ending = list(visible_pieces(text[-(room - first + _CONTEXT) :]))
-    head = _escape_around(text, _fitting(beginning, first))[0]
-    tail = len(text) - _escape_around(text, len(text) - _fitting(reversed(ending), room - first))[1]
-    shown = beginning[:head], ending[len(ending) - tail :]
+    before, after = text[: first + _CONTEXT], text[-(room - first + _CONTEXT) :]
+    count, beginning = fitting(escapes(before), len(before), first)
+    head = _escape_around(text, count)[0]
+    count, ending = fitting(escapes_backwards(after), len(after), room - first)
+    tail = len(text) - _escape_around(text, len(text) - count)[1]
+    beginning = [one for one in beginning if one[0] < head]
+    ending = [(tail - 1 - place, piece, mark) for place, piece, mark in reversed(ending) if place < tail]
     left_out = len(text) - head - tail
-    start, end = ("".join(piece for piece, _ in part) for part in shown)
-    marks = {mark for part in shown for _, mark in part if mark}
+    start, end = written(text[:head], beginning), written(text[len(text) - tail :], ending)
+    marks = {mark for _, _, mark in beginning + ending}
     return Abridged(start + _NOTE.format(count=left_out) + end, frozenset(marks | {Mark.CUT}), left_out)
-
-
-def _fitting(pieces: Iterable[tuple[str, Mark | None]], room: int) -> int:
-    """Answers how many pieces, from the first on, fit into this many characters."""
-    sizes = accumulate(len(piece) for piece, _ in pieces)
-    return sum(1 for _ in takewhile(lambda size: size <= room, sizes))
 
 
 def _escape_around(text: str, index: int) -> tuple[int, int]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import takewhile
+from typing import TypeAlias
 
 from phylactery_riskgate.domain import look_alikes
 from phylactery_riskgate.domain.model import Mark
@@ -31,6 +34,19 @@ _CLOSE_SCRIPTS = frozenset({"LATIN", "CYRILLIC", "GREEK", "COPTIC", "ARMENIAN", 
 """Scripts whose letters pass for one another's; no language writes a word in two of them."""
 
 
+Escape: TypeAlias = "tuple[int, str, Mark]"
+"""A character that is not shown as it is: its place, what is written instead, and why."""
+
+_Posing: TypeAlias = "tuple[int, int, dict[str, Mark]]"
+"""A word by where it begins and ends, and those of its characters that pose in it, and how."""
+
+_BLOCK = 4_096
+"""Characters that are looked at together, and more where a word goes on."""
+_BREAK = re.compile(r"(?<!\\)(?=[\W_])")
+_KINDS = 4_096
+"""Characters whose kind is remembered: some alphabets."""
+
+
 @dataclass(frozen=True, slots=True)
 class VisibleText:
     """Text that is safe to show; ``marks`` says what was written as an escape, and whether it was cut off."""
@@ -49,35 +65,108 @@ def make_visible(text: str, limit: int) -> VisibleText:
     looked_at = text[: limit + 1]
     if looked_at.isascii() and looked_at.isprintable():
         return VisibleText(text) if len(text) <= limit else VisibleText(text[: limit - 1] + "…", frozenset({Mark.CUT}))
-    pieces: list[str] = []
-    marks: set[Mark] = set()
-    size = 0
-    for piece, mark in visible_pieces(looked_at):
-        if size + len(piece) > limit:
-            return VisibleText(_cut(pieces, size, limit), frozenset(marks | {Mark.CUT}))
+    count, found = fitting(escapes(looked_at), len(looked_at), limit)
+    marks = {mark for _, _, mark in found}
+    if count == len(text):
+        return VisibleText(written(text, found), frozenset(marks))
+    count, found = fitting(found, count, limit - 1)
+    return VisibleText(written(text[:count], found) + "…", frozenset(marks | {Mark.CUT}))
+
+
+def escapes(text: str) -> Iterator[Escape]:
+    """Yields what is not shown as it is, first to last; a piece of the text is looked at when it is asked for."""
+    for block in _blocks(text):
+        posing = _posing_words(text, *block)
+        for begin, end in _pieces(*block):
+            yield from _escapes_of(text, begin, end, posing)
+
+
+def escapes_backwards(text: str) -> Iterator[Escape]:
+    """Yields the same last to first, with places counted from the end: that of the last character is 0."""
+    last = len(text) - 1
+    for block in reversed([*_blocks(text)]):
+        posing = _posing_words(text, *block)
+        for begin, end in reversed([*_pieces(*block)]):
+            found = _escapes_of(text, begin, end, posing)
+            yield from ((last - place, piece, mark) for place, piece, mark in reversed(found))
+
+
+def fitting(found: Iterable[Escape], length: int, room: int) -> tuple[int, list[Escape]]:
+    """Answers how many of so many characters fit into a room, and the escapes among these.
+
+    It looks at no escape behind the first that does not fit.
+    """
+    kept: list[Escape] = []
+    at = size = 0
+    for escape in found:
+        place, piece, _ = escape
+        grown = size + place - at
+        if grown + len(piece) > room:
+            length = place
+            break
+        at, size = place + 1, grown + len(piece)
+        kept.append(escape)
+    return min(length, at + room - size), kept
+
+
+def written(text: str, found: Iterable[Escape]) -> str:
+    """Writes a text with its escapes."""
+    parts: list[str] = []
+    at = 0
+    for place, piece, _ in found:
+        parts += (text[at:place], piece)
+        at = place + 1
+    return "".join((*parts, text[at:]))
+
+
+def _blocks(text: str) -> Iterator[tuple[int, int]]:
+    """Yields where blocks begin and end; none parts a word, nor a backslash from what it escapes."""
+    begin = 0
+    while begin < len(text):
+        found = _BREAK.search(text, begin + _BLOCK)
+        end = len(text) if found is None else found.start()
+        yield begin, end
+        begin = end
+
+
+def _pieces(begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yields where the pieces of a block begin and end: one, but where a long word makes it large."""
+    return ((at, min(at + 2 * _BLOCK, end)) for at in range(begin, end, 2 * _BLOCK))
+
+
+def _escapes_of(text: str, begin: int, end: int, words: list[_Posing]) -> list[Escape]:
+    """Answers the escapes of one piece. What a character is told by is worked out once for all of its kind."""
+    piece = text[begin:end]
+    if piece.isascii() and piece.isprintable():
+        return []
+    kinds = set(piece)
+    marks = {char: mark for char in kinds if (mark := _mark(char))}
+    combining = {char for char in kinds if unicodedata.combining(char)}
+    posing = {
+        place: how[text[place]]
+        for start, stop, how in words
+        for place in range(max(start, begin), min(stop, end))
+        if text[place] in how
+    }
+    if not (marks or combining or posing):
+        return []
+    piled = _piled_before(text, begin) if combining else 0
+    found: list[Escape] = []
+    for place, char in enumerate(piece, begin):
+        piled = piled + 1 if char in combining else 0
+        mark = posing.get(place) or marks.get(char) or (Mark.PILED_UP if piled > _MAX_MARKS else None)
         if mark:
-            marks.add(mark)
-        pieces.append(piece)
-        size += len(piece)
-    return VisibleText("".join(pieces), frozenset(marks))
+            found.append((place, _escaped(char), mark))
+    return found
 
 
-def visible_pieces(text: str) -> Iterator[tuple[str, Mark | None]]:
-    """Yields each character of a text as it is shown, and why it is not shown as it is, None where it is."""
-    posing = _posing_letters(text)
-    piled = 0
-    for index, char in enumerate(text):
-        piled = piled + 1 if unicodedata.combining(char) else 0
-        mark = posing.get(index) or _mark(char) or (Mark.PILED_UP if piled > _MAX_MARKS else None)
-        yield (_escaped(char) if mark else char), mark
+def _piled_before(text: str, index: int) -> int:
+    """Counts the combining marks that end before a place, as far as it matters."""
+    before = text[max(0, index - _MAX_MARKS) : index]
+    return sum(1 for _ in takewhile(unicodedata.combining, reversed(before)))
 
 
-def _cut(pieces: list[str], size: int, limit: int) -> str:
-    while size > limit - 1:
-        size -= len(pieces.pop())
-    return "".join(pieces) + "…"
-
-
+@lru_cache(maxsize=_KINDS)
 def _mark(char: str) -> Mark | None:
     """Answers why a character is not shown as it is, whatever stands around it."""
     if char.isascii():
@@ -99,46 +188,54 @@ def _mark(char: str) -> Mark | None:
     return Mark.LOOK_ALIKE if disguised or char in look_alikes.MARKS else None
 
 
-def _posing_letters(text: str) -> dict[int, Mark]:
-    """Finds letters that are not what their word makes of them.
+def _posing_words(text: str, begin: int, end: int) -> list[_Posing]:
+    """Finds words with letters that are not what their word makes of them: where each begins and ends, and which.
 
     These are: letters of another script in a word that has Latin ones, or in a word of scripts that pass for one
     another; digits of another script beside ASCII; words made only of letters that print like ASCII; and Latin letters
     that do.
     """
-    found: dict[int, Mark] = {}
-    for match in _WORD.finditer(text):
-        word = match.group(1)
-        if word is None or word.isascii():
-            continue
-        letters = [(match.start(1) + index, char) for index, char in enumerate(word) if char.isalpha()]
-        foreign = [(index, char) for index, char in letters if not _latin(char)]
-        digits = [match.start(1) + index for index, char in enumerate(word) if _foreign_digit(char)]
-        mixed = len(foreign) < len(letters) or len({_script(char) for _, char in foreign} & _CLOSE_SCRIPTS) > 1
-        if mixed or all(_twin(char) for _, char in foreign):
-            found |= dict.fromkeys((index for index, _ in foreign), Mark.MIXED_SCRIPT if mixed else Mark.LOOK_ALIKE)
-        if digits and any(char.isascii() for char in word):
-            found |= dict.fromkeys(digits, Mark.MIXED_SCRIPT)
-        found |= {index: Mark.LOOK_ALIKE for index, char in letters if _latin(char) and char in look_alikes.LETTERS}
-    return found
+    if text[begin:end].isascii():
+        return []
+    found = ((*match.span(1), match.group(1)) for match in _WORD.finditer(text, begin, end) if match.group(1))
+    posing = ((start, stop, _posing_in(frozenset(word))) for start, stop, word in found if not word.isascii())
+    return [one for one in posing if one[2]]
+
+
+def _posing_in(chars: frozenset[str]) -> dict[str, Mark]:
+    """Answers which characters of a word pose in it, and how: which there are matters, not their order."""
+    letters = {char for char in chars if char.isalpha()}
+    foreign = {char for char in letters if not _latin(char)}
+    digits = {char for char in chars if _foreign_digit(char)}
+    mixed = len(foreign) < len(letters) or len({_script(char) for char in foreign} & _CLOSE_SCRIPTS) > 1
+    found: dict[str, Mark] = {}
+    if mixed or all(_twin(char) for char in foreign):
+        found |= dict.fromkeys(foreign, Mark.MIXED_SCRIPT if mixed else Mark.LOOK_ALIKE)
+    if digits and any(char.isascii() for char in chars):
+        found |= dict.fromkeys(digits, Mark.MIXED_SCRIPT)
+    return found | {char: Mark.LOOK_ALIKE for char in letters if _latin(char) and char in look_alikes.LETTERS}
 
 
 def _foreign_digit(char: str) -> bool:
     return (char.isdecimal() and not char.isascii()) or (char in look_alikes.LETTERS and not char.isalpha())
 
 
+@lru_cache(maxsize=_KINDS)
 def _twin(char: str) -> bool:
     return char in look_alikes.LETTERS or unicodedata.normalize("NFKC", char) in look_alikes.LETTERS
 
 
+@lru_cache(maxsize=_KINDS)
 def _latin(letter: str) -> bool:
     return letter.isascii() or unicodedata.name(letter, "").startswith(("LATIN", "FEMININE", "MASCULINE", "MICRO"))
 
 
+@lru_cache(maxsize=_KINDS)
 def _script(letter: str) -> str:
     return unicodedata.name(letter, "").partition(" ")[0]
 
 
+@lru_cache(maxsize=_KINDS)
 def _escaped(char: str) -> str:
     point = ord(char)
     if point < _FIRST_PAIR:
