@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from phylactery_agent.tools.contract import Implementation
-from phylactery_agent.tools.registry import object_to, withdraw
+from phylactery_agent.tools.registry import DisabledReason, object_to, withdraw
 
 from tests.support import agent_counter_tool as counter
 from tests.support.agent_graph import Chat, ended, said
@@ -101,9 +102,12 @@ async def test_a_blocked_call_is_explained_in_the_persons_language_and_not_retri
     [
         (
             "envía un correo a ana@example.com diciendo hola",
-            "la herramienta send_email está desactivada (NOT_CONFIGURED)",
+            "la herramienta send_email está desactivada (NOT_CONFIGURED: falta AGENT_SMTP_HOST)",
         ),
-        ("send an email to ana@example.com saying hi", "the tool send_email is switched off (NOT_CONFIGURED)"),
+        (
+            "send an email to ana@example.com saying hi",
+            "the tool send_email is switched off (NOT_CONFIGURED: AGENT_SMTP_HOST is missing)",
+        ),
     ],
 )
 async def test_what_a_tool_that_is_off_would_do_is_told_as_that(chat: Chat, request_text: str, told: str) -> None:
@@ -114,6 +118,16 @@ async def test_what_a_tool_that_is_off_would_do_is_told_as_that(chat: Chat, requ
         withdraw("send_email", "test")
     assert told in said(state)
     assert chat.ledger.rows == {}
+
+
+@pytest.mark.parametrize("reason", get_args(DisabledReason))
+async def test_every_reason_why_a_tool_is_off_is_told_in_words(chat: Chat, reason: DisabledReason) -> None:
+    object_to("echo", "test", reason)
+    try:
+        told = said(await chat.say("echo what is there to say"))
+    finally:
+        withdraw("echo", "test")
+    assert re.search(rf"echo is switched off \({reason}: [A-Za-z_ ,?]+\)", told), told
 
 
 async def test_a_final_failure_is_re_planned_at_once_with_another_reading_then_the_person_is_asked(chat: Chat) -> None:

@@ -21,6 +21,7 @@ from phylactery_agent.graph.react.state import ReactOptions
 from phylactery_agent.graph.react.static import echo_pass, passes
 from phylactery_agent.graph.routing import NodeFunction, targets_of
 from phylactery_agent.texts_react import REACT_TEXTS
+from phylactery_agent.tools.registry import object_to, withdraw
 
 from tests.support import agent_counter_tool as counter
 from tests.support.agent_graph import Chat, ended, said, strict_saver
@@ -135,6 +136,16 @@ async def test_a_blocked_call_stops_the_episode_and_what_is_left_is_told(chat: C
     assert state["metadata"]["issues"] == ["errors"]
     assert state["final"]["evidence_keys"] == ["s1.echo"]
     assert [row.state for row in chat.ledger.rows.values()] == ["finished", "denied"]
+
+
+async def test_what_a_tool_that_is_off_would_do_is_told_as_that(chat: Chat) -> None:
+    object_to("send_email", "test", "NOT_CONFIGURED")
+    try:
+        state = await chat.say("send an email to ana@example.com saying hi")
+    finally:
+        withdraw("send_email", "test")
+    assert "the tool send_email is switched off (NOT_CONFIGURED: AGENT_SMTP_HOST is missing)" in said(state)
+    assert path(chat, state) == ["echo:done"]
 
 
 async def test_a_call_that_fails_is_an_error_and_is_not_tried_again(chat: Chat) -> None:

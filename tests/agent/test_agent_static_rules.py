@@ -143,7 +143,16 @@ def test_a_greeting_before_a_task_is_a_task() -> None:
 
 @pytest.mark.parametrize(
     ("text", "language"),
-    [("lee el fichero", "es"), ("read the file", "en"), ("¿año?", "es"), ("APPROVE a b", "en"), ("xyz", "es")],
+    [
+        ("lee el fichero", "es"),
+        ("read the file", "en"),
+        ("¿año?", "es"),
+        ("APPROVE a b", "en"),
+        ("do a handstand", "en"),
+        ("make me coffee", "en"),
+        ("hazme un favor", "es"),
+        ("xyz", "es"),
+    ],
 )
 def test_the_language_follows_words_and_letters(text: str, language: str) -> None:
     assert detect_language(text) == language

@@ -36,6 +36,20 @@ def left(terminal: Terminal) -> str:
     return terminal.seen
 
 
+def test_ctrl_c_takes_back_what_was_typed_and_leaves_where_nothing_was(stack: Stack) -> None:
+    terminal = chat(stack)
+    os.write(terminal.fd, b"echo not this")
+    terminal.expect("not this")
+    os.write(terminal.fd, b"\x03")
+    terminal.expect("you ›")
+    terminal.type("echo but this")
+    shown = terminal.expect(r".+agent[^\n]* › [^\n]*but this.+ANSWERED.+you ›")
+    assert "but this — running" in shown
+    assert "not this — running" not in shown
+    os.write(terminal.fd, b"\x03")
+    assert terminal.exit_code() == 0
+
+
 def test_an_approval_given_elsewhere_is_shown_above_what_is_being_typed(stack: Stack) -> None:
     terminal = chat(stack)
     terminal.type(f'write "{CARD}" to card.txt')

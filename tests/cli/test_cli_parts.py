@@ -104,9 +104,21 @@ def test_what_a_model_writes_cannot_paint_the_screen_as_it_comes():
         ({"risk_decision": {"decision": "AUTH_REQUIRED"}}, "AUTH_REQUIRED", "HAY QUE APROBARLO"),
         ({"tool_result": {"tool": "t", "status": "success"}}, "t: success, 0 characters", "t: bien, 0 caracteres"),
         ({"run_finished": {"reason": "ANSWERED"}}, "ANSWERED", "respondida"),
-        ({"run_finished": {"reason": "STEP_LIMIT"}}, "STEP_LIMIT", "STEP_LIMIT"),
+        ({"run_finished": {"reason": "STEP_LIMIT"}}, "STEP_LIMIT", "llegó al límite de pasos"),
+        ({"run_finished": {"reason": "NEW_WORD"}}, "NEW_WORD", "NEW_WORD"),
         ({"memory_degraded": {"reason": "R"}}, "memory   not read (R)", "memoria  no leída (R)"),
         ({"notice": {"reason": "N", "direction": "in"}}, "N, in what you said", "N, en lo que dijiste"),
+        (
+            {"notice": {"reason": "PERSONAL_DATA", "direction": "in", "kinds": ["card", "email"]}},
+            "personal data, in what you said: card number, e-mail address",
+            "datos personales, en lo que dijiste: número de tarjeta, dirección de correo",
+        ),
+        (
+            {"notice": {"reason": "SECRETS_REDACTED", "direction": "out", "kinds": ["aws_key"]}},
+            "secrets were taken out, in the answer: aws_key",
+            "se han quitado secretos, en la respuesta: aws_key",
+        ),
+        ({"approval_required": {"tool": "t", "risk": "medium"}}, "risk  medium", "riesgo       medio"),
     ],
 )
 def test_events_are_told_in_the_persons_language(event, english: str, spanish: str):

@@ -86,7 +86,9 @@ class Chat:
     async def _prompt(self, session: PromptSession[str]) -> str | None:
         try:
             return await session.prompt_async(f"\n{self._texts('you')} › ")
-        except (EOFError, KeyboardInterrupt):
+        except KeyboardInterrupt:  # it takes back what was typed, and leaves where nothing was
+            return "" if session.default_buffer.text else None
+        except EOFError:
             return None
 
     def _why_over(self) -> str | None:

@@ -21,9 +21,23 @@ _LABELS: Final[Mapping[Language, Mapping[str, str]]] = {
     },
 }
 _STATES: Final[Mapping[Language, Mapping[str, str]]] = {
-    "en": {"TRANSCRIPT_FULL": "memory keeps no more of this conversation; go on in a new one"},
+    "en": {
+        "TRANSCRIPT_FULL": "memory keeps no more of this conversation; go on in a new one",
+        "SECRETS_REDACTED": "secrets were taken out",
+        "PERSONAL_DATA": "personal data",
+        "NOT_INSPECTED": "nobody could inspect it",
+        "DO_NOT_STORE": "nothing of this is kept",
+    },
     "es": {
         "TRANSCRIPT_FULL": "la memoria no guarda más de esta conversación; sigue en una nueva",
+        "SECRETS_REDACTED": "se han quitado secretos",
+        "PERSONAL_DATA": "datos personales",
+        "NOT_INSPECTED": "nadie ha podido inspeccionarlo",
+        "DO_NOT_STORE": "no se guarda nada de esto",
+        "low": "bajo",
+        "medium": "medio",
+        "high": "alto",
+        "critical": "crítico",
         "pending": "pendiente",
         "running": "en curso",
         "done": "hecho",
@@ -44,6 +58,21 @@ _STATES: Final[Mapping[Language, Mapping[str, str]]] = {
         "AWAITING_APPROVAL": "espera que una persona apruebe",
         "AWAITING_USER_INPUT": "espera lo que digas",
         "CANCELLED": "cancelada",
+        "APPROVAL_REJECTED": "se rechazó la aprobación",
+        "APPROVAL_EXPIRED": "caducó la aprobación",
+        "APPROVAL_CANCELLED": "se anuló la aprobación",
+        "NOTHING_WAITS": "nada esperaba una respuesta",
+        "TOOL_FAILED": "una herramienta falló",
+        "STEP_LIMIT": "llegó al límite de pasos",
+        "TOOL_CALL_LIMIT": "llegó al límite de llamadas",
+        "ACTIVE_TIME_LIMIT": "llegó al límite de tiempo",
+        "TOO_MANY_ATTEMPTS": "se intentó demasiadas veces",
+        "REPEATED_CALL": "se repetía la misma llamada",
+        "ALTERNATING_CALLS": "dos llamadas se alternaban sin fin",
+        "EFFECT_IN_DOUBT": "no se sabe si llegó a hacerse",
+        "GATE_UNAVAILABLE": "RiskGate no responde",
+        "MEMORY_UNAVAILABLE": "la memoria no responde",
+        "GRAPH_CHANGED": "el grafo es otro desde una actualización",
     },
 }
 _PHRASES: Final[Mapping[Language, Mapping[str, str]]] = {
@@ -64,6 +93,31 @@ _PHRASES: Final[Mapping[Language, Mapping[str, str]]] = {
         "result": "en lo que dio una herramienta",
     },
 }
+_FOUND: Final[Mapping[Language, Mapping[str, str]]] = {
+    "en": {
+        "iban": "IBAN",
+        "card": "card number",
+        "es_nie": "NIE",
+        "es_dni": "DNI",
+        "es_cif": "CIF",
+        "us_ssn": "social security number",
+        "email": "e-mail address",
+        "phone": "phone number",
+        "ip_address": "IP address",
+    },
+    "es": {
+        "iban": "IBAN",
+        "card": "número de tarjeta",
+        "es_nie": "NIE",
+        "es_dni": "DNI",
+        "es_cif": "CIF",
+        "us_ssn": "número de la seguridad social",
+        "email": "dirección de correo",
+        "phone": "número de teléfono",
+        "ip_address": "dirección IP",
+    },
+}
+"""Kinds of personal data. A secret's kind stands in its place in the text, and reads the same here."""
 
 
 class EventTexts:
@@ -71,6 +125,7 @@ class EventTexts:
 
     def __init__(self, language: Language) -> None:
         self._labels, self._states, self._phrases = _LABELS[language], _STATES[language], _PHRASES[language]
+        self._found = _FOUND[language]
 
     def label(self, word: str) -> str:
         """Answers what stands before an event."""
@@ -79,6 +134,10 @@ class EventTexts:
     def state(self, word: str) -> str:
         """Answers a state, a decision or a reason as a person reads it."""
         return self._states.get(word, word)
+
+    def found(self, kind: str) -> str:
+        """Answers what Inspect found as a person reads it."""
+        return self._found.get(kind, kind)
 
     def phrase(self, key: str, **values: object) -> str:
         """Answers a phrase with its values filled in; a key that is none is answered as it stands."""

@@ -25,7 +25,8 @@ class EventPrinter:
 
     def __init__(self, console: Console, texts: Texts) -> None:
         self._console, self._texts = console, texts
-        self._notes = _Notes(EventTexts(texts.language))
+        self._words = EventTexts(texts.language)
+        self._notes = _Notes(self._words)
         self._written = ""
         """The part of a message that stands on the terminal already, in a line that is not ended."""
         self._prompting = False
@@ -98,7 +99,7 @@ class EventPrinter:
     def _approval(self, asked: PendingApproval) -> Panel:
         table = Table.grid(padding=(0, 2))
         table.add_row(self._texts("tool"), Text(one_line(asked.tool), style="bold"))
-        table.add_row(self._texts("risk"), one_line(asked.risk))
+        table.add_row(self._texts("risk"), one_line(self._words.state(asked.risk)))
         for argument in asked.arguments:
             style = "bold" if argument.control else ""
             table.add_row(one_line(argument.path), Text(one_line(argument.display), style=style, overflow="fold"))
@@ -167,7 +168,9 @@ class _Notes:
     def notice(self, event: event_pb2.Event) -> Text:
         notice = event.notice
         where = [self._texts.phrase(notice.direction)] if notice.direction in ("in", "out", "result") else []
-        return self._note("notice", ", ".join([self._texts.state(notice.reason), *where, *notice.kinds]))
+        said = ", ".join([self._texts.state(notice.reason), *where])
+        found = ", ".join(self._texts.found(kind) for kind in notice.kinds)
+        return self._note("notice", f"{said}: {found}" if found else said)
 
     def run_finished(self, event: event_pb2.Event) -> Text:
         return self._note("run", self._texts.state(event.run_finished.reason))

@@ -38,7 +38,7 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
             "/reject         reject what waits\n"
             "/trace          show the last turn through the three services\n"
             "/help           this list\n"
-            "/quit           leave (Ctrl-D too)\n"
+            "/quit           leave (Ctrl-D too; Ctrl-C takes back what you typed)\n"
             "Anything else goes to the agent, in English or Spanish."
         ),
         "died": "{service} has ended by itself. Its log: {log}",
@@ -177,7 +177,7 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
             "/reject         rechaza lo que espera\n"
             "/trace          muestra el último turno a través de los tres servicios\n"
             "/help           esta lista\n"
-            "/quit           salir (también Ctrl-D)\n"
+            "/quit           salir (también Ctrl-D; Ctrl-C borra lo que has escrito)\n"
             "Todo lo demás va al agente, en español o en inglés."
         ),
         "died": "{service} ha terminado por sí solo. Su registro: {log}",

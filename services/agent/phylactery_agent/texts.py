@@ -31,10 +31,19 @@ TEXTS: Final[Mapping[str, Mapping[Language, str]]] = {
         "en": "I did not understand “{clause}”. Could you put it another way? I can do this:\n{tools}",
     },
     "tool_off": {
-        "es": "No hago «{clause}»: la herramienta {tool} está desactivada ({reason}). "
+        "es": "No hago «{clause}»: la herramienta {tool} está desactivada ({reason}: {why}). "
         "phylactery tools list las muestra.",
-        "en": "I am not doing “{clause}”: the tool {tool} is switched off ({reason}). "
+        "en": "I am not doing “{clause}”: the tool {tool} is switched off ({reason}: {why}). "
         "phylactery tools list shows them all.",
+    },
+    "off_NOT_CONFIGURED": {"es": "falta {setting}", "en": "{setting} is missing"},
+    "off_NOT_PINNED": {"es": "nadie la ha aceptado todavía", "en": "nobody has agreed to it yet"},
+    "off_DESCRIPTION_CHANGED": {"es": "ya no es como se aceptó", "en": "it is not as it was agreed to"},
+    "off_NOT_IN_CATALOG": {"es": "RiskGate no la conoce", "en": "RiskGate does not know it"},
+    "off_SCHEMA_DIFFERS": {"es": "RiskGate conoce otro esquema de ella", "en": "RiskGate knows another schema of it"},
+    "off_SERVER_UNAVAILABLE": {
+        "es": "su servidor no está, o ya no la ofrece",
+        "en": "its server is away, or no longer offers it",
     },
     "result": {"es": "{label}\n{output}", "en": "{label}\n{output}"},
     "result_cut": {

@@ -14,6 +14,8 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Scheme = Literal["http", "https"]
 
 MAX_URL_CHARS: Final = 2_000
+SWITCHES: Final[dict[str, str]] = {"http_get": "AGENT_HTTP_ALLOW", "send_email": "AGENT_SMTP_HOST"}
+"""The setting that switches each tool on."""
 _PORTS: Final[dict[str, int]] = {"http": 80, "https": 443}
 _LABEL: Final = "[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _NAME: Final = re.compile(rf"{_LABEL}(?:\.{_LABEL}){{0,126}}")

@@ -10,11 +10,12 @@ from langgraph.types import Command
 from phylactery_agent.graph.common import fingerprint, step_told
 from phylactery_agent.graph.llm.asking import model_of
 from phylactery_agent.graph.llm.planning import plan_by_model, replan_by_model
+from phylactery_agent.graph.off import off_told
 from phylactery_agent.graph.state import MAX_PLAN_STEPS, MAX_TRIES, AgentState, PlannedStep, StepState
 from phylactery_agent.ports import Language, TurnContext
-from phylactery_agent.static.rules import PlannedCall, off_tool, read_request
+from phylactery_agent.static.rules import PlannedCall, read_request
 from phylactery_agent.texts import say, shortened, tool_list
-from phylactery_agent.tools.registry import disabled_reason, offered_tools
+from phylactery_agent.tools.registry import offered_tools
 
 
 async def planner(state: AgentState, runtime: Runtime[TurnContext]) -> Command[Literal["Supervisor"]]:
@@ -71,9 +72,8 @@ def _plan(state: AgentState) -> dict[str, Any]:
 
 def _not_planned(clause: str, language: Language) -> str:
     """Says why nothing was planned: the tool that would do it is switched off, or nobody understands the clause."""
-    if (off := off_tool(clause)) is not None:
-        return say("tool_off", language, clause=shortened(clause), tool=off, reason=disabled_reason(off))
-    return say("unknown", language, clause=shortened(clause), tools=tool_list(offered_tools(), language))
+    unknown = say("unknown", language, clause=shortened(clause), tools=tool_list(offered_tools(), language))
+    return off_told(clause, language) or unknown
 
 
 def _replan(state: AgentState) -> dict[str, Any]:

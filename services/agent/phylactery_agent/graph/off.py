@@ -1,0 +1,19 @@
+"""What a person is told who asks, without a model, for what only a tool would do that is switched off."""
+
+from __future__ import annotations
+
+from phylactery_agent.ports import Language
+from phylactery_agent.static.rules import off_tool
+from phylactery_agent.texts import say, shortened
+from phylactery_agent.tools.outside import SWITCHES
+from phylactery_agent.tools.registry import disabled_reason
+
+
+def off_told(clause: str, language: Language) -> str:
+    """Answers which tool would do what a clause asks for and why it is off; empty where there is none."""
+    tool = off_tool(clause)
+    if tool is None:
+        return ""
+    reason = disabled_reason(tool)
+    why = say(f"off_{reason}", language, setting=SWITCHES.get(tool, "?"))
+    return say("tool_off", language, clause=shortened(clause), tool=tool, reason=reason, why=why)
