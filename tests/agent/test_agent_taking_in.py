@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from phylactery_agent.runtime.hearing import hear, listen
+from phylactery_agent.runtime.hydrating import Hydrating
 from phylactery_agent.runtime.model import Claim
 from phylactery_agent.runtime.runner import Runner
+from phylactery_agent.runtime.services import Services
 from phylactery_chassis import crashpoints
 from phylactery_chassis.errors import FailedPrecondition
 
+from tests.support.agent_bench import Bench
 from tests.support.agent_stores import T1, Stores, incoming, runner_of
 
 ENDS_SECONDS = 60.0
@@ -131,3 +135,36 @@ async def test_a_claim_made_while_its_thread_is_held_or_the_agent_stops_is_given
     await after.idle()
     assert (served.turns, served.attempts) == ([turn.turn_id], [1])
     await after.stop()
+
+
+@pytest.mark.parametrize("language", ["", "es", "en"])
+@pytest.mark.parametrize("text", ["hola", "hello", "lee notas.txt", "read note.txt", "delete everything, don't store"])
+async def test_a_message_is_understood_before_it_is_claimed_as_it_is_afterwards(
+    stores: Stores, text: str, language: str
+) -> None:
+    message = incoming(text=text, language=language, do_not_store="store" in text)
+    await stores.inbox.accept(message)
+    assert hear(message) == listen(await stores.claimed())
+
+
+async def test_what_is_read_while_a_message_is_taken_in_is_what_its_turn_goes_on_with(stores: Stores) -> None:
+    bench, read = Bench(stores), list[Any]()
+    hydrating = Hydrating(cast("Services", bench.services), bench.delivery)
+
+    async def serve(claim: Claim) -> None:
+        read.append(await hydrating.of(claim, hydrating.heard(claim)))
+        await stores.end(claim)
+
+    runner = runner_of(stores, serve)
+    runner.on_taking, runner.on_unclaimed = hydrating.begin, hydrating.forget
+    await runner.accept(incoming())
+    await runner.idle()
+    assert bench.services.hydrated == [("t1", "text_fast_path")]
+    await runner.accept(incoming())  # the same once more opens no run
+    await runner.idle()
+    assert hydrating._begun == {}
+    await runner.accept(incoming("request-2"))
+    await runner.idle()
+    assert len(read) == 2
+    assert all(one is not None and not one.degraded for one in read)
+    await runner.stop()

@@ -53,11 +53,14 @@ class StandInGraph:
     async def aget_state(self, _config: Any) -> Any:
         return SimpleNamespace(values=self.kept, next=())
 
-    async def ainvoke(self, given: Any, _config: Any, *, context: Any, durability: str) -> Mapping[str, Any]:
+    async def ainvoke(
+        self, given: Any, _config: Any, *, context: Any, durability: str, output_keys: list[str]
+    ) -> Mapping[str, Any]:
         assert durability == "sync"
         self.calls += 1
         self.contexts.append(context)
-        return STATE if self.work is None else await self.work(given, context)
+        ended = STATE if self.work is None else await self.work(given, context)
+        return {name: ended[name] for name in output_keys if name in ended}
 
 
 class StandInServices:

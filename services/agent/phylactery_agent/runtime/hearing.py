@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from phylactery_agent.ports import Language
-from phylactery_agent.runtime.model import Claim
+from phylactery_agent.runtime.model import Claim, Incoming
 from phylactery_agent.static.intents import APPROVAL_DECIDED, APPROVAL_REPLY, classify, without_store_phrase
 
 
@@ -27,14 +27,28 @@ def listen(claim: Claim) -> Heard:
     asked, before = _language(claim.turn.language), _language(claim.run.language)
     if claim.turn.kind == "approval_decided":
         return Heard(asked or before or "es", APPROVAL_DECIDED, "standby")
-    intent = classify(asked_in(claim), before or "es")
+    return _heard(asked_in(claim), asked, before)
+
+
+def hear(incoming: Incoming) -> Heard:
+    """Answers the same of a message that is not claimed yet, where it opens a run: that has its language."""
+    asked = _language(incoming.language)
+    return _heard(_asked(incoming.text, do_not_store=incoming.do_not_store), asked, asked)
+
+
+def _heard(text: str, asked: Language | None, before: Language | None) -> Heard:
+    intent = classify(text, before or "es")
     own = before if before and intent.intent == APPROVAL_REPLY else intent.language
     return Heard(asked or own, intent.intent, intent.pathway)
 
 
 def asked_in(claim: Claim) -> str:
     """Answers what the person asks for: their words without the wish that nothing of them be kept."""
-    return without_store_phrase(claim.turn.text) if claim.turn.do_not_store else claim.turn.text
+    return _asked(claim.turn.text, do_not_store=claim.turn.do_not_store)
+
+
+def _asked(text: str, *, do_not_store: bool) -> str:
+    return without_store_phrase(text) if do_not_store else text
 
 
 def _language(name: str) -> Language | None:

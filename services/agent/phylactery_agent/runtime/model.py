@@ -33,7 +33,7 @@ class Owner:
         return hashlib.sha256(name.encode()).hexdigest()
 
 
-class _OfThread:
+class OfThread:
     """What belongs to a thread: thread_id is the owner's name for it, thread_key is whose it is as well."""
 
     __slots__ = ()
@@ -47,7 +47,7 @@ class _OfThread:
 
 
 @dataclass(frozen=True, slots=True)
-class Incoming(_OfThread):
+class Incoming(OfThread):
     """A checked message on its way into the inbox; body_hash is over the words as they came, codes included.
 
     graph is the one the caller asks for, empty for the thread's own; a new thread then gets opens_graph.
@@ -75,7 +75,7 @@ class Incoming(_OfThread):
 
 
 @dataclass(frozen=True, slots=True)
-class StoredTurn(_OfThread):
+class StoredTurn(OfThread):
     """One inbox row: a message, or an approval decided elsewhere, and the answer once it was handled.
 
     lead_turn is the turn this message is answered with, empty where it is its own; joined are the turns answered with
@@ -123,7 +123,7 @@ class StoredTurn(_OfThread):
 
 
 @dataclass(frozen=True, slots=True)
-class StoredRun(_OfThread):
+class StoredRun(OfThread):
     """One run as its row says."""
 
     run_id: str
@@ -232,7 +232,7 @@ class StoredToolCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Lease(_OfThread):
+class Lease(OfThread):
     """The authority to execute one run: valid while the row's owner and fence are these and its time is not over."""
 
     run_id: str

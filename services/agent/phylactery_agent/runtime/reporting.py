@@ -9,6 +9,7 @@ from typing import Final, Literal
 from phylactery_chassis.crashpoints import reach
 
 from phylactery_agent.ports import ApprovalInfo, GateDecision, GateRefusedError, ProposedCall, Redeemed
+from phylactery_agent.runtime.asides import drop
 from phylactery_agent.runtime.delivery import Delivery
 from phylactery_agent.runtime.model import Lease
 from phylactery_agent.runtime.services import TaskGate
@@ -28,10 +29,15 @@ class TurnTask:
     means what stands there.
     """
 
-    def __init__(self, gate: TaskGate, store: TaskStore, lease: Lease, words: str, *, opens_run: bool) -> None:
-        """Takes what the person said in this turn, nothing where it is an answer to an approval."""
+    def __init__(
+        self, gate: TaskGate, store: TaskStore, lease: Lease, words: str, *, opens_run: bool, fresh: bool = False
+    ) -> None:
+        """Takes what the person said in this turn, nothing where it is an answer to an approval.
+
+        fresh says that nobody served the run before, so that it has no task.
+        """
         self._gate, self._store, self._lease = gate, store, lease
-        self._words, self._opens_run = words, opens_run
+        self._words, self._opens_run, self._fresh = words, opens_run, fresh
         self._known: str | None = None
         self._finding: asyncio.Task[str] | None = None
 
@@ -41,8 +47,8 @@ class TurnTask:
 
     def close(self) -> None:
         """Says that nothing more is asked about. What is still being opened for nothing RiskGate forgets by itself."""
-        if self._finding is not None and not self._finding.cancel() and not self._finding.cancelled():
-            self._finding.exception()  # nobody asked, so it is nobody's fault
+        if self._finding is not None:
+            drop(self._finding)
 
     async def current(self) -> str:
         """Answers the task's id, empty where there is none. Raises GateUnavailableError, GateRefusedError."""
@@ -52,7 +58,7 @@ class TurnTask:
         return self._known
 
     async def _find(self) -> str:
-        opened = await self._store.of_run(self._lease.run_id)
+        opened = () if self._fresh else await self._store.of_run(self._lease.run_id)
         newest = opened[-1] if opened else None
         if newest is not None and (not self._words or newest.turn_id == self._lease.turn_id):
             return newest.task_id

@@ -55,6 +55,10 @@ class Runner:
         """Called with a thread that no other process may serve any more."""
         self.on_return: Callable[[Claim], None] = lambda _claim: None
         """Called with a claim that was given back: its turn may have ended, by a commit whose answer was not heard."""
+        self.on_taking: Callable[[Incoming], None] = lambda _incoming: None
+        """Called with a message that is about to be taken in, where its thread could be served at once."""
+        self.on_unclaimed: Callable[[str], None] = lambda _turn_id: None
+        """Called with the turn of such a message where it was not taken in, or could not be claimed with that."""
         self._inbox, self._claims, self._serve, self._duties = inbox, claims, serve, duties
         self._holder, self._retry_seconds = holder, retry_seconds
         self._slots = asyncio.Semaphore(max_concurrent)
@@ -106,18 +110,24 @@ class Runner:
                 self.wake(thread_key)
             return turn
         await self._slots.acquire()
+        self.on_taking(incoming)
         taking = asyncio.get_running_loop().create_task(self._take_in(incoming))
         self._begin(thread_key, taking)
         return (await asyncio.shield(taking))[0]
 
     async def _take_in(self, incoming: Incoming) -> tuple[StoredTurn, Claim | None]:
-        taken = await self._inbox.accept_and(
-            incoming, lambda connection, turn, now: self._claims.claim_opened(connection, turn, self._holder, now)
-        )
+        claim = None
+        try:
+            turn, claim = await self._inbox.accept_and(
+                incoming, lambda connection, turn, now: self._claims.claim_opened(connection, turn, self._holder, now)
+            )
+        finally:
+            if claim is None:
+                self.on_unclaimed(incoming.turn_id)
         reach("agent.5")
-        if taken[1] is not None:
+        if claim is not None:
             reach("agent.claim")
-        return taken
+        return turn, claim
 
     def wake(self, thread_key: str) -> None:
         """Says that the thread has work."""

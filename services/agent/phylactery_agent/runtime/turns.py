@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphRecursionError
@@ -20,13 +20,12 @@ from phylactery_chassis.logs import get_logger
 
 from phylactery_agent.executor import Executor
 from phylactery_agent.graph.registry import Graphs, UnknownGraphError
-from phylactery_agent.graph.state import WINDOW_MESSAGES, TurnState
+from phylactery_agent.graph.state import TurnState
 from phylactery_agent.ports import (
     GateUnavailableError,
     Hydration,
     Language,
     LeaseLostError,
-    MemoryRefusedError,
     MemoryUnavailableError,
     Turn,
     TurnContext,
@@ -35,7 +34,8 @@ from phylactery_agent.runtime import replies
 from phylactery_agent.runtime.active import ActiveTime, ActiveTimeError, note_active
 from phylactery_agent.runtime.delivery import Delivery
 from phylactery_agent.runtime.events import ThreadEvents
-from phylactery_agent.runtime.hearing import Heard, asked_in, listen
+from phylactery_agent.runtime.hearing import Heard, asked_in
+from phylactery_agent.runtime.hydrating import Hydrating
 from phylactery_agent.runtime.lease import (
     Leases,
     RunCancelledError,
@@ -57,11 +57,12 @@ from phylactery_agent.runtime.tasks import TaskStore
 from phylactery_agent.runtime.writes import TurnWrites
 from phylactery_agent.saver.saver import held_by
 from phylactery_agent.static.grammar import parse_reply
-from phylactery_agent.static.intents import APPROVAL_DECIDED, APPROVAL_REPLY, TASK
+from phylactery_agent.static.intents import TASK
 from phylactery_agent.tools.specs import REMEMBER
 
 T = TypeVar("T")
-_ANSWERS_TO_APPROVALS = frozenset({APPROVAL_DECIDED, APPROVAL_REPLY})
+_READ_AT_THE_END: Final = list(TurnState.__annotations__)
+"""What is read of the state: LangGraph puts all it is asked for together after every superstep."""
 
 MAX_ATTEMPTS = 10
 """How often one turn is claimed before it is given up: a message that kills the process must not do so forever."""
@@ -107,6 +108,7 @@ class TurnServer:
 
     def __init__(self, tools: TurnTools, *, heartbeat_seconds: float | None = None) -> None:
         self._t = tools
+        self.hydrating = Hydrating(tools.services, tools.delivery)
         self._tasks = TaskStore(tools.database, tools.clock)
         self._heartbeat_seconds = heartbeat_seconds or tools.leases.heartbeat_seconds
 
@@ -146,6 +148,7 @@ class TurnServer:
 
     def tell(self, claim: Claim) -> None:
         """Has whoever waits for the claim's turn look whether it has ended, and what its end leaves be delivered."""
+        self.hydrating.forget(claim.lease.turn_id)
         for turn_id in (claim.lease.turn_id, *claim.turn.joined):
             self._t.news.tell(turn_id)
         self._t.delivery.wake()
@@ -181,7 +184,7 @@ class TurnServer:
 
     async def _execute(self, claim: Claim, writes: TurnWrites, times: TurnTimes, active: ActiveTime) -> Ending:
         self._t.news.tell(claim.lease.thread_key)
-        heard = listen(claim)
+        heard = self.hydrating.heard(claim)
         times.pathway = heard.pathway
         trace_id = telemetry.current_trace_id()
         self._t.runs.begin_turn(writes, trace_id=trace_id, language=heard.language, pathway=heard.pathway)
@@ -230,7 +233,7 @@ class TurnServer:
             if not taken_in:
                 if heard.intent == TASK and not claim.turn.resumed:
                     gate.expect()
-                turn = self._turn(claim, heard, await self._hydrate(claim, heard))
+                turn = self._turn(claim, heard, await self.hydrating.of(claim, heard))
                 given = graph.spec.reentry_input(turn) if claim.turn.resumed else graph.spec.new_run_input(turn)
             trail = RunTrail(
                 self._t.clock, lease, supersteps=claim.run.supersteps, begins=active.check, noted=times.routed
@@ -238,7 +241,9 @@ class TurnServer:
             context = self._context(claim, heard, writes, trail, gate, before=snapshot.values)
             # LANGSMITH_TRACING in the environment would send every argument away
             with tracing_context(enabled=False), held_by(TrailHolder(writes, trail)):
-                ended = await graph.compiled.ainvoke(given, config, context=context, durability="sync")
+                ended = await graph.compiled.ainvoke(
+                    given, config, context=context, durability="sync", output_keys=_READ_AT_THE_END
+                )
         return cast("TurnState", ended)
 
     def _require_version(self, claim: Claim, writes: TurnWrites, version: str, *, begun: bool) -> None:
@@ -248,26 +253,6 @@ class TurnServer:
         if begun:
             raise GraphChangedError
         self._t.runs.note_version(writes, version)
-
-    async def _hydrate(self, claim: Claim, heard: Heard) -> Hydration | None:
-        """Answers what the pathway reads, from one call, after memory was told every earlier turn of the thread.
-
-        None where nothing is read: an answer to an approval goes on with what the run knows. Without memory the turn
-        goes on degraded: no effect rests on what it holds, and what it must be told waits in the outbox.
-        """
-        lease = claim.lease
-        if heard.intent in _ANSWERS_TO_APPROVALS:
-            return None
-        try:
-            await self._t.delivery.flush("transcript", lease.thread_key)
-            await self._t.delivery.flush("memory", lease.thread_key)
-            return await self._t.services.memories(lease.owner).hydrate(
-                lease.thread_id, pathway=heard.pathway, query=claim.turn.text, max_messages=WINDOW_MESSAGES
-            )
-        except (MemoryUnavailableError, MemoryRefusedError) as error:
-            _log.warning("a turn goes on without memory", run_id=lease.run_id, error=str(error))
-            refusal = error.reason if isinstance(error, MemoryRefusedError) else replies.MEMORY_UNAVAILABLE
-            return Hydration(degraded=refusal)
 
     def _turn(self, claim: Claim, heard: Heard, hydration: Hydration | None) -> Turn:
         lease = claim.lease
@@ -332,7 +317,8 @@ class TurnServer:
         said = turn.kind == "message" and parse_reply(turn.text) is None
         words = self._t.sanitizing.words(turn) if said else ""
         gate = self._t.services.gate(lease.owner)
-        task = TurnTask(gate, self._tasks, lease, words, opens_run=not turn.resumed)
+        opens_run = not turn.resumed
+        task = TurnTask(gate, self._tasks, lease, words, opens_run=opens_run, fresh=opens_run and claim.attempt == 1)
         return ReportingGate(gate, self._t.delivery, lease, task)
 
     def _code(self, claim: Claim) -> str:

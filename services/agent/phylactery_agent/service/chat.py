@@ -65,7 +65,7 @@ class ChatEdge:
 
     async def send(self, principal: Principal, request: MessageRequest) -> Answer:
         """Takes a message and answers its turn. A caller that goes away stops nothing."""
-        turn = await self._ended(await self._accept(principal, request))
+        turn = await self._answered(principal, request)
         run = await self._t.runs.get(turn.owner, turn.run_id)
         then = replace(
             run,
@@ -75,7 +75,7 @@ class ChatEdge:
             updated_us=turn.handled_us,
         )
         return Answer(
-            run=ShownRun(then, await self._t.runs.tool_calls(run.run_id)),
+            run=ShownRun(then, await self._t.runs.tool_calls(run.run_id) if run.tool_calls else ()),
             reply=Said(turn.reply_id, turn.reply_text, turn.run_id, turn.handled_us),
             pending=await self._t.showing.pending(run) if turn.approval_id == run.approval_id else None,
             last_sequence=turn.last_sequence,
@@ -83,7 +83,7 @@ class ChatEdge:
 
     async def stream(self, principal: Principal, request: MessageRequest) -> AsyncGenerator[ShownEvent]:
         """Takes a message and yields its turn's events from the first, as they are committed, to run_finished."""
-        turn = await self._accept(principal, request)
+        turn = await self._accept(principal, request, new_id("tu"))
         sequence, told = 0, False
         with self._t.news.listen(turn.thread_key) as news:
             while True:
@@ -129,14 +129,17 @@ class ChatEdge:
                 violations=[Violation("page_token", error.reason)],
             ) from None
 
-    async def _accept(self, principal: Principal, request: MessageRequest) -> StoredTurn:
-        """Commits the message and wakes its thread, whether or not the caller is still there."""
-        task = asyncio.create_task(self._commit(principal, request))
+    async def _accept(self, principal: Principal, request: MessageRequest, turn_id: str) -> StoredTurn:
+        """Commits the message as this turn and has it served, whether or not the caller is still there.
+
+        Answers another turn where the request came before.
+        """
+        task = asyncio.create_task(self._commit(principal, request, turn_id))
         self._accepting.add(task)
         task.add_done_callback(self._accepting.discard)
         return await asyncio.shield(task)
 
-    async def _commit(self, principal: Principal, request: MessageRequest) -> StoredTurn:
+    async def _commit(self, principal: Principal, request: MessageRequest, turn_id: str) -> StoredTurn:
         owner = owner_of(principal)
         if request.graph and request.graph not in self._t.graphs:
             raise InvalidArgument(
@@ -148,14 +151,14 @@ class ChatEdge:
         # one that is stored already is answered whoever is away; its words are not taken in a second time
         turn = await self._t.inbox.find(owner, request.request_id, body_hash)
         if turn is None:
-            return await self._take_in(principal, request, body_hash)
+            return await self._take_in(principal, request, body_hash, turn_id)
         reach("agent.5")
         if not turn.handled:
             self._t.wake(turn.thread_key)
         return turn
 
-    async def _take_in(self, principal: Principal, request: MessageRequest, body_hash: str) -> StoredTurn:
-        owner, turn_id = owner_of(principal), new_id("tu")
+    async def _take_in(self, principal: Principal, request: MessageRequest, body_hash: str, turn_id: str) -> StoredTurn:
+        owner = owner_of(principal)
         taken = await self._t.sanitizing.take(owner, request.text, turn_id=turn_id)
         return await self._t.accept(
             Incoming(
@@ -184,6 +187,15 @@ class ChatEdge:
         """Answers what to say where a turn's events are not kept any more."""
         thread = await self._t.threads.get(turn.owner, turn.thread_id)
         return too_old(turn.thread_id, thread.first_sequence)
+
+    async def _answered(self, principal: Principal, request: MessageRequest) -> StoredTurn:
+        """Takes a message in and answers its turn once that has ended; it is listened to before it can have."""
+        turn_id = new_id("tu")
+        with self._t.news.listen(turn_id) as news:
+            turn = await self._accept(principal, request, turn_id)
+            if turn.turn_id == turn_id:
+                await news.wait()
+        return await self._ended(turn)
 
     async def _ended(self, turn: StoredTurn) -> StoredTurn:
         """Waits until the turn has ended, and answers it as it was recorded."""

@@ -127,6 +127,8 @@ def make_runner(shared: Shared, turns: TurnServer) -> Runner:
         shared=settings.shared,
     )
     runner.on_return = turns.tell
+    if not settings.shared:
+        runner.on_taking, runner.on_unclaimed = turns.hydrating.begin, turns.hydrating.forget
     return runner
 
 

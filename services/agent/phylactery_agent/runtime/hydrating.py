@@ -1,0 +1,100 @@
+"""What memory knows for a turn, read in one call; over one process already while its message is being taken in."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from dataclasses import dataclass
+from typing import Final
+
+from phylactery_chassis import telemetry
+from phylactery_chassis.logs import get_logger
+
+from phylactery_agent.graph.state import WINDOW_MESSAGES
+from phylactery_agent.ports import Hydration, MemoryRefusedError, MemoryUnavailableError
+from phylactery_agent.runtime import replies
+from phylactery_agent.runtime.asides import drop
+from phylactery_agent.runtime.delivery import Delivery
+from phylactery_agent.runtime.hearing import Heard, hear, listen
+from phylactery_agent.runtime.model import Claim, Incoming, OfThread
+from phylactery_agent.runtime.services import Services
+from phylactery_agent.static.intents import APPROVAL_DECIDED, APPROVAL_REPLY
+
+_ANSWERS_TO_APPROVALS: Final = frozenset({APPROVAL_DECIDED, APPROVAL_REPLY})
+
+_log = get_logger("hydrating")
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """What was begun for a message, and how it was understood."""
+
+    heard: Heard
+    reading: asyncio.Task[Hydration]
+
+
+class Hydrating:
+    """Reads what turns should know."""
+
+    def __init__(self, services: Services, delivery: Delivery) -> None:
+        """Takes memory, and what tells it of earlier turns first."""
+        self._services, self._delivery = services, delivery
+        self._begun: dict[str, _Begun] = {}
+        self._context = contextvars.copy_context()
+        """The context of who made this: a caller's deadline and identity must not leak into a turn."""
+
+    def begin(self, incoming: Incoming) -> None:
+        """Begins to read for a message on its way into the inbox, which opens a run there.
+
+        Nothing of its thread may be under way, nor may another process serve it: what is read here must be all that the
+        turns before it said.
+        """
+        heard = hear(incoming)
+        if heard.intent not in _ANSWERS_TO_APPROVALS:
+            reading = asyncio.get_running_loop().create_task(
+                self._traced(incoming, heard), context=self._context.copy()
+            )
+            self._begun[incoming.turn_id] = _Begun(heard, reading)
+
+    def forget(self, turn_id: str) -> None:
+        """Drops what was begun for a message that opened no run, or whose turn was given back."""
+        begun = self._begun.pop(turn_id, None)
+        if begun is not None:
+            drop(begun.reading)
+
+    def heard(self, claim: Claim) -> Heard:
+        """Answers what a claimed message is."""
+        begun = self._begun.get(claim.lease.turn_id)
+        return listen(claim) if begun is None else begun.heard
+
+    async def of(self, claim: Claim, heard: Heard) -> Hydration | None:
+        """Answers what the pathway reads, after memory was told every earlier turn of the thread.
+
+        None where nothing is read: an answer to an approval goes on with what the run knows. Without memory the turn
+        goes on degraded: no effect rests on what it holds, and what it must be told waits in the outbox.
+        """
+        begun = self._begun.pop(claim.lease.turn_id, None)
+        if begun is not None:
+            return await begun.reading
+        if heard.intent in _ANSWERS_TO_APPROVALS:
+            return None
+        return await self._read(claim.lease, claim.turn.text, heard)
+
+    async def _traced(self, incoming: Incoming, heard: Heard) -> Hydration:
+        """Reads within the trace of the message, whose turn has no span yet."""
+        parent = telemetry.extract({"traceparent": incoming.traceparent}) if incoming.traceparent else None
+        with telemetry.span("hydrate", parent=parent):
+            return await self._read(incoming, incoming.text, heard)
+
+    async def _read(self, of: OfThread, text: str, heard: Heard) -> Hydration:
+        thread_key = of.thread_key
+        try:
+            await self._delivery.flush("transcript", thread_key)
+            await self._delivery.flush("memory", thread_key)
+            return await self._services.memories(of.owner).hydrate(
+                of.thread_id, pathway=heard.pathway, query=text, max_messages=WINDOW_MESSAGES
+            )
+        except (MemoryUnavailableError, MemoryRefusedError) as error:
+            _log.warning("a turn goes on without memory", thread=thread_key, error=str(error))
+            refusal = error.reason if isinstance(error, MemoryRefusedError) else replies.MEMORY_UNAVAILABLE
+            return Hydration(degraded=refusal)
