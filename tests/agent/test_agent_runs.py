@@ -170,8 +170,12 @@ async def test_a_run_that_is_served_ends_at_its_next_step_and_begins_no_effect(
     monkeypatch.setattr(MemoriesAdapter, "hydrate", slow)
     saying = asyncio.create_task(ana.say(WRITE))
     await asyncio.wait_for(reached.wait(), ENDS_SECONDS)
-    [running] = (await runs_of(system).ListRuns(run_pb2.ListRunsRequest(), metadata=ana.metadata)).runs
-    cancelling = asyncio.create_task(cancel(system, ana, running.id))
+    running: list[Any] = []  # what is read is read while the message is still being taken in
+    async with asyncio.timeout(ENDS_SECONDS):
+        while not running:
+            running += (await runs_of(system).ListRuns(run_pb2.ListRunsRequest(), metadata=ana.metadata)).runs
+    [run] = running
+    cancelling = asyncio.create_task(cancel(system, ana, run.id))
     async with asyncio.timeout(ENDS_SECONDS):
         while not cancel_noted(system):  # noqa: ASYNC110 - it is a commit of another task
             await asyncio.sleep(0)
@@ -179,7 +183,7 @@ async def test_a_run_that_is_served_ends_at_its_next_step_and_begins_no_effect(
     go.set()
     assert (await cancelling).status == CANCELLED
     answer = await saying
-    assert (answer.run.id, answer.run.status, list(answer.run.tool_calls)) == (running.id, CANCELLED, [])
+    assert (answer.run.id, answer.run.status, list(answer.run.tool_calls)) == (run.id, CANCELLED, [])
     assert answer.reply.text.startswith("Cancelado")
     assert (await ana.say("hola")).run.status == DONE
 
