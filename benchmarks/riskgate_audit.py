@@ -39,7 +39,7 @@ def _entry(number: int) -> Entry:
         "tool_call_id": f"call-{number}",
         "tool": "read_file",
     }
-    values = {"/arguments/path": f"{number}.txt", "/args_hash": _HASH, "/raw_args_hash": _HASH}
+    values = {"/arguments/path": f"{number}.txt", "/args_hash": _HASH}
     return Entry(Kind.DECISION, 1_790_000_000_000_000 + number, _WHO, body, values)
 
 

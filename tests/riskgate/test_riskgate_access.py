@@ -102,7 +102,7 @@ async def test_an_evaluation_is_recorded_with_who_asked_about_whom_and_its_value
     assert (record["actor"], record["subject"], record["tenant"]) == ("pep", MORTY, "local")
     assert (record["tool"], record["decision"], record["policy_ids"]) == ("can_update_todo", "ALLOW", ["todo.own"])
     assert record["evaluation_id"] == answer["context"]["evaluation_id"] == answer["context"]["id"]
-    assert set(record["values"]) == {"/arguments/resource", "/args_hash", "/raw_args_hash"}
+    assert set(record["values"]) == {"/arguments/resource", "/args_hash"}
     assert "a-todo-of-his" not in json.dumps(record)
     assert answer["context"]["reason_user"].keys() == {"en", "es"}
     assert "todo.own" in answer["context"]["reason_admin"]["en"]
@@ -300,7 +300,7 @@ async def test_what_was_sensitive_when_it_was_asked_stays_withheld_under_a_later
     (folder / "riskgate.yaml").write_text(re.sub(r"revision: \d+", "revision: 99", settings))
     assert (await activate(gate.person("petra"), folder)).bundle.revision == 99
     (entry,) = (await listed(aldo, include_values=True, kind="access_evaluated")).entries
-    paths = ["/args_hash", "/arguments/resource", "/raw_args_hash"]
+    paths = ["/args_hash", "/arguments/resource"]
     assert [(value.path, value.withheld) for value in entry.values] == [(path, True) for path in paths]
     assert b"sesame" not in entry.SerializeToString()
 

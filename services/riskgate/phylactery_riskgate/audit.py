@@ -23,7 +23,7 @@ from phylactery_riskgate.checkpoint import Checkpoint, sign_note
 from phylactery_riskgate.domain.canonical import canonical_bytes
 from phylactery_riskgate.merkle import Frontier, leaf_hash
 from phylactery_riskgate.permits import decode, encode
-from phylactery_riskgate.sealing import Vault, commitment, new_salt
+from phylactery_riskgate.sealing import Vault, commitment, committed
 from phylactery_riskgate.store import audit as rows
 from phylactery_riskgate.store.audit_append import PendingEntries
 
@@ -65,7 +65,7 @@ class Kind(StrEnum):
 class Entry:
     """One record to append: what happened, who did it, and the values it is about, by JSON Pointer.
 
-    ``salts`` are those of commitments that were made before; every other value gets a fresh one.
+    ``made`` are commitments that were made before, each a salt and what came of it; every other value gets its own.
     """
 
     kind: Kind
@@ -73,7 +73,7 @@ class Entry:
     who: Principal
     body: Mapping[str, Any]
     values: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    salts: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    made: Mapping[str, tuple[bytes, str]] = field(default_factory=dict, repr=False)
 
 
 class AuditLog:
@@ -118,9 +118,9 @@ class AuditLog:
             **entry.body,
         }
         if entry.values:
-            salts = {pointer: entry.salts.get(pointer) or new_salt() for pointer in entry.values}
-            record["values"] = {pointer: commitment(salts[pointer], value) for pointer, value in entry.values.items()}
-            plain = _plain({pointer: encode(salt) for pointer, salt in salts.items()}, dict(entry.values))
+            made = {pointer: entry.made.get(pointer) or committed(value) for pointer, value in entry.values.items()}
+            record["values"] = {pointer: text for pointer, (_, text) in made.items()}
+            plain = _plain({pointer: encode(salt) for pointer, (salt, _) in made.items()}, dict(entry.values))
             pending.keep_values(entry.who.tenant, place.index, self._vault.seal(plain, _written(place)))
         data = canonical_bytes(record)
         time_us = max(entry.time_us, pending.last_us)

@@ -31,9 +31,10 @@ def bound_arguments(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def hash_values(verdict: Verdict) -> dict[str, str]:
-    """Answers the hashes of whole arguments as the values of a record: of the bound ones, and of those that came."""
-    told = {ARGS_HASH: verdict.bound.args_hash if verdict.bound else "", RAW_ARGS_HASH: verdict.raw_args_hash}
-    return {pointer: plain for pointer, plain in told.items() if plain}
+    """Answers the hashes of whole arguments as the values of a record: of the bound ones, and of others that came."""
+    bound = verdict.bound.args_hash if verdict.bound else ""
+    raw = "" if verdict.raw_args_hash == bound else verdict.raw_args_hash  # each value costs a decision time
+    return {pointer: plain for pointer, plain in ((ARGS_HASH, bound), (RAW_ARGS_HASH, raw)) if plain}
 
 
 def hash_of(data: bytes) -> str:

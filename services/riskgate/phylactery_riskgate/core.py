@@ -310,10 +310,10 @@ class Core:
         body: Mapping[str, Any],
         *,
         values: Mapping[str, Any] | None = None,
-        salts: Mapping[str, bytes] | None = None,
+        made: Mapping[str, tuple[bytes, str]] | None = None,
     ) -> Place:
         """Appends a record to the audit log and answers its place."""
-        return self.audit.append(connection, Entry(kind, now_us, who, body, values or {}, salts or {}))
+        return self.audit.append(connection, Entry(kind, now_us, who, body, values or {}, made or {}))
 
 
 def about(approval: Approval) -> dict[str, Any]:

@@ -52,7 +52,7 @@ from phylactery_riskgate.live import demand
 from phylactery_riskgate.naming import Naming, Namings, TaskSource
 from phylactery_riskgate.permits import TokenType
 from phylactery_riskgate.requests.decisions import EvaluateInput
-from phylactery_riskgate.sealing import commitment, new_salt
+from phylactery_riskgate.sealing import committed
 from phylactery_riskgate.shadow import Shown
 from phylactery_riskgate.standing import lost_approvers, satisfied_by
 from phylactery_riskgate.store import approvals as approval_rows
@@ -226,11 +226,13 @@ class Evaluation:
         """Makes the decision durable, with its approval where it asks for one."""
         who, asked, verdict, now_us = question.who, question.asked, question.verdict, question.now_us
         bound, tool = verdict.bound, asked.call.tool
-        salt = new_salt() if bound else b""
-        committed = commitment(salt, bound.args_hash) if bound else ""
+        made = {ARGS_HASH: committed(bound.args_hash)} if bound else {}
+        args_commitment = made[ARGS_HASH][1] if made else ""
         kept = self._core.hashes.keep(who.tenant, who.subject, tool, bound.args_hash) if bound else ""
         approval = (
-            self._asked(connection, question, kept, committed) if verdict.decision is Decision.AUTH_REQUIRED else None
+            self._asked(connection, question, kept, args_commitment)
+            if verdict.decision is Decision.AUTH_REQUIRED
+            else None
         )
         if isinstance(approval, Refused):
             return approval
@@ -245,7 +247,7 @@ class Evaluation:
         values |= hash_values(verdict) | usage_values(verdict.usage) | _unbound_values(question)
         values |= told_values(Told(question.naming.task_id, verdict.task))
         body = question.place | verdict_body(verdict) | told | _basis_body(question)
-        place = self._core.note(connection, Kind.DECISION, who, now_us, body, values=values, salts={ARGS_HASH: salt})
+        place = self._core.note(connection, Kind.DECISION, who, now_us, body, values=values, made=made)
         record = DecisionRecord(
             id=told["decision_id"],
             tenant=who.tenant,
@@ -270,7 +272,7 @@ class Evaluation:
             audit_log=place.log,
             audit_index=place.index,
             pathway=asked.pathway,
-            args_commitment=committed,
+            args_commitment=args_commitment,
         )
         decision_rows.insert_decision(connection, record)
         if approval is None:
@@ -278,7 +280,9 @@ class Evaluation:
         approval = approval_rows.insert_approval(connection, approval)
         return _Stored(record, bound, self._core.seen(connection, approval, who), replayed=False)
 
-    def _asked(self, connection: Connection, question: _Question, kept: str, committed: str) -> Approval | Refused:
+    def _asked(
+        self, connection: Connection, question: _Question, kept: str, args_commitment: str
+    ) -> Approval | Refused:
         """Makes the approval a decision asks for; where nobody may be asked, the refusal is recorded."""
         who, asked, verdict = question.who, question.asked, question.verdict
         assert verdict.bound is not None, "only a bound call can ask for an approval"
@@ -291,7 +295,7 @@ class Evaluation:
             verdict=verdict,
             bound=verdict.bound,
             kept_hash=kept,
-            args_commitment=committed,
+            args_commitment=args_commitment,
             now_us=question.now_us,
         )
         made = new_approval(connection, asking, question.engine.bundle)

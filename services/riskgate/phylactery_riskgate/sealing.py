@@ -48,6 +48,12 @@ def new_salt() -> bytes:
     return random_bytes(SALT_BYTES)
 
 
+def committed(value: Any) -> tuple[bytes, str]:
+    """Answers a fresh salt and the commitment to a JSON value under it."""
+    salt = new_salt()
+    return salt, commitment(salt, value)
+
+
 def commitment(salt: bytes, value: Any) -> str:
     """Answers "hmac-sha256:" and 64 hex digits over the RFC 8785 form of a JSON value, keyed with the salt."""
     return "hmac-sha256:" + hmac_sha256(salt, canonical_bytes(value)).hex()

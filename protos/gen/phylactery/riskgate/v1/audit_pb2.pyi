@@ -134,7 +134,7 @@ class RecordValue(_message.Message):
     WITHHELD_FIELD_NUMBER: _builtins.int
     path: _builtins.str
     """path is the JSON Pointer under which the record's "values" hold the commitment. "/args_hash" is the hash of the bound
-    arguments, "/raw_args_hash" that of the arguments as they came. Records of the same call's approval, permit and
+    arguments, "/raw_args_hash" that of the arguments as they came where it is another. Records of the same call's approval, permit and
     redemption repeat the commitment of "/args_hash" as "args_commitment", and hold no salt of their own for it.
     """
     value_json: _builtins.str
