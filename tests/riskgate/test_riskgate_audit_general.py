@@ -58,6 +58,29 @@ async def served(quiet, make_gate, call, bundle_with):
     return gate
 
 
+async def test_auditors_of_every_tenant_see_that_a_person_of_another_changed_the_policies_and_not_who(
+    served, bundle_with
+):
+    petra, aldo, zora = (served.person(name) for name in ("petra", "aldo", "zora"))
+    await activate(petra, bundle_with(policies=NO_READS, revision=3))
+    (record,), activated = served.records("policies_changed"), served.records("bundle_activated")[-1]
+    assert await listed(zora, kind="policies_changed") == [(record["index"], "policies_changed", "")]
+    assert await listed(zora, kind="bundle_activated") == [BUNDLE]
+    assert (activated["index"], "bundle_activated", "acme") in await listed(aldo)
+    shared = ("slot", "bundle_revision", "bundle_hash", "previous_revision", "previous_hash")
+    assert [record[name] for name in shared] == [activated[name] for name in shared]
+    assert (record["bundle_revision"], record["previous_revision"]) == (3, 1)
+    assert record["record"] == {"log": activated["log"], "index": activated["index"]}
+    assert not {"petra", "acme"} & set(map(str, record.values()))
+    proof = audit_pb2.GetInclusionProofRequest(index=record["index"])
+    assert (await zora.audit.GetInclusionProof(proof, metadata=zora.metadata, timeout=60)).index == record["index"]
+
+
+async def test_a_bundle_of_the_folder_and_one_for_the_shadow_change_nothing_for_others(served):
+    assert len(served.records("bundle_activated")) == 2
+    assert served.records("policies_changed") == []
+
+
 async def test_auditors_of_every_tenant_see_what_riskgate_recorded_of_itself_and_nobody_elses_entries(served):
     aldo, zora = served.person("aldo"), served.person("zora")
     acme = [BUNDLE, (1, "decision", "acme"), (3, "bundle_activated", "acme"), KEY]

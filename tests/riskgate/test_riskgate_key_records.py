@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import getpass
 import json
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,12 @@ def test_the_command_records_each_change_once_and_the_export_verifies(stored, tm
     assert {(one["log"], one["tenant"], one["source"], one["active_kid"]) for one in records} == {
         ("riskgate/keys", "", "command", second)
     }
+    assert {tuple(one["values"]) for one in records} == {("/os_user",)}, "auditors of every tenant read the records"
+    assert not any("os_user" in one for one in records)
+    whole = tmp_path / "values.jsonl"
+    assert run("audit", "export", "--values", *data, "--out", whole, url=url).exit_code == 0
+    shown = [json.loads(line) for line in whole.read_text().splitlines() if '"kind":"key_changed"' in line]
+    assert {one["values"]["/os_user"]["value"] for one in shown} == {getpass.getuser()}
     ring, out = load_keys(folder / "keys"), tmp_path / "out.jsonl"
     exporter = Exporter("riskgate", ring.public, ring.signer)
     database.read_sync(lambda c: write_export(out, exporter.lines(c, log_names(c))))

@@ -55,6 +55,7 @@ class Kind(StrEnum):
     VALUES_ERASED = "values_erased"
     BUNDLE_ACTIVATED = "bundle_activated"
     BUNDLE_REFUSED = "bundle_refused"
+    POLICIES_CHANGED = "policies_changed"
     SHADOW_DIFFERENCE = "shadow_difference"
     KEY_CHANGED = "key_changed"
     TASK_BEGUN = "task_begun"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from phylactery_chassis.errors import DomainError
 from phylactery_chassis.identity import Principal
@@ -12,11 +14,16 @@ from sqlalchemy.engine import Connection
 from phylactery_riskgate.audit import Kind
 from phylactery_riskgate.bundle_acceptance import MAX_SENTENCE, Candidate, files_of, rollback
 from phylactery_riskgate.core import Core, Refused
+from phylactery_riskgate.key_records import ITSELF
 from phylactery_riskgate.store import bundles as rows
 from phylactery_riskgate.store.audit import Place
+from phylactery_riskgate.store.audit_search import NOBODYS
 from phylactery_riskgate.store.bundles import BundleHead, Slot
 
 _log = get_logger("policies")
+
+_FOR_ALL = ("slot", "bundle_revision", "bundle_hash", "previous_revision", "previous_hash")
+"""What every auditor is told of a bundle that a person of some tenant activated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,4 +109,12 @@ class BundleRecords:
             "previous_revision": before.revision,
             "previous_hash": before.hash,
         }
-        return Activated(head, self._core.note(connection, Kind.BUNDLE_ACTIVATED, who, head.activate_us, body))
+        place = self._core.note(connection, Kind.BUNDLE_ACTIVATED, who, head.activate_us, body)
+        if slot is Slot.LIVE and who.tenant != NOBODYS:
+            self._tell_all(connection, body, place, head.activate_us)
+        return Activated(head, place)
+
+    def _tell_all(self, connection: Connection, body: Mapping[str, Any], place: Place, now_us: int) -> None:
+        """Records for the auditors of every tenant that other policies decide: who did it, theirs alone may read."""
+        told = {name: body[name] for name in _FOR_ALL} | {"record": {"log": place.log, "index": place.index}}
+        self._core.note(connection, Kind.POLICIES_CHANGED, ITSELF, now_us, told)

@@ -24,6 +24,8 @@ _WORDS = (PLAN_STEP, WORDS, WORDS_SALT)
 """Values that are nobody's argument."""
 _UNBOUND = (RAW_ARGUMENTS, RAW_ARGS_HASH, CLAIMED_HASH)
 """Values that tell arguments as they came."""
+OS_USER = "/os_user"
+"""Where a change of the keys keeps the account that made it: of a person that most auditors have nothing to do with."""
 SENSITIVE = "sensitive"
 """The name in a record under which it says which of its values the catalog of its day called sensitive."""
 
@@ -39,13 +41,17 @@ class ShownValue:
 
 
 def shown_values(
-    record: Mapping[str, Any], opened: Mapping[str, tuple[bytes, Any]], tools: Mapping[str, CatalogTool]
+    record: Mapping[str, Any],
+    opened: Mapping[str, tuple[bytes, Any]],
+    tools: Mapping[str, CatalogTool],
+    *,
+    on_the_machine: bool = False,
 ) -> list[ShownValue]:
     """Answers the values of an entry that were opened, as they may be shown.
 
     An argument is withheld where the catalog of its day or of today calls any part of it sensitive, and where neither
     knows the tool. What sums arguments up is withheld where any of them is sensitive. Arguments that were never bound
-    were judged by no catalog, so they are withheld too.
+    were judged by no catalog, so they are withheld too. An account of the machine is for who works on_the_machine.
     """
     today, told = sensitive_values(tools.get(str(record.get("tool")))), record.get(SENSITIVE)
     known = today is not None or isinstance(told, list)
@@ -54,7 +60,8 @@ def shown_values(
     for path, (salt, value) in sorted(opened.items()):
         sums = concealed and not path.startswith(ARGUMENTS)
         unjudged = path in _UNBOUND and ARGS_HASH not in opened
-        if path not in _WORDS and (not known or path in concealed or sums or unjudged):
+        free = path in _WORDS or (path == OS_USER and on_the_machine)
+        if not free and (not known or path in concealed or sums or unjudged):
             shown.append(ShownValue(path, "", b"", withheld=True))
         else:
             text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -14,6 +14,7 @@ from phylactery_chassis.identity import Principal
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.audit import AuditLog, Entry, Kind
+from phylactery_riskgate.entry_values import OS_USER
 from phylactery_riskgate.keys import KeyState, PublicKey
 from phylactery_riskgate.store import locks
 from phylactery_riskgate.store.audit_search import records_of_kind
@@ -21,7 +22,8 @@ from phylactery_riskgate.store.audit_search import records_of_kind
 REMOVED = "REMOVED"
 """The state on record of a key that is in the file no more, though it was."""
 
-_ITSELF = Principal("riskgate", "", frozenset())
+ITSELF = Principal("riskgate", "", frozenset())
+"""Who records what is of no tenant."""
 
 
 class KeyRecords:
@@ -33,7 +35,8 @@ class KeyRecords:
     def record(self, connection: Connection, keys: Sequence[PublicKey], now_us: int, *, os_user: str = "") -> int:
         """Records what is not on record of these keys, the active one first, and answers how many entries that took.
 
-        os_user is the account of whoever changed them, where that is known. Raises BusyError.
+        os_user is the account of whoever changed them, where that is known. Auditors of all tenants read the record, so
+        it lies beside it, for whoever exports the log on this machine. Raises BusyError.
         """
         locks.take(connection, "keys on record")
         before = _on_record(connection)
@@ -49,15 +52,15 @@ class KeyRecords:
                 "change_us": times.get(kid, 0),
                 "active_kid": keys[0].kid,
                 "source": self._source,
-                **({"os_user": os_user} if os_user else {}),
             }
-            self._audit.append(connection, Entry(Kind.KEY_CHANGED, now_us, _ITSELF, body))
+            values = {OS_USER: os_user} if os_user else {}
+            self._audit.append(connection, Entry(Kind.KEY_CHANGED, now_us, ITSELF, body, values))
         return len(changed)
 
 
 def _on_record(connection: Connection) -> dict[str, str]:
     """Answers the last state on record of every key, by its kid."""
-    found = (json.loads(record) for record in records_of_kind(connection, _ITSELF.tenant, Kind.KEY_CHANGED))
+    found = (json.loads(record) for record in records_of_kind(connection, ITSELF.tenant, Kind.KEY_CHANGED))
     return {str(one["kid"]): str(one["state"]) for one in found}
 
 

@@ -171,7 +171,7 @@ def _shown(ring: KeyRing) -> ShownValues:
     def shown(connection: Connection, name: str, entry: StoredEntry) -> dict[str, Any]:
         record = record_of(entry.record)
         opened = log.salted_values(connection, str(record.get("tenant")), Place(name, entry.index))
-        found = shown_values(record, opened or {}, {})
+        found = shown_values(record, opened or {}, {}, on_the_machine=True)
         return {
             one.path: {"value": json.loads(one.value_json), "salt": encode(one.salt)}
             for one in found
