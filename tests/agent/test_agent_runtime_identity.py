@@ -10,7 +10,7 @@ import grpc
 import pytest
 import yaml
 from grpc import aio
-from phylactery.agent.v1 import graph_pb2, graph_pb2_grpc
+from phylactery.agent.v1 import chat_pb2, graph_pb2, graph_pb2_grpc, run_pb2, run_pb2_grpc
 from phylactery_chassis.identity import token_hash
 
 from tests.support.agent_system import DONE, Person, System, approval_of, open_system, refused
@@ -24,12 +24,13 @@ def entry(token: str, subject: str, tenant: str, *roles: str) -> dict[str, Any]:
 
 @pytest.fixture
 def identity(tmp_path: Path) -> dict[str, Any]:
-    """Tokens of two users, an auditor and the agent."""
+    """Tokens of two users, an auditor, a user of that name in another tenant, and the agent."""
     path = tmp_path / "tokens.yaml"
     entries = [
         entry("of-ana", "ana", "acme", "caller"),
         entry("of-ben", "ben", "acme", "caller"),
         entry("of-eva", "eva", "acme", "auditor"),
+        entry("of-zeta", "ana", "zeta", "caller"),
         entry("of-agent", "agent", "*", "delegate"),
     ]
     path.write_text(yaml.safe_dump({"tokens": entries}))
@@ -57,6 +58,32 @@ async def test_the_agent_speaks_for_the_user_who_holds_the_token(guarded: System
     assert not guarded.sandbox.joinpath("notas.txt").exists()
     assert (await ana.say(f"APROBAR {approval_id} {code}")).run.status == DONE
     assert guarded.sandbox.joinpath("notas.txt").read_text() == "hola"
+
+
+@pytest.mark.parametrize("token", ["of-zeta", "of-ben"])
+async def test_with_stolen_page_tokens_and_request_ids_a_stranger_lists_and_is_answered_what_is_theirs(
+    guarded: System, token: str
+) -> None:
+    ana, stranger = guarded.bearer("of-ana"), guarded.bearer(token)
+    said = [await ana.say("repite MIO", f"t{number}", request_id=f"request-{number:04d}") for number in range(3)]
+    runs = run_pb2_grpc.RunServiceStub(guarded.agent_channel)
+    threads = await ana.chat.ListThreads(chat_pb2.ListThreadsRequest(page_size=1), metadata=ana.metadata)
+    listed = await runs.ListRuns(run_pb2.ListRunsRequest(page_size=1), metadata=ana.metadata)
+    calls = await runs.ListToolCalls(run_pb2.ListToolCallsRequest(page_size=1), metadata=ana.metadata)
+    assert all(page.next_page_token for page in (threads, listed, calls))
+    again = await stranger.say("repite TUYO", "t0", request_id="request-0000")
+    assert again.reply.text == "TUYO"
+    assert again.run.id != said[0].run.id
+    for call in (
+        stranger.chat.ListThreads(
+            chat_pb2.ListThreadsRequest(page_token=threads.next_page_token), metadata=stranger.metadata
+        ),
+        runs.ListRuns(run_pb2.ListRunsRequest(page_token=listed.next_page_token), metadata=stranger.metadata),
+        runs.ListToolCalls(run_pb2.ListToolCallsRequest(page_token=calls.next_page_token), metadata=stranger.metadata),
+    ):
+        page = str(await call)
+        assert not any(mine in page for mine in (*(answer.run.id for answer in said), '"t1"', '"t2"'))
+    assert (await ana.say("repite MIO", "t0", request_id="request-0000")).run.id == said[0].run.id
 
 
 @pytest.mark.parametrize(
