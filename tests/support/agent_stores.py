@@ -120,7 +120,10 @@ class Stores:
     ) -> None:
         fields: dict[str, Any] = {"reason": "ANSWERED", "reply_id": f"{claim.lease.turn_id}.r", "reply_text": "listo"}
         await self.runs.end_turn(
-            writes or self.writes(claim.lease), claim.turn, Ending(status=status, **{**fields, **changes})
+            writes or self.writes(claim.lease),
+            claim.turn,
+            Ending(status=status, **{**fields, **changes}),
+            active_us=claim.run.active_us,
         )
 
     def rows(self, table: str, columns: str = "*") -> list[Any]:

@@ -14,6 +14,7 @@ import contextlib
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -21,28 +22,21 @@ from sqlalchemy.engine import Connection, Engine
 
 from phylactery_chassis.errors import DomainError, StartError
 from phylactery_chassis.failed_sync import stop_after_failed_sync
+from phylactery_chassis.groups import Groups
 from phylactery_chassis.jobs import Job, JobQueue, Outcome, Waiting, Work, tell_all
 from phylactery_chassis.logs import get_logger
 from phylactery_chassis.migrations import upgrade
 from phylactery_chassis.probing import look, write_something
 from phylactery_chassis.store_faults import (
-    STORE_FAULTS,
-    fault_of,
     faults_told,
-    is_full,
-    lost_a_race,
-    may_be_kept,
     unavailable,
-    unknown,
     why,
 )
-from phylactery_chassis.transactions import Transactions, set_up_sqlite
-from phylactery_chassis.unit import ConflictError, Unit, unit_of
+from phylactery_chassis.transactions import Transactions, heed_the_line, set_up_sqlite
+from phylactery_chassis.unit import unit_of
 
 T = TypeVar("T")
 
-_MAX_ATTEMPTS = 20
-"""How often a job runs again because another process was faster each time."""
 _READERS = 4
 _COMPANY_SECONDS = 0.002
 """How long a write waits for the next of those it expects: about what one commit takes."""
@@ -52,24 +46,6 @@ _LONGEST_SECONDS = 0.02
 """How long it waits in all, as long as somebody comes each time."""
 
 _log = get_logger("database")
-
-
-class _UndoneError(Exception):
-    """The transaction was undone for what one of its jobs did, or left to be written."""
-
-    def __init__(self, cause: Exception) -> None:
-        super().__init__(str(cause))
-        self.cause = cause
-
-
-def _flush(unit: Unit) -> None:
-    """Writes what the jobs left to be written. Raises ConflictError, _UndoneError, and the store's own faults."""
-    try:
-        unit.flush()
-    except (ConflictError, *STORE_FAULTS):
-        raise
-    except Exception as error:
-        raise _UndoneError(error) from error
 
 
 def _protect(connection: Connection, *_statement: Any) -> None:
@@ -96,7 +72,6 @@ class Database:
             url,
             pool_size=_READERS + 2,  # the writer, and whoever reads quickly
             max_overflow=0,
-            pool_pre_ping="sqlite" not in url,
             hide_parameters=True,  # an error text never holds a value
         )
         self.dialect = self._engine.dialect.name
@@ -108,9 +83,11 @@ class Database:
             # a read of several statements sees one moment, as it does on SQLite: a row and its key, or neither
             self._read_engine = self._engine.execution_options(isolation_level="REPEATABLE READ")
         self._write_engine = self._engine.execution_options(phylactery_write=True)
-        self._beside_engine = self._engine.execution_options(isolation_level="AUTOCOMMIT")
+        self._single_engine = self._engine.execution_options(isolation_level="AUTOCOMMIT")
         sa.event.listen(self._write_engine, "before_cursor_execute", _protect)
-        self._transactions = Transactions(self._write_engine)
+        if self.dialect != "sqlite":
+            heed_the_line(self._write_engine)
+        self._groups = Groups(self._write_engine, failed=self._note_failure)
         self._jobs = JobQueue(short=self.dialect != "sqlite")
         self._waiting: dict[asyncio.AbstractEventLoop, Waiting] = {}
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="database-reader")
@@ -189,26 +166,26 @@ class Database:
             return await self.write(work)
         if self._closed:
             raise unavailable("the database is closed")
-        return await asyncio.get_running_loop().run_in_executor(self._beside, self._run_beside, work)
+        return await asyncio.get_running_loop().run_in_executor(self._beside, self._ask_one, work)
 
-    def _run_beside(self, work: Work[T]) -> T:
-        with faults_told(), self._beside_engine.connect() as connection:
-            return work(connection)
+    async def read(self, work: Work[T], *, one: bool = False) -> T:
+        """Runs work on a reader connection, beside the writer; after close() it is Unavailable.
 
-    async def read(self, work: Work[T]) -> T:
-        """Runs work on a reader connection, beside the writer; after close() it is Unavailable."""
+        With ``one`` it is one statement, which a server is asked outside any transaction: two might see two moments.
+        """
         if self._closed:
             raise unavailable("the database is closed")
-        return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, work)
+        ask = self._ask_one if one else self._read
+        return await asyncio.get_running_loop().run_in_executor(self._readers, ask, work)
 
-    async def read_quickly(self, work: Work[T]) -> T:
+    async def read_quickly(self, work: Work[T], *, one: bool = False) -> T:
         """Does the same for a few rows found by their keys: from a file that takes less than another thread would.
 
         Its connection is kept from one to the next, for the pool would take longer than the rows. What work answers are
         rows: a result that nobody read to its end would hold the log. Raises TypeError for one.
         """
         if self.dialect != "sqlite":
-            return await self.read(work)
+            return await self.read(work, one=one)
         with self._one_quick_read, faults_told():
             if self._closed:
                 raise unavailable("the database is closed")
@@ -306,94 +283,34 @@ class Database:
             self._look(loop, waiting)
         tell_all(outcomes)
 
+    def _note_failure(self) -> None:
+        self._failures += 1
+
     def _read(self, work: Work[T]) -> T:
-        with faults_told(), self._read_engine.begin() as connection:
-            return work(connection)
+        return self._ask(self._read_engine.begin, work)
+
+    def _ask_one(self, work: Work[T]) -> T:
+        return self._ask(self._single_engine.connect, work)
+
+    def _ask(self, connect: Callable[[], AbstractContextManager[Connection]], work: Work[T]) -> T:
+        """Runs work that can run twice; once more on a new connection where a server had let go of the one kept."""
+        with faults_told():
+            try:
+                with connect() as connection:
+                    return work(connection)
+            except sa.exc.DBAPIError as error:
+                if not error.connection_invalidated:
+                    raise
+            self._engine.dispose()  # the others are as old as that one
+            with connect() as connection:
+                return work(connection)
 
     def _write_loop(self) -> None:
         try:
             self._write_all()
         finally:
-            self._transactions.end()
+            self._groups.end()
 
     def _write_all(self) -> None:
         for group in self._jobs.groups():
-            self._tell_all(group, self._run_group([job for job in group if job.wanted()]))
-
-    def _run_group(self, group: list[Job[Any]]) -> list[Outcome]:
-        """Runs jobs in one transaction, or each in its own where together they cannot be kept."""
-        if not group:
-            return []
-        try:
-            return self._attempt(group)
-        except _UndoneError as undone:
-            if len(group) == 1:
-                return [Outcome(group[0], fault=undone.cause)]
-        except ConflictError:
-            pass
-        except BaseException as error:  # noqa: BLE001 - the writer must outlive any fault and tell every waiter
-            if len(group) == 1 or not is_full(error):
-                return self._lost(group, error)
-        return [self._run_alone(job) for job in group]  # what fits nowhere is refused alone
-
-    def _run_alone(self, job: Job[Any]) -> Outcome:
-        """Runs one job in a transaction of its own, again while other processes are faster."""
-        for _ in range(_MAX_ATTEMPTS):
-            try:
-                return self._attempt([job])[0]
-            except ConflictError:
-                continue
-            except _UndoneError as undone:
-                return Outcome(job, fault=undone.cause)
-            except BaseException as error:  # noqa: BLE001 - as for a group
-                return self._lost([job], error)[0]
-        return Outcome(job, fault=unavailable("other processes were faster each time"))
-
-    def _attempt(self, group: list[Job[Any]]) -> list[Outcome]:
-        """Runs jobs and commits.
-
-        Raises ConflictError, _UndoneError, and the store's own faults; then nothing of any job is kept. Only where the
-        answer of the commit is lost nobody knows, and whoever waits is told so.
-        """
-        committing, committed, unit = False, False, None
-        try:
-            with self._transactions.begin() as connection:
-                unit = Unit(connection, several=len(group) > 1)
-                try:
-                    outcomes = [self._run_job(connection, unit, job) for job in group]
-                    _flush(unit)
-                finally:
-                    unit.close()
-                committing = True
-            committed = True
-        except sa.exc.DBAPIError as error:
-            if lost_a_race(error):
-                raise ConflictError from error
-            if committing and may_be_kept(error):
-                raise unknown(error) from error
-            raise
-        finally:
-            if unit is not None:
-                unit.settle(committed=committed)
-        return outcomes
-
-    def _run_job(self, connection: Connection, unit: Unit, job: Job[Any]) -> Outcome:
-        unit.begin_job()
-        try:
-            result = job.work(connection)
-        except (ConflictError, *STORE_FAULTS):
-            raise  # the store itself fails, or wants the job alone, so the whole group is in question
-        except Exception as error:  # the work's own error, a taken key included, belongs to its waiter
-            if unit.alone or (isinstance(error, sa.exc.SQLAlchemyError) and not unit.protected):
-                raise _UndoneError(error) from error
-            unit.end_job(failed=True)
-            return Outcome(job, fault=error)
-        unit.end_job(failed=False)
-        return Outcome(job, result)
-
-    def _lost(self, group: list[Job[Any]], error: BaseException) -> list[Outcome]:
-        """Fails jobs none of which is known to be durable."""
-        self._failures += 1
-        _log.error("commit failed", error=type(error.__cause__ or error).__name__, jobs=len(group))
-        failure = fault_of(error)
-        return [Outcome(job, fault=failure) for job in group]
+            self._tell_all(group, self._groups.run([job for job in group if job.wanted()]))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import sqlalchemy as sa
 from sqlalchemy.engine import Connection
+
+from phylactery_chassis.driver import run_text
 
 
 def look(connection: Connection) -> None:
     """Asks for nothing but an answer."""
-    connection.execute(sa.text("SELECT 1")).close()
+    run_text(connection, "SELECT 1").close()
 
 
 def write_something(connection: Connection) -> None:

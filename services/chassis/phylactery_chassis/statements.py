@@ -6,17 +6,35 @@ past it. A statement is still built with SQLAlchemy, for both stores alike, and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from phylactery_chassis.driver import run_text
+from phylactery_chassis.driver import run_later, run_text
 from phylactery_chassis.unit import unit_of
 
 _MAX_ROWS = 64
 """Rows in one INSERT; fewer go in powers of two, so that the driver knows every text it is given."""
+
+
+class Record(tuple[Any, ...]):
+    """A row: its values in the order of the columns, each under its column's name too, as the driver gave them."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Answers the value of a column."""
+
+
+def _record(columns: Iterable[str]) -> type[Record]:
+    """Answers what the rows of these columns are."""
+    named = {name: property(itemgetter(place)) for place, name in enumerate(columns)}
+    return type("Record", (Record,), {"__slots__": (), **named})
 
 
 class _Compiled:
@@ -27,6 +45,10 @@ class _Compiled:
         self._texts: dict[str, tuple[str, tuple[str, ...] | None, dict[str, Any]]] = {}
 
     def _run(self, connection: Connection, values: Mapping[str, Any]) -> Any:
+        return run_text(connection, *self._said(connection, values))
+
+    def _said(self, connection: Connection, values: Mapping[str, Any]) -> tuple[str, Any]:
+        """Answers the text and its values as this connection's driver takes them."""
         name = connection.dialect.name
         found = self._texts.get(name)
         if found is None:
@@ -37,34 +59,55 @@ class _Compiled:
         text, names, fixed = found
         if fixed:
             values = {**fixed, **values}
-        return run_text(connection, text, values if names is None else [values[name] for name in names])
+        return text, values if names is None else [values[name] for name in names]
 
 
 class Query(_Compiled):
     """A SELECT."""
 
-    def __init__(self, statement: sa.SelectBase) -> None:
+    def __init__(self, statement: sa.SelectBase | sa.ReturnsRows) -> None:
+        super().__init__(statement)
+        self._named = _record(statement.exported_columns.keys())
+
+    def one(self, connection: Connection, values: Mapping[str, Any]) -> Record | None:
+        """Answers the first row, None where there is none."""
+        cursor = self._run(connection, values)
+        row = cursor.fetchone()
+        cursor.close()
+        return None if row is None else self._named(row)
+
+    def all(self, connection: Connection, values: Mapping[str, Any]) -> list[Record]:
+        """Answers every row."""
+        cursor = self._run(connection, values)
+        rows = cursor.fetchall()
+        cursor.close()
+        return list(map(self._named, rows))
+
+    def each(self, connection: Connection, values: Mapping[str, Any]) -> Generator[Record, None, None]:
+        """Yields the rows one after the other, as far as they are asked for; the generator is to be closed."""
+        cursor = self._run(connection, values)
+        try:
+            for row in cursor:
+                yield self._named(row)
+        finally:
+            cursor.close()
+
+
+class Change(Query):
+    """An INSERT, UPDATE or DELETE that answers the rows it changed (RETURNING), as they are then."""
+
+    def __init__(self, statement: sa.ReturnsRows) -> None:
         super().__init__(statement)
 
-    def one(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[Any] | None:
-        """Answers the first row in the order of its columns, None where there is none."""
-        cursor = self._run(connection, values)
-        row: Sequence[Any] | None = cursor.fetchone()
-        cursor.close()
-        return row
-
-    def all(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
-        """Answers every row in the order of its columns."""
-        cursor = self._run(connection, values)
-        rows: Sequence[Sequence[Any]] = cursor.fetchall()
-        cursor.close()
-        return rows
+    def _run(self, connection: Connection, values: Mapping[str, Any]) -> Any:
+        _protect(connection)
+        return super()._run(connection, values)
 
 
 class Update(_Compiled):
-    """An UPDATE or DELETE, or a text with named parameters that changes something on both stores."""
+    """An INSERT, UPDATE or DELETE, or a text with named parameters that changes something on both stores."""
 
-    def __init__(self, statement: sa.Update | sa.Delete | sa.TextClause) -> None:
+    def __init__(self, statement: sa.Insert | sa.Update | sa.Delete | sa.TextClause) -> None:
         super().__init__(statement)
 
     def run(self, connection: Connection, values: Mapping[str, Any]) -> int:
@@ -74,6 +117,11 @@ class Update(_Compiled):
         count = int(cursor.rowcount)
         cursor.close()
         return count
+
+    def later(self, connection: Connection, values: Mapping[str, Any]) -> None:
+        """Runs it where nothing is to be known but that it works; see driver.run_later."""
+        _protect(connection)
+        run_later(connection, *self._said(connection, values))
 
 
 class RowInsert:
@@ -89,13 +137,22 @@ class RowInsert:
 
     def run(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
         """Adds the rows. Raises IntegrityError where one stands there already."""
+        for text, values in self._said(connection, rows):
+            run_text(connection, text, values).close()
+
+    def later(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Adds the rows where nothing is to be known but that it works; see driver.run_later."""
+        for text, values in self._said(connection, rows):
+            run_later(connection, text, values)
+
+    def _said(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[str, list[Any]]]:
         if rows:
             _protect(connection)
         at = 0
         while at < len(rows):
             size = min(_MAX_ROWS, 1 << (len(rows) - at).bit_length() - 1)
             some = rows[at : at + size]
-            run_text(connection, self._text(connection, size), [value for row in some for value in row]).close()
+            yield self._text(connection, size), [value for row in some for value in row]
             at += size
 
     def _text(self, connection: Connection, size: int) -> str:
@@ -108,6 +165,40 @@ class RowInsert:
             row = f"({', '.join([mark] * len(self._columns))})"
             text = f"INSERT INTO {quote(self._table.name)} ({columns}) VALUES {', '.join([row] * size)}"  # noqa: S608 - names of our own tables
             self._texts[key] = text = f"{text} {self._otherwise}".rstrip()
+        return text
+
+
+class RowUpdate:
+    """An UPDATE of the rows of one table that have some values in their key; what is set is told with each call."""
+
+    def __init__(self, table: sa.Table, *key: str) -> None:
+        self._table = table
+        self._key = [table.columns[name].name for name in key]
+        self._texts: dict[tuple[str, ...], str] = {}
+
+    def run(self, connection: Connection, *key: Any, **values: Any) -> int:
+        """Sets columns by their names, where the key is this, and answers how many rows there were."""
+        _protect(connection)
+        cursor = run_text(connection, self._text(connection, tuple(values)), [*values.values(), *key])
+        count = int(cursor.rowcount)
+        cursor.close()
+        return count
+
+    def later(self, connection: Connection, *key: Any, **values: Any) -> None:
+        """Does the same where nothing is to be known but that it works; see driver.run_later."""
+        _protect(connection)
+        run_later(connection, self._text(connection, tuple(values)), [*values.values(), *key])
+
+    def _text(self, connection: Connection, names: tuple[str, ...]) -> str:
+        kind = (connection.dialect.name, *names)
+        text = self._texts.get(kind)
+        if text is None:
+            quote = connection.dialect.identifier_preparer.quote
+            mark = "?" if connection.dialect.paramstyle == "qmark" else "%s"
+            settings = ", ".join(f"{quote(self._table.columns[name].name)} = {mark}" for name in names)
+            where = " AND ".join(f"{quote(name)} = {mark}" for name in self._key)
+            text = f"UPDATE {quote(self._table.name)} SET {settings} WHERE {where}"  # noqa: S608 - names of our own columns
+            self._texts[kind] = text
         return text
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
-from phylactery_chassis.driver import run_text
+from phylactery_chassis.driver import line, line_of, run_text, say, say_and_commit
 
 _BUSY_MS = 5_000
 _PRIMARY = 0xFF
@@ -45,11 +45,32 @@ def set_up_sqlite(engine: Engine) -> None:
             connection.exec_driver_sql(f"BEGIN {mode}")  # so that whoever listens for faults hears of it
 
 
+class StaleError(Exception):
+    """The connection was broken before the transaction had begun at the server: nothing of it was done there.
+
+    It holds what the driver raised as its cause. The same may be tried once more on a new connection.
+    """
+
+
+def heed_the_line(engine: Engine) -> None:
+    """Has statements that SQLAlchemy runs for a writer come after what was to be said before them."""
+
+    @sa.event.listens_for(engine, "before_cursor_execute")
+    def _before(connection: Connection, *_statement: Any) -> None:
+        say(connection)
+
+    @sa.event.listens_for(engine, "after_cursor_execute")
+    def _after(connection: Connection, *_statement: Any) -> None:
+        told = line_of(connection)
+        if told is not None:
+            told.heard = True
+
+
 class Transactions:
     """The transactions of one thread, one after the other.
 
-    A file's connection is kept from one to the next: to take it from the pool, and to give it back, costs more than a
-    write. A server's comes from the pool, which sees where it was lost.
+    The connection is kept from one to the next: to take it from the pool, and to give it back, costs more than a write
+    to a file does. Whether a server still holds its end shows when something is said: see StaleError.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -60,15 +81,27 @@ class Transactions:
 
     @contextlib.contextmanager
     def begin(self) -> Iterator[Connection]:
-        """Begins a transaction, and ends it with the block as Engine.begin does."""
-        if self._engine.dialect.name != "sqlite":
-            with self._engine.begin() as connection:
-                yield connection
-            return
+        """Begins a transaction, and ends it with the block as Engine.begin does.
+
+        Raises StaleError where a server's connection was lost before the server answered anything in it.
+        """
         try:
             connection = self._connection()
-            with connection.begin():
-                yield connection
+            if connection.dialect.name == "sqlite":
+                with connection.begin():
+                    yield connection
+                return
+            with connection.begin(), line(connection) as told:
+                try:
+                    yield connection
+                    if not told.heard:
+                        say(connection)  # before the commit, whose lost answer would say nothing of it
+                except sa.exc.DBAPIError as error:
+                    if error.connection_invalidated and not told.heard:
+                        raise StaleError from error
+                    raise
+                if told.later:
+                    say_and_commit(connection)
         except BaseException:
             self.end()
             raise

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar, cast
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import OperationalError
 
-from phylactery_chassis.driver import run_text
+from phylactery_chassis.driver import line_of, run_text
 
 _KEY = "phylactery_unit"
 _SAVEPOINT = "job"
@@ -104,6 +104,9 @@ class Unit:
             self._saved = False
 
     def _roll_back(self) -> None:
+        told = line_of(self._connection)
+        if told is not None:
+            told.later.clear()  # what the job left to be said is said no more
         try:
             run_text(self._connection, f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}")
         except OperationalError as lost:

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import time
 
-import sqlalchemy as sa
 from phylactery_chassis.clock import MICROSECONDS
-from sqlalchemy.engine import Connection
-
-from phylactery_agent.runtime.schema import RUNS
 
 
 class ActiveTimeError(Exception):
@@ -33,8 +29,3 @@ class ActiveTime:
         """Raises ActiveTimeError where the time is up."""
         if self.now_us() > self._limit_us:
             raise ActiveTimeError
-
-
-def note_active(connection: Connection, run_id: str, active_us: int) -> None:
-    """Writes how long a run was served."""
-    connection.execute(sa.update(RUNS).where(RUNS.c.run_id == run_id).values(active_us=active_us))

@@ -74,7 +74,7 @@ def end_now(connection: Connection, owner: Owner, row: Row[Any], now: int) -> No
     _say(connection, lease, row.language, now)
     finished = {"status": "RUN_STATUS_CANCELLED", "reason": CANCELLED}
     append_event(connection, lease, "run_finished", finished, once="run_cancelled", now_us=now)
-    checkpoints.delete_thread(connection, lease.thread_key)
+    checkpoints.forget_thread(connection, lease.thread_key)
     forget_replies(connection, row.run_id)
     connection.execute(
         sa.update(RUNS)

@@ -7,6 +7,7 @@ neither: what is locked is being claimed or ended by another at that moment, so 
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -14,8 +15,8 @@ from phylactery_chassis.clock import MICROSECONDS, Clock
 from phylactery_chassis.crashpoints import reach
 from phylactery_chassis.database import Database
 from phylactery_chassis.logs import get_logger
-from phylactery_chassis.statements import Query
-from sqlalchemy.engine import Connection, Row
+from phylactery_chassis.statements import Change, Query, Record, Update
+from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
 from phylactery_agent.ports import LeaseLostError
@@ -24,16 +25,16 @@ from phylactery_agent.runtime.events import append_event
 from phylactery_agent.runtime.inbox import insert_run, turn_of
 from phylactery_agent.runtime.joining import together
 from phylactery_agent.runtime.lease import (
+    LEASE_NOW,
     LEASE_SECONDS,
     hold_of,
     lease_now,
-    lease_until,
     require_unheld,
     shared,
 )
 from phylactery_agent.runtime.model import Claim, Lease, StoredTurn
 from phylactery_agent.runtime.runs import run_of
-from phylactery_agent.runtime.schema import ACTIVE, DUTIES, INBOX, RUNS, THREADS
+from phylactery_agent.runtime.schema import ACTIVE, DUTIES, INBOX, IS_ACTIVE, RUNS, THREADS
 
 _BUSY_SECONDS = 0.05
 """How soon to come back to what another process has locked: a transaction takes less."""
@@ -42,6 +43,43 @@ _SET_ASIDE = 100
 
 _THREAD = Query(
     sa.select(THREADS.c.thread_key).where(THREADS.c.thread_key == sa.bindparam("of_thread")).with_for_update()
+)
+_IN_THREAD = (INBOX.c.thread_key == sa.bindparam("of_thread"), INBOX.c.state == "waiting")
+_first = sa.select(INBOX.c.turn_id).where(*_IN_THREAD).order_by(INBOX.c.position).limit(1)
+_HEAD = Query(
+    sa.select(INBOX)
+    .where(*_IN_THREAD, INBOX.c.turn_id == _first.correlate(None).scalar_subquery())
+    .with_for_update(skip_locked=True)
+)
+"""A thread's oldest unhandled turn, locked until the commit; none, too, where another process has it."""
+_FIRST = Query(_first)
+_ANY = Query(sa.select(INBOX.c.turn_id).where(INBOX.c.state == "waiting").limit(1))
+_OF_THREAD = (RUNS.c.thread_key == sa.bindparam("of_thread"), IS_ACTIVE)
+_ACTIVE_RUN = Query(
+    sa.select(RUNS, (RUNS.c.lease_until_us - LEASE_NOW).label("left_us"), (RUNS.c.due_us - LEASE_NOW).label("wait_us"))
+    .where(*_OF_THREAD)
+    .with_for_update(skip_locked=True)
+)
+_ANY_ACTIVE_RUN = Query(sa.select(RUNS.c.run_id).where(*_OF_THREAD))
+_TAKE_RUN = Change(
+    sa.update(RUNS)
+    .where(RUNS.c.run_id == sa.bindparam("of_run"))
+    .values(
+        status="running",
+        turn_id=sa.bindparam("for_turn"),
+        fence=sa.bindparam("under_fence", type_=sa.BigInteger),
+        attempt=sa.bindparam("the_attempt", type_=sa.BigInteger),
+        lease_owner=sa.bindparam("holder"),
+        lease_until_us=LEASE_NOW + sa.bindparam("lease_for_us", type_=sa.BigInteger),
+        due_us=0,
+        updated_us=sa.bindparam("now_us"),
+    )
+    .returning(RUNS)
+)
+_TAKE_TURN = Update(
+    sa.update(INBOX)
+    .where(INBOX.c.turn_id == sa.bindparam("of_turn"))
+    .values(run_id=sa.bindparam("for_run"), resumed=sa.bindparam("goes_on"))
 )
 
 _log = get_logger("claiming")
@@ -107,6 +145,9 @@ class ClaimStore:
                     return claim
             return None
 
+        # nothing waits most of the time: to see that takes one question, and no transaction
+        if not await self._database.read(lambda connection: _ANY.all(connection, {}), one=True):
+            return None
         try:
             return await self._write(work, "")
         except HeldError:
@@ -185,13 +226,13 @@ class ClaimStore:
         self, connection: Connection, turn: StoredTurn, holder: str, now: int, *, waited: bool = False
     ) -> Claim | None:
         """Claims a turn that is locked; None where it needed no serving and was set aside. Raises HeldError."""
-        _require_unheld(connection, turn.thread_key)
         active = _active_run(connection, turn.thread_key, now)
-        if _THREAD.one(connection, {"of_thread": turn.thread_key}) is None:
+        thread = _THREAD.one(connection, {"of_thread": turn.thread_key})
+        _require_unheld(connection, turn.thread_key)  # only now that the thread is locked: see settle
+        if thread is None:
             _log.warning("what was left of a thread that is gone is removed", thread=turn.thread_key)
             remove_threads(connection, [turn.thread_key])
             return None
-        _require_unheld(connection, turn.thread_key)  # once more, now that the thread is locked: see settle
         if turn.kind == "approval_decided" and not _still_awaits(turn, active):
             _set_aside(connection, turn.turn_id, now)
             return None
@@ -205,27 +246,25 @@ class ClaimStore:
             raise HeldError(f"run {active.run_id} is not due yet", active.wait_us / MICROSECONDS)
         return self._take(connection, turn, active, holder, now)
 
-    def _take(self, connection: Connection, turn: StoredTurn, active: Row[Any], holder: str, now: int) -> Claim:
+    def _take(self, connection: Connection, turn: StoredTurn, active: Record, holder: str, now: int) -> Claim:
         again = active.status == "running"
         attempt = active.attempt + 1 if again else 1
         resumed = turn.resumed if again else active.status == "suspended"
-        connection.execute(
-            sa.update(RUNS)
-            .where(RUNS.c.run_id == active.run_id)
-            .values(
-                status="running",
-                turn_id=turn.turn_id,
-                fence=active.fence + 1,
-                attempt=attempt,
-                lease_owner=holder,
-                lease_until_us=lease_until(connection, now, self._lease_seconds),
-                due_us=0,
-                updated_us=now,
-            )
+        taken = _TAKE_RUN.one(
+            connection,
+            {
+                "of_run": active.run_id,
+                "for_turn": turn.turn_id,
+                "under_fence": active.fence + 1,
+                "the_attempt": attempt,
+                "holder": holder,
+                "lease_for_us": round(self._lease_seconds * MICROSECONDS),
+                "now_us": now,
+                "lease_now_us": now,
+            },
         )
-        connection.execute(
-            sa.update(INBOX).where(INBOX.c.turn_id == turn.turn_id).values(run_id=active.run_id, resumed=resumed)
-        )
+        assert taken is not None, "what is locked is there"
+        _TAKE_TURN.later(connection, {"of_turn": turn.turn_id, "for_run": active.run_id, "goes_on": resumed})
         lease = Lease(
             run_id=active.run_id,
             turn_id=turn.turn_id,
@@ -237,22 +276,17 @@ class ClaimStore:
         )
         started = {"resumed": resumed, "graph": active.graph}
         append_event(connection, lease, "run_started", started, once="run_started", now_us=now)
-        run = run_of(connection.execute(sa.select(RUNS).where(RUNS.c.run_id == active.run_id)).one())
-        stored = turn_of(connection.execute(sa.select(INBOX).where(INBOX.c.turn_id == turn.turn_id)).one())
-        return Claim(together(connection, stored, run.run_id, again=again), run, lease, attempt)
+        stored = replace(turn, run_id=active.run_id, resumed=resumed)
+        return Claim(together(connection, stored, active.run_id, again=again), run_of(taken), lease, attempt)
 
 
-def _head_of(connection: Connection, thread_key: str) -> Row[Any] | None:
+def _head_of(connection: Connection, thread_key: str) -> Record | None:
     """Answers the thread's oldest unhandled turn, locked until the commit. Raises HeldError where another has it."""
-    waiting = sa.select(INBOX).where(INBOX.c.thread_key == thread_key, INBOX.c.state == "waiting")
-    head = connection.execute(waiting.order_by(INBOX.c.position).limit(1)).one_or_none()
-    if head is None or not shared(connection):
-        return head
-    mine = waiting.where(INBOX.c.turn_id == head.turn_id).with_for_update(skip_locked=True)
-    locked = connection.execute(mine).one_or_none()
-    if locked is None:
-        raise HeldError(f"turn {head.turn_id} is being claimed or ended by another process", _BUSY_SECONDS)
-    return locked
+    thread = {"of_thread": thread_key}
+    head = _HEAD.one(connection, thread)
+    if head is None and shared(connection) and (first := _FIRST.one(connection, thread)) is not None:
+        raise HeldError(f"turn {first.turn_id} is being claimed or ended by another process", _BUSY_SECONDS)
+    return head
 
 
 def _any_head(now: sa.ColumnElement[int], but: Collection[str]) -> sa.Select[Any]:
@@ -292,13 +326,11 @@ def _any_head(now: sa.ColumnElement[int], but: Collection[str]) -> sa.Select[Any
     )
 
 
-def _active_run(connection: Connection, thread_key: str, now: int) -> Row[Any] | None:
+def _active_run(connection: Connection, thread_key: str, now: int) -> Record | None:
     """Answers the run that owns the thread, locked until the commit, with what is left of its lease and its pause."""
-    time = lease_now(connection, now)
-    here = (RUNS.c.thread_key == thread_key, RUNS.c.status.in_(ACTIVE))
-    columns = ((RUNS.c.lease_until_us - time).label("left_us"), (RUNS.c.due_us - time).label("wait_us"))
-    row = connection.execute(sa.select(RUNS, *columns).where(*here).with_for_update(skip_locked=True)).one_or_none()
-    if row is None and shared(connection) and connection.execute(sa.select(RUNS.c.run_id).where(*here)).first():
+    thread = {"of_thread": thread_key, "lease_now_us": now}
+    row = _ACTIVE_RUN.one(connection, thread)
+    if row is None and shared(connection) and _ANY_ACTIVE_RUN.one(connection, thread) is not None:
         raise HeldError(f"the run of thread {thread_key} is being written by another process", _BUSY_SECONDS)
     return row
 
@@ -310,7 +342,7 @@ def _require_unheld(connection: Connection, thread_key: str) -> None:
         raise HeldError(str(error), 1.0) from None
 
 
-def _still_awaits(turn: StoredTurn, active: Row[Any] | None) -> bool:
+def _still_awaits(turn: StoredTurn, active: Record | None) -> bool:
     """Says whether the run still stands where the decision found it, or is already being served for it."""
     if active is None or active.run_id != turn.run_id:
         return False

@@ -16,13 +16,30 @@ from phylactery_chassis.clock import MICROSECONDS, Clock
 from phylactery_chassis.database import Database
 from phylactery_chassis.errors import STORE_FAILED
 from phylactery_chassis.logs import get_logger
+from phylactery_chassis.statements import Change, Update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import Connection
 
-from phylactery_agent.runtime.lease import HEARTBEATS, LEASE_SECONDS, lease_now, lease_until
+from phylactery_agent.runtime.lease import HEARTBEATS, LEASE_NOW, LEASE_SECONDS, lease_now, lease_until
 from phylactery_agent.runtime.schema import DUTIES
 
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.02, 0.5
+
+_new = insert(DUTIES).values(
+    name=sa.bindparam("the_name"),
+    holder=sa.bindparam("the_holder"),
+    until_us=LEASE_NOW + sa.bindparam("lease_for_us", type_=sa.BigInteger),
+)
+_TAKE = Change(
+    _new.on_conflict_do_update(
+        index_elements=[DUTIES.c.name],
+        set_={"holder": _new.excluded.holder, "until_us": _new.excluded.until_us},
+        where=sa.or_(DUTIES.c.holder == _new.excluded.holder, DUTIES.c.until_us <= LEASE_NOW),
+    ).returning(DUTIES.c.name)
+)
+_DROP = Update(
+    sa.delete(DUTIES).where(DUTIES.c.name == sa.bindparam("the_name"), DUTIES.c.holder == sa.bindparam("the_holder"))
+)
 
 _log = get_logger("duties")
 
@@ -50,17 +67,13 @@ class Duties:
         if self.alone:
             return True
         until = time.monotonic() + self._seconds  # before the database is asked: its lease is over later than this
-        clock, holder, seconds = self._clock, self._holder, self._seconds
-
-        def work(connection: Connection) -> bool:
-            now = clock.now_us()
-            values = {"holder": holder, "until_us": lease_until(connection, now, seconds)}
-            free = sa.or_(DUTIES.c.holder == holder, DUTIES.c.until_us <= lease_now(connection, now))
-            statement = insert(DUTIES).values(name=name, **values)
-            statement = statement.on_conflict_do_update(index_elements=[DUTIES.c.name], set_=values, where=free)
-            return connection.execute(statement.returning(DUTIES.c.name)).first() is not None
-
-        if not await self._database.write(work):
+        asked = {
+            "the_name": name,
+            "the_holder": self._holder,
+            "lease_for_us": round(self._seconds * MICROSECONDS),
+            "lease_now_us": self._clock.now_us(),
+        }
+        if not await self._database.write(lambda connection: _TAKE.one(connection, asked) is not None):
             self._until.pop(name, None)
             return False
         self._until[name] = until
@@ -78,12 +91,13 @@ class Duties:
         mine = [name for name in names if self._until.pop(name, None) is not None]
         if not mine:
             return
+
+        def work(connection: Connection) -> None:
+            for name in mine:
+                _DROP.later(connection, {"the_name": name, "the_holder": self._holder})
+
         with contextlib.suppress(*STORE_FAILED):
-            await self._database.write(
-                lambda connection: connection.execute(
-                    sa.delete(DUTIES).where(DUTIES.c.name.in_(mine), DUTIES.c.holder == self._holder)
-                )
-            )
+            await self._database.write(work)
 
     @asynccontextmanager
     async def doing(self, name: str, *, patient: bool = True) -> AsyncIterator[None]:

@@ -12,6 +12,7 @@ from phylactery_chassis.clock import Clock
 from phylactery_chassis.database import Database
 from phylactery_chassis.erasures import ErasureRecord
 from phylactery_chassis.errors import Unavailable
+from phylactery_chassis.statements import Query
 from phylactery_chassis.wal import forget_erased, note_removed
 from sqlalchemy.engine import Connection
 
@@ -33,6 +34,7 @@ from phylactery_agent.runtime.schema import (
 from phylactery_agent.saver.gathered import require_written
 from phylactery_agent.saver.tables import BLOBS, CHECKPOINTS, WRITES
 
+_KNOWN = Query(sa.select(ERASURES.c.erasure_id))
 _BEGUN = ("running", "suspended")
 """Statuses of a run that may have asked RiskGate for something that is still open there."""
 _SETTLED_BY_ERASURE = ("transcript", "memory", "observation", "task_end")
@@ -89,7 +91,7 @@ class ErasureStore:
     async def known(self) -> frozenset[str]:
         """Answers the ids of the erasures this database has been through."""
         return await self._database.read(
-            lambda connection: frozenset(connection.scalars(sa.select(ERASURES.c.erasure_id)))
+            lambda connection: frozenset(row.erasure_id for row in _KNOWN.all(connection, {})), one=True
         )
 
     async def users(self) -> Sequence[Owner]:

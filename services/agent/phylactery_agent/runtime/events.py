@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 from phylactery_chassis.database import Database
-from phylactery_chassis.statements import Query, RowInsert, Update
+from phylactery_chassis.statements import Change, Query, Record, RowInsert
 from sqlalchemy.engine import Connection, Row
 
 from phylactery_agent.ports import LeaseLostError, Told
@@ -30,14 +31,20 @@ _TOLD = Query(
         EVENTS.c.once == sa.bindparam("once"),
     )
 )
-_THREAD = THREADS.c.thread_key == sa.bindparam("thread_key")
-_COUNT = Update(
-    sa.text(
-        "UPDATE agent_threads SET last_sequence = last_sequence + 1, updated_us = :now_us"
-        " WHERE thread_key = :thread_key"
+_COUNT = Change(
+    sa.update(THREADS)
+    .where(THREADS.c.thread_key == sa.bindparam("of_thread"))
+    .values(last_sequence=THREADS.c.last_sequence + 1, updated_us=sa.bindparam("now_us"))
+    .returning(THREADS.c.last_sequence)
+)
+_IN_ORDER = sa.select(EVENTS).where(EVENTS.c.sequence > sa.bindparam("after")).order_by(EVENTS.c.sequence).limit(_PAGE)
+_OF_TURN = Query(_IN_ORDER.where(EVENTS.c.turn_id == sa.bindparam("of_turn")))
+_OF_THREAD = Query(_IN_ORDER.where(EVENTS.c.thread_key == sa.bindparam("of_thread")))
+_THREAD = Query(
+    sa.select(THREADS.c.created_us, THREADS.c.first_sequence, THREADS.c.last_sequence).where(
+        THREADS.c.thread_key == sa.bindparam("of_thread")
     )
 )
-_COUNTED = Query(sa.select(THREADS.c.last_sequence).where(_THREAD))
 _ADD = RowInsert(
     EVENTS,
     "thread_key",
@@ -59,15 +66,14 @@ def append_event(
     there = _TOLD.one(connection, {"run_id": lease.run_id, "turn_id": lease.turn_id, "once": once})
     if there is not None:
         return int(there[0])
-    _COUNT.run(connection, {"thread_key": lease.thread_key, "now_us": now_us})
-    counted = _COUNTED.one(connection, {"thread_key": lease.thread_key})
+    counted = _COUNT.one(connection, {"of_thread": lease.thread_key, "now_us": now_us})
     if counted is None:
         raise LeaseLostError(f"the thread of run {lease.run_id} was erased")
-    sequence = int(counted[0])
+    sequence = int(counted.last_sequence)
     kept = {name: value for name, value in payload.items() if name not in _NEVER_STORED}
     shown = json.dumps(kept if kind == "approval_required" else dict(payload))
     place = (lease.thread_key, lease.thread_id, sequence, lease.run_id, lease.turn_id)
-    _ADD.run(connection, [(*place, once, kind, shown, now_us)])
+    _ADD.later(connection, [(*place, once, kind, shown, now_us)])
     return sequence
 
 
@@ -96,17 +102,18 @@ class EventLog:
 
     async def of_turn(self, turn_id: str, *, after: int = 0) -> Sequence[StoredEvent]:
         """Answers a turn's events past a sequence, in order, a bounded page of them."""
-        of_it = EVENTS.c.turn_id == turn_id
-        return await self._database.read_quickly(lambda connection: _page(connection, of_it, after))
+        of_it = {"of_turn": turn_id, "after": after}
+        return await self._database.read_quickly(lambda connection: _page(_OF_TURN, connection, of_it), one=True)
 
     async def of_thread(self, thread_key: str, *, after: int) -> ThreadTail | None:
         """Answers a thread's events past a sequence, a bounded page of them; None where there is no such thread."""
 
         def work(connection: Connection) -> ThreadTail | None:
-            thread = connection.execute(sa.select(THREADS).where(THREADS.c.thread_key == thread_key)).one_or_none()
+            of_it = {"of_thread": thread_key, "after": after}
+            thread = _THREAD.one(connection, of_it)
             if thread is None:
                 return None
-            events = _page(connection, EVENTS.c.thread_key == thread_key, after)
+            events = _page(_OF_THREAD, connection, of_it)
             return ThreadTail(thread.created_us, thread.first_sequence, thread.last_sequence, events)
 
         return await self._database.read(work)
@@ -126,12 +133,11 @@ class EventLog:
         return await self._database.read(work)
 
 
-def _page(connection: Connection, which: sa.ColumnElement[bool], after: int) -> Sequence[StoredEvent]:
+def _page(query: Query, connection: Connection, values: Mapping[str, Any]) -> Sequence[StoredEvent]:
     """Answers the next events, in order: some, or what is little enough of them, and one in any case."""
-    query = sa.select(EVENTS).where(which, EVENTS.c.sequence > after).order_by(EVENTS.c.sequence).limit(_PAGE)
     events: list[StoredEvent] = []
     left = _PAGE_CHARACTERS
-    with connection.execute(query) as rows:
+    with contextlib.closing(query.each(connection, values)) as rows:
         for row in rows:
             left -= len(row.payload)
             if events and left < 0:
@@ -140,7 +146,7 @@ def _page(connection: Connection, which: sa.ColumnElement[bool], after: int) -> 
     return events
 
 
-def _event(row: Row[Any]) -> StoredEvent:
+def _event(row: Row[Any] | Record) -> StoredEvent:
     return StoredEvent(
         thread_id=row.thread_id,
         run_id=row.run_id,

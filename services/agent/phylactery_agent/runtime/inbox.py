@@ -13,15 +13,78 @@ from phylactery_chassis.crashpoints import reach
 from phylactery_chassis.database import Database
 from phylactery_chassis.errors import AlreadyExists, FailedPrecondition, NotFound, ResourceExhausted, Unavailable
 from phylactery_chassis.ids import new_id
+from phylactery_chassis.statements import Change, Query, Record, RowInsert, Update
 from sqlalchemy.engine import Connection, Row
 from sqlalchemy.exc import IntegrityError
 
 from phylactery_agent.runtime.model import APPROVALS_SOURCE, Incoming, Owner, StoredRun, StoredTurn
-from phylactery_agent.runtime.schema import ACTIVE, INBOX, RUNS, THREADS, to_bytes, to_text
+from phylactery_agent.runtime.schema import INBOX, IS_ACTIVE, RUNS, THREADS, to_bytes, to_text
 
 T = TypeVar("T")
 MAX_QUEUED = 100
 _TRIES = 5
+
+_BY_NAME = Query(
+    sa.select(INBOX).where(
+        INBOX.c.tenant == sa.bindparam("of_tenant"),
+        INBOX.c.source == sa.bindparam("of_source"),
+        INBOX.c.message_id == sa.bindparam("of_message"),
+    )
+)
+_BY_ID = Query(sa.select(INBOX).where(INBOX.c.turn_id == sa.bindparam("of_turn")))
+_ACTIVE_RUN = Query(
+    sa.select(RUNS.c.run_id, RUNS.c.status)
+    .where(RUNS.c.thread_key == sa.bindparam("of_thread"), IS_ACTIVE)
+    .with_for_update()
+)
+_WAITING = Query(
+    sa.select(sa.func.count().label("waiting")).where(
+        INBOX.c.thread_key == sa.bindparam("of_thread"), INBOX.c.state == "waiting"
+    )
+)
+_NEXT_POSITION = Change(
+    sa.update(THREADS)
+    .where(THREADS.c.thread_key == sa.bindparam("of_thread"))
+    .values(last_position=THREADS.c.last_position + 1, updated_us=sa.bindparam("now_us"))
+    .returning(THREADS.c.last_position, THREADS.c.graph)
+)
+_OPEN_THREAD = RowInsert(
+    THREADS,
+    "thread_key",
+    "tenant",
+    "user_id",
+    "thread_id",
+    "last_sequence",
+    "last_position",
+    "created_us",
+    "updated_us",
+    "graph",
+    "first_sequence",
+)
+_INTERRUPT = Update(
+    sa.update(RUNS)
+    .where(RUNS.c.run_id == sa.bindparam("of_run"), RUNS.c.cancel_us == 0)
+    .values(cancel_us=sa.bindparam("now_us"))
+)
+_GIVEN_TO_RUN = ("run_id", "thread_key", "thread_id", "tenant", "user_id", "language", "turn_id")
+_ADD_RUN = Update(
+    sa.insert(RUNS).values(
+        **{name: sa.bindparam(f"its_{name}") for name in _GIVEN_TO_RUN},
+        graph=sa.select(THREADS.c.graph).where(THREADS.c.thread_key == sa.bindparam("of_thread")).scalar_subquery(),
+        status="queued",
+        reason="",
+        approval_id="",
+        trace_id="",
+        steps="[]",
+        fence=0,
+        attempt=0,
+        lease_owner="",
+        lease_until_us=0,
+        created_us=sa.bindparam("now_us"),
+        updated_us=sa.bindparam("now_us"),
+    )
+)
+_ADD_TURN = RowInsert(INBOX, *(column.name for column in INBOX.columns if column.name != "task_id"))
 
 
 class InboxStore:
@@ -64,7 +127,7 @@ class InboxStore:
             there = find_turn(connection, owner.tenant, owner.user_id, message_id)
             return None if there is None else _same_request(there, body_hash)
 
-        return await self._database.read_quickly(work)
+        return await self._database.read_quickly(work, one=True)
 
     async def note_approval_decided(self, run: StoredRun, state: str) -> StoredTurn | None:
         """Commits that a suspended run's approval left PENDING at RiskGate; None when the run moved on meanwhile.
@@ -93,10 +156,16 @@ class InboxStore:
                 language=run.language,
                 turn_id=turn_id,
             )
-            insert_turn(
-                connection, incoming, now, source=APPROVALS_SOURCE, approval_id=run.approval_id, run_id=run.run_id
+            position = next_position(connection, incoming.thread_key, now)
+            return insert_turn(
+                connection,
+                incoming,
+                now,
+                position=position,
+                source=APPROVALS_SOURCE,
+                approval_id=run.approval_id,
+                run_id=run.run_id,
             )
-            return _get(connection, turn_id)
 
         return await self._write(work)
 
@@ -104,12 +173,12 @@ class InboxStore:
         """Answers a turn that was accepted. Raises NotFound THREAD_NOT_FOUND where its user was erased since."""
 
         def work(connection: Connection) -> StoredTurn:
-            row = connection.execute(sa.select(INBOX).where(INBOX.c.turn_id == turn_id)).one_or_none()
+            row = _BY_ID.one(connection, {"of_turn": turn_id})
             if row is None:
                 raise NotFound("THREAD_NOT_FOUND", "this thread was erased while its turn was served")
             return turn_of(row)
 
-        return await self._database.read_quickly(work)
+        return await self._database.read_quickly(work, one=True)
 
     async def _write(self, work: Callable[[Connection], T]) -> T:
         for _ in range(_TRIES):
@@ -132,11 +201,11 @@ def _accept(connection: Connection, incoming: Incoming, now: int) -> StoredTurn:
     there = find_turn(connection, owner.tenant, owner.user_id, incoming.message_id)
     if there is not None:
         return _same_request(there, incoming.body_hash)
-    active = _active_run(connection, incoming.thread_key)  # before the thread: whoever ends a run locks them like this
-    _open_thread(connection, incoming, now)
-    waiting = connection.execute(
-        sa.select(sa.func.count()).where(INBOX.c.thread_key == incoming.thread_key, INBOX.c.state == "waiting")
-    ).scalar_one()
+    thread = {"of_thread": incoming.thread_key}
+    active = _ACTIVE_RUN.one(connection, thread)  # before the thread: whoever ends a run locks them like this
+    position = _open_thread(connection, incoming, now)
+    counted = _WAITING.one(connection, thread)
+    waiting = 0 if counted is None else int(counted.waiting)
     if waiting >= MAX_QUEUED:
         raise ResourceExhausted(
             "TOO_MANY_QUEUED",
@@ -145,11 +214,12 @@ def _accept(connection: Connection, incoming: Incoming, now: int) -> StoredTurn:
         )
     _heed_busy(connection, incoming, active, waiting=waiting > 0, now=now)
     run_id = "" if waiting or active is not None else insert_run(connection, incoming, now)
-    insert_turn(connection, incoming, now, source=owner.user_id, approval_id="", run_id=run_id)
-    return _get(connection, incoming.turn_id)
+    return insert_turn(
+        connection, incoming, now, position=position, source=owner.user_id, approval_id="", run_id=run_id
+    )
 
 
-def _same_request(there: Row[Any], body_hash: str) -> StoredTurn:
+def _same_request(there: Record, body_hash: str) -> StoredTurn:
     """Answers the turn a request came to before. Raises AlreadyExists REQUEST_CONFLICT where it had another body."""
     if there.body_hash != body_hash:
         raise AlreadyExists(
@@ -160,43 +230,36 @@ def _same_request(there: Row[Any], body_hash: str) -> StoredTurn:
     return turn_of(there)
 
 
-def _open_thread(connection: Connection, incoming: Incoming, now: int) -> None:
-    """Opens the thread, or locks it until the commit: two messages at once see each other. Raises GRAPH_CONFLICT."""
-    key = incoming.thread_key
-    graph = connection.execute(sa.select(THREADS.c.graph).where(THREADS.c.thread_key == key).with_for_update()).scalar()
-    if graph is not None:
-        if incoming.graph not in ("", graph):
-            raise FailedPrecondition(
-                "GRAPH_CONFLICT",
-                f"the graph '{graph}' serves this thread; leave graph empty, or open another thread for another graph",
-                metadata={"graph": graph},
-            )
-        return
-    connection.execute(
-        sa.insert(THREADS).values(
-            thread_key=key,
-            tenant=incoming.owner.tenant,
-            user_id=incoming.owner.user_id,
-            thread_id=incoming.thread_id,
-            last_sequence=0,
-            last_position=0,
-            created_us=now,
-            updated_us=now,
-            graph=incoming.graph or incoming.opens_graph,
-            first_sequence=1,
+def _open_thread(connection: Connection, incoming: Incoming, now: int) -> int:
+    """Opens the thread, or locks it until the commit: two messages at once see each other. Raises GRAPH_CONFLICT.
+
+    Answers the position of the message in it.
+    """
+    key, graph = incoming.thread_key, incoming.graph or incoming.opens_graph
+    there = _NEXT_POSITION.one(connection, {"of_thread": key, "now_us": now})
+    if there is None:
+        owner = incoming.owner
+        new = (key, owner.tenant, owner.user_id, incoming.thread_id, 0, 1, now, now, graph, 1)
+        _OPEN_THREAD.later(connection, [new])
+        return 1
+    if incoming.graph not in ("", there.graph):
+        raise FailedPrecondition(
+            "GRAPH_CONFLICT",
+            f"the graph '{there.graph}' serves this thread; leave graph empty, or open another thread for another "
+            "graph",
+            metadata={"graph": there.graph},
         )
-    )
+    return int(there.last_position)
 
 
-def _active_run(connection: Connection, thread_key: str) -> Row[Any, Any] | None:
-    """Answers the thread's active run, locked until the commit."""
-    query = sa.select(RUNS.c.run_id, RUNS.c.status).where(RUNS.c.thread_key == thread_key, RUNS.c.status.in_(ACTIVE))
-    return connection.execute(query.with_for_update()).first()
+def next_position(connection: Connection, thread_key: str, now: int) -> int:
+    """Answers the position of the next turn of a thread, which is there, and locks the thread until the commit."""
+    there = _NEXT_POSITION.one(connection, {"of_thread": thread_key, "now_us": now})
+    assert there is not None, "a run's thread is there as long as the run"
+    return int(there.last_position)
 
 
-def _heed_busy(
-    connection: Connection, incoming: Incoming, active: Row[Any, Any] | None, *, waiting: bool, now: int
-) -> None:
+def _heed_busy(connection: Connection, incoming: Incoming, active: Record | None, *, waiting: bool, now: int) -> None:
     """Does what the message wants where a turn waits or runs; a suspended run waits for it. Raises THREAD_BUSY.
 
     What a message is answered together with is decided when it is claimed; see joining.
@@ -209,103 +272,110 @@ def _heed_busy(
             metadata={"thread_id": incoming.thread_id},
         )
     if incoming.on_busy == "interrupt" and active is not None and active.status == "running":
-        connection.execute(
-            sa.update(RUNS).where(RUNS.c.run_id == active.run_id, RUNS.c.cancel_us == 0).values(cancel_us=now)
-        )
+        _INTERRUPT.later(connection, {"of_run": active.run_id, "now_us": now})
 
 
 def insert_run(connection: Connection, opening: Incoming | StoredTurn, now: int) -> str:
     """Writes the queued run a message opens, and answers its id."""
     run_id = new_id("run")
-    connection.execute(
-        sa.insert(RUNS).values(
-            run_id=run_id,
-            thread_key=opening.thread_key,
-            thread_id=opening.thread_id,
-            tenant=opening.owner.tenant,
-            user_id=opening.owner.user_id,
-            graph=sa.select(THREADS.c.graph).where(THREADS.c.thread_key == opening.thread_key).scalar_subquery(),
-            language=opening.language,
-            status="queued",
-            reason="",
-            approval_id="",
-            turn_id=opening.turn_id,
-            trace_id="",
-            steps="[]",
-            fence=0,
-            attempt=0,
-            lease_owner="",
-            lease_until_us=0,
-            created_us=now,
-            updated_us=now,
-        )
-    )
+    thread_key, owner = opening.thread_key, opening.owner
+    its = (run_id, thread_key, opening.thread_id, owner.tenant, owner.user_id, opening.language, opening.turn_id)
+    given = {f"its_{name}": value for name, value in zip(_GIVEN_TO_RUN, its, strict=True)}
+    _ADD_RUN.later(connection, {**given, "of_thread": thread_key, "now_us": now})
     return run_id
 
 
 def insert_turn(
-    connection: Connection, incoming: Incoming, now: int, *, source: str, approval_id: str, run_id: str
-) -> None:
-    """Writes a turn at the end of its thread."""
-    connection.execute(
-        sa.update(THREADS)
-        .where(THREADS.c.thread_key == incoming.thread_key)
-        .values(last_position=THREADS.c.last_position + 1, updated_us=now)
+    connection: Connection,
+    incoming: Incoming,
+    now: int,
+    *,
+    position: int,
+    source: str,
+    approval_id: str,
+    run_id: str,
+) -> StoredTurn:
+    """Writes a turn at its position in its thread, and answers it."""
+    turn = StoredTurn(
+        turn_id=incoming.turn_id,
+        owner=incoming.owner,
+        source=source,
+        body_hash=incoming.body_hash,
+        thread_id=incoming.thread_id,
+        position=position,
+        handled=False,
+        kind="approval_decided" if source == APPROVALS_SOURCE else "message",
+        text=incoming.text,
+        language=incoming.language,
+        level=incoming.level,
+        credential_hash=incoming.credential_hash,
+        traceparent=incoming.traceparent,
+        run_id=run_id,
+        resumed=False,
+        created_us=now,
+        handled_us=0,
+        run_status="",
+        run_reason="",
+        approval_id=approval_id,
+        reply_id="",
+        reply_text="",
+        last_sequence=0,
+        on_busy=incoming.on_busy,
+        findings=incoming.findings,
+        do_not_store=incoming.do_not_store,
+        allowed_tools=tuple(incoming.allowed_tools),
+        sealed_code=incoming.sealed_code,
+        sealed_words=incoming.sealed_words,
     )
-    position = connection.execute(
-        sa.select(THREADS.c.last_position).where(THREADS.c.thread_key == incoming.thread_key)
-    ).scalar_one()
-    connection.execute(
-        sa.insert(INBOX).values(
-            turn_id=incoming.turn_id,
-            tenant=incoming.owner.tenant,
-            source=source,
-            message_id=incoming.message_id,
-            body_hash=incoming.body_hash,
-            user_id=incoming.owner.user_id,
-            thread_key=incoming.thread_key,
-            thread_id=incoming.thread_id,
-            position=position,
-            state="waiting",
-            kind="approval_decided" if source == APPROVALS_SOURCE else "message",
-            text=to_bytes(incoming.text),
-            language=incoming.language,
-            sealed_code=incoming.sealed_code,
-            sealed_words=incoming.sealed_words,
-            findings=incoming.findings,
-            do_not_store=incoming.do_not_store,
-            allowed_tools=json.dumps(incoming.allowed_tools),
-            level=incoming.level,
-            credential_hash=incoming.credential_hash,
-            traceparent=incoming.traceparent,
-            run_id=run_id,
-            resumed=False,
-            created_us=now,
-            handled_us=0,
-            run_status="",
-            run_reason="",
-            approval_id=approval_id,
-            reply_id="",
-            reply_text=b"",
-            last_sequence=0,
-            on_busy=incoming.on_busy,
-            lead_turn="",
-        )
+    _ADD_TURN.later(connection, [_row(turn, incoming.message_id)])
+    return turn
+
+
+def _row(turn: StoredTurn, message_id: str) -> tuple[Any, ...]:
+    """Answers a turn that waits as a row of the inbox, in the order of _ADD_TURN."""
+    return (
+        turn.turn_id,
+        turn.owner.tenant,
+        turn.source,
+        message_id,
+        turn.body_hash,
+        turn.owner.user_id,
+        turn.thread_key,
+        turn.thread_id,
+        turn.position,
+        "waiting",
+        turn.kind,
+        to_bytes(turn.text),
+        turn.language,
+        turn.sealed_code,
+        turn.sealed_words,
+        turn.findings,
+        turn.do_not_store,
+        json.dumps(turn.allowed_tools),
+        turn.level,
+        turn.credential_hash,
+        turn.traceparent,
+        turn.run_id,
+        turn.resumed,
+        turn.created_us,
+        turn.handled_us,
+        turn.run_status,
+        turn.run_reason,
+        turn.approval_id,
+        turn.reply_id,
+        to_bytes(turn.reply_text),
+        turn.last_sequence,
+        turn.on_busy,
+        turn.lead_turn,
     )
 
 
-def find_turn(connection: Connection, tenant: str, source: str, message_id: str) -> Row[Any] | None:
+def find_turn(connection: Connection, tenant: str, source: str, message_id: str) -> Record | None:
     """Answers the row of a turn by the name its source gave it."""
-    return connection.execute(
-        sa.select(INBOX).where(INBOX.c.tenant == tenant, INBOX.c.source == source, INBOX.c.message_id == message_id)
-    ).one_or_none()
+    return _BY_NAME.one(connection, {"of_tenant": tenant, "of_source": source, "of_message": message_id})
 
 
-def _get(connection: Connection, turn_id: str) -> StoredTurn:
-    return turn_of(connection.execute(sa.select(INBOX).where(INBOX.c.turn_id == turn_id)).one())
-
-
-def turn_of(row: Row[Any]) -> StoredTurn:
+def turn_of(row: Row[Any] | Record) -> StoredTurn:
     """Answers an inbox row as a value."""
     return StoredTurn(
         turn_id=row.turn_id,
@@ -322,7 +392,7 @@ def turn_of(row: Row[Any]) -> StoredTurn:
         credential_hash=row.credential_hash,
         traceparent=row.traceparent,
         run_id=row.run_id,
-        resumed=row.resumed,
+        resumed=bool(row.resumed),
         created_us=row.created_us,
         handled_us=row.handled_us,
         run_status=row.run_status,
@@ -334,7 +404,7 @@ def turn_of(row: Row[Any]) -> StoredTurn:
         on_busy=row.on_busy,
         lead_turn=row.lead_turn,
         findings=row.findings,
-        do_not_store=row.do_not_store,
+        do_not_store=bool(row.do_not_store),
         allowed_tools=tuple(json.loads(row.allowed_tools)),
         sealed_code=row.sealed_code,
         sealed_words=row.sealed_words,

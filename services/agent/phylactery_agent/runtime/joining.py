@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import sqlalchemy as sa
+from phylactery_chassis.statements import Query
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.runtime.inbox import turn_of
@@ -21,10 +22,21 @@ from phylactery_agent.static.grammar import parse_reply
 MAX_TEXT: Final = 20_000
 """Characters of all texts together, as many as one message may have."""
 
+_BEHIND = Query(
+    sa.select(INBOX)
+    .where(
+        INBOX.c.thread_key == sa.bindparam("of_thread"),
+        INBOX.c.state == "waiting",
+        INBOX.c.position > sa.bindparam("after"),
+    )
+    .order_by(INBOX.c.position)
+)
+
 
 def together(connection: Connection, turn: StoredTurn, run_id: str, *, again: bool) -> StoredTurn:
     """Answers the turn with the words of all that are answered with it; the first claim decides who they are."""
-    waiting = [turn_of(row) for row in connection.execute(_behind(turn))]
+    behind_it = {"of_thread": turn.thread_key, "after": turn.position}
+    waiting = [turn_of(row) for row in _BEHIND.all(connection, behind_it)]
     behind = [one for one in waiting if one.lead_turn == turn.turn_id] if again else _wanted(turn, waiting)
     if not behind:
         return turn
@@ -48,12 +60,6 @@ def as_one(parts: tuple[StoredTurn, ...]) -> StoredTurn:
         findings=_findings(parts),
         do_not_store=any(one.do_not_store for one in parts),
     )
-
-
-def _behind(turn: StoredTurn) -> sa.Select[Any]:
-    """Answers the query for what waits behind a turn."""
-    waiting = sa.select(INBOX).where(INBOX.c.thread_key == turn.thread_key, INBOX.c.state == "waiting")
-    return waiting.where(INBOX.c.position > turn.position).order_by(INBOX.c.position)
 
 
 def _wanted(turn: StoredTurn, waiting: Sequence[StoredTurn]) -> list[StoredTurn]:

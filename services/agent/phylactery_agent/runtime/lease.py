@@ -7,12 +7,14 @@ may be hours apart. Over SQLite one process does, and its own clock says so.
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 import sqlalchemy as sa
 from phylactery_chassis.clock import MICROSECONDS, Clock
 from phylactery_chassis.database import Database
-from phylactery_chassis.statements import Query
+from phylactery_chassis.statements import Query, Update
 from sqlalchemy.engine import Connection
+from sqlalchemy.ext.compiler import compiles
 
 from phylactery_agent.ports import LeaseLostError
 from phylactery_agent.runtime.model import Lease
@@ -23,14 +25,61 @@ HEARTBEATS = 3
 """How many heartbeats there are in a lease."""
 
 _DATABASE_US = sa.cast(sa.extract("epoch", sa.func.clock_timestamp()) * MICROSECONDS, sa.BigInteger)
-_AUTHORITY = (
-    sa.select(RUNS.c.fence, RUNS.c.lease_owner, RUNS.c.status, RUNS.c.lease_until_us)
+
+
+class _LeaseNow(sa.ColumnElement[int]):
+    """See LEASE_NOW."""
+
+    type = sa.BigInteger()
+    inherit_cache = True
+
+
+@compiles(_LeaseNow)
+def _the_process_own(_element: _LeaseNow, compiler: Any, **options: Any) -> str:
+    return str(compiler.process(sa.bindparam("lease_now_us", type_=sa.BigInteger), **options))
+
+
+@compiles(_LeaseNow, "postgresql")
+def _the_database_own(_element: _LeaseNow, compiler: Any, **options: Any) -> str:
+    return str(compiler.process(_DATABASE_US, **options))
+
+
+LEASE_NOW: sa.ColumnElement[int] = _LeaseNow()
+"""The time leases and pauses are judged by, in microseconds, for a statement that is compiled once.
+
+That is the database's own on PostgreSQL, and on SQLite the parameter lease_now_us, the process'.
+"""
+_AUTHORITY = Query(
+    sa.select(
+        RUNS.c.fence,
+        RUNS.c.lease_owner,
+        RUNS.c.status,
+        RUNS.c.lease_until_us,
+        LEASE_NOW.label("now_us"),
+        RUNS.c.cancel_us,
+    )
     .where(RUNS.c.run_id == sa.bindparam("of_run"))
     .with_for_update()
 )
-_HELD = Query(_AUTHORITY)
-_HELD_AND_NOW = Query(_AUTHORITY.add_columns(_DATABASE_US.label("now_us")))
 _CANCELLED = Query(sa.select(RUNS.c.cancel_us).where(RUNS.c.run_id == sa.bindparam("of_run")))
+_KEPT_BY_ANOTHER = sa.select(DUTIES.c.name).where(DUTIES.c.name == sa.bindparam("hold"), DUTIES.c.until_us > LEASE_NOW)
+_HELD = Query(_KEPT_BY_ANOTHER)
+_SERVED_US = sa.bindparam("served_us", type_=sa.BigInteger)
+_RENEW = Update(
+    sa.update(RUNS)
+    .where(
+        RUNS.c.run_id == sa.bindparam("of_run"),
+        RUNS.c.fence == sa.bindparam("under_fence"),
+        RUNS.c.lease_owner == sa.bindparam("holder"),
+        RUNS.c.status == "running",
+        RUNS.c.lease_until_us > LEASE_NOW,
+        ~_KEPT_BY_ANOTHER.exists(),
+    )
+    .values(
+        lease_until_us=LEASE_NOW + sa.bindparam("lease_for_us", type_=sa.BigInteger),
+        active_us=sa.case((_SERVED_US > 0, _SERVED_US), else_=RUNS.c.active_us),
+    )
+)
 
 
 def lease_now(connection: Connection, now_us: int) -> sa.ColumnElement[int]:
@@ -51,42 +100,35 @@ def hold_of(thread_key: str) -> str:
     return f"hold:{thread_key}"
 
 
-def require_lease(connection: Connection, lease: Lease, now_us: int) -> None:
-    """Raises LeaseLostError unless the lease holds; on PostgreSQL the row stays locked until the commit."""
-    query = _HELD_AND_NOW if shared(connection) else _HELD
-    row = query.one(connection, {"of_run": lease.run_id})
-    if row is None or tuple(row[:3]) != (lease.fence, lease.holder, "running"):
+def require_lease(connection: Connection, lease: Lease, now_us: int) -> bool:
+    """Raises LeaseLostError unless the lease holds; on PostgreSQL the row stays locked until the commit.
+
+    Answers whether the person cancelled the run, which nobody can any more before the commit.
+    """
+    row = _AUTHORITY.one(connection, {"of_run": lease.run_id, "lease_now_us": now_us})
+    if row is None or (row.fence, row.lease_owner, row.status) != (lease.fence, lease.holder, "running"):
         raise LeaseLostError(f"run {lease.run_id} is held by another process")
-    if row[3] <= (row[4] if query is _HELD_AND_NOW else now_us):
+    if row.lease_until_us <= row.now_us:
         raise LeaseLostError(f"the lease of run {lease.run_id} ran out before it was renewed")
+    return bool(row.cancel_us)
 
 
 def require_unheld(connection: Connection, thread_key: str) -> None:
     """Raises LeaseLostError where another process keeps everybody from serving the thread."""
     if not shared(connection):
         return
-    if connection.execute(sa.select(_is_held(thread_key))).scalar_one():
+    if _HELD.one(connection, {"hold": hold_of(thread_key)}) is not None:
         raise LeaseLostError(f"thread {thread_key} is not served for now")
-
-
-def _is_held(thread_key: str) -> sa.ColumnElement[bool]:
-    """Answers, for PostgreSQL, whether another process keeps everybody from serving the thread."""
-    return sa.exists().where(DUTIES.c.name == hold_of(thread_key), DUTIES.c.until_us > _DATABASE_US)
 
 
 class RunCancelledError(Exception):
     """The person wants the run to end; nothing more of it is begun."""
 
 
-def is_cancelled(connection: Connection, run_id: str) -> bool:
-    """Says whether the person cancelled a run."""
-    row = _CANCELLED.one(connection, {"of_run": run_id})
-    return row is not None and bool(row[0])
-
-
 def require_wanted(connection: Connection, run_id: str) -> None:
     """Raises RunCancelledError where the run was cancelled."""
-    if is_cancelled(connection, run_id):
+    row = _CANCELLED.one(connection, {"of_run": run_id})
+    if row is not None and row.cancel_us:
         raise RunCancelledError(f"run {run_id} was cancelled")
 
 
@@ -107,18 +149,18 @@ class Leases:
         Raises LeaseLostError: a lease that ran out is lost, even if nobody took it. It is one statement, and over
         PostgreSQL it waits for no other write: where the way is long, a queue may take longer than a lease.
         """
-        clock, held = self._clock, _is_held(lease.thread_key)
-        values = {"active_us": active_us} if active_us else {}
+        clock = self._clock
+        under = {
+            "of_run": lease.run_id,
+            "under_fence": lease.fence,
+            "holder": lease.holder,
+            "hold": hold_of(lease.thread_key),
+            "lease_for_us": round(self._seconds * MICROSECONDS),
+            "served_us": active_us,
+        }
 
         def work(connection: Connection) -> None:
-            now = clock.now_us()
-            renewed = (
-                sa.update(RUNS)
-                .where(RUNS.c.run_id == lease.run_id, RUNS.c.fence == lease.fence, RUNS.c.lease_owner == lease.holder)
-                .where(RUNS.c.status == "running", RUNS.c.lease_until_us > lease_now(connection, now))
-                .values(lease_until_us=lease_until(connection, now, self._seconds), **values)
-            )
-            if not connection.execute(renewed.where(~held) if shared(connection) else renewed).rowcount:
+            if not _RENEW.run(connection, {**under, "lease_now_us": clock.now_us()}):
                 raise LeaseLostError(f"run {lease.run_id} is held by another process, or its lease ran out before this")
             require_unheld(connection, lease.thread_key)  # held, maybe, while this waited for the row
 

@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 import sqlalchemy as sa
 from phylactery_chassis.database import Database
-from sqlalchemy.engine import Connection, Row
+from phylactery_chassis.statements import Query, Record, RowUpdate, Update
+from sqlalchemy.engine import Connection
 
 from phylactery_agent.ports import BoundCall, LedgerRow, ProposedCall
 from phylactery_agent.runtime import metrics
-from phylactery_agent.runtime.lease import is_cancelled, require_wanted
 from phylactery_agent.runtime.model import Lease
 from phylactery_agent.runtime.outbox import RUN_ENDED, queue_observation, queue_outcome
 from phylactery_agent.runtime.schema import RUNS, TOOL_CALLS, to_bytes, to_text
@@ -20,6 +20,33 @@ from phylactery_agent.runtime.tasks import Result, observation, task_of
 from phylactery_agent.runtime.writes import TurnWrites
 
 _MAX_WORD = 64
+
+_OF_RUN = TOOL_CALLS.c.run_id == sa.bindparam("of_run")
+_ROW = Query(sa.select(TOOL_CALLS).where(_OF_RUN, TOOL_CALLS.c.tool_call_id == sa.bindparam("of_call")))
+_STARTED = Query(sa.select(TOOL_CALLS).where(_OF_RUN, TOOL_CALLS.c.state == "started"))
+_GIVEN = ("run_id", "tool_call_id", "tool", "plan_step", "args_hash", "fence", "tenant", "user_id")
+_before = TOOL_CALLS.alias()
+_PROPOSE = Update(
+    sa.insert(TOOL_CALLS).values(
+        **{name: sa.bindparam(f"its_{name}") for name in _GIVEN},
+        ordinal=sa.select(sa.func.coalesce(sa.func.max(_before.c.ordinal), 0) + 1)
+        .where(_before.c.run_id == sa.bindparam("of_run"))
+        .scalar_subquery(),
+        state="proposed",
+        execution_id="",
+        effect_key="",
+        status="",
+        error_code="",
+        output=sa.null(),
+        size_chars=0,
+        pointer="",
+        created_us=sa.bindparam("now_us"),
+        updated_us=sa.bindparam("now_us"),
+    )
+)
+_COUNT = Update(sa.update(RUNS).where(RUNS.c.run_id == sa.bindparam("of_run")).values(tool_calls=RUNS.c.tool_calls + 1))
+_SET = RowUpdate(TOOL_CALLS, "run_id", "tool_call_id")
+_DENY = RowUpdate(TOOL_CALLS, "run_id", "state")
 _AS_PROPOSED = ("proposed", "denied")
 """States in which a row holds the hash of the arguments as they were proposed."""
 
@@ -44,7 +71,7 @@ class SqlLedger:
             row = _select(connection, lease.run_id, tool_call_id)
             return None if row is None else _ledger_row(row)
 
-        return await self._database.read_quickly(work)
+        return await self._database.read_quickly(work, one=True)
 
     async def propose(self, call: ProposedCall, *, plan_step: str) -> None:
         """Writes the proposal; the same one again changes nothing.
@@ -54,42 +81,17 @@ class SqlLedger:
         lease = self._lease
 
         def work(connection: Connection, now: int) -> bool:
-            require_wanted(connection, lease.run_id)
+            self._writes.require_wanted()
             there = _select(connection, lease.run_id, call.tool_call_id)
             if there is not None:
                 _require_same(there, call)
                 return False
-            newest = connection.execute(
-                sa.select(sa.func.coalesce(sa.func.max(TOOL_CALLS.c.ordinal), 0)).where(
-                    TOOL_CALLS.c.run_id == lease.run_id
-                )
-            ).scalar_one()
-            connection.execute(
-                sa.insert(TOOL_CALLS).values(
-                    run_id=lease.run_id,
-                    tool_call_id=call.tool_call_id,
-                    ordinal=newest + 1,
-                    tool=call.tool,
-                    plan_step=plan_step,
-                    state="proposed",
-                    execution_id="",
-                    effect_key="",
-                    args_hash=call.args_hash,
-                    status="",
-                    error_code="",
-                    output=None,
-                    size_chars=0,
-                    pointer="",
-                    fence=lease.fence,
-                    tenant=lease.owner.tenant,
-                    user_id=lease.owner.user_id,
-                    created_us=now,
-                    updated_us=now,
-                )
-            )
-            connection.execute(
-                sa.update(RUNS).where(RUNS.c.run_id == lease.run_id).values(tool_calls=RUNS.c.tool_calls + 1)
-            )
+            its = (call.tool_call_id, call.tool, plan_step, call.args_hash)
+            under = (lease.fence, lease.owner.tenant, lease.owner.user_id)
+            given = zip(_GIVEN, (lease.run_id, *its, *under), strict=True)
+            values = {f"its_{name}": value for name, value in given}
+            _PROPOSE.later(connection, {**values, "of_run": lease.run_id, "now_us": now})
+            _COUNT.later(connection, {"of_run": lease.run_id})
             return True
 
         if await self._writes.write(work):
@@ -108,7 +110,7 @@ class SqlLedger:
             tool_call_id,
             "started",
             ("proposed",),
-            check=require_wanted,
+            check=self._writes.require_wanted,
             again=lambda row: row.state == "started" and row.execution_id == execution_id,
             execution_id=execution_id,
             effect_key=effect_key,
@@ -164,8 +166,7 @@ class SqlLedger:
 
     async def check_fence(self) -> bool:
         """Says whether the person still wants the run. Raises LeaseLostError unless this process still holds it."""
-        run_id = self._lease.run_id
-        return await self._writes.write(lambda connection, _now: not is_cancelled(connection, run_id))
+        return await self._writes.write(lambda _connection, _now: not self._writes.cancelled)
 
     async def _move(
         self,
@@ -173,8 +174,8 @@ class SqlLedger:
         to: str,
         allowed: tuple[str, ...],
         *,
-        again: Callable[[Row[Any]], bool] = lambda _row: False,
-        check: Callable[[Connection, str], None] = lambda _connection, _run_id: None,
+        again: Callable[[Record], bool] = lambda _row: False,
+        check: Callable[[], None] = lambda: None,
         outcome: str = "",
         result: Result | None = None,
         **values: Any,
@@ -188,12 +189,8 @@ class SqlLedger:
             if row is None or row.state not in allowed:
                 state = "missing" if row is None else row.state
                 raise IllegalTransitionError(f"tool call {tool_call_id} is {state}; it cannot become {to}")
-            check(connection, lease.run_id)
-            connection.execute(
-                sa.update(TOOL_CALLS)
-                .where(TOOL_CALLS.c.run_id == lease.run_id, TOOL_CALLS.c.tool_call_id == tool_call_id)
-                .values(state=to, fence=lease.fence, updated_us=now, **values)
-            )
+            check()
+            _SET.later(connection, lease.run_id, tool_call_id, state=to, fence=lease.fence, updated_us=now, **values)
             if outcome:
                 told = values if result is None else {**values, "output": to_bytes(result.output)}
                 queue_outcome(connection, lease, _report(row.execution_id, outcome, told), now_us=now)
@@ -206,7 +203,7 @@ class SqlLedger:
             metrics.tool_call(moved, to)
 
 
-def _require_same(row: Row[Any], call: ProposedCall) -> None:
+def _require_same(row: Record, call: ProposedCall) -> None:
     """Raises IllegalTransitionError where a row is about another call: the one would be run under the other's name.
 
     Once a call has started its row holds the hash of the bound arguments, which may be others than those proposed.
@@ -218,25 +215,17 @@ def _require_same(row: Row[Any], call: ProposedCall) -> None:
 
 def close_open_effects(connection: Connection, lease: Lease, now: int) -> None:
     """Marks in doubt what an ending run started and never finished: a fault of ours must not lose an effect."""
-    query = sa.select(TOOL_CALLS).where(TOOL_CALLS.c.run_id == lease.run_id, TOOL_CALLS.c.state == "started")
-    for row in connection.execute(query).all():
+    for row in _STARTED.all(connection, {"of_run": lease.run_id}):
         values = {"error_code": RUN_ENDED}
-        connection.execute(
-            sa.update(TOOL_CALLS)
-            .where(TOOL_CALLS.c.run_id == lease.run_id, TOOL_CALLS.c.tool_call_id == row.tool_call_id)
-            .values(state="in_doubt", fence=lease.fence, updated_us=now, **values)
-        )
+        doubted = {"state": "in_doubt", "fence": lease.fence, "updated_us": now, **values}
+        _SET.later(connection, lease.run_id, row.tool_call_id, **doubted)
         queue_outcome(connection, lease, _report(row.execution_id, "IN_DOUBT", values), now_us=now)
 
 
 def deny_proposals(connection: Connection, lease: Lease, error_code: str, now: int) -> int:
     """Denies what an ending run had proposed and nobody decided any more; says how many calls that were."""
-    denied = connection.execute(
-        sa.update(TOOL_CALLS)
-        .where(TOOL_CALLS.c.run_id == lease.run_id, TOOL_CALLS.c.state == "proposed")
-        .values(state="denied", error_code=error_code, fence=lease.fence, updated_us=now)
-    )
-    return denied.rowcount
+    denied = {"state": "denied", "error_code": error_code, "fence": lease.fence, "updated_us": now}
+    return _DENY.run(connection, lease.run_id, "proposed", **denied)
 
 
 def _report(execution_id: str, outcome: str, values: dict[str, Any]) -> dict[str, Any]:
@@ -250,16 +239,11 @@ def _report(execution_id: str, outcome: str, values: dict[str, Any]) -> dict[str
     }
 
 
-_ROW = sa.select(TOOL_CALLS).where(
-    TOOL_CALLS.c.run_id == sa.bindparam("run"), TOOL_CALLS.c.tool_call_id == sa.bindparam("call")
-)
+def _select(connection: Connection, run_id: str, tool_call_id: str) -> Record | None:
+    return _ROW.one(connection, {"of_run": run_id, "of_call": tool_call_id})
 
 
-def _select(connection: Connection, run_id: str, tool_call_id: str) -> Row[Any] | None:
-    return connection.execute(_ROW, {"run": run_id, "call": tool_call_id}).one_or_none()
-
-
-def _ledger_row(row: Row[Any]) -> LedgerRow:
+def _ledger_row(row: Record) -> LedgerRow:
     return LedgerRow(
         tool_call_id=row.tool_call_id,
         tool=row.tool,

@@ -13,18 +13,50 @@ from typing import Any
 import sqlalchemy as sa
 from phylactery_chassis.clock import Clock
 from phylactery_chassis.database import Database
+from phylactery_chassis.statements import Query, Record, RowInsert, RowUpdate, Update
 from sqlalchemy.engine import Connection, Row
 
 from phylactery_agent.models.config import RunLimits
 from phylactery_agent.models.reading import arguments_of
 from phylactery_agent.ports import ModelBudgetError, ModelCall, ModelReply
-from phylactery_agent.runtime.lease import require_lease, require_wanted
+from phylactery_agent.runtime.lease import RunCancelledError, require_lease, require_wanted
 from phylactery_agent.runtime.model import Lease
 from phylactery_agent.runtime.schema import MODEL_CALLS, RUNS
 
 CALL_LIMIT = "MODEL_CALL_LIMIT"
 TOKEN_LIMIT = "TOKEN_LIMIT"  # noqa: S105 - tokens of a model
 MONEY_LIMIT = "MONEY_LIMIT"
+
+_ROW = Query(
+    sa.select(MODEL_CALLS).where(
+        MODEL_CALLS.c.run_id == sa.bindparam("of_run"), MODEL_CALLS.c.key == sa.bindparam("of_key")
+    )
+)
+_BEGUN = (
+    "request_hash",
+    "reply",
+    "model",
+    "prompt_tokens",
+    "completion_tokens",
+    "cost_micros",
+    "fence",
+    "created_us",
+)
+_ADD = RowInsert(MODEL_CALLS, "run_id", "key", *_BEGUN)
+_SET = RowUpdate(MODEL_CALLS, "run_id", "key")
+_SET_OF_RUN = RowUpdate(MODEL_CALLS, "run_id")
+_COUNTERS = Query(
+    sa.select(RUNS.c.model_calls, RUNS.c.tokens, RUNS.c.cost_micros).where(RUNS.c.run_id == sa.bindparam("of_run"))
+)
+_COUNT = Update(
+    sa.update(RUNS)
+    .where(RUNS.c.run_id == sa.bindparam("of_run"))
+    .values(
+        model_calls=RUNS.c.model_calls + sa.bindparam("more_calls", type_=sa.BigInteger),
+        tokens=RUNS.c.tokens + sa.bindparam("more_tokens", type_=sa.BigInteger),
+        cost_micros=RUNS.c.cost_micros + sa.bindparam("more_cost", type_=sa.BigInteger),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,26 +92,18 @@ class ModelCallStore:
 
         def work(connection: Connection) -> ModelReply | None:
             now = clock.now_us()
-            require_lease(connection, lease, now)
-            require_wanted(connection, lease.run_id)
-            row = _row(connection, lease, key)
+            if require_lease(connection, lease, now):
+                raise RunCancelledError(f"run {lease.run_id} was cancelled")
+            row = _ROW.one(connection, {"of_run": lease.run_id, "of_key": key})
             if row is not None and row.request_hash == request_hash and row.reply is not None:
                 return reply_of(row)
             _charge(connection, lease, most, limits)
-            values = {
-                "request_hash": request_hash,
-                "reply": None,
-                "model": "",
-                "prompt_tokens": most.prompt_tokens,
-                "completion_tokens": most.completion_tokens,
-                "cost_micros": most.cost_micros,
-                "fence": lease.fence,
-                "created_us": now,
-            }
+            took = (most.prompt_tokens, most.completion_tokens, most.cost_micros)
+            begun = (request_hash, None, "", *took, lease.fence, now)
             if row is None:
-                connection.execute(sa.insert(MODEL_CALLS).values(run_id=lease.run_id, key=key, **values))
+                _ADD.later(connection, [(lease.run_id, key, *begun)])
             else:
-                connection.execute(_update(lease, key).values(**values))
+                _SET.later(connection, lease.run_id, key, **dict(zip(_BEGUN, begun, strict=True)))
             return None
 
         return await self._database.write(work)
@@ -102,33 +126,34 @@ class ModelCallStore:
                 tokens=took.tokens - counted.tokens,
                 cost=took.cost_micros - counted.cost_micros,
             )
-            connection.execute(
-                _update(lease, key).values(
-                    reply=None if reply is None else _to_bytes(reply),
-                    model=model,
-                    prompt_tokens=took.prompt_tokens,
-                    completion_tokens=took.completion_tokens,
-                    cost_micros=took.cost_micros,
-                    fence=lease.fence,
-                )
+            _SET.later(
+                connection,
+                lease.run_id,
+                key,
+                reply=None if reply is None else _to_bytes(reply),
+                model=model,
+                prompt_tokens=took.prompt_tokens,
+                completion_tokens=took.completion_tokens,
+                cost_micros=took.cost_micros,
+                fence=lease.fence,
             )
 
         await self._database.write(work)
 
     async def require_wanted(self, lease: Lease) -> None:
         """Raises RunCancelledError where the run was cancelled."""
-        await self._database.read(lambda connection: require_wanted(connection, lease.run_id))
+        await self._database.read_quickly(lambda connection: require_wanted(connection, lease.run_id), one=True)
 
 
 def forget_replies(connection: Connection, run_id: str) -> None:
     """Drops what models said in a run that has ended: nothing asks for it again, and what it took stays."""
-    connection.execute(sa.update(MODEL_CALLS).where(MODEL_CALLS.c.run_id == run_id).values(reply=None))
+    _SET_OF_RUN.later(connection, run_id, reply=None)
 
 
 def _charge(connection: Connection, lease: Lease, most: Usage, limits: RunLimits) -> None:
     """Counts a call. Raises ModelBudgetError where the run may not make it."""
-    counters = sa.select(RUNS.c.model_calls, RUNS.c.tokens, RUNS.c.cost_micros)
-    used = connection.execute(counters.where(RUNS.c.run_id == lease.run_id)).one()
+    used = _COUNTERS.one(connection, {"of_run": lease.run_id})
+    assert used is not None, "a run whose lease was proved is there"
     if used.model_calls + most.calls > limits.calls:
         raise ModelBudgetError(CALL_LIMIT)
     if used.tokens + most.tokens > limits.tokens:
@@ -139,25 +164,8 @@ def _charge(connection: Connection, lease: Lease, most: Usage, limits: RunLimits
 
 
 def _add(connection: Connection, lease: Lease, *, calls: int, tokens: int, cost: int) -> None:
-    connection.execute(
-        sa.update(RUNS)
-        .where(RUNS.c.run_id == lease.run_id)
-        .values(
-            model_calls=RUNS.c.model_calls + calls,
-            tokens=RUNS.c.tokens + tokens,
-            cost_micros=RUNS.c.cost_micros + cost,
-        )
-    )
-
-
-def _update(lease: Lease, key: str) -> sa.Update:
-    return sa.update(MODEL_CALLS).where(MODEL_CALLS.c.run_id == lease.run_id, MODEL_CALLS.c.key == key)
-
-
-def _row(connection: Connection, lease: Lease, key: str) -> Row[Any] | None:
-    return connection.execute(
-        sa.select(MODEL_CALLS).where(MODEL_CALLS.c.run_id == lease.run_id, MODEL_CALLS.c.key == key)
-    ).one_or_none()
+    more = {"more_calls": calls, "more_tokens": tokens, "more_cost": cost}
+    _COUNT.later(connection, {"of_run": lease.run_id, **more})
 
 
 def _to_bytes(reply: ModelReply) -> bytes:
@@ -166,7 +174,7 @@ def _to_bytes(reply: ModelReply) -> bytes:
     return json.dumps(kept, ensure_ascii=False).encode()
 
 
-def reply_of(row: Row[Any]) -> ModelReply:
+def reply_of(row: Row[Any] | Record) -> ModelReply:
     """Answers the reply a row holds."""
     kept = json.loads(row.reply)
     return ModelReply(

@@ -158,7 +158,7 @@ def _queue(
 ) -> None:
     to = (lease.thread_key, lease.thread_id, lease.run_id, lease.owner.tenant, lease.owner.user_id)
     sealed = (json.dumps(payload), lease.traceparent, "waiting", "", now_us, 0)
-    _ADD.run(connection, [(kind, f"{kind}:{once}", *to, *sealed)])
+    _ADD.later(connection, [(kind, f"{kind}:{once}", *to, *sealed)])
 
 
 def _parcel(  # noqa: PLR0917 - a row's columns in their order
@@ -218,7 +218,7 @@ class OutboxStore:
         query = _WAITING_OF_RUN if run_id else _WAITING
         values = {"kind": kind, "thread_key": thread_key, **({"run_id": run_id} if run_id else {})}
         return await self._database.read_quickly(
-            lambda connection: [_parcel(*row) for row in query.all(connection, values)]
+            lambda connection: [_parcel(*row) for row in query.all(connection, values)], one=True
         )
 
     async def refused(self, kind: OutboxKind, thread_key: str, run_id: str) -> bool:
@@ -237,8 +237,8 @@ class OutboxStore:
 
     async def lanes(self) -> Sequence[tuple[OutboxKind, str]]:
         """Answers every destination and thread for which something waits."""
-        return await self._database.read_quickly(
-            lambda connection: [(kind, thread_key) for kind, thread_key in _LANES.all(connection, {})]
+        return await self._database.read(
+            lambda connection: [(kind, thread_key) for kind, thread_key in _LANES.all(connection, {})], one=True
         )
 
     async def note_not_redeemed(self, parcel: Parcel) -> bool:
@@ -282,7 +282,7 @@ class OutboxStore:
 
         def work(connection: Connection) -> None:
             if parcel.of_deleted:
-                _FORGET.run(connection, this)
+                _FORGET.later(connection, this)
                 return
             full = refusal == _FULL and parcel.kind == "transcript" and not _is_known_full(connection, parcel)
             if _SETTLE.run(connection, {**this, "now_us": clock.now_us(), **values}) and full:

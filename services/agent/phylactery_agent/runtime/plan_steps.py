@@ -7,11 +7,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
+from phylactery_chassis.statements import Query, RowUpdate
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.runtime.events import append_event
 from phylactery_agent.runtime.model import Lease
 from phylactery_agent.runtime.schema import RUNS
+
+_KEPT = Query(sa.select(RUNS.c.steps).where(RUNS.c.run_id == sa.bindparam("of_run")))
+_SET = RowUpdate(RUNS, "run_id")
 
 
 def close_steps(connection: Connection, lease: Lease, now: int) -> None:
@@ -19,12 +23,12 @@ def close_steps(connection: Connection, lease: Lease, now: int) -> None:
 
     What was never begun stays pending.
     """
-    kept = connection.execute(sa.select(RUNS.c.steps).where(RUNS.c.run_id == lease.run_id)).scalar_one()
-    steps: Sequence[Mapping[str, Any]] = json.loads(kept)
+    kept = _KEPT.one(connection, {"of_run": lease.run_id})
+    steps: Sequence[Mapping[str, Any]] = [] if kept is None else json.loads(kept.steps)
     closed = [{**step, "status": "failed"} if step["status"] == "running" else step for step in steps]
     if closed == list(steps):
         return
-    connection.execute(sa.update(RUNS).where(RUNS.c.run_id == lease.run_id).values(steps=json.dumps(closed)))
+    _SET.later(connection, lease.run_id, steps=json.dumps(closed))
     for before, after in zip(steps, closed, strict=True):
         if before is not after:
             append_event(connection, lease, "step", after, once=f"step_closed:{after['step_id']}", now_us=now)

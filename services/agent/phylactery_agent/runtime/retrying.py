@@ -13,14 +13,15 @@ from phylactery_chassis.clock import Clock
 from phylactery_chassis.database import Database
 from phylactery_chassis.errors import AlreadyExists, FailedPrecondition, Unavailable
 from phylactery_chassis.ids import new_id
+from phylactery_chassis.statements import Record
 from sqlalchemy.engine import Connection, Row
 from sqlalchemy.exc import IntegrityError
 
-from phylactery_agent.runtime.inbox import find_turn, insert_run, insert_turn, turn_of
+from phylactery_agent.runtime.inbox import find_turn, insert_run, insert_turn, next_position, turn_of
 from phylactery_agent.runtime.joining import as_one
 from phylactery_agent.runtime.model import Incoming, Owner, StoredRun, StoredToolCall, StoredTurn
 from phylactery_agent.runtime.runs import owned_run, run_of, tool_call_of, with_thread
-from phylactery_agent.runtime.schema import ACTIVE, INBOX, RUNS, THREADS, TOOL_CALLS
+from phylactery_agent.runtime.schema import ACTIVE, INBOX, RUNS, TOOL_CALLS
 from phylactery_agent.tools.registry import TOOL_REGISTRY
 
 _RETRYABLE: Final = ("failed", "dead")
@@ -87,7 +88,7 @@ def _retry(connection: Connection, request: RetryRequest, now: int) -> Retried:
     if there is not None:
         return _answered(connection, request, there)
     # whoever accepts a message for the thread writes this row
-    connection.execute(sa.select(THREADS.c.thread_key).where(THREADS.c.thread_key == old.thread_key).with_for_update())
+    position = next_position(connection, old.thread_key, now)
     effects = _effects(connection, old)
     words = _checked(connection, request, old, effects)
     opening = Incoming(
@@ -107,11 +108,11 @@ def _retry(connection: Connection, request: RetryRequest, now: int) -> Retried:
     )
     run_id = insert_run(connection, opening, now)
     connection.execute(sa.update(RUNS).where(RUNS.c.run_id == run_id).values(retry_of=old.run_id, graph=old.graph))
-    insert_turn(connection, opening, now, source=owner.user_id, approval_id="", run_id=run_id)
+    insert_turn(connection, opening, now, position=position, source=owner.user_id, approval_id="", run_id=run_id)
     return Retried(run_of(owned_run(connection, owner, run_id)), effects, fresh=True)
 
 
-def _answered(connection: Connection, request: RetryRequest, there: Row[Any]) -> Retried:
+def _answered(connection: Connection, request: RetryRequest, there: Record) -> Retried:
     """Answers what this request_id came to before. Raises AlreadyExists where it asked for something else."""
     if there.body_hash != _body_hash(request.run_id):
         raise AlreadyExists(

@@ -11,10 +11,10 @@ import sqlalchemy as sa
 from phylactery_chassis.clock import Clock
 from phylactery_chassis.database import Database
 from phylactery_chassis.errors import NotFound
+from phylactery_chassis.statements import Query, Record, RowUpdate
 from sqlalchemy.engine import Connection, Row
 
 from phylactery_agent.runtime.events import append_event
-from phylactery_agent.runtime.lease import is_cancelled
 from phylactery_agent.runtime.ledger import close_open_effects, deny_proposals
 from phylactery_agent.runtime.model import Ending, Lease, Owner, StoredRun, StoredToolCall, StoredTurn
 from phylactery_agent.runtime.model_calls import forget_replies
@@ -30,6 +30,17 @@ from phylactery_agent.saver.rows import Place
 _MAX_TRANSCRIPT = 100_000
 """Characters memory takes in one message."""
 
+_SLOT = "run"
+_SET_RUN = RowUpdate(RUNS, "run_id")
+_SET_TURN = RowUpdate(INBOX, "turn_id")
+_LANGUAGE = Query(sa.select(RUNS.c.language).where(RUNS.c.run_id == sa.bindparam("of_run")))
+_KEEPING_NOTHING = Query(
+    sa.select(INBOX.c.turn_id).where(INBOX.c.run_id == sa.bindparam("of_run"), INBOX.c.do_not_store).limit(1)
+)
+_AWAITING = Query(
+    sa.select(RUNS).where(RUNS.c.status == "suspended", RUNS.c.approval_id != "").order_by(RUNS.c.updated_us)
+)
+
 
 class RunStore:
     """Begins, ends and shows runs."""
@@ -37,30 +48,35 @@ class RunStore:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database, self._clock = database, clock
 
-    async def end_turn(self, writes: TurnWrites, turn: StoredTurn, ending: Ending) -> Ending:
+    async def end_turn(self, writes: TurnWrites, turn: StoredTurn, ending: Ending, *, active_us: int) -> Ending:
         """Ends a turn in one transaction: the run, the reply, its events, the transcript rows, the inbox row.
 
         The sealed code goes with it, and of a run that ended its state: the next one begins with every field reset.
-        Answers how it ended: a run that suspends itself may have been cancelled. Raises LeaseLostError.
+        active_us is how long the run was served until now. Answers how it ended: a run that suspends itself may have
+        been cancelled. Raises LeaseLostError.
         """
         if ending.status not in ACTIVE:
             writes.drop(lambda slot: isinstance(slot, Place))  # where the run stood goes with its end
-        return await writes.write(lambda connection, now: _end(connection, writes.lease, turn, ending, now))
+
+        def work(connection: Connection, now: int) -> Ending:
+            told = _taken_back(connection, writes.lease, ending) if writes.cancelled else ending
+            return _end(connection, writes.lease, turn, told, now, active_us=active_us)
+
+        return await writes.write(work)
 
     def begin_turn(self, writes: TurnWrites, *, trace_id: str, language: str, pathway: str) -> None:
         """Notes the turn's trace, its pathway and the thread's language, with the turn's next write."""
-        values = {"trace_id": trace_id, "language": language, "pathway": pathway}
-        update = sa.update(RUNS).where(RUNS.c.run_id == writes.lease.run_id).values(**values)
-        writes.hold(lambda connection, _now: _run_statement(connection, update))
+        _hold(writes, trace_id=trace_id, language=language, pathway=pathway)
 
     def note_version(self, writes: TurnWrites, graph_version: str) -> None:
         """Notes in which version of its graph a run stands, with the turn's next write."""
-        update = sa.update(RUNS).where(RUNS.c.run_id == writes.lease.run_id).values(graph_version=graph_version)
-        writes.hold(lambda connection, _now: _run_statement(connection, update))
+        _hold(writes, graph_version=graph_version)
 
     async def get(self, owner: Owner, run_id: str) -> StoredRun:
         """Answers one of the owner's runs. Raises NotFound RUN_NOT_FOUND."""
-        return await self._database.read_quickly(lambda connection: run_of(owned_run(connection, owner, run_id)))
+        return await self._database.read_quickly(
+            lambda connection: run_of(owned_run(connection, owner, run_id)), one=True
+        )
 
     async def newest(self, owner: Owner, thread_id: str) -> StoredRun | None:
         """Answers the run of the newest turn that has one, in one of the owner's threads; no clock is asked."""
@@ -83,16 +99,20 @@ class RunStore:
 
     async def awaiting_approval(self) -> Sequence[StoredRun]:
         """Answers every run that is suspended on an approval."""
-
-        def work(connection: Connection) -> Sequence[StoredRun]:
-            query = sa.select(RUNS).where(RUNS.c.status == "suspended", RUNS.c.approval_id != "")
-            return [run_of(row) for row in connection.execute(query.order_by(RUNS.c.updated_us))]
-
-        return await self._database.read(work)
+        return await self._database.read(
+            lambda connection: [run_of(row) for row in _AWAITING.all(connection, {})], one=True
+        )
 
 
-def _run_statement(connection: Connection, statement: sa.Update) -> None:
-    connection.execute(statement)
+def _hold(writes: TurnWrites, **values: Any) -> None:
+    """Notes something in the run's row, with the turn's next write; what is noted before that goes along."""
+    noted = {**(writes.held(_SLOT) or {}), **values}
+    run_id = writes.lease.run_id
+
+    def work(connection: Connection, _now: int) -> None:
+        _SET_RUN.later(connection, run_id, **noted)
+
+    writes.hold(work, slot=_SLOT, kept=noted)
 
 
 def owned_run(connection: Connection, owner: Owner, run_id: str, *, lock: bool = False) -> Row[Any]:
@@ -115,13 +135,12 @@ def of_owner(owner: Owner) -> sa.Select[Any]:
     return sa.select(RUNS).where(RUNS.c.tenant == owner.tenant, RUNS.c.user_id == owner.user_id)
 
 
-def _end(connection: Connection, lease: Lease, turn: StoredTurn, ending: Ending, now: int) -> Ending:
-    ending = _taken_back(connection, lease, ending)
+def _end(connection: Connection, lease: Lease, turn: StoredTurn, ending: Ending, now: int, *, active_us: int) -> Ending:
     if ending.status not in ACTIVE:
         close_open_effects(connection, lease, now)
         if deny_proposals(connection, lease, ending.reason, now) or ending.status == "cancelled":
             queue_withdrawal(connection, lease, now_us=now)
-        checkpoints.delete_thread(connection, lease.thread_key)
+        checkpoints.forget_thread(connection, lease.thread_key)
         forget_replies(connection, lease.run_id)
         for opened in tasks_of(connection, lease.run_id):
             queue_task_end(connection, lease, opened.task_id, now_us=now)
@@ -139,26 +158,25 @@ def _end(connection: Connection, lease: Lease, turn: StoredTurn, ending: Ending,
         "lease_owner": "",
         "lease_until_us": 0,
         "updated_us": now,
+        "active_us": active_us,
     }
     if ending.steps is not None:
         values["steps"] = json.dumps([dict(step) for step in ending.steps])
-    connection.execute(sa.update(RUNS).where(RUNS.c.run_id == lease.run_id).values(**values))
-    connection.execute(
-        sa.update(INBOX)
-        .where(INBOX.c.turn_id.in_((lease.turn_id, *turn.joined)))
-        .values(
-            state="handled",
-            sealed_code=None,
-            sealed_words=None,
-            handled_us=now,
-            run_status=ending.status,
-            run_reason=ending.reason,
-            approval_id=ending.approval_id,
-            reply_id=ending.reply_id,
-            reply_text=to_bytes(ending.reply_text),
-            last_sequence=sequence,
-        )
-    )
+    _SET_RUN.later(connection, lease.run_id, **values)
+    handled = {
+        "state": "handled",
+        "sealed_code": None,
+        "sealed_words": None,
+        "handled_us": now,
+        "run_status": ending.status,
+        "run_reason": ending.reason,
+        "approval_id": ending.approval_id,
+        "reply_id": ending.reply_id,
+        "reply_text": to_bytes(ending.reply_text),
+        "last_sequence": sequence,
+    }
+    for turn_id in (lease.turn_id, *turn.joined):
+        _SET_TURN.later(connection, turn_id, **handled)
     if ending.do_not_store or turn.do_not_store or (turn.resumed and keeps_nothing(connection, lease.run_id)):
         _drop_words(connection, (lease.turn_id, *turn.joined))
         return ending
@@ -175,21 +193,21 @@ def keeps_nothing(connection: Connection, run_id: str) -> bool:
 
     It holds for the turns after that one too, and where nobody can ask the graph, which knows it as well.
     """
-    wished = sa.select(INBOX.c.turn_id).where(INBOX.c.run_id == run_id, INBOX.c.do_not_store)
-    return connection.execute(wished.limit(1)).first() is not None
+    return _KEEPING_NOTHING.one(connection, {"of_run": run_id}) is not None
 
 
 def _drop_words(connection: Connection, turn_ids: Sequence[str]) -> None:
     """Drops what a person said who wants nothing of it kept: the keyed hash of the request stays."""
-    connection.execute(sa.update(INBOX).where(INBOX.c.turn_id.in_(turn_ids)).values(text=b""))
+    for turn_id in turn_ids:
+        _SET_TURN.later(connection, turn_id, text=b"")
 
 
 def _taken_back(connection: Connection, lease: Lease, ending: Ending) -> Ending:
-    """Answers the ending; that it is cancelled, where the person said so before it could end well or suspend itself."""
-    if ending.status not in {"done", "suspended"} or not is_cancelled(connection, lease.run_id):
+    """Answers how a run ends that was cancelled: as that, where it would have ended well or suspended itself."""
+    if ending.status not in {"done", "suspended"}:
         return ending
-    spoken = connection.execute(sa.select(RUNS.c.language).where(RUNS.c.run_id == lease.run_id)).scalar()
-    sorry = apology(CANCELLED, "en" if spoken == "en" else "es")
+    row = _LANGUAGE.one(connection, {"of_run": lease.run_id})
+    sorry = apology(CANCELLED, "en" if row is not None and row.language == "en" else "es")
     return replace(ending, status="cancelled", reason=CANCELLED, approval_id="", reply_text=sorry)
 
 
@@ -217,7 +235,7 @@ def _transcript(turn: StoredTurn, ending: Ending, now: int) -> Sequence[Mapping[
     ]
 
 
-def run_of(row: Row[Any]) -> StoredRun:
+def run_of(row: Row[Any] | Record) -> StoredRun:
     """Answers a run as its row says."""
     return StoredRun(
         run_id=row.run_id,

@@ -68,6 +68,8 @@ RUNS = sa.Table(
     sa.Column("updated_us", sa.BigInteger, nullable=False),
 )
 _active = RUNS.c.status.in_(ACTIVE)
+IS_ACTIVE = RUNS.c.status.in_([sa.literal_column(f"'{status}'") for status in ACTIVE])
+"""The same for statements, with its values as the index has them: where they are parameters no store uses it."""
 sa.Index("agent_runs_one_active", RUNS.c.thread_key, unique=True, sqlite_where=_active, postgresql_where=_active)
 sa.Index("agent_runs_by_thread", RUNS.c.thread_key, RUNS.c.created_us)
 sa.Index("agent_runs_by_status", RUNS.c.status)

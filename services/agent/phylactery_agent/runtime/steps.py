@@ -99,10 +99,10 @@ class RunTrail:
         self._noted = []
 
         def write(connection: Connection, _now_us: int) -> None:
-            _ADD.run(connection, noted)
-            _COUNT.run(connection, {"run": run_id, "reached": reached})
+            _ADD.later(connection, noted)
+            _COUNT.later(connection, {"run": run_id, "reached": reached})
             if reached > MAX_KEPT:
-                _DROP.run(connection, {"run": run_id, "before": reached - MAX_KEPT})
+                _DROP.later(connection, {"run": run_id, "before": reached - MAX_KEPT})
 
         writes.hold(write, slot=_SLOT, kept=noted)
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 from phylactery_chassis.clock import Clock
 from phylactery_chassis.database import Database
+from phylactery_chassis.statements import Query, RowUpdate
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.runtime.lease import require_lease
@@ -20,6 +21,13 @@ from phylactery_agent.tools.registry import TOOL_REGISTRY
 MAX_RESULT_BYTES: Final = 1024 * 1024
 """What RiskGate takes of one result."""
 _CUT: Final = "\n[cut here: {left} of {all} bytes were not shown]"
+
+_OF_RUN = Query(
+    sa.select(INBOX.c.turn_id, INBOX.c.task_id)
+    .where(INBOX.c.run_id == sa.bindparam("of_run"), INBOX.c.task_id != "")
+    .order_by(INBOX.c.position)
+)
+_SET = RowUpdate(INBOX, "turn_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,23 +89,13 @@ def _answers_json(tool: str, text: str) -> bool:
 
 def tasks_of(connection: Connection, run_id: str) -> Sequence[OpenedTask]:
     """Answers the tasks of a run, oldest first."""
-    rows = connection.execute(
-        sa.select(INBOX.c.turn_id, INBOX.c.task_id)
-        .where(INBOX.c.run_id == run_id, INBOX.c.task_id != "")
-        .order_by(INBOX.c.position)
-    )
-    return [OpenedTask(row.turn_id, row.task_id) for row in rows]
+    return [OpenedTask(row.turn_id, row.task_id) for row in _OF_RUN.all(connection, {"of_run": run_id})]
 
 
 def task_of(connection: Connection, run_id: str) -> str:
     """Answers the task a run is at now, empty where it has none."""
-    newest = (
-        sa.select(INBOX.c.task_id)
-        .where(INBOX.c.run_id == run_id, INBOX.c.task_id != "")
-        .order_by(INBOX.c.position.desc())
-        .limit(1)
-    )
-    return str(connection.execute(newest).scalar() or "")
+    opened = tasks_of(connection, run_id)
+    return opened[-1].task_id if opened else ""
 
 
 class TaskStore:
@@ -108,7 +106,7 @@ class TaskStore:
 
     async def of_run(self, run_id: str) -> Sequence[OpenedTask]:
         """Answers the tasks of a run, oldest first."""
-        return await self._database.read_quickly(lambda connection: tasks_of(connection, run_id))
+        return await self._database.read_quickly(lambda connection: tasks_of(connection, run_id), one=True)
 
     async def note(self, lease: Lease, task_id: str) -> None:
         """Commits that the words of the lease's turn opened a task. Raises LeaseLostError."""
@@ -116,6 +114,6 @@ class TaskStore:
 
         def work(connection: Connection) -> None:
             require_lease(connection, lease, clock.now_us())
-            connection.execute(sa.update(INBOX).where(INBOX.c.turn_id == lease.turn_id).values(task_id=task_id))
+            _SET.later(connection, lease.turn_id, task_id=task_id)
 
         await self._database.write(work)

@@ -31,7 +31,7 @@ from phylactery_agent.ports import (
     TurnContext,
 )
 from phylactery_agent.runtime import replies
-from phylactery_agent.runtime.active import ActiveTime, ActiveTimeError, note_active
+from phylactery_agent.runtime.active import ActiveTime, ActiveTimeError
 from phylactery_agent.runtime.delivery import Delivery
 from phylactery_agent.runtime.events import ThreadEvents
 from phylactery_agent.runtime.hearing import Heard, asked_in
@@ -134,9 +134,7 @@ class TurnServer:
             writes = TurnWrites(self._t.database, self._t.clock, claim.lease, written=self._written(claim, times))
             try:
                 ending = await self._under_lease(claim.lease, active, self._execute(claim, writes, times, active))
-                served_us = active.now_us()
-                writes.hold(lambda connection, _now: note_active(connection, claim.lease.run_id, served_us))
-                ending = await self._t.runs.end_turn(writes, claim.turn, ending)
+                ending = await self._t.runs.end_turn(writes, claim.turn, ending, active_us=active.now_us())
             except LeaseLostError:
                 times.lease_lost()
                 raise

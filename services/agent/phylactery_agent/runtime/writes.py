@@ -22,7 +22,7 @@ from phylactery_chassis.errors import DomainError
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.ports import LeaseLostError
-from phylactery_agent.runtime.lease import require_lease
+from phylactery_agent.runtime.lease import RunCancelledError, require_lease
 from phylactery_agent.runtime.model import Lease
 
 T = TypeVar("T")
@@ -50,11 +50,22 @@ class TurnWrites:
         self._timer: asyncio.TimerHandle | None = None
         self._flushing: asyncio.Task[None] | None = None
         self._broken: BaseException | None = None
+        self._cancelled = False
 
     @property
     def lease(self) -> Lease:
         """The authority under which all of it is written."""
         return self._lease
+
+    @property
+    def cancelled(self) -> bool:
+        """Says, to a work that runs, whether the person cancelled the run; nobody can before its commit."""
+        return self._cancelled
+
+    def require_wanted(self) -> None:
+        """Raises RunCancelledError, in a work that runs, where the person cancelled the run."""
+        if self._cancelled:
+            raise RunCancelledError(f"run {self._lease.run_id} was cancelled")
 
     def hold(self, work: Work[None], *, slot: object = None, kept: Any = None) -> None:
         """Takes a write that can wait. With a slot it takes the place of what was held there; see ``held``."""
@@ -115,7 +126,7 @@ class TurnWrites:
 
     def _run(self, connection: Connection, waiting: dict[object, _Held], work: Work[T]) -> T:
         now = self._clock.now_us()
-        require_lease(connection, self._lease, now)
+        self._cancelled = require_lease(connection, self._lease, now)
         for one in waiting.values():
             one.work(connection, now)
         return work(connection, now)

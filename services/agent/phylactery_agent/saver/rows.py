@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 from phylactery_chassis.driver import run_text
-from phylactery_chassis.statements import Query, RowInsert
+from phylactery_chassis.statements import Query, RowInsert, Update
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.saver.gathered import (
@@ -94,6 +94,7 @@ _WRITES_OF = Query(
     )
     .order_by(WRITES.c.task_path, WRITES.c.task_id, WRITES.c.position)
 )
+_DROP_THREAD = [Update(sa.delete(table).where(table.c.thread_id == sa.bindparam("of_thread"))) for table in TABLES]
 
 
 def _row(found: Sequence[Any]) -> Row:
@@ -189,8 +190,15 @@ def page(connection: Connection, asked: Listing, after: Row | None, limit: int) 
 def delete_thread(connection: Connection, thread_id: str) -> int:
     """Drops everything of a thread and answers how many checkpoints there were."""
     require_written(connection, {thread_id})
-    counts = [connection.execute(sa.delete(table).where(table.c.thread_id == thread_id)).rowcount for table in TABLES]
+    counts = [drop.run(connection, {"of_thread": thread_id}) for drop in _DROP_THREAD]
     return int(counts[TABLES.index(CHECKPOINTS)])
+
+
+def forget_thread(connection: Connection, thread_id: str) -> None:
+    """Drops everything of a thread, and counts nothing."""
+    require_written(connection, {thread_id})
+    for drop in _DROP_THREAD:
+        drop.later(connection, {"of_thread": thread_id})
 
 
 def delete_runs(connection: Connection, run_ids: Sequence[str]) -> None:

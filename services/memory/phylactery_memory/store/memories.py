@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import sqlalchemy as sa
 from phylactery_chassis.database import Database
 from phylactery_chassis.identity import Principal
+from phylactery_chassis.statements import Query, Record
 from phylactery_chassis.wal import note_removed
 from sqlalchemy.engine import Connection, Row
 from sqlalchemy.exc import IntegrityError
@@ -25,6 +26,11 @@ from phylactery_memory.store.tables import memory_owners, memory_postings, memor
 T = TypeVar("T")
 
 _REBUILD_AT_ONCE = 500
+
+_owner = sa.select(memory_owners).where(
+    memory_owners.c.tenant == sa.bindparam("of_tenant"), memory_owners.c.subject == sa.bindparam("of_subject")
+)
+_OWNER, _LOCKED_OWNER = Query(_owner), Query(_owner.with_for_update())
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +49,7 @@ class Filter:
 class Shelf:
     """One user's memories inside one transaction. Made by MemoryStore; for writing, with the owner's row locked."""
 
-    def __init__(self, connection: Connection, owner: Principal, row: Row[tuple[Any, ...]]) -> None:
+    def __init__(self, connection: Connection, owner: Principal, row: Record) -> None:
         self.connection = connection
         self.owner = owner
         self.owner_id: int = row.owner_id
@@ -158,7 +164,7 @@ class MemoryStore:
         """Runs work on the owner's memories as they are at one moment; None where there never was one."""
 
         def run(connection: Connection) -> T | None:
-            row = connection.execute(_owner(owner)).first()
+            row = _OWNER.one(connection, _named(owner))
             return None if row is None else work(Shelf(connection, owner, row))
 
         return await self._database.read(run)
@@ -168,21 +174,20 @@ class MemoryStore:
         return await self._database.read(work)
 
 
-def _owner(owner: Principal) -> sa.Select[tuple[Any, ...]]:
-    return sa.select(memory_owners).where(
-        memory_owners.c.tenant == owner.tenant, memory_owners.c.subject == owner.subject
-    )
+def _named(owner: Principal) -> dict[str, str]:
+    return {"of_tenant": owner.tenant, "of_subject": owner.subject}
 
 
 def _locked(connection: Connection, owner: Principal) -> Shelf:
-    row = connection.execute(_owner(owner).with_for_update()).first()
+    row = _LOCKED_OWNER.one(connection, _named(owner))
     if row is None:
         connection.execute(
             sa.insert(memory_owners).values(
                 tenant=owner.tenant, subject=owner.subject, last_number=0, memories=0, index_version=INDEX_VERSION
             )
         )
-        row = connection.execute(_owner(owner).with_for_update()).one()
+        row = _LOCKED_OWNER.one(connection, _named(owner))
+        assert row is not None, "what was just written is there"
     shelf = Shelf(connection, owner, row)
     if row.index_version != INDEX_VERSION:
         shelf.rebuild()

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import sqlalchemy as sa
+from phylactery_chassis.statements import Query
 from sqlalchemy.engine import Connection
 
 from phylactery_memory.domain.memories import Memory
@@ -31,6 +32,11 @@ from phylactery_memory.store.tables import memory_postings, memory_records, memo
 
 _AT_ONCE = 500
 """Terms to a statement: both databases bound how many values one may hold."""
+_RECORDS = Query(
+    sa.select(memory_records.c.body)
+    .where(memory_records.c.owner_id == sa.bindparam("of_owner"))
+    .order_by(memory_records.c.block)
+)
 
 
 def add(connection: Connection, owner_id: int, new: Sequence[Memory]) -> None:
@@ -74,10 +80,7 @@ def remove(connection: Connection, owner_id: int, memory: Memory) -> None:
 
 def records(connection: Connection, owner_id: int) -> Records:
     """Answers the records of all the owner's memories, in order of their numbers."""
-    rows = connection.execute(
-        sa.select(memory_records.c.body).where(memory_records.c.owner_id == owner_id).order_by(memory_records.c.block)
-    )
-    return unpack_records(bytes(row.body) for row in rows)
+    return unpack_records(bytes(row.body) for row in _RECORDS.all(connection, {"of_owner": owner_id}))
 
 
 def postings(connection: Connection, owner_id: int, terms: Iterable[str]) -> Mapping[str, Records]:

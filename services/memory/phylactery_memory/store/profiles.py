@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby, islice
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import sqlalchemy as sa
 from phylactery_chassis.database import Database
 from phylactery_chassis.identity import Principal
-from sqlalchemy.engine import Connection, Row
+from phylactery_chassis.statements import Query, Record
+from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
 from phylactery_memory.domain.memories import NEVER, Origin, Source, Trust
@@ -18,6 +19,22 @@ from phylactery_memory.domain.profile import MAX_SUPERSEDED, Profile, ProfileFie
 from phylactery_memory.store.tables import memory_profile, profile_owners
 
 T = TypeVar("T")
+
+_MINE = (
+    memory_profile.c.tenant == sa.bindparam("of_tenant"),
+    memory_profile.c.subject == sa.bindparam("of_subject"),
+)
+_REVISION = Query(
+    sa.select(profile_owners.c.revision).where(
+        profile_owners.c.tenant == sa.bindparam("of_tenant"), profile_owners.c.subject == sa.bindparam("of_subject")
+    )
+)
+_ALL = (
+    sa.select(memory_profile)
+    .where(*_MINE)
+    .order_by(memory_profile.c.name, memory_profile.c.valid_us.desc(), memory_profile.c.revision.desc())
+)
+_EVER_HELD, _HOLDING = Query(_ALL), Query(_ALL.where(memory_profile.c.invalid_us == NEVER))
 
 
 class ProfileStore:
@@ -45,20 +62,12 @@ class ProfileStore:
 
 def load(connection: Connection, owner: Principal, *, superseded: int = 0) -> Profile:
     """Answers the owner's profile as it is in this transaction."""
-    revision = connection.execute(
-        sa.select(profile_owners.c.revision).where(*_of(profile_owners, owner))
-    ).scalar_one_or_none()
-    if revision is None:
+    mine = {"of_tenant": owner.tenant, "of_subject": owner.subject}
+    found = _REVISION.one(connection, mine)
+    if found is None:
         return Profile()
-    wanted = _of(memory_profile, owner)
-    if not superseded:
-        wanted.append(memory_profile.c.invalid_us == NEVER)
-    rows = connection.execute(
-        sa.select(memory_profile)
-        .where(*wanted)
-        .order_by(memory_profile.c.name, memory_profile.c.valid_us.desc(), memory_profile.c.revision.desc())
-    )
-    fields = [_field(row) for row in rows]
+    revision = int(found.revision)
+    fields = [_field(row) for row in (_EVER_HELD if superseded else _HOLDING).all(connection, mine)]
     by_name = groupby((field for field in fields if not field.holds), key=lambda field: field.name)
     before = [field for _, history in by_name for field in islice(history, superseded)]
     return Profile([field for field in fields if field.holds], revision, before)
@@ -165,7 +174,7 @@ def _row(owner: Principal, field: ProfileField, revision: int) -> dict[str, obje
     }
 
 
-def _field(row: Row[tuple[Any, ...]]) -> ProfileField:
+def _field(row: Record) -> ProfileField:
     return ProfileField(
         name=row.name,
         value=json.loads(bytes(row.value)),
