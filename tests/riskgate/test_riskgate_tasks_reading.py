@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from phylactery_riskgate.domain.facts import NO_TOOL
 from phylactery_riskgate.domain.pointers import parse
-from phylactery_riskgate.domain.tasks import folding
+from phylactery_riskgate.domain.tasks import folding, reading
 from phylactery_riskgate.domain.tasks.literals import dates_of, number
 from phylactery_riskgate.domain.tasks.packing import packed, unpacked
-from phylactery_riskgate.domain.tasks.prints import day_print, prints, text_prints
+from phylactery_riskgate.domain.tasks.prints import cheap_prints, day_print, prints, text_prints
 from phylactery_riskgate.domain.tasks.reading import MAX_VALUE, read_result
 
 MANY = 12_000
@@ -62,6 +62,43 @@ def test_the_prints_of_a_hostile_text_are_those_of_its_tokens_one_by_one(text: s
     assert text_prints(folded, MANY) == _plain_prints(folded, MANY)
     for most in range(8):
         assert text_prints(folded, most) == _plain_prints(folded, most)
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(TEXT.map(folding.fold), max_size=6))
+def test_texts_that_are_read_together_have_the_prints_of_each_alone(texts: list[str]) -> None:
+    for text, read in zip(texts, cheap_prints(texts), strict=True):
+        if read is None:
+            assert not text.isascii()
+        else:
+            assert (read[0], False) == _plain_prints(text, MANY)
+            assert read[1] == len(folding.tokens(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "may '4'",
+        "-4 of the may",
+        "may of the 4th",
+        "may, the 4th",
+        "mar 4 de 2026",
+        "may 'a' 4 x",
+        "may be, or a 4",
+        "4 may",
+    ],
+)
+def test_a_day_with_the_name_of_its_month_is_found_whatever_stands_around_its_number(text: str) -> None:
+    for around in (text, f"'{text}'", f"a {text} b", f"{text}\n{text} 2026"):
+        assert text_prints(around, MANY) == _plain_prints(around, MANY)
+
+
+def test_texts_share_what_is_kept_of_them_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "MAX_PRINTS", 10)
+    read = read_result(None, "list", "1", {}, ["a b c", "d e f", "g h"], is_text=False, failed=False)
+    kept = [prints(tokens) for tokens in (["a", "b", "c"], ["d", "e"], ["g"])]
+    assert read.cut
+    assert [sorted(found) for found in read.piece["p"].values()] == [sorted(found) for found in kept]
 
 
 @given(st.lists(st.text("ab1", min_size=1, max_size=3), min_size=1, max_size=6))

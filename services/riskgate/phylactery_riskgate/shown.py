@@ -37,7 +37,8 @@ def shown_result(text: str) -> Any:
     try:
         check_depth(text)
         value = _DECODER.decode(text)
-        if "\\u" in text:  # the message itself is valid UTF-8, so half a pair can come by an escape alone
+        # The message itself is valid UTF-8, so half a pair can come by an escape alone; one character is found sooner.
+        if "\\" in text and "\\u" in text:
             json.dumps(value, ensure_ascii=False).encode()
     except GuardError:
         raise _invalid("result_json", f"is nested deeper than {MAX_DEPTH}; show it as result_text") from None

@@ -72,11 +72,6 @@ def tokens(folded: str) -> list[str]:
     return (PLAIN_TOKEN if folded.isascii() else _TOKEN).findall(folded)
 
 
-def is_token(folded: str) -> bool:
-    """Says whether folded ASCII is one whole value, and nothing around it."""
-    return PLAIN_TOKEN.fullmatch(folded) is not None
-
-
 def first_tokens(folded: str, most: int) -> list[str]:
     """Cuts off as many whole values of folded text; the rest of a long one is not looked at."""
     if len(folded) <= 2 * most:  # it cannot have more, and all of them at once are read in half the time

@@ -24,7 +24,7 @@ _PLAIN: Final = 10**15
 """Nearer to nothing, Python writes a whole number as we do, in a tenth of the time."""
 _SHORTEST_DATE: Final = len("1-1-24")
 _LETTERS: Final = ":"
-_FARTHEST: Final = 4
+FARTHEST: Final = 4
 """Tokens between the parts of a written date."""
 
 
@@ -46,7 +46,7 @@ def grouped_numbers(tokens: Sequence[str]) -> Iterator[str]:
     for place in range(len(tokens) - 1):
         if len(tokens[place]) <= _THOUSAND and tokens[place].isdigit():
             whole = tokens[place]
-            for part in tokens[place + 1 : place + _FARTHEST]:
+            for part in tokens[place + 1 : place + FARTHEST]:
                 if len(part) != _THOUSAND or not part.isdigit():
                     break
                 whole += part
@@ -136,7 +136,7 @@ def spoken_dates(tokens: Sequence[str]) -> Iterator[tuple[str, set[int]]]:
 
 
 def _next(tokens: Sequence[str], place: int, step: int) -> int:
-    for distance in range(1, _FARTHEST):
+    for distance in range(1, FARTHEST):
         at = place + step * distance
         if not 0 <= at < len(tokens):
             return -1

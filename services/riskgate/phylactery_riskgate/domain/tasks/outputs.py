@@ -24,7 +24,10 @@ class Place:
     There are as many as the catalog tells apart, whatever keys an answer has: all keys that no pointer names share one.
     """
 
-    __slots__ = ("_below", "_fields", "_kinds", "_names", "_of_key", "_registry", "code", "free", "kind", "registry")
+    __slots__ = (
+        *("_below", "_fields", "_kinds", "_names", "_of_key", "_registry"),
+        *("code", "fields", "free", "kind", "registry"),
+    )
 
     def __init__(self, kinds: _Kinds, registry: Sequence[_Tokens], kind: str, *, is_registry: bool) -> None:
         """Takes what is left of the pointers that fit so far, and what stands at the place above."""
@@ -38,6 +41,7 @@ class Place:
         self._fields = frozenset(tokens[0] for tokens, _ in self._kinds)
         self._names = self._fields.union(tokens[0] for tokens in self._registry)
         self._below: dict[str, Place] = {}
+        self.fields: dict[str, Place] = {}
         self._of_key: Place | None = None
 
     @property
@@ -60,6 +64,8 @@ class Place:
             kinds = tuple((tokens[1:], kind) for tokens, kind in self._kinds if tokens[0] in fits)
             registry = [tokens[1:] for tokens in self._registry if tokens[0] in fits]
             found = self._below[name] = Place(kinds, registry, self.kind, is_registry=self.registry)
+            if name in self._fields:
+                self.fields[name] = found
         return found
 
     def knows(self, key: str) -> bool:

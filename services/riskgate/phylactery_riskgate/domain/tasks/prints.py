@@ -1,37 +1,43 @@
 """Prints of free text: a 32-bit number for each of its tokens, and one for each two that follow one another.
 
 They tell whether a text holds a value, and nothing else of it: neither what it says nor in which order. A result has
-thousands of tokens, so nearly all that is done for each of them runs in C.
+thousands of tokens, so nearly all that is done for each of them runs in C, and for all its texts at once.
 """
 
 from __future__ import annotations
 
 import re
-import struct
-from collections.abc import Sequence
-from itertools import chain, filterfalse
+from array import array
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, chain, compress, groupby, repeat
 from typing import Final
 from zlib import crc32
 
 from phylactery_riskgate.domain.tasks import folding
 from phylactery_riskgate.domain.tasks.languages import MONTHS
-from phylactery_riskgate.domain.tasks.literals import dates_of, figured_dates, spoken_dates
+from phylactery_riskgate.domain.tasks.literals import FARTHEST, dates_of, figured_dates, spoken_dates
 
 _FACTOR: Final = 0x9E3779B1
 """Odd, so that "a b" has the print of no "a c" and no "c b"; and it has neither that of "b a" nor that of "ab"."""
 _LANE_BITS, _LANE_BYTES = 64, 8
-_TOKEN: Final = re.compile(folding.PLAIN_TOKEN.pattern.encode())
 _WITHIN: Final = b".@+_'&-"
 """What may stand between the letters and digits of a token."""
 _BETWEEN_DIGITS: Final = {b":": b"\x80", b"/": b"\x81", b",": b"\x82"}
 """What may too, but between digits alone, and a byte to stand for it there that is none of ASCII."""
 _JOINT: Final = re.compile(rb"[:/,](?<=[0-9][:/,])(?=[0-9])")
+_FIGURES: Final = bytes.maketrans(b"123456789/,", b"000000000::")
+_JOINED_FIGURES: Final = b"0:0"
+"""What stands, once that is done, where one of these is part of a token."""
 _KEPT: Final = bytes(byte if byte in _WITHIN or bytes([byte]).isalnum() else 32 for byte in range(128))
-_SPACED: Final = _KEPT + b"".join(_BETWEEN_DIGITS).ljust(128)
+_BREAK, _END = b"\xff", b"\n"
+"""What is put between two texts, which no ASCII has, and what becomes of it."""
+_SPACED: Final = _KEPT + b"".join(_BETWEEN_DIGITS).ljust(127) + _END
 """Makes a space of everything that stands between tokens."""
 _LETTERS: Final = b":"
 """Sorts behind all digits and before all letters."""
-_MONTHS: Final = frozenset(month.encode() for month in MONTHS)
+_MONTHS: Final = frozenset(crc32(month.encode()) for month in MONTHS)
+_AT_ONCE: Final = 64 * 1024
+"""Characters that are read together: about as many as a result may have prints of."""
 
 
 def prints(tokens: Sequence[str]) -> list[int]:
@@ -47,32 +53,78 @@ def day_print(date: str) -> int:
 
 def text_prints(folded: str, most: int) -> tuple[set[int], bool]:
     """Answers the prints of the first tokens of a text and of the days they name, and whether it has more tokens."""
-    found = _ascii_prints(folded, most) if folded.isascii() else None
-    if found is not None:
-        return found, False
+    read = next(cheap_prints([folded])) if most else None
+    if read is not None and read[1] <= most:
+        return read[0], False
     tokens = folding.first_tokens(folded, most + 1)
     counted = tokens[:most]
     return {*prints(counted), *map(day_print, dates_of(counted))}, len(tokens) > most
 
 
-def _ascii_prints(folded: str, most: int) -> set[int] | None:
-    """Answers the same for ASCII, a third sooner where most words are tokens, and None where there are more tokens."""
-    joined = _JOINT.sub(lambda mark: _BETWEEN_DIGITS[mark[0]], folded.encode())
-    words = joined.translate(_SPACED).replace(b". ", b" ").split(None, most)
-    if len(words) > most:
-        return None
-    # Most words are tokens as they stand.
-    parts = {word: _TOKEN.findall(word) for word in set(filterfalse(bytes.isalnum, words))}
-    if any(found != [word] for word, found in parts.items()):
-        words = list(chain.from_iterable([parts.get(word, (word,)) for word in words]))
-        if len(words) > most:
-            return None
-    ones = list(map(crc32, words))
-    found = {*ones, *_pairs(ones)}
-    found.update(map(day_print, figured_dates([token.decode() for token in chain.from_iterable(parts.values())])))
-    if not _MONTHS.isdisjoint(words) and min(words) < _LETTERS:
-        found.update(day_print(date) for date, _ in spoken_dates([word.decode() for word in words]))
-    return found
+def cheap_prints(texts: Sequence[str]) -> Iterator[tuple[set[int], int] | None]:
+    """Answers the prints of each text and how many tokens it has, None for what is not ASCII, or long.
+
+    Many are read at once: what is done for a text, and not for each token, takes longer than a short text does.
+    """
+    ends = accumulate(map(len, texts))
+    for _, batch in groupby(zip(texts, ends, strict=True), lambda one: one[1] // _AT_ONCE):
+        some = [text for text, _ in batch]
+        cheap = [text.isascii() and len(text) <= _AT_ONCE for text in some]
+        read = iter(_ascii_prints(list(compress(some, cheap))))
+        yield from (next(read) if one else None for one in cheap)
+
+
+def _ascii_prints(texts: Sequence[str]) -> list[tuple[set[int], int]]:
+    lines = [line.split() for line in _spaced(texts).split(_END)]
+    # Texts repeat their words, so each is looked at once.
+    words = list({*chain.from_iterable(lines)})
+    tokens = list(map(bytes.strip, words, repeat(_WITHIN)))
+    codes = {word: crc32(token) for word, token in zip(words, tokens, strict=True) if token}
+    if len(codes) < len(words):  # marks alone are no token
+        lines = [list(filter(codes.__contains__, line)) for line in lines]
+    days = _figured_days(words, tokens)
+    ones = list(map(codes.__getitem__, chain.from_iterable(lines)))
+    pairs = _pairs(ones)
+    read: list[tuple[set[int], int]] = []
+    start = 0
+    for line in lines:
+        end = start + len(line)
+        found = {*ones[start:end], *pairs[start : max(end - 1, 0)]}
+        if days:
+            found.update(chain.from_iterable([days[word] for word in days.keys() & line]))
+        if not _MONTHS.isdisjoint(found) and _may_speak_of_days(line, ones[start:end]):
+            said = [word.strip(_WITHIN).decode() for word in line]
+            found.update(day_print(date) for date, _ in spoken_dates(said))
+        read.append((found, len(line)))
+        start = end
+    return read
+
+
+def _may_speak_of_days(line: Sequence[bytes], ones: Sequence[int]) -> bool:
+    """Says whether a number stands near the name of a month: may, for one, is mostly no month."""
+    months = [place for place, one in enumerate(ones) if one in _MONTHS]
+    near = chain.from_iterable(line[max(place - FARTHEST, 0) : place + FARTHEST] for place in months)
+    return any(word.lstrip(_WITHIN) < _LETTERS for word in near)
+
+
+def _spaced(texts: Sequence[str]) -> bytes:
+    """Answers texts with a space for everything that stands between tokens, and ``_END`` between each and the next.
+
+    What stands between two spaces is a token, but for marks at either end of it.
+    """
+    joined = _BREAK.join([text.encode() for text in texts])
+    if _JOINED_FIGURES in joined.translate(_FIGURES):
+        joined = _JOINT.sub(lambda mark: _BETWEEN_DIGITS[mark[0]], joined)
+    return joined.translate(_SPACED)
+
+
+def _figured_days(words: Sequence[bytes], tokens: Sequence[bytes]) -> dict[bytes, list[int]]:
+    """Answers the words whose tokens name days in figures, and the prints of these."""
+    figures = [(word, token.decode()) for word, token in zip(words, tokens, strict=True) if token < _LETTERS]
+    if not any(map(bool, figured_dates([token for _, token in figures]))):
+        return {}
+    days = {word: list(map(day_print, figured_dates([token]))) for word, token in figures}
+    return {word: found for word, found in days.items() if found}
 
 
 def _pairs(ones: Sequence[int]) -> Sequence[int]:
@@ -83,6 +135,7 @@ def _pairs(ones: Sequence[int]) -> Sequence[int]:
     count = len(ones) - 1
     if count < 1:
         return ()
-    lanes = int.from_bytes(struct.pack(f"<{count + 1}Q", *ones), "little")
+    lanes = int.from_bytes(array("Q", ones).tobytes(), "little")
     both = lanes * _FACTOR + (lanes >> _LANE_BITS)
-    return struct.unpack_from(f"<{2 * count}I", both.to_bytes((count + 2) * _LANE_BYTES, "little"))[::2]
+    halves = memoryview(both.to_bytes((count + 2) * _LANE_BYTES, "little")).cast("I")
+    return halves[: 2 * count : 2].tolist()

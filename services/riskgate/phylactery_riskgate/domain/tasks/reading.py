@@ -13,7 +13,7 @@ from phylactery_riskgate.domain.model import CatalogTool, Json
 from phylactery_riskgate.domain.tasks import folding
 from phylactery_riskgate.domain.tasks.literals import number
 from phylactery_riskgate.domain.tasks.outputs import Place, outputs
-from phylactery_riskgate.domain.tasks.prints import text_prints
+from phylactery_riskgate.domain.tasks.prints import cheap_prints, text_prints
 from phylactery_riskgate.domain.tasks.words import Piece, read_words
 
 __all__ = ["Piece", "Reading", "read_result", "read_words"]
@@ -31,6 +31,7 @@ _MAX_NAME: Final = 12
 _MAX_FIELD: Final = 40
 """Characters of a field's name that are kept."""
 _LIST: Final = "*"
+_is_token = folding.PLAIN_TOKEN.fullmatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ def read_result(
     kinds = () if tool is None or failed or is_text else tool.outputs
     reader = _Reader()
     reader.read(result, outputs(kinds, () if tool is None else tool.registry), 0, 0, "")
+    prints = reader.prints()
     made = tool is not None and tool.effect != "read" and not failed
     piece: Piece = {
         "k": "result",
@@ -69,7 +71,7 @@ def read_result(
         "i": reader.parents,
         "v": reader.values,
         # A set of integers has one order in every process, and it is not the text's.
-        "p": {str(item): list(found) for item, found in reader.prints.items()},
+        "p": {str(item): list(found) for item, found in prints.items()},
     }
     return Reading(piece, len(reader.values), reader.cut)
 
@@ -92,12 +94,14 @@ def _argument_values(arguments: Json) -> list[str]:
 
 @dataclass(slots=True)
 class _Reader:
-    """Walks a result. An item is an object of a list, an entry of a map, or a plain value of a list."""
+    """Walks a result. An item is an object of a list, an entry of a map, or a plain value of a list.
+
+    Free text is kept until the walk is over: all of it is read in less time than one text after the other.
+    """
 
     parents: list[int] = field(default_factory=lambda: [-1])
     values: list[list[Any]] = field(default_factory=list)
-    prints: dict[int, set[int]] = field(default_factory=dict)
-    printed: int = 0
+    texts: list[tuple[str, int]] = field(default_factory=list)
     nodes: int = 0
     cut: bool = False
 
@@ -123,7 +127,12 @@ class _Reader:
             self.read(one, below, depth + 1, inside, name)
 
     def _object(self, value: Json, place: Place, depth: int, item: int) -> None:
+        fields = place.fields
         for key, one in value.items():
+            below = fields.get(key)
+            if below is not None:
+                self.read(one, below, depth + 1, item, key)
+                continue
             if not isinstance(key, str):
                 continue
             below = place.below(key)
@@ -143,16 +152,17 @@ class _Reader:
         return len(self.parents) - 1
 
     def _text(self, value: str, place: Place, item: int, name: str) -> None:
-        folded = folding.fold(value)
+        plain = value.isascii()
+        folded = value.lower() if plain else folding.fold(value)
         if place.free or len(folded) > MAX_VALUE:
-            self._print(folded, item)
+            self.texts.append((folded, item))
             return
-        if value.isascii() and folding.is_token(folded):
+        if plain and _is_token(folded):
             self._value(folded, place, item, name)
             return
         tokens = folding.tokens(folded)
         if place.kind == "naming" and len(tokens) > _MAX_NAME:
-            self._print(folded, item)
+            self.texts.append((folded, item))
         elif tokens:
             norm, written = " ".join(tokens), " ".join(folding.written(value).split())
             self._value(norm, place, item, name, "" if written == norm else written)
@@ -164,10 +174,21 @@ class _Reader:
         kept = [norm, place.code, item, name[:_MAX_FIELD]]
         self.values.append([*kept, written] if written else kept)
 
-    def _print(self, folded: str, item: int) -> None:
-        more, cut = text_prints(folded, max(MAX_PRINTS - self.printed, 0) // 2)
-        self.cut = self.cut or cut
-        found = self.prints.setdefault(item, set())
-        before = len(found)
-        found |= more
-        self.printed += len(found) - before
+    def prints(self) -> dict[int, set[int]]:
+        """Answers the prints of the free text of each item, as many as are kept."""
+        found: dict[int, set[int]] = {}
+        kept = 0
+        cheap = cheap_prints([text for text, _ in self.texts])
+        for folded, item in self.texts:
+            most = max(MAX_PRINTS - kept, 0) // 2
+            read = next(cheap) if most else None  # where nothing more is kept, nothing more is read
+            if read is not None and read[1] <= most:
+                more = read[0]
+            else:
+                more, cut = text_prints(folded, most)
+                self.cut = self.cut or cut
+            known = found.setdefault(item, set())
+            before = len(known)
+            known |= more
+            kept += len(known) - before
+        return found
