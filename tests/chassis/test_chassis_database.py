@@ -79,6 +79,42 @@ async def test_a_failing_work_rolls_back_itself_and_not_its_neighbours(db: Datab
     assert await db.read(count) == 2
 
 
+async def test_works_written_together_are_answered_in_order_each_with_its_result_or_what_it_raised(db: Database):
+    def half(connection: sa.Connection) -> None:
+        insert(100)(connection)
+        raise FailedPrecondition("CONFLICT", "no")
+
+    commits: list[sa.Connection] = []
+    sa.event.listen(db._write_engine, "commit", commits.append)
+    first, failed, counted, taken = await db.write_all([insert(1), half, count, insert(1)])
+    assert (first, counted, len(commits)) == (1, 1, 1)
+    assert isinstance(failed, FailedPrecondition)
+    assert isinstance(taken, sa.exc.IntegrityError)
+    assert await db.read(count) == 1
+    assert await db.write_all([]) == []
+
+
+async def test_works_written_together_are_all_told_that_the_store_failed(db: Database):
+    db.engine.dispose()
+    sa.event.listen(db._write_engine, "commit", _no_disk)
+    failed = await db.write_all([insert(1), insert(2)])
+    assert [type(one) for one in failed] == [Unavailable, Unavailable]
+    sa.event.remove(db._write_engine, "commit", _no_disk)
+    assert await db.read(count) == 0
+
+
+def _no_disk(_connection: sa.Connection) -> None:
+    raise sa.exc.OperationalError("", None, sqlite3.OperationalError("disk I/O error"))
+
+
+async def test_works_that_nobody_waits_for_any_more_are_not_begun(db: Database):
+    begun = asyncio.ensure_future(db.write_all([insert(1), insert(2)]))
+    await asyncio.sleep(0)  # it waits for the end of this turn
+    begun.cancel()
+    assert await db.write(count) == 0
+    assert await db.read(count) == 0
+
+
 async def test_a_taken_key_is_the_works_own_error(db: Database):
     await db.write(insert(1))
     with pytest.raises(sa.exc.IntegrityError):

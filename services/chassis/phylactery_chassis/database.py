@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
@@ -23,7 +23,7 @@ from sqlalchemy.engine import Connection, Engine
 from phylactery_chassis.errors import DomainError, StartError
 from phylactery_chassis.failed_sync import stop_after_failed_sync
 from phylactery_chassis.groups import Groups
-from phylactery_chassis.jobs import Job, JobQueue, Outcome, Waiting, Work, tell_all
+from phylactery_chassis.jobs import Job, JobQueue, Outcome, Together, Waiting, Work, tell_all
 from phylactery_chassis.logs import get_logger
 from phylactery_chassis.migrations import upgrade
 from phylactery_chassis.probing import look, write_something
@@ -140,14 +140,31 @@ class Database:
         """Runs work in the writer and answers once it is durable. What work raises rolls back that work alone."""
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[T] = loop.create_future()
+        self._wait(loop, [Job(work, waiter, loop)])
+        return await waiter
+
+    async def write_all(self, works: Sequence[Work[T]]) -> list[T | BaseException]:
+        """Runs several works as write does, each undone alone, and answers what each came to once all are durable.
+
+        In the place of a work that raised stands what it raised. They are given to the writer together and wake who
+        waits once, which costs a tenth of as many writes.
+        """
+        if not works:
+            return []
+        loop = asyncio.get_running_loop()
+        together: Together[T] = Together(loop, len(works))
+        self._wait(loop, [Job(work, share, loop) for work, share in zip(works, together.waiters(), strict=True)])
+        return await together.ended
+
+    def _wait(self, loop: asyncio.AbstractEventLoop, jobs: list[Job[T]]) -> None:
+        """Lets jobs wait for the end of this turn of the loop."""
         with self._gate:
             self._check_open()
             waiting = self._waiting.setdefault(loop, Waiting())
-            waiting.jobs.append(Job(work, waiter, loop))
+            waiting.jobs += jobs
         if not waiting.looking:
             waiting.looking = True
             loop.call_soon(self._look, loop, waiting)
-        return await waiter
 
     def write_sync(self, work: Work[T]) -> T:
         """Does the same from a thread."""

@@ -20,12 +20,56 @@ _LONG_SECONDS = 2.0
 """How long a transaction may take before the next has fewer jobs."""
 
 
+class Together(Generic[T]):
+    """What one task waits for that gave the writer several jobs: it is woken once, when the last of them has ended."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, count: int) -> None:
+        self.ended: asyncio.Future[list[T | BaseException]] = loop.create_future()
+        self._results: list[Any] = [None] * count
+        self._left = count
+
+    def waiters(self) -> list[Share[T]]:
+        """Answers who waits for each of the jobs, in order."""
+        return [Share(self, number) for number in range(self._left)]
+
+    def take(self, number: int, result: T | BaseException) -> None:
+        """Takes what one job came to."""
+        self._results[number] = result
+        self._left -= 1
+        if not self._left:
+            self.ended.set_result(self._results)
+
+
+@dataclass(slots=True)
+class Share(Generic[T]):
+    """Who waits for one of several jobs, as a future would."""
+
+    together: Together[T]
+    number: int
+
+    def cancelled(self) -> bool:
+        """Says whether nobody waits any more."""
+        return self.together.ended.cancelled()
+
+    def done(self) -> bool:
+        """Says whether nobody waits any more."""
+        return self.together.ended.done()
+
+    def set_result(self, result: T) -> None:
+        """Takes what the job answered."""
+        self.together.take(self.number, result)
+
+    def set_exception(self, fault: BaseException) -> None:
+        """Takes what the job raised."""
+        self.together.take(self.number, fault)
+
+
 @dataclass(slots=True)
 class Job(Generic[T]):
     """Work and who waits for it: a task of an event loop, or a thread."""
 
     work: Work[T]
-    waiter: asyncio.Future[T] | Future[T]
+    waiter: asyncio.Future[T] | Future[T] | Share[T]
     loop: asyncio.AbstractEventLoop | None = None
 
     def wanted(self) -> bool:

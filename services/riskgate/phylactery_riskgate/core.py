@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -126,9 +126,26 @@ class Core:
             except IntegrityError:
                 return await self.database.write(work)
         except SQLAlchemyError as error:
-            raise Unavailable(
-                "STORE_UNAVAILABLE", f"the record could not be made ({type(error).__name__}), so nothing was decided"
-            ) from error
+            raise _unrecorded(error) from error
+
+    async def write_all(self, works: Sequence[Work[T | Refused]]) -> list[T | DomainError]:
+        """Runs several works as write does, handed over together, and answers what each came to, or its error."""
+        ended = await self.database.write_all(works)
+        return [await self._came_to(work, result) for work, result in zip(works, ended, strict=True)]
+
+    async def _came_to(self, work: Work[T | Refused], result: T | Refused | BaseException) -> T | DomainError:
+        if isinstance(result, Refused):
+            return result.error
+        if not isinstance(result, BaseException) or isinstance(result, DomainError):
+            return result
+        if isinstance(result, BusyError | IntegrityError):  # somebody was faster at this one, which goes on by itself
+            try:
+                return await self.write(work)
+            except DomainError as error:
+                return error
+        if isinstance(result, SQLAlchemyError):
+            return _unrecorded(result)
+        raise result
 
     @property
     def engine(self) -> DecisionEngine:
@@ -314,6 +331,11 @@ class Core:
     ) -> Place:
         """Appends a record to the audit log and answers its place."""
         return self.audit.append(connection, Entry(kind, now_us, who, body, values or {}, made or {}))
+
+
+def _unrecorded(error: SQLAlchemyError) -> Unavailable:
+    told = f"the record could not be made ({type(error).__name__}), so nothing was decided"
+    return Unavailable("STORE_UNAVAILABLE", told)
 
 
 def about(approval: Approval) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from phylactery_chassis.crashpoints import reach
 from phylactery_chassis.errors import AlreadyExists, NotFound
 from phylactery_chassis.identity import Principal, Role
 from phylactery_chassis.ids import new_id
+from phylactery_chassis.jobs import Work
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.approvals import (
@@ -75,7 +76,7 @@ class Evaluated:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stored:
+class Stored:
     """What one transaction made durable: everything of the answer but the permit."""
 
     record: DecisionRecord
@@ -85,7 +86,7 @@ class _Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
+class Question:
     """One Evaluate: who asks what, which engine decided on what else, what it says, and when."""
 
     who: Principal
@@ -122,6 +123,13 @@ class Evaluation:
         call.
         """
         who.require(Role.CALLER)
+        question = await self.decide(who, asked, engine)
+        stored = await self._core.write(self.work_of(question))
+        reach("riskgate.2")
+        return self.answer(question, stored)
+
+    async def decide(self, who: Principal, asked: EvaluateInput, engine: DecisionEngine | None) -> Question:
+        """Answers a question with its verdict, still to be recorded. Raises as evaluate does."""
         if engine is None or engine.bundle.revision < asked.min_bundle_revision:
             engine = await self._core.live.at_least(asked.min_bundle_revision)
         approved: frozenset[str] = frozenset()
@@ -131,30 +139,39 @@ class Evaluation:
                 approved = satisfied_by(engine.bundle, approval)
         else:
             naming = await self._namings.of_task(who, asked)
-        question = await self._decide(engine, who, asked, approved, naming)
-        work = self._with_approval if asked.approval_id else self._without_approval
-        stored = await self._core.write(lambda connection: work(connection, question))
-        reach("riskgate.2")
+        return await self._decide(engine, who, asked, approved, naming)
+
+    def work_of(self, question: Question) -> Work[Stored | Refused]:
+        """Answers what records a question and finds its answer, for the writer."""
+        work = self._with_approval if question.asked.approval_id else self._without_approval
+        return lambda connection: work(connection, question)
+
+    def answer(self, question: Question, stored: Stored) -> Evaluated:
+        """Answers what is durable, with its permit where it is one: it is signed only now."""
         self._show_shadow(question, stored)
-        return self._answer(stored)
+        record, permit, end = stored.record, "", 0
+        if record.decision is Decision.ALLOW and stored.bound is not None:
+            end = self._permit_end(record)
+            permit = self._core.keys.sign(permit_claims(record, stored.bound, self._core.issuer, end), TokenType.PERMIT)
+        return Evaluated(record, stored.bound, stored.approval, permit, end, stored.replayed)
 
     async def _decide(
         self, engine: DecisionEngine, who: Principal, asked: EvaluateInput, approved: frozenset[str], naming: Naming
-    ) -> _Question:
+    ) -> Question:
         call = raw_call(asked.call)
         site = CallSite(asked.thread_id, asked.run_id, asked.plan_step, pathway=asked.pathway)
         verdict = await self._core.decide(engine, who, call, site, approved, task=naming.reader, counted_later=True)
         basis, now_us = Basis(engine, who, site, approved), self._core.clock.now_us()
-        return _Question(who, asked, engine, basis, naming, verdict, fingerprint(call, verdict), now_us)
+        return Question(who, asked, engine, basis, naming, verdict, fingerprint(call, verdict), now_us)
 
-    def _without_approval(self, connection: Connection, question: _Question) -> _Stored | Refused:
+    def _without_approval(self, connection: Connection, question: Question) -> Stored | Refused:
         key = key_of(question.who, question.asked.run_id, question.asked.call.tool_call_id)
         record = decision_rows.find_call(connection, key, "")
         if record is None:
             return self._record(connection, self._decided(connection, question))
         return self._replay(connection, question, record)
 
-    def _with_approval(self, connection: Connection, question: _Question) -> _Stored | Refused:
+    def _with_approval(self, connection: Connection, question: Question) -> Stored | Refused:
         """Counts a real approval, if every factor of it holds for this call."""
         who, asked, now_us = question.who, question.asked, question.now_us
         approval = approval_rows.find_approval(connection, who.tenant, asked.approval_id, lock=True)
@@ -186,7 +203,7 @@ class Evaluation:
         assert earlier is not None, "an approval is made together with its decision"
         return self._replay(connection, question, earlier)
 
-    def _decided(self, connection: Connection, question: _Question, approval: Approval | None = None) -> _Question:
+    def _decided(self, connection: Connection, question: Question, approval: Approval | None = None) -> Question:
         """Answers the question as decided by what counts now: the approval's last yes may have come in the meantime."""
         basis = question.basis
         approved = satisfied_by(question.engine.bundle, approval)
@@ -196,7 +213,7 @@ class Evaluation:
         basis = replace(basis, approved=approved)
         return replace(question, basis=basis, verdict=self._core.decide_again(connection, basis, question.verdict))
 
-    def _replay(self, connection: Connection, question: _Question, record: DecisionRecord) -> _Stored | Refused:
+    def _replay(self, connection: Connection, question: Question, record: DecisionRecord) -> Stored | Refused:
         """Answers what was recorded; a permit whose time is over is replaced. Another call is refused, on record.
 
         The task makes no other call of it: it is decided once, by what was known then.
@@ -218,11 +235,11 @@ class Evaluation:
             connection, who.tenant, record.approval_id, lock=True
         )
         if not approval:
-            return _Stored(record, bound, None, replayed=True)
+            return Stored(record, bound, None, replayed=True)
         approval = self._core.current(connection, approval, who, now_us)
-        return _Stored(record, bound, self._core.seen(connection, approval, who), replayed=True)
+        return Stored(record, bound, self._core.seen(connection, approval, who), replayed=True)
 
-    def _record(self, connection: Connection, question: _Question) -> _Stored | Refused:
+    def _record(self, connection: Connection, question: Question) -> Stored | Refused:
         """Makes the decision durable, with its approval where it asks for one."""
         who, asked, verdict, now_us = question.who, question.asked, question.verdict, question.now_us
         bound, tool = verdict.bound, asked.call.tool
@@ -276,13 +293,11 @@ class Evaluation:
         )
         decision_rows.insert_decision(connection, record)
         if approval is None:
-            return _Stored(record, bound, None, replayed=False)
+            return Stored(record, bound, None, replayed=False)
         approval = approval_rows.insert_approval(connection, approval)
-        return _Stored(record, bound, self._core.seen(connection, approval, who), replayed=False)
+        return Stored(record, bound, self._core.seen(connection, approval, who), replayed=False)
 
-    def _asked(
-        self, connection: Connection, question: _Question, kept: str, args_commitment: str
-    ) -> Approval | Refused:
+    def _asked(self, connection: Connection, question: Question, kept: str, args_commitment: str) -> Approval | Refused:
         """Makes the approval a decision asks for; where nobody may be asked, the refusal is recorded."""
         who, asked, verdict = question.who, question.asked, question.verdict
         assert verdict.bound is not None, "only a bound call can ask for an approval"
@@ -304,7 +319,7 @@ class Evaluation:
         self._note_asked(connection, question, {"reason": made.reason} | made.metadata)
         return Refused(made)
 
-    def _use(self, question: _Question, approval: Approval, origin: DecisionRecord | None) -> Use:
+    def _use(self, question: Question, approval: Approval, origin: DecisionRecord | None) -> Use:
         bound, asked = question.verdict.bound, question.asked
         return Use(
             subject=question.who.subject,
@@ -321,7 +336,7 @@ class Evaluation:
         same = self._core.same_call(record, bound) and bound is not None and bound.tool_version == record.tool_version
         return bound if same else None
 
-    def _show_shadow(self, question: _Question, stored: _Stored) -> None:
+    def _show_shadow(self, question: Question, stored: Stored) -> None:
         """Lets the shadow, where there is one, decide about the same call, with what its own catalog says of the task.
 
         What was answered before is not shown, nor what is decided by recorded facts: they are of the live catalog, and
@@ -337,7 +352,7 @@ class Evaluation:
         shown = replace(shown, task=naming.reader)
         self._core.live.shadow.offer(shown)
 
-    def _note_asked(self, connection: Connection, question: _Question, body: dict[str, Any]) -> None:
+    def _note_asked(self, connection: Connection, question: Question, body: dict[str, Any]) -> None:
         """Records a refusal of a call that no record of a decision tells, with its hash beside it."""
         bound = question.verdict.bound
         values = {ARGS_HASH: bound.args_hash} if bound else {}
@@ -345,18 +360,10 @@ class Evaluation:
         self._core.note(connection, Kind.EVALUATE_REFUSED, question.who, question.now_us, told, values=values)
 
     def _note_refused(
-        self, connection: Connection, question: _Question, failed: tuple[Factor, ...], body: dict[str, Any]
+        self, connection: Connection, question: Question, failed: tuple[Factor, ...], body: dict[str, Any]
     ) -> None:
         told = body | question.place | {"failed": [str(factor) for factor in failed]}
         self._core.note(connection, Kind.EVALUATE_REFUSED, question.who, question.now_us, told)
-
-    def _answer(self, stored: _Stored) -> Evaluated:
-        """Signs the permit, now that what it says is durable."""
-        record, permit, end = stored.record, "", 0
-        if record.decision is Decision.ALLOW and stored.bound is not None:
-            end = self._permit_end(record)
-            permit = self._core.keys.sign(permit_claims(record, stored.bound, self._core.issuer, end), TokenType.PERMIT)
-        return Evaluated(record, stored.bound, stored.approval, permit, end, stored.replayed)
 
     def _permit_end(self, record: DecisionRecord) -> int:
         return (record.permit_us // MICROSECONDS + self._core.permit_ttl_seconds) * MICROSECONDS
@@ -379,7 +386,7 @@ def _conflict(record: DecisionRecord) -> AlreadyExists:
     )
 
 
-def _basis_body(question: _Question) -> dict[str, Any]:
+def _basis_body(question: Question) -> dict[str, Any]:
     """Answers what the decision rested on beside the call and the facts, so that it can be made again from its record.
 
     And which of its values are sensitive by the catalog of this day: another may not know the tool.
@@ -395,12 +402,12 @@ def _basis_body(question: _Question) -> dict[str, Any]:
     }
 
 
-def _sensitive_body(question: _Question) -> dict[str, Any]:
+def _sensitive_body(question: Question) -> dict[str, Any]:
     hidden = sensitive_values(question.engine.bundle.tools.get(question.asked.call.tool))
     return {} if hidden is None else {SENSITIVE: hidden}
 
 
-def _unbound_values(question: _Question) -> dict[str, Any]:
+def _unbound_values(question: Question) -> dict[str, Any]:
     """Answers the arguments as they came where they are JSON and fitted no tool: another catalog may bind them."""
     call, verdict = question.asked.call, question.verdict
     if verdict.bound is not None or not verdict.raw_args_hash:

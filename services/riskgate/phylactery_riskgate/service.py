@@ -67,7 +67,7 @@ class RiskGate:
         self._key_records = KeyRecords(self._audit, "service")
         self._keys_on_record: KeyRing | None = None
         self._evaluation = Evaluation(self._core, self.tasks)
-        self.batches = Batches(self._evaluation, live)
+        self.batches = Batches(self._core, self._evaluation)
         self.access = AccessEvaluations(self._core)
         self._redemptions = Redemptions(self._core)
         self._answers = Answers(self._core)
