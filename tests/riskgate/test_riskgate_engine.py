@@ -171,7 +171,7 @@ def test_another_schema_than_the_catalog_s_is_a_schema_mismatch(default: Bundle,
     ours = default.tools["echo"].schema_hash
     call = RawCall("echo", "call-1", '{"text":"x"}', tool_schema_hash=ours)
     assert engine.decide(call, CALLER, SITE).decision is Decision.ALLOW
-    other = replace(call, tool_schema_hash="sha256:" + "0" * 64)
+    other = call._replace(tool_schema_hash="sha256:" + "0" * 64)
     assert engine.decide(other, CALLER, SITE).reasons[0].code == "SCHEMA_MISMATCH"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -72,9 +71,9 @@ class Bench:
                 raise FaultError
             entry = Entry(Kind.DECISION, number, WHO, {"number": number}, {"/arguments/a": number})
             place = self.log.append(connection, entry)
-            record = replace(decision(number), audit_index=place.index)
+            record = decision(number)._replace(audit_index=place.index)
             if fault == "taken at the end":
-                record = replace(record, id="de_taken")
+                record = record._replace(id="de_taken")
             decisions.insert_decision(connection, record)
             found = decisions.find_decision(connection, "acme", record.id)
             assert found is not None
@@ -120,7 +119,7 @@ async def test_whatever_jobs_of_one_transaction_do_each_stands_or_falls_whole(
     bench = Bench(shared_database or f"sqlite:///{tmp_path / 'riskgate.db'}")
     other = Bench(shared_database or f"sqlite:///{tmp_path / 'riskgate.db'}")
     await bench.database.write(
-        lambda connection: decisions.insert_decision(connection, replace(decision(0), id="de_taken"))
+        lambda connection: decisions.insert_decision(connection, decision(0)._replace(id="de_taken"))
     )
     kept: set[int] = set()
     for group in range(6):

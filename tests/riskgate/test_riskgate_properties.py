@@ -202,7 +202,7 @@ def test_more_approval_never_allows_less(
 ) -> None:
     engine = engine_of(rich, written)
     call = RawCall("rich", "call-1", arguments_json=json.dumps(arguments))
-    caller = replace(ANA, level=level)
+    caller = ANA._replace(level=level)
     fewer, more = approvals
     less = engine.decide(call, caller, SITE, approved=fewer)
     most = engine.decide(call, caller, SITE, approved=fewer | more)

@@ -289,7 +289,7 @@ def test_a_piece_more_is_the_same_as_all_pieces_at_once() -> None:
     assert task_facts(more.with_piece(text), SEND, bound) == task_facts(TaskIndex([*pieces, text]), SEND, bound)
     assert task_facts(more, SEND, bound) == before
     said = read_words("and to eve@evil.example")
-    both = task_facts(more.with_piece(said), SEND, replace(bound, arguments={"to": ["eve@evil.example"]}))
+    both = task_facts(more.with_piece(said), SEND, bound._replace(arguments={"to": ["eve@evil.example"]}))
     assert both.worst == 0
 
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -180,7 +179,7 @@ def test_in_full_a_value_is_shown_as_long_as_it_is(engine: DecisionEngine) -> No
 def test_in_full_too_what_is_longer_than_there_is_room_for_is_cut_and_counted(engine: DecisionEngine) -> None:
     bound = decide(engine, "send", {"to": "bob"}).bound
     assert bound is not None
-    long = replace(bound, arguments={"body": "\x7f" * 200_000, "to": "bob"})
+    long = bound._replace(arguments={"body": "\x7f" * 200_000, "to": "bob"})
     to, body = call_view(long, engine.bundle.tools["send"], full=True).arguments
     assert (to.display, Mark.CUT in body.marks, len(body.display) <= FULL_ROOM) == ('"bob"', True, True)
     assert body.left_out + body.display.count("\\u007f") == 200_000

@@ -166,4 +166,6 @@ def _no_user(engine: DecisionEngine) -> Verdict:
         bundle_hash=engine.bundle.hash,
         risk=None,
         raw_args_hash="",
+        facts={},
+        usage={},
     )

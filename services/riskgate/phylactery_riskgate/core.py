@@ -6,7 +6,7 @@ import asyncio
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from phylactery_chassis.clock import Clock
 from phylactery_chassis.database import Database
@@ -56,8 +56,7 @@ class Refused:
     error: DomainError
 
 
-@dataclass(frozen=True, slots=True)
-class Basis:
+class Basis(NamedTuple):
     """What a decision rests on beside the call, so that it can be made again with newer counters."""
 
     engine: DecisionEngine

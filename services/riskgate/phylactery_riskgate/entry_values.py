@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from phylactery_riskgate.call_values import (
@@ -71,7 +72,10 @@ def shown_values(
 
 def sensitive_values(tool: CatalogTool | None) -> list[str] | None:
     """Answers where the values lie that hold anything sensitive for this tool, None where no catalog knows it."""
-    if tool is None:
-        return None
-    names = {pointer.split("/")[1] for pointer in tool.sensitive if pointer.startswith("/")}
-    return sorted(ARGUMENTS + "/" + name for name in names)
+    return None if tool is None else list(_places_of(tool.sensitive))
+
+
+@lru_cache(maxsize=1_024)
+def _places_of(sensitive: tuple[str, ...]) -> tuple[str, ...]:
+    names = {pointer.split("/")[1] for pointer in sensitive if pointer.startswith("/")}
+    return tuple(sorted(ARGUMENTS + "/" + name for name in names))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from phylactery_chassis.clock import MICROSECONDS
 from phylactery_chassis.crashpoints import reach
@@ -40,7 +40,6 @@ from phylactery_riskgate.core import (
     Core,
     Refused,
     about,
-    caller_of,
     fingerprint,
     key_of,
     raw_call,
@@ -63,8 +62,7 @@ from phylactery_riskgate.task_records import Told, told_body, told_values
 from phylactery_riskgate.usage import usage_values
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluated:
+class Evaluated(NamedTuple):
     """A recorded decision and what comes with it; permit is empty without ALLOW."""
 
     record: DecisionRecord
@@ -75,8 +73,7 @@ class Evaluated:
     replayed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(NamedTuple):
     """What one transaction made durable: everything of the answer but the permit."""
 
     record: DecisionRecord
@@ -85,8 +82,7 @@ class Stored:
     replayed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """One Evaluate: who asks what, which engine decided on what else, what it says, and when."""
 
     who: Principal
@@ -209,9 +205,9 @@ class Evaluation:
         approved = satisfied_by(question.engine.bundle, approval)
         if approved == basis.approved:
             verdict = self._core.decide_counted(connection, basis, question.verdict)
-            return question if verdict is question.verdict else replace(question, verdict=verdict)
-        basis = replace(basis, approved=approved)
-        return replace(question, basis=basis, verdict=self._core.decide_again(connection, basis, question.verdict))
+            return question if verdict is question.verdict else question._replace(verdict=verdict)
+        basis = basis._replace(approved=approved)
+        return question._replace(basis=basis, verdict=self._core.decide_again(connection, basis, question.verdict))
 
     def _replay(self, connection: Connection, question: Question, record: DecisionRecord) -> Stored | Refused:
         """Answers what was recorded; a permit whose time is over is replaced. Another call is refused, on record.
@@ -226,7 +222,7 @@ class Evaluation:
             return Refused(conflict)
         demand(question.asked.min_bundle_revision, record.bundle_revision)
         if record.decision is Decision.ALLOW and now_us >= self._permit_end(record):
-            record = replace(record, permit_id=new_id("pm"), permit_us=now_us)
+            record = record._replace(permit_id=new_id("pm"), permit_us=now_us)
             decision_rows.renew_permit(connection, who.tenant, record.id, record.permit_id, now_us)
             told = {"decision_id": record.id, "permit_id": record.permit_id, ARGS_COMMITMENT: record.args_commitment}
             self._core.note(connection, Kind.PERMIT_RENEWED, who, now_us, question.place | told)
@@ -391,9 +387,9 @@ def _basis_body(question: Question) -> dict[str, Any]:
 
     And which of its values are sensitive by the catalog of this day: another may not know the tool.
     """
-    caller, site, call = caller_of(question.who), question.basis.site, question.asked.call
+    who, site, call = question.who, question.basis.site, question.asked.call
     return {
-        "caller": {"level": caller.level, "groups": sorted(caller.groups), "direct": caller.direct},
+        "caller": {"level": who.level, "groups": sorted(who.groups), "direct": not who.delegated},
         "thread_tenant": site.thread_tenant,
         "pathway": site.pathway,
         "approved": sorted(question.basis.approved),

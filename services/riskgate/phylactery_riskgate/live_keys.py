@@ -11,6 +11,7 @@ import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,7 +19,7 @@ from phylactery_chassis.logs import get_logger
 from phylactery_chassis.signatures import verify_signature
 
 from phylactery_riskgate.keys import SIGNING_FILE, KeyRing, KeysError, load_keys, read_signing
-from phylactery_riskgate.permits import Claims, TokenType, decode, sign, verify
+from phylactery_riskgate.permits import Claims, TokenType, sign, verify
 
 _log = get_logger("keys")
 
@@ -94,11 +95,8 @@ class LiveKeys:
     def sign(self, claims: Mapping[str, Any], kind: TokenType) -> str:
         """Answers the token, signed by the active key."""
         ring = self.ring
-        token = sign(claims, kind, ring.kid, ring.signer)
-        if kind is TokenType.PERMIT:
-            body, _, signature = token.rpartition(".")
-            self._signed.keep(ring.public[0].raw, body.encode(), decode(signature))
-        return token
+        noted = partial(self._signed.keep, ring.public[0].raw) if kind is TokenType.PERMIT else None
+        return sign(claims, kind, ring.kid, ring.signer, noted=noted)
 
     def verify(self, token: str, kind: TokenType) -> Claims:
         """Answers the claims of a token a key signed that is not revoked. Raises TokenError."""

@@ -18,6 +18,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
+import orjson
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from phylactery_chassis.signatures import verify_signature
 
@@ -28,8 +29,10 @@ SKEW_SECONDS = 30
 Genuine = Callable[[bytes, bytes, bytes], bool]
 """Says whether a raw public key's signature (the last) of a message is good."""
 
+Noted = Callable[[bytes, bytes], None]
+"""Hears of a message that was signed and its signature."""
+
 _PARTS = 3
-_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 class TokenType(StrEnum):
@@ -85,10 +88,16 @@ def header(kid: str, kind: TokenType) -> str:
     return encode(_compact({"alg": "Ed25519", "kid": kid, "typ": str(kind)}))
 
 
-def sign(claims: Mapping[str, Any], kind: TokenType, kid: str, key: Ed25519PrivateKey) -> str:
+def sign(
+    claims: Mapping[str, Any], kind: TokenType, kid: str, key: Ed25519PrivateKey, *, noted: Noted | None = None
+) -> str:
     """Answers the token. The same claims under the same key always give the same token (RFC 8032)."""
     body = f"{header(kid, kind)}.{encode(_compact(claims))}"
-    return f"{body}.{encode(key.sign(body.encode()))}"
+    message = body.encode()
+    signature = key.sign(message)
+    if noted is not None:
+        noted(message, signature)
+    return f"{body}.{encode(signature)}"
 
 
 def verify(token: str, kind: TokenType, keys: Mapping[str, bytes], *, genuine: Genuine = verify_signature) -> Claims:
@@ -138,7 +147,7 @@ def decode(text: str) -> bytes:
 
 def _compact(value: Mapping[str, Any]) -> bytes:
     """Answers JSON with sorted names and no space: for our names and values, the RFC 8785 form."""
-    return _ENCODER.encode(value).encode()
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
 def _object(data: bytes) -> Mapping[str, Any]:

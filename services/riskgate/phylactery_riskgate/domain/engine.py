@@ -265,6 +265,8 @@ class DecisionEngine:
             bundle_hash=self._bundle.hash,
             risk=prepared.tool.risk if prepared else None,
             raw_args_hash=raw_hash,
+            facts={},
+            usage={},
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from phylactery_riskgate.domain.tasks.model import UNSHOWN, TaskFacts
 
@@ -21,8 +21,7 @@ class Decision(StrEnum):
     BLOCKED = "BLOCKED"
 
 
-@dataclass(frozen=True, slots=True)
-class RawCall:
+class RawCall(NamedTuple):
     """A tool call as proposed: nothing about its arguments has been checked.
 
     At most one of ``arguments_json`` and ``arguments_struct`` is set; neither means an empty object. The two hashes are
@@ -37,8 +36,7 @@ class RawCall:
     tool_schema_hash: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(NamedTuple):
     """The user a call would run for.
 
     ``level`` counts only where ``direct`` says that the user's own credential carried it. A delegated subject's level
@@ -55,8 +53,7 @@ class Caller:
 Pathway = Literal["unspecified", "text_fast_path", "tool_intent", "rich_input", "standby"]
 
 
-@dataclass(frozen=True, slots=True)
-class CallSite:
+class CallSite(NamedTuple):
     """The place a call comes from.
 
     ``thread_tenant`` is the tenant that owns the thread; empty means the caller's own, as it is in every request: a
@@ -82,8 +79,7 @@ class Reason:
     policy_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class BoundCall:
+class BoundCall(NamedTuple):
     """A call after schema validation and defaults: what is hashed, shown, approved, returned and run."""
 
     tool: str
@@ -93,8 +89,7 @@ class BoundCall:
     args_hash: str
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """A decision and everything that explains it.
 
     ``bound`` is None where the call could not be bound. ``approval_class`` is set with AUTH_REQUIRED alone and names
@@ -113,8 +108,8 @@ class Verdict:
     bundle_hash: str
     risk: str | None
     raw_args_hash: str
-    facts: Json = field(default_factory=dict)
-    usage: Mapping[str, Counters] = field(default_factory=dict)
+    facts: Json
+    usage: Mapping[str, Counters]
     exceeded: tuple[str, ...] = ()
     task: TaskFacts = UNSHOWN
 

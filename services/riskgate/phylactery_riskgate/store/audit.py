@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import sqlalchemy as sa
 from phylactery_chassis.errors import DataLoss
@@ -65,8 +66,7 @@ class StoredEntry:
     record: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(NamedTuple):
     """What lists find an entry by. Its record says the same, but for a time that was before that of the entry ahead."""
 
     tenant: str

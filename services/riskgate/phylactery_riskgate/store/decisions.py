@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, fields, replace
-from functools import cache, partial
-from operator import attrgetter
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from phylactery_chassis.statements import Query, RowInsert
@@ -19,8 +17,7 @@ from phylactery_riskgate.store.pending import Gathered, Keys
 from phylactery_riskgate.store.tables import decisions, from_json, to_json
 
 
-@dataclass(frozen=True, slots=True)
-class CallKey:
+class CallKey(NamedTuple):
     """The place of one call: whose it is, and where in a run. There is one decision for it, and one redemption."""
 
     tenant: str
@@ -29,8 +26,7 @@ class CallKey:
     tool_call_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionRecord:
+class DecisionRecord(NamedTuple):
     """A decision as the store keeps it.
 
     ``counted_approval_id`` is the approval it was asked with, ``approval_id`` the one it created; either may be empty.
@@ -65,9 +61,8 @@ class DecisionRecord:
     args_commitment: str = ""
 
 
-_COLUMNS = tuple(one.name for one in fields(DecisionRecord))
+_COLUMNS = DecisionRecord._fields
 _DECISION, _REASONS, _POLICIES = (_COLUMNS.index(name) for name in ("decision", "reasons", "policy_ids"))
-_values_of = attrgetter(*_COLUMNS)
 _ALL = sa.select(*(decisions.c[name] for name in _COLUMNS))
 _BY_CALL = Query(
     _ALL.where(
@@ -188,7 +183,10 @@ def tenants_with_decisions(connection: Connection) -> list[str]:
 
 def renew_permit(connection: Connection, tenant: str, decision_id: str, permit_id: str, now_us: int) -> None:
     """Notes which permit of a decision is the newest."""
-    renewed = partial(replace, permit_id=permit_id, permit_us=now_us)
+
+    def renewed(record: DecisionRecord) -> DecisionRecord:
+        return record._replace(permit_id=permit_id, permit_us=now_us)
+
     if _gathered.change(connection, (tenant, decision_id), renewed):
         return
     connection.execute(
@@ -203,7 +201,7 @@ def _key_of(record: DecisionRecord) -> CallKey:
 
 
 def _row(record: DecisionRecord) -> tuple[Any, ...]:
-    row = list(_values_of(record))
+    row: list[Any] = list(record)
     row[_DECISION] = str(record.decision)
     row[_REASONS] = to_json([[r.code, r.message, r.message_es, r.path, r.policy_id] for r in record.reasons])
     row[_POLICIES] = to_json(record.policy_ids)

@@ -14,7 +14,7 @@ from sqlalchemy.engine import Connection
 from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.store.decisions import CallKey
 from phylactery_riskgate.store.pending import Gathered, Keys
-from phylactery_riskgate.store.tables import from_json, outcomes, redemptions, row_of, to_json
+from phylactery_riskgate.store.tables import from_json, outcomes, redemptions, to_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def insert_redemption(connection: Connection, redemption: Redemption) -> None:
 def find_redemption(connection: Connection, key: CallKey) -> Redemption | None:
     """Answers who has redeemed this call, if anybody has."""
     found = _gathered.find(connection, key)
-    return found or _found(_BY_CALL.one(connection, row_of(key)))
+    return found or _found(_BY_CALL.one(connection, key._asdict()))
 
 
 def find_execution(
