@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from google.rpc import code_pb2
 from phylactery.riskgate.v1 import error_reason_pb2, riskgate_pb2, types_pb2
 from phylactery_chassis.errors import DomainError
@@ -10,7 +12,7 @@ from phylactery_chassis.timestamps import to_timestamp
 
 from phylactery_riskgate.domain.model import Decision
 from phylactery_riskgate.encoding.approvals import approval
-from phylactery_riskgate.encoding.types import bound_call, reason, risk
+from phylactery_riskgate.encoding.types import bound_call, fill_bound_call, reason, risk
 from phylactery_riskgate.evaluation import Evaluated
 from phylactery_riskgate.redemption import Redeemed
 
@@ -29,28 +31,43 @@ def outcome_field(outcome: riskgate_pb2.Outcome.ValueType) -> str:
 
 def evaluated(answer: Evaluated) -> riskgate_pb2.EvaluateResponse:
     """Encodes a decision."""
+    response = riskgate_pb2.EvaluateResponse()
+    _fill(response, answer)
+    return response
+
+
+def batch(answers: Iterable[Evaluated | DomainError]) -> riskgate_pb2.EvaluateBatchResponse:
+    """Encodes the answers to the requests of a batch, each where it stands: a third of what it takes to copy them."""
+    response = riskgate_pb2.EvaluateBatchResponse()
+    for answer in answers:
+        if isinstance(answer, Evaluated):
+            _fill(response.results.add().response, answer)
+        else:
+            response.results.add(error=_error(answer))
+    return response
+
+
+def _fill(response: riskgate_pb2.EvaluateResponse, answer: Evaluated) -> None:
     record = answer.record
-    return riskgate_pb2.EvaluateResponse(
-        decision_id=record.id,
-        decision=_DECISIONS[record.decision],
-        reasons=[reason(one) for one in record.reasons],
-        permit=answer.permit,
-        policy_ids=record.policy_ids,
-        bundle_revision=record.bundle_revision,
-        risk=risk(record.risk),
-        audit_log=record.audit_log,
-        audit_index=record.audit_index,
-        replayed=answer.replayed,
-        bound_call=None if answer.bound is None else bound_call(answer.bound),
-        permit_expire_time=to_timestamp(answer.permit_expire_us) if answer.permit else None,
-        approval=None if answer.approval is None else approval(answer.approval),
-    )
+    response.decision_id = record.id
+    response.decision = _DECISIONS[record.decision]
+    response.reasons.extend([reason(one) for one in record.reasons])
+    response.permit = answer.permit
+    response.policy_ids.extend(record.policy_ids)
+    response.bundle_revision = record.bundle_revision
+    response.risk = risk(record.risk)
+    response.audit_log = record.audit_log
+    response.audit_index = record.audit_index
+    response.replayed = answer.replayed
+    if answer.bound is not None:
+        fill_bound_call(response.bound_call, answer.bound)
+    if answer.permit:
+        response.permit_expire_time.CopyFrom(to_timestamp(answer.permit_expire_us))
+    if answer.approval is not None:
+        response.approval.CopyFrom(approval(answer.approval))
 
 
-def result(answer: Evaluated | DomainError) -> riskgate_pb2.EvaluateResult:
-    """Encodes the answer to one request of a batch."""
-    if isinstance(answer, Evaluated):
-        return riskgate_pb2.EvaluateResult(response=evaluated(answer))
+def _error(answer: DomainError) -> riskgate_pb2.RequestError:
     error = riskgate_pb2.RequestError(
         code=code_pb2.Code.Value(answer.code),
         reason=error_reason_pb2.ErrorReason.Value(REASON_PREFIX + answer.reason),
@@ -59,7 +76,7 @@ def result(answer: Evaluated | DomainError) -> riskgate_pb2.EvaluateResult:
     )
     for violation in answer.violations:
         error.field_violations.add(field=violation.field, description=violation.description)
-    return riskgate_pb2.EvaluateResult(error=error)
+    return error
 
 
 def redeemed(answer: Redeemed) -> riskgate_pb2.RedeemResponse:

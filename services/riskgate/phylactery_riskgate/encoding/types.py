@@ -55,12 +55,17 @@ def risk(word: str) -> types_pb2.RiskLevel.ValueType:
 
 def bound_call(bound: BoundCall) -> types_pb2.BoundCall:
     """Encodes a bound call."""
-    return types_pb2.BoundCall(
-        tool=bound.tool,
-        tool_version=bound.tool_version,
-        arguments_json=bound.arguments_json,
-        args_hash=bound.args_hash,
-    )
+    message = types_pb2.BoundCall()
+    fill_bound_call(message, bound)
+    return message
+
+
+def fill_bound_call(message: types_pb2.BoundCall, bound: BoundCall) -> None:
+    """Encodes a bound call where it is to stand: what is handed to another message is copied."""
+    message.tool = bound.tool
+    message.tool_version = bound.tool_version
+    message.arguments_json = bound.arguments_json
+    message.args_hash = bound.args_hash
 
 
 def struct_value(struct: Struct) -> dict[str, Any]:

@@ -39,7 +39,7 @@ class RiskGateServicer(riskgate_pb2_grpc.RiskGateServiceServicer):
         parse(BatchInput, {"requests": len(request.requests)})
         questions = [_asked_or_error(one) for one in request.requests]
         answers = await self._riskgate.batches.evaluate(current_principal(), questions)
-        return riskgate_pb2.EvaluateBatchResponse(results=[encoding.result(one) for one in answers])
+        return encoding.batch(answers)
 
     async def Explain(self, request: explain_pb2.ExplainRequest, _context: Context) -> explain_pb2.ExplainResponse:
         """Tells why a call is decided as it is."""
