@@ -7,6 +7,7 @@ import itertools
 import random
 
 import grpc
+import psycopg
 import pytest
 import sqlalchemy as sa
 from grpc import aio
@@ -29,11 +30,11 @@ def cluster():
 
 
 @pytest.fixture
-async def down(cluster, make_memory):
+async def down(cluster, make_memory, monkeypatch):
     """A memory service on that cluster, and what takes the cluster down at a statement."""
     url = postgres.create_database(cluster.url, f"m{random.getrandbits(64):x}")
     memory = await make_memory(database_url=url)
-    return memory, Fall(cluster, memory.database.engine)
+    return memory, Fall(cluster, memory.database.engine, monkeypatch)
 
 
 class Fall:
@@ -42,24 +43,37 @@ class Fall:
     A commit of nothing, such as health tries every second, is none of these.
     """
 
-    def __init__(self, cluster, engine) -> None:
+    def __init__(self, cluster, engine, monkeypatch) -> None:
         self.cluster, self.at, self.mode, self.fell = cluster, "", "immediate", 0
-        sa.event.listen(engine, "after_cursor_execute", self._after)
+        self._wrote = set()
+        for name in ("execute", "executemany"):
+            monkeypatch.setattr(psycopg.Cursor, name, self._watched(getattr(psycopg.Cursor, name)))
         sa.event.listen(engine, "commit", self._commit)
 
-    def _after(self, connection, _cursor, statement, *_rest) -> None:
+    def _watched(self, execute):
+        """Every statement comes by here, those that go past SQLAlchemy too."""
+
+        def run(cursor, statement, *rest, **options):
+            done = execute(cursor, statement, *rest, **options)
+            self._after(cursor.connection, str(statement))
+            return done
+
+        return run
+
+    def _after(self, raw, statement) -> None:
         if statement.startswith(("INSERT", "UPDATE", "DELETE")):
-            connection.info["wrote"] = True
+            self._wrote.add(raw)
         if self.at and statement.startswith(self.at):
             self._restart()
 
     def _commit(self, connection) -> None:
-        if not connection.info.pop("wrote", False):
+        raw = connection.connection.dbapi_connection
+        if raw not in self._wrote:
             return
+        self._wrote.discard(raw)
         if self.at == "COMMIT":
             self._restart()
         elif self.at == "LOST":
-            raw = connection.connection.dbapi_connection
             raw.commit = lambda: self._lose(raw)
 
     def _lose(self, raw) -> None:

@@ -114,7 +114,7 @@ def _append(
     limits.check_messages(thread_id, placed[-1].sequence)
     _ADD.run(connection, [(*key, *_row(message)) for message in placed])
     last = placed[-1].sequence
-    _SET_THREAD.later(connection, *key, last_sequence=last, update_us=now_us)
+    _SET_THREAD.run(connection, *key, last_sequence=last, update_us=now_us)
     return last, placed
 
 
