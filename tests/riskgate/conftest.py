@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import json
 import shutil
@@ -29,8 +30,11 @@ from phylactery_riskgate.settings import RiskGateSettings
 from phylactery_riskgate.store import bundles as bundle_rows
 from phylactery_riskgate.store.bundles import BundleHead, Slot
 from sqlalchemy.engine import Connection
+from structlog.testing import capture_logs
+from typer.testing import Result
 
 from tests.support.refusals import Refusal, refusal_of
+from tests.support.riskgate_command import run
 from tests.support.riskgate_people import PEOPLE, Person, tool_call
 from tests.support.rivals import Rival
 
@@ -204,6 +208,18 @@ def bundle_with(tmp_path: Path) -> Callable[..., Path]:
         return made[-1]
 
     return make
+
+
+@pytest.fixture
+def remote(gate):
+    """Runs a command as somebody against the running gate, whose log, in this same process, is kept apart."""
+
+    async def ask(person: str, *words: object, given: str | bytes | None = None) -> Result:
+        settings = {"RISKGATE_TOKEN": f"token-of-{person}", "RISKGATE_TARGET": f"127.0.0.1:{gate.server.port}"}
+        return await asyncio.to_thread(run, *words, given=given, env=settings)
+
+    with capture_logs():
+        yield ask
 
 
 @pytest.fixture

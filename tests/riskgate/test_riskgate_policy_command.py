@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 import yaml
-from phylactery.riskgate.v1 import types_pb2
-from phylactery_riskgate.cli import app
 from phylactery_riskgate.domain.bundle import default_bundle_folder
 from phylactery_riskgate.domain.bundle_files import SIGNATURE_FILE
-from structlog.testing import capture_logs
-from typer.testing import CliRunner, Result
 
-from tests.riskgate.conftest import EXTRA_TOOLS, write_bundle
+from tests.riskgate.conftest import write_bundle
 from tests.riskgate.test_riskgate_activation import NO_READS
+from tests.support.riskgate_command import answered, run
 
 READ = {"tool": "read_file", "arguments": {"path": "a.txt"}}
-
-
-def run(*words: object, given: str | bytes | None = None, env: dict[str, str] | None = None) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words], input=given, env=env)
-
-
-def answered(*words: object, given: str | bytes | None = None) -> dict:
-    return json.loads(run(*words, "--json", given=given).stdout)
 
 
 @pytest.fixture
@@ -177,18 +164,6 @@ def test_keygen_makes_a_pair_once_and_sign_lays_the_signature_beside_the_files(f
     assert run("policy", "sign", folder, "--key", tmp_path / "none").exit_code == 2
 
 
-@pytest.fixture
-def remote(gate):
-    """Runs a command as somebody against the running gate, whose log, in this same process, is kept apart."""
-
-    async def ask(person: str, *words: object, given: str | bytes | None = None) -> Result:
-        settings = {"RISKGATE_TOKEN": f"token-of-{person}", "RISKGATE_TARGET": f"127.0.0.1:{gate.server.port}"}
-        return await asyncio.to_thread(run, *words, given=given, env=settings)
-
-    with capture_logs():
-        yield ask
-
-
 async def test_activate_and_show_speak_with_a_running_riskgate(gate, remote, bundle_with):
     newer = bundle_with(policies=NO_READS, revision=2)
     done = await remote("petra", "policy", "activate", newer)
@@ -241,103 +216,6 @@ def test_a_strangers_bundle_does_not_speak_to_the_terminal(folder: Path, file: s
     said = "".join(one.stdout + one.stderr for one in told)
     assert "\\u001b" in said
     assert all(char.isprintable() or char == "\n" for char in said)
-
-
-# ---- replay ---------------------------------------------------------------------------------------------------------
-
-
-async def test_replay_tells_what_flips_what_widens_and_what_cannot_be_replayed(gate, remote, ana, call, bundle_with):
-    for number in range(3):
-        await ana.evaluate(call("read_file", '{"path":"a.txt"}', f"r{number}"))
-    await ana.evaluate(call("read_file", '{"path":".env"}', "hidden"))
-    await ana.permitted(call(call_id="w1"))
-    await ana.evaluate(call("read_file", '{"nothing":1}', "misshapen"))
-    await ana.evaluate(call("read_file", "no json", "unbound"))
-    erased = await ana.evaluate(call("read_file", '{"path":"b.txt"}', "erased"))
-    gate.database.write_sync(
-        lambda c: c.execute(
-            sa.text("DELETE FROM audit_values WHERE position = :position"), {"position": erased.audit_index}
-        )
-    )
-    zoe = gate.person("zoe")
-    await zoe.evaluate(call("read_file", '{"path":"a.txt"}', "theirs"))
-    opened = bundle_with(policies=NO_READS, revision=2)
-    text = (opened / "policies" / "default.cedar").read_text()
-    (opened / "policies" / "default.cedar").write_text(
-        text.replace('when { context.approved.contains(Class::"self") }', "", 1)
-    )
-    words = ("policy", "replay", "--bundle", opened, "--since", "all")
-    local = json.loads((await remote("petra", *words, "--data-dir", gate.folder, "--json")).stdout)
-    there = json.loads((await remote("petra", *words, "--target", f"127.0.0.1:{gate.server.port}", "--json")).stdout)
-    assert there["counts"] == [
-        {"before": "ALLOW", "after": "BLOCKED", "calls": 3},
-        {"before": "AUTH_REQUIRED(self)", "after": "ALLOW", "calls": 1},
-    ]
-    assert (there["replayed"], there["flipped"], there["widened"]) == (7, 4, 1)
-    assert there["not_replayable"] == {"erased": 1, "unbound": 1}
-    assert {one["policy_ids"][0] for one in there["flips"]} == {"no-reads", "write.ask-self"}
-    assert [one["widens"] for one in there["flips"] if one["after"] == "ALLOW"] == [True]
-    assert (local["replayed"], local["flipped"]) == (8, 5)
-    one = json.loads((await remote("petra", *words, "--data-dir", gate.folder, "--tenant", "acme", "--json")).stdout)
-    assert one == there
-    assert (await remote("petra", *words, "--data-dir", gate.folder)).exit_code == 0
-    assert (await remote("petra", *words, "--data-dir", gate.folder, "--fail-on-flips")).exit_code == 1
-    assert (await remote("petra", *words, "--data-dir", gate.folder, "--fail-on-widening")).exit_code == 1
-    same = ("policy", "replay", "--bundle", gate.settings.bundle, "--since", "all", "--data-dir", gate.folder)
-    assert (await remote("petra", *same, "--fail-on-flips")).exit_code == 0
-    assert len(gate.records()) == gate.count("decisions") + 1
-
-
-async def test_replay_binds_again_what_fitted_no_tool_so_that_a_new_tool_is_seen_to_widen(
-    gate, remote, ana, call, bundle_with
-):
-    await ana.evaluate(call("shred", '{"path":"a.txt"}', "text"))
-    shapeless = types_pb2.ToolCall(tool="shred", tool_call_id="struct")
-    shapeless.arguments_struct.update({"path": "a.txt"})
-    await ana.evaluate(shapeless)
-    await ana.evaluate(call("shred", "{}", "misshapen"))
-    folder = bundle_with(revision=2)
-    catalog = yaml.safe_load((folder / "tools.yaml").read_text())
-    shred = {**EXTRA_TOOLS[1], "name": "shred", "risk": "low", "effect": "read"}
-    shred["schema"] = {**shred["schema"], "required": ["path"]}
-    catalog["tools"].append(shred)
-    (folder / "tools.yaml").write_text(yaml.safe_dump(catalog))
-    words = ("policy", "replay", "--bundle", folder, "--since", "all", "--json", "--data-dir", gate.folder)
-    told = json.loads((await remote("petra", *words)).stdout)
-    assert told["counts"] == [{"before": "BLOCKED", "after": "ALLOW", "calls": 2}]
-    assert (told["replayed"], told["widened"], told["not_replayable"]["unbound"]) == (3, 2, 0)
-
-
-async def test_replay_asks_the_new_bundle_who_is_in_a_group(make_gate, bundle_with, call):
-    asks = '@id("x") @title("x") forbid (principal, action, resource) unless { principal in Group::"clerks" };\n'
-    ana = {"id": "ana", "tenant": "acme", "groups": ["clerks"]}
-    before, after = (bundle_with(policies=asks, revision=one) for one in (2, 3))
-    for folder, users in ((before, [ana]), (after, [ana | {"groups": []}])):
-        (folder / "entities.json").write_text(json.dumps({"groups": ["clerks"], "users": users}))
-    gate = await make_gate(bundle=before)
-    await gate.person("ana").evaluate(call("read_file", '{"path":"a.txt"}'))
-    words = ("policy", "replay", "--bundle", after, "--since", "all", "--json", "--data-dir", gate.folder)
-    told = json.loads((await asyncio.to_thread(run, *words)).stdout)
-    assert told["counts"] == [{"before": "ALLOW", "after": "BLOCKED", "calls": 1}]
-
-
-async def test_replay_that_only_narrows_passes_the_widening_check(gate, remote, ana, call, bundle_with):
-    await ana.evaluate(call("read_file", '{"path":"a.txt"}'))
-    words = (
-        "policy",
-        "replay",
-        "--bundle",
-        bundle_with(policies=NO_READS),
-        "--since",
-        "all",
-        "--data-dir",
-        gate.folder,
-    )
-    narrowed = await remote("petra", *words, "--fail-on-widening")
-    assert (narrowed.exit_code, "1  ALLOW -> BLOCKED" in narrowed.stdout) == (0, True)
-    assert (await remote("petra", *words, "--since", "7 days")).exit_code == 2
-    recent = await remote("petra", *words, "--since", "1s", "--json")
-    assert json.loads(recent.stdout)["replayed"] == 0
 
 
 # ---- evaluate and explain -------------------------------------------------------------------------------------------

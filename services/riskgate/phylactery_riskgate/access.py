@@ -16,11 +16,12 @@ from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.audit import Kind
 from phylactery_riskgate.call_values import argument_values, hash_values
-from phylactery_riskgate.core import Core, verdict_body
+from phylactery_riskgate.core import Core
 from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.model import CallSite, Decision, RawCall, Verdict
 from phylactery_riskgate.domain.reasons import reason
 from phylactery_riskgate.entry_values import SENSITIVE, sensitive_values
+from phylactery_riskgate.proposals import verdict_body
 from phylactery_riskgate.requests.access import AccessInput, QuestionInput
 from phylactery_riskgate.shadow import Shown
 from phylactery_riskgate.usage import usage_values

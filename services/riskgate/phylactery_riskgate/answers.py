@@ -32,7 +32,7 @@ from phylactery_riskgate.call_values import WORDS
 from phylactery_riskgate.codes import same_code
 from phylactery_riskgate.core import ApprovalSeen, Core, Refused, about
 from phylactery_riskgate.domain.eligibility import people
-from phylactery_riskgate.evaluation import approval_not_found
+from phylactery_riskgate.questions import approval_not_found
 from phylactery_riskgate.requests.approvals import DEFAULT_PAGE, ApproveInput, GetInput, ListInput, RejectInput
 from phylactery_riskgate.standing import answer_of, sees_all
 from phylactery_riskgate.store import approvals as rows

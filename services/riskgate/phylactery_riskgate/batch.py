@@ -16,9 +16,11 @@ from phylactery_chassis.errors import STORE_FAILED, DomainError
 from phylactery_chassis.identity import Principal, Role
 from phylactery_chassis.jobs import Work
 
-from phylactery_riskgate.core import Core, key_of
+from phylactery_riskgate.core import Core
 from phylactery_riskgate.domain.engine import DecisionEngine
-from phylactery_riskgate.evaluation import Evaluated, Evaluation, Question, Stored
+from phylactery_riskgate.evaluation import Evaluation
+from phylactery_riskgate.proposals import key_of
+from phylactery_riskgate.questions import Evaluated, Question, Stored
 from phylactery_riskgate.requests.decisions import EvaluateInput
 from phylactery_riskgate.store.decisions import look_ahead
 

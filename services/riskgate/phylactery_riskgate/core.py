@@ -23,18 +23,18 @@ from phylactery_riskgate.codes import approval_code
 from phylactery_riskgate.domain.canonical import canonical_bytes
 from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.evidence import TaskReader
-from phylactery_riskgate.domain.model import BoundCall, Caller, CallSite, RawCall, Verdict
+from phylactery_riskgate.domain.model import BoundCall, CallSite, RawCall, Verdict
 from phylactery_riskgate.domain.tasks.facts import IndexReader
 from phylactery_riskgate.domain.usage import UsageReader
 from phylactery_riskgate.domain.view import CallView, call_view
 from phylactery_riskgate.kept_hashes import KeptHashes
 from phylactery_riskgate.live import LiveBundle
 from phylactery_riskgate.live_keys import LiveKeys
-from phylactery_riskgate.requests.decisions import CallInput
+from phylactery_riskgate.proposals import caller_of
 from phylactery_riskgate.standing import may_answer
 from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store.audit import Place
-from phylactery_riskgate.store.decisions import CallKey, DecisionRecord, find_decision
+from phylactery_riskgate.store.decisions import DecisionRecord, find_decision
 from phylactery_riskgate.store.locks import BusyError
 from phylactery_riskgate.task_records import NOT_TOLD, Told, recorded_told, told_of
 from phylactery_riskgate.usage import Counting
@@ -350,58 +350,4 @@ def about(approval: Approval) -> dict[str, Any]:
         "tool_call_id": approval.tool_call_id,
         "tool": approval.tool,
         ARGS_COMMITMENT: approval.args_commitment,
-    }
-
-
-def caller_of(principal: Principal) -> Caller:
-    """Answers the caller the decision knows; a delegate's word about a level does not count."""
-    return Caller(
-        principal.subject, principal.tenant, principal.level, principal.groups, direct=not principal.delegated
-    )
-
-
-def raw_call(call: CallInput) -> RawCall:
-    """Answers the call as the decision takes it."""
-    return RawCall(
-        tool=call.tool,
-        tool_call_id=call.tool_call_id,
-        arguments_json=call.arguments_json,
-        arguments_struct=call.arguments_struct,
-        raw_args_hash=call.raw_args_hash,
-        tool_schema_hash=call.tool_schema_hash,
-    )
-
-
-def key_of(principal: Principal, run_id: str, tool_call_id: str) -> CallKey:
-    """Answers the place of a call."""
-    return CallKey(principal.tenant, principal.subject, run_id, tool_call_id)
-
-
-def fingerprint(call: RawCall, verdict: Verdict) -> str:
-    """Answers what makes two proposals at one place the same: tool and raw arguments.
-
-    Arguments without a canonical form are told apart by their bytes. A claimed hash that does not fit is a difference
-    of its own: it must not find the answer that the right one got.
-    """
-    raw = verdict.raw_args_hash or hash_of((call.arguments_json or "").encode("utf-8", "surrogatepass"))
-    honest = call.raw_args_hash in ("", raw)
-    return hash_of(canonical_bytes([call.tool, raw, honest]))
-
-
-def verdict_body(verdict: Verdict) -> dict[str, Any]:
-    """Answers what a record says about a verdict."""
-    bound = verdict.bound
-    return {
-        "decision": str(verdict.decision),
-        "reasons": [
-            {"code": reason.code, "message": reason.message, "path": reason.path, "policy_id": reason.policy_id}
-            for reason in verdict.reasons
-        ],
-        "policy_ids": list(verdict.policy_ids),
-        "bundle_revision": verdict.bundle_revision,
-        "bundle_hash": verdict.bundle_hash,
-        "risk": verdict.risk or "",
-        "facts": verdict.facts,
-        "tool_version": bound.tool_version if bound else "",
-        "approval_class": verdict.approval_class or "",
     }

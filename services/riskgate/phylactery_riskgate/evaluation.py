@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from phylactery_chassis.clock import MICROSECONDS
 from phylactery_chassis.crashpoints import reach
-from phylactery_chassis.errors import AlreadyExists, NotFound
 from phylactery_chassis.identity import Principal, Role
 from phylactery_chassis.ids import new_id
 from phylactery_chassis.jobs import Work
@@ -27,30 +26,28 @@ from phylactery_riskgate.audit import Kind
 from phylactery_riskgate.call_values import (
     ARGS_COMMITMENT,
     ARGS_HASH,
-    CLAIMED_HASH,
     PLAN_STEP,
-    RAW_ARGUMENTS,
     argument_values,
     hash_values,
 )
 from phylactery_riskgate.claims import permit_claims
-from phylactery_riskgate.core import (
-    ApprovalSeen,
-    Basis,
-    Core,
-    Refused,
-    about,
-    fingerprint,
-    key_of,
-    raw_call,
-    verdict_body,
-)
+from phylactery_riskgate.core import Basis, Core, Refused, about
 from phylactery_riskgate.domain.engine import DecisionEngine
-from phylactery_riskgate.domain.model import BoundCall, CallSite, Decision, Verdict
-from phylactery_riskgate.entry_values import SENSITIVE, sensitive_values
+from phylactery_riskgate.domain.model import BoundCall, CallSite, Decision
 from phylactery_riskgate.live import demand
 from phylactery_riskgate.naming import Naming, Namings, TaskSource
 from phylactery_riskgate.permits import TokenType
+from phylactery_riskgate.proposals import fingerprint, key_of, raw_call, verdict_body
+from phylactery_riskgate.questions import (
+    Evaluated,
+    Question,
+    Stored,
+    approval_not_found,
+    basis_body,
+    conflict,
+    sensitive_body,
+    unbound_values,
+)
 from phylactery_riskgate.requests.decisions import EvaluateInput
 from phylactery_riskgate.sealing import committed
 from phylactery_riskgate.shadow import Shown
@@ -58,51 +55,8 @@ from phylactery_riskgate.standing import lost_approvers, satisfied_by
 from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store import decisions as decision_rows
 from phylactery_riskgate.store.decisions import DecisionRecord
-from phylactery_riskgate.task_records import Told, told_body, told_values
+from phylactery_riskgate.task_records import Told, told_values
 from phylactery_riskgate.usage import usage_values
-
-
-class Evaluated(NamedTuple):
-    """A recorded decision and what comes with it; permit is empty without ALLOW."""
-
-    record: DecisionRecord
-    bound: BoundCall | None
-    approval: ApprovalSeen | None
-    permit: str
-    permit_expire_us: int
-    replayed: bool
-
-
-class Stored(NamedTuple):
-    """What one transaction made durable: everything of the answer but the permit."""
-
-    record: DecisionRecord
-    bound: BoundCall | None
-    approval: ApprovalSeen | None
-    replayed: bool
-
-
-class Question(NamedTuple):
-    """One Evaluate: who asks what, which engine decided on what else, what it says, and when."""
-
-    who: Principal
-    asked: EvaluateInput
-    engine: DecisionEngine
-    basis: Basis
-    naming: Naming
-    verdict: Verdict
-    fingerprint: str
-    now_us: int
-
-    @property
-    def place(self) -> dict[str, Any]:
-        """Answers what every record about it says."""
-        return told_body(self.naming.task_id) | {
-            "thread_id": self.asked.thread_id,
-            "run_id": self.asked.run_id,
-            "tool_call_id": self.asked.call.tool_call_id,
-            "tool": self.asked.call.tool,
-        }
 
 
 class Evaluation:
@@ -217,9 +171,9 @@ class Evaluation:
         who, now_us = question.who, question.now_us
         same = self._core.same_hash(record, record.fingerprint, question.fingerprint)
         if not same or record.thread_id != question.asked.thread_id:
-            conflict = _conflict(record)
-            self._note_asked(connection, question, {"reason": conflict.reason, "decision_id": record.id})
-            return Refused(conflict)
+            refused = conflict(record)
+            self._note_asked(connection, question, {"reason": refused.reason, "decision_id": record.id})
+            return Refused(refused)
         demand(question.asked.min_bundle_revision, record.bundle_revision)
         if record.decision is Decision.ALLOW and now_us >= self._permit_end(record):
             record = record._replace(permit_id=new_id("pm"), permit_us=now_us)
@@ -257,9 +211,9 @@ class Evaluation:
             "permit_id": new_id("pm") if allowed else "",
         }
         values = argument_values(bound) | ({PLAN_STEP: asked.plan_step} if asked.plan_step else {})
-        values |= hash_values(verdict) | usage_values(verdict.usage) | _unbound_values(question)
+        values |= hash_values(verdict) | usage_values(verdict.usage) | unbound_values(question)
         values |= told_values(Told(question.naming.task_id, verdict.task))
-        body = question.place | verdict_body(verdict) | told | _basis_body(question)
+        body = question.place | verdict_body(verdict) | told | basis_body(question)
         place = self._core.note(connection, Kind.DECISION, who, now_us, body, values=values, made=made)
         record = DecisionRecord(
             id=told["decision_id"],
@@ -352,7 +306,7 @@ class Evaluation:
         """Records a refusal of a call that no record of a decision tells, with its hash beside it."""
         bound = question.verdict.bound
         values = {ARGS_HASH: bound.args_hash} if bound else {}
-        told = question.place | body | (_sensitive_body(question) if values else {})
+        told = question.place | body | (sensitive_body(question) if values else {})
         self._core.note(connection, Kind.EVALUATE_REFUSED, question.who, question.now_us, told, values=values)
 
     def _note_refused(
@@ -363,50 +317,3 @@ class Evaluation:
 
     def _permit_end(self, record: DecisionRecord) -> int:
         return (record.permit_us // MICROSECONDS + self._core.permit_ttl_seconds) * MICROSECONDS
-
-
-def approval_not_found(approval_id: str) -> NotFound:
-    """Answers the one reason for an approval that does not exist, is another tenant's, or is not the caller's."""
-    return NotFound(
-        "APPROVAL_NOT_FOUND",
-        f"there is no approval '{approval_id}' for this identity",
-        metadata={"approval_id": approval_id},
-    )
-
-
-def _conflict(record: DecisionRecord) -> AlreadyExists:
-    return AlreadyExists(
-        "CALL_CONFLICT",
-        f"tool_call_id '{record.tool_call_id}' of this run was asked with another call; give this one its own",
-        metadata={"tool_call_id": record.tool_call_id},
-    )
-
-
-def _basis_body(question: Question) -> dict[str, Any]:
-    """Answers what the decision rested on beside the call and the facts, so that it can be made again from its record.
-
-    And which of its values are sensitive by the catalog of this day: another may not know the tool.
-    """
-    who, site, call = question.who, question.basis.site, question.asked.call
-    return {
-        "caller": {"level": who.level, "groups": sorted(who.groups), "direct": not who.delegated},
-        "thread_tenant": site.thread_tenant,
-        "pathway": site.pathway,
-        "approved": sorted(question.basis.approved),
-        "claimed": {"tool_schema_hash": call.tool_schema_hash} if call.tool_schema_hash else {},
-        **_sensitive_body(question),
-    }
-
-
-def _sensitive_body(question: Question) -> dict[str, Any]:
-    hidden = sensitive_values(question.engine.bundle.tools.get(question.asked.call.tool))
-    return {} if hidden is None else {SENSITIVE: hidden}
-
-
-def _unbound_values(question: Question) -> dict[str, Any]:
-    """Answers the arguments as they came where they are JSON and fitted no tool: another catalog may bind them."""
-    call, verdict = question.asked.call, question.verdict
-    if verdict.bound is not None or not verdict.raw_args_hash:
-        return {}
-    raw = call.arguments_struct if call.arguments_json is None else call.arguments_json
-    return {RAW_ARGUMENTS: raw} | ({CLAIMED_HASH: call.raw_args_hash} if call.raw_args_hash else {})

@@ -9,7 +9,7 @@ from phylactery_chassis.errors import FailedPrecondition, NotFound
 from phylactery_chassis.identity import Principal, Role
 from sqlalchemy.engine import Connection
 
-from phylactery_riskgate.core import Core, caller_of, raw_call
+from phylactery_riskgate.core import Core
 from phylactery_riskgate.domain.bundle import read_bundle
 from phylactery_riskgate.domain.bundle_files import read_parts
 from phylactery_riskgate.domain.engine import DecisionEngine
@@ -17,6 +17,7 @@ from phylactery_riskgate.domain.evidence import TaskReader
 from phylactery_riskgate.domain.explanation import Explanation, explain
 from phylactery_riskgate.domain.model import CallSite
 from phylactery_riskgate.naming import TaskSource, shown
+from phylactery_riskgate.proposals import caller_of, raw_call
 from phylactery_riskgate.recalling import Recalled, recall
 from phylactery_riskgate.requests.decisions import CallInput
 from phylactery_riskgate.requests.explain import ExplainInput

@@ -11,10 +11,11 @@ from phylactery_chassis.identity import Principal
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.approvals import Approval
-from phylactery_riskgate.core import Core, key_of
+from phylactery_riskgate.core import Core
 from phylactery_riskgate.domain.evidence import TaskReader
 from phylactery_riskgate.domain.tasks.facts import IndexReader
 from phylactery_riskgate.domain.tasks.index import TaskIndex
+from phylactery_riskgate.proposals import key_of
 from phylactery_riskgate.requests.decisions import EvaluateInput
 from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store import decisions as decision_rows

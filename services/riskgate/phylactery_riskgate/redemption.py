@@ -24,9 +24,10 @@ from phylactery_riskgate.approvals import (
 )
 from phylactery_riskgate.audit import Kind
 from phylactery_riskgate.call_values import ARGS_COMMITMENT
-from phylactery_riskgate.core import Basis, Core, Refused, fingerprint, key_of, raw_call
+from phylactery_riskgate.core import Basis, Core, Refused
 from phylactery_riskgate.domain.model import BoundCall, CallSite, Decision, Verdict
 from phylactery_riskgate.permits import Claims, TokenError, TokenType, check_times
+from phylactery_riskgate.proposals import fingerprint, key_of, raw_call
 from phylactery_riskgate.requests.decisions import OutcomeInput, RedeemInput
 from phylactery_riskgate.standing import lost_approvers, satisfied_by
 from phylactery_riskgate.store import approvals as approval_rows

@@ -15,7 +15,7 @@ from phylactery_riskgate.auditing import Auditing
 from phylactery_riskgate.batch import Batches
 from phylactery_riskgate.core import ApprovalSeen, Core
 from phylactery_riskgate.domain.bundle import BundleError
-from phylactery_riskgate.evaluation import Evaluated, Evaluation
+from phylactery_riskgate.evaluation import Evaluation
 from phylactery_riskgate.explaining import Explaining
 from phylactery_riskgate.inspecting import Inspecting
 from phylactery_riskgate.kept_hashes import KeptHashes
@@ -24,6 +24,7 @@ from phylactery_riskgate.keys import KeyRing
 from phylactery_riskgate.live import LiveBundle
 from phylactery_riskgate.live_keys import LiveKeys
 from phylactery_riskgate.policies import Policies
+from phylactery_riskgate.questions import Evaluated
 from phylactery_riskgate.redemption import Redeemed, Redemptions
 from phylactery_riskgate.replay import Replays
 from phylactery_riskgate.requests.approvals import ApproveInput, GetInput, ListInput, RejectInput

@@ -22,7 +22,7 @@ from sqlalchemy.exc import IntegrityError
 from phylactery_agent.ports import LeaseLostError
 from phylactery_agent.runtime.erasures import lock_threads, remove_threads
 from phylactery_agent.runtime.events import append_event
-from phylactery_agent.runtime.inbox import insert_run, turn_of
+from phylactery_agent.runtime.inbox_rows import insert_run, turn_of
 from phylactery_agent.runtime.joining import together
 from phylactery_agent.runtime.lease import (
     LEASE_NOW,

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from phylactery_chassis.statements import Query
 from sqlalchemy.engine import Connection
 
-from phylactery_agent.runtime.inbox import turn_of
+from phylactery_agent.runtime.inbox_rows import turn_of
 from phylactery_agent.runtime.model import StoredTurn
 from phylactery_agent.runtime.schema import INBOX
 from phylactery_agent.static.grammar import parse_reply

@@ -17,7 +17,8 @@ from phylactery_chassis.statements import Record
 from sqlalchemy.engine import Connection, Row
 from sqlalchemy.exc import IntegrityError
 
-from phylactery_agent.runtime.inbox import find_turn, insert_run, insert_turn, next_position, turn_of
+from phylactery_agent.runtime.inbox import next_position
+from phylactery_agent.runtime.inbox_rows import find_turn, insert_run, insert_turn, turn_of
 from phylactery_agent.runtime.joining import as_one
 from phylactery_agent.runtime.model import Incoming, Owner, StoredRun, StoredToolCall, StoredTurn
 from phylactery_agent.runtime.runs import owned_run, run_of, tool_call_of, with_thread

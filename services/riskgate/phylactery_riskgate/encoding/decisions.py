@@ -13,7 +13,7 @@ from phylactery_chassis.timestamps import to_timestamp
 from phylactery_riskgate.domain.model import Decision
 from phylactery_riskgate.encoding.approvals import approval
 from phylactery_riskgate.encoding.types import bound_call, fill_bound_call, reason, risk
-from phylactery_riskgate.evaluation import Evaluated
+from phylactery_riskgate.questions import Evaluated
 from phylactery_riskgate.redemption import Redeemed
 
 _OUTCOMES = {
