@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from phylactery_chassis.clock import MICROSECONDS, Clock
 from phylactery_chassis.database import Database
 from phylactery_chassis.errors import FailedPrecondition
+from phylactery_chassis.statements import Record
 from sqlalchemy.engine import Connection, Row
 
 from phylactery_agent.runtime import metrics
@@ -62,7 +63,7 @@ def ended(run_id: str, status: str) -> FailedPrecondition:
     )
 
 
-def end_now(connection: Connection, owner: Owner, row: Row[Any], now: int) -> None:
+def end_now(connection: Connection, owner: Owner, row: Row[Any] | Record, now: int) -> None:
     """Ends a run nobody serves: its effects settle, its questions are withdrawn, its state goes; the thread is told."""
     lease = Lease(row.run_id, row.turn_id, row.thread_id, owner, holder="", fence=row.fence + 1)
     close_open_effects(connection, lease, now)

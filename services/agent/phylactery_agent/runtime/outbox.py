@@ -66,6 +66,16 @@ _OF_THREAD = (
 )
 _WAITING = Query(_OF_THREAD)
 _WAITING_OF_RUN = Query(_OF_THREAD.where(OUTBOX.c.run_id == sa.bindparam("run_id")))
+_REFUSED = Query(
+    sa.select(OUTBOX.c.outbox_id)
+    .where(
+        OUTBOX.c.state == "refused",
+        OUTBOX.c.kind == sa.bindparam("kind"),
+        OUTBOX.c.thread_key == sa.bindparam("thread_key"),
+        OUTBOX.c.run_id == sa.bindparam("run_id"),
+    )
+    .limit(1)
+)
 _LANES = Query(sa.select(OUTBOX.c.kind, OUTBOX.c.thread_key).where(OUTBOX.c.state == "waiting").distinct())
 _SETTLE = Update(
     sa.text(
@@ -223,17 +233,10 @@ class OutboxStore:
 
     async def refused(self, kind: OutboxKind, thread_key: str, run_id: str) -> bool:
         """Says whether something of a run was refused for good."""
-
-        def work(connection: Connection) -> bool:
-            rows = sa.select(OUTBOX.c.outbox_id).where(
-                OUTBOX.c.state == "refused",
-                OUTBOX.c.kind == kind,
-                OUTBOX.c.thread_key == thread_key,
-                OUTBOX.c.run_id == run_id,
-            )
-            return connection.execute(rows.limit(1)).first() is not None
-
-        return await self._database.read_quickly(work)
+        values = {"kind": kind, "thread_key": thread_key, "run_id": run_id}
+        return await self._database.read_quickly(
+            lambda connection: _REFUSED.one(connection, values) is not None, one=True
+        )
 
     async def lanes(self) -> Sequence[tuple[OutboxKind, str]]:
         """Answers every destination and thread for which something waits."""

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import sqlalchemy as sa
 from phylactery_chassis.clock import Clock
@@ -14,7 +14,7 @@ from phylactery_chassis.database import Database
 from phylactery_chassis.errors import AlreadyExists, FailedPrecondition, Unavailable
 from phylactery_chassis.ids import new_id
 from phylactery_chassis.statements import Record
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
 from phylactery_agent.runtime.inbox import next_position
@@ -127,7 +127,7 @@ def _answered(connection: Connection, request: RetryRequest, there: Record) -> R
 
 
 def _checked(
-    connection: Connection, request: RetryRequest, old: Row[Any], effects: Sequence[StoredToolCall]
+    connection: Connection, request: RetryRequest, old: Record, effects: Sequence[StoredToolCall]
 ) -> StoredTurn:
     """Answers the message to begin with. Raises FailedPrecondition RUN_NOT_RETRYABLE, and says what to do."""
     run_id = old.run_id
@@ -191,7 +191,7 @@ def _busy(connection: Connection, thread_key: str) -> bool:
     return any(connection.execute(query.limit(1)).first() is not None for query in (active, waiting))
 
 
-def _effects(connection: Connection, old: Row[Any]) -> Sequence[StoredToolCall]:
+def _effects(connection: Connection, old: Record) -> Sequence[StoredToolCall]:
     """Answers every call of a run, and of those it is a retry of, that changed something outside or may have.
 
     One that failed counts: only a person knows that nothing of it happened. Reads never matter.

@@ -37,6 +37,14 @@ _LANGUAGE = Query(sa.select(RUNS.c.language).where(RUNS.c.run_id == sa.bindparam
 _KEEPING_NOTHING = Query(
     sa.select(INBOX.c.turn_id).where(INBOX.c.run_id == sa.bindparam("of_run"), INBOX.c.do_not_store).limit(1)
 )
+_OWNED = sa.select(RUNS).where(
+    RUNS.c.tenant == sa.bindparam("tenant"),
+    RUNS.c.user_id == sa.bindparam("user_id"),
+    RUNS.c.run_id == sa.bindparam("of_run"),
+)
+_RUN, _RUN_LOCKED = Query(_OWNED), Query(_OWNED.with_for_update())
+_WITH_THREAD = sa.select(TOOL_CALLS, RUNS.c.thread_id).join(RUNS, RUNS.c.run_id == TOOL_CALLS.c.run_id)
+_CALLS = Query(_WITH_THREAD.where(TOOL_CALLS.c.run_id == sa.bindparam("of_run")).order_by(TOOL_CALLS.c.ordinal))
 _AWAITING = Query(
     sa.select(RUNS).where(RUNS.c.status == "suspended", RUNS.c.approval_id != "").order_by(RUNS.c.updated_us)
 )
@@ -90,12 +98,9 @@ class RunStore:
 
     async def tool_calls(self, run_id: str) -> Sequence[StoredToolCall]:
         """Answers the ledger of a run, oldest first."""
-
-        def work(connection: Connection) -> Sequence[StoredToolCall]:
-            query = with_thread().where(TOOL_CALLS.c.run_id == run_id).order_by(TOOL_CALLS.c.ordinal)
-            return [tool_call_of(row) for row in connection.execute(query)]
-
-        return await self._database.read_quickly(work)
+        return await self._database.read_quickly(
+            lambda connection: [tool_call_of(row) for row in _CALLS.all(connection, {"of_run": run_id})], one=True
+        )
 
     async def awaiting_approval(self) -> Sequence[StoredRun]:
         """Answers every run that is suspended on an approval."""
@@ -115,10 +120,10 @@ def _hold(writes: TurnWrites, **values: Any) -> None:
     writes.hold(work, slot=_SLOT, kept=noted)
 
 
-def owned_run(connection: Connection, owner: Owner, run_id: str, *, lock: bool = False) -> Row[Any]:
+def owned_run(connection: Connection, owner: Owner, run_id: str, *, lock: bool = False) -> Record:
     """Answers the row of one of the owner's runs, locked until the commit if asked. Raises NotFound RUN_NOT_FOUND."""
-    query = of_owner(owner).where(RUNS.c.run_id == run_id)
-    row = connection.execute(query.with_for_update() if lock else query).one_or_none()
+    query = _RUN_LOCKED if lock else _RUN
+    row = query.one(connection, {"tenant": owner.tenant, "user_id": owner.user_id, "of_run": run_id})
     if row is None:
         raise NotFound("RUN_NOT_FOUND", f"there is no run '{run_id}' of yours", metadata={"run_id": run_id})
     return row
@@ -266,10 +271,10 @@ def run_of(row: Row[Any] | Record) -> StoredRun:
 
 def with_thread() -> sa.Select[Any]:
     """Answers the query for rows of the ledger with the thread of their run."""
-    return sa.select(TOOL_CALLS, RUNS.c.thread_id).join(RUNS, RUNS.c.run_id == TOOL_CALLS.c.run_id)
+    return _WITH_THREAD
 
 
-def tool_call_of(row: Row[Any]) -> StoredToolCall:
+def tool_call_of(row: Row[Any] | Record) -> StoredToolCall:
     """Answers a row of with_thread."""
     return StoredToolCall(
         tool_call_id=row.tool_call_id,

@@ -57,6 +57,15 @@ _BY_CALL = Query(
 _OF_EXECUTION = _OF_USER.where(redemptions.c.execution_id == sa.bindparam("execution_id"))
 _BY_EXECUTION, _BY_EXECUTION_LOCKED = Query(_OF_EXECUTION), Query(_OF_EXECUTION.with_for_update())
 _INSERT = RowInsert(redemptions, *_COLUMNS)
+_REPORTS = Query(
+    sa.select(outcomes)
+    .where(
+        outcomes.c.tenant == sa.bindparam("tenant"),
+        outcomes.c.subject == sa.bindparam("subject"),
+        outcomes.c.execution_id == sa.bindparam("execution_id"),
+    )
+    .order_by(outcomes.c.number)
+)
 _INSERT_OUTCOME = RowInsert(
     outcomes,
     "tenant",
@@ -129,17 +138,13 @@ def outcome_reports(
     connection: Connection, tenant: str, subject: str, execution_id: str
 ) -> list[tuple[OutcomeReport, Place]]:
     """Answers every report about an execution with its place in an audit log, oldest first."""
-    query = (
-        sa.select(outcomes)
-        .where(outcomes.c.tenant == tenant, outcomes.c.subject == subject, outcomes.c.execution_id == execution_id)
-        .order_by(outcomes.c.number)
-    )
+    asked = {"tenant": tenant, "subject": subject, "execution_id": execution_id}
     return [
         (
             OutcomeReport(row.outcome, row.result_hash, row.result_size, row.error_code),
             Place(row.audit_log, row.audit_index),
         )
-        for row in connection.execute(query)
+        for row in _REPORTS.all(connection, asked)
     ]
 
 
