@@ -35,6 +35,9 @@ OF_A_FILE = {
     "../../notes.txt": 3,
     "..\\notes.txt": 3,
     "..%2fnotes.txt": 3,
+    "%2e%2e/notes.txt": 3,
+    "notes.txt%2a": 3,
+    "%256eotes.txt": 3,
     "a/../notes.txt": 3,
     "notes.txt/..": 3,
     "~/notes.txt": 3,
@@ -45,6 +48,20 @@ OF_A_FILE = {
     "notes.txt.": 1,
     '"notes.txt"': 1,
     "notes": 1,
+    "notes.txt\n": 1,
+    "notes.txt\r\n": 1,
+    "notes.txt\t": 1,
+    "\x0bnotes.txt": 1,
+    "notes.txt\x00": 1,
+    "notes.txt\x1b": 1,
+    "notes.txt\x85": 1,
+    "notes.txt\u00a0": 3,
+    "notes.txt\u2028": 3,
+    "notes.txt%0a": 1,
+    "notes.txt%20": 1,
+    "notes%2etxt%0A": 1,
+    "%6eotes.txt": 1,
+    "%4eotes.txt": 1,
     "notes.txt": 0,
     "Notes.txt": 0,
     " notes.txt ": 0,
@@ -66,6 +83,29 @@ def test_a_sign_the_user_wrote_is_theirs() -> None:
     assert origin("Delete the file (notes.txt)!", REMOVE, {"path": "notes.txt"}) == 0
     assert origin("Delete the file meeting notes", REMOVE, {"path": "meeting-notes"}) == 1
     assert origin("Delete the file resumen de año.txt", REMOVE, {"path": "resumen de año.txt"}) == 0
+
+
+def test_a_name_the_user_or_a_tool_wrote_with_percent_signs_is_itself() -> None:
+    words = "Delete the file my%20notes.txt"
+    assert origin(words, REMOVE, {"path": "my%20notes.txt"}) == 0
+    assert origin(words, REMOVE, {"path": "my notes.txt"}) == 3
+    assert origin("Delete the file 50% off.txt", REMOVE, {"path": "50% off.txt"}) == 0
+    files = result(FILES, [{"id": "f1", "name": "my%20notes.txt"}, {"id": "f2", "name": "other.txt"}])
+    assert origin(words, REMOVE, {"path": "my%20notes.txt"}, files) == 0
+    assert origin("Delete the file of the plan", REMOVE, {"path": "my%20notes.txt"}, files) == 1
+
+
+@pytest.mark.parametrize("other", ["f%31", "f1\n", "%661", "%46%31"])
+def test_an_id_of_what_the_user_named_is_the_system_s_only_as_it_is_spelled(other: str) -> None:
+    files = result(FILES, [{"id": "f1", "name": "notes.txt"}, {"id": "f2", "name": "other.txt"}])
+    assert origin("Delete the file notes.txt", DELETE, {"id": "f1"}, files) == 0
+    assert origin("Delete the file notes.txt", DELETE, {"id": other}, files) == 1
+
+
+@pytest.mark.parametrize("other", ["%31%30", "10%0a", "10\n"])
+def test_a_number_names_a_thing_only_as_it_is_spelled(other: str) -> None:
+    assert origin("Delete file 10", DELETE, {"id": " 10 "}) == 0
+    assert origin("Delete file 10", DELETE, {"id": other}) == 1
 
 
 def test_an_argument_that_is_empty_says_nothing() -> None:

@@ -41,6 +41,7 @@ _REACHED: Final = frozenset({"principal", "url"})
 _GROUPING: Final = frozenset({"", " ", "-", "."})
 """What may stand between the groups of an account number."""
 _BESIDE_NUMBERS: Final = frozenset(" #€$£¥%\"'.,:")
+_BESIDE_IDS: Final = _BESIDE_NUMBERS - {"%"}
 BY_NOBODY: Final = frozenset({NOTHING, _DEFAULT})
 """Places of values that say nothing about who wants the call."""
 
@@ -93,7 +94,18 @@ def _of_strict(index: TaskIndex, argument: Argument, value: str) -> Found:
         return FOREIGN, "a sign for more, or for elsewhere, than the user wrote"
     if said is None and argument.role in spelling.EXACT and any(way.disguised for way in ways):
         return FOREIGN, "a value in disguise"
+    if argument.role == "object":
+        return _settled(index, argument, tokens, _of_name(index, argument, ways, odd=spelling.ends_oddly(value)))
     return _settled(index, argument, tokens, _of_spelled(index, argument, ways, said))
+
+
+def _of_name(index: TaskIndex, argument: Argument, ways: Sequence[Spelled], *, odd: bool) -> Iterator[Found]:
+    """Answers where the name of a thing comes from: tools take it as it is written, and may decode it or not."""
+    for way in ways:
+        least = LISTED if odd or way is not ways[0] else NAMED
+        said = spelling.said_as(index.words, way, argument.role)
+        found = _of_spelled(index, argument, [way], None if said is None else max(said, least))
+        yield from ((max(level, least), place) for level, place in found)
 
 
 def _settled(index: TaskIndex, argument: Argument, tokens: Sequence[str], found: Iterator[Found]) -> Found:
@@ -147,7 +159,8 @@ def _of_spelled(index: TaskIndex, argument: Argument, ways: Sequence[Spelled], s
     tokens = ways[-1].tokens
     numbers = numbers_in(tokens[0]) if len(tokens) == 1 else ()
     if numbers:
-        least = NAMED if all(_BESIDE_NUMBERS.issuperset(gap) for gap in ways[-1].gaps) else LISTED
+        beside = _BESIDE_IDS if argument.role == "object" else _BESIDE_NUMBERS
+        least = NAMED if all(beside.issuperset(gap) for gap in ways[-1].gaps) else LISTED
         for one in numbers:
             yield from ((max(level, least), place) for level, place in _of_number(index, argument, one))
         return

@@ -96,7 +96,8 @@ class Spelled:
 def ways(value: str) -> list[Spelled]:
     """Answers how a value is written, and, where it is encoded for an address of the web, what it says."""
     found = [spelled(value)]
-    return [*found, spelled(unquote(value))] if "%" in value else found
+    decoded = unquote(value)
+    return found if decoded == value else [*found, spelled(decoded)]
 
 
 def spelled(value: str) -> Spelled:
@@ -115,11 +116,19 @@ def spelled(value: str) -> Spelled:
 
 def said(words: Words, value: str, role: Role) -> int | None:
     """Answers the origin of a value that decides what happens by how the user spelled it, None if they did not."""
-    ways = [spelled(value)]
-    if "%" in value and (role != "url" or "%" not in _host(value)):
-        ways.append(spelled(unquote(value)))
-    found = [level for way in ways for level in _said(words, way, role)]
-    return min(found, default=None)
+    plain = role == "url" and "%" in _host(value)
+    found = (said_as(words, way, role) for way in ([spelled(value)] if plain else ways(value)))
+    return min((level for level in found if level is not None), default=None)
+
+
+def said_as(words: Words, value: Spelled, role: Role) -> int | None:
+    """Answers the same for a value as it is written, and not for what it says where it is encoded."""
+    return min(_said(words, value, role), default=None)
+
+
+def ends_oddly(value: str) -> bool:
+    """Says whether a value has more white space around it than blanks: a line break, a tab."""
+    return value.strip(" ") != value.strip()
 
 
 def _host(url: str) -> str:
