@@ -253,3 +253,12 @@ def test_a_kept_hash_is_another_one_for_another_user_tool_tenant_or_key():
     assert not any(hashes.same(other, "acme", "ana", "echo", text) for other in others)
     assert hashes.same(text, "acme", "ana", "echo", text), "a row of before"
     assert (hashes.keep("acme", "ana", "echo", ""), hashes.same("", "acme", "ana", "echo", "")) == ("", True)
+
+
+async def test_verify_takes_the_hash_of_a_call_that_was_refused_whose_arguments_stand_nowhere(gate, ana, call, refused):
+    await ana.evaluate(call("echo", CODE))
+    assert (await refused(ana.evaluate(call("echo", '{"text":"4712"}')))).reason == "CALL_CONFLICT"
+    lines = exported(gate, values=True)
+    told = [json.loads(line).get("values", {}) for line in lines if b'"kind":"evaluate_refused"' in line]
+    assert [list(one) for one in told] == [[ARGS_HASH]]
+    assert check_lines(lines, list(gate.keys.public)).problem == ""

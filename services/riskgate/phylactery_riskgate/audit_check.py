@@ -16,6 +16,7 @@ from typing import Any
 
 import rfc8785
 
+from phylactery_riskgate.audit import Kind
 from phylactery_riskgate.call_values import ARGS_HASH, ARGUMENTS, bound_arguments, hash_of
 from phylactery_riskgate.checkpoint import Checkpoint, NoteError, UnknownKeyError, Verifier, open_note, signed_by
 from phylactery_riskgate.keys import KeyState, PublicKey
@@ -26,6 +27,8 @@ from phylactery_riskgate.sealing import commitment
 FORMAT = 1
 _SECTION, _INDEX = (re.compile(rb'\s*\{\s*"type"\s*:\s*"%s"' % word) for word in (b"log", b"export"))
 _ENTRY, _RECORD, _END = b'{"type":"entry","index":%d,"leaf_hash":"', b'","record":{', b"}}\n"
+_TELL_ARGUMENTS = (Kind.DECISION, Kind.ACCESS_EVALUATED)
+"""Kinds of records that have a call's arguments among their values, where it could be bound."""
 _HEX = 64
 _NO_HEAD = "no signed head by a trusted key is in the file"
 _REVOKED_HEAD = "; a key that was revoked since signed one, which proves nothing any more: export the log again"
@@ -282,12 +285,16 @@ def _read_entry(line: bytes, origin: str, expected: int, signed: int) -> bytes:
     if value.get("leaf_hash") != leaf.hex():
         raise _Fault(f"entry {expected} was altered: its hash is another one", expected)
     if "values" in value:
-        _check_values(value["values"], record.get("values"), expected)
+        _check_values(value["values"], record, expected)
     return leaf
 
 
-def _check_values(values: Any, commitments: Any, index: int) -> None:
-    """Raises _Fault unless every value fits its commitment, and the hash of the arguments the arguments."""
+def _check_values(values: Any, record: dict[str, Any], index: int) -> None:
+    """Raises _Fault unless every value fits its commitment, and the hash of the arguments the arguments.
+
+    The record of a refusal that no decision tells has the hash alone.
+    """
+    commitments = record.get("values")
     known = commitments if isinstance(commitments, dict) else {}
     given: dict[str, Any] = values if isinstance(values, dict) else {"": None}
     for path, shown in given.items():
@@ -297,7 +304,8 @@ def _check_values(values: Any, commitments: Any, index: int) -> None:
             fits = False
         if not fits:
             raise _Fault(f"entry {index} was altered: its value at {path!r} does not fit its commitment", index)
-    if ARGS_HASH in given and all(path in given for path in known if path.startswith(ARGUMENTS + "/")):
+    whole = record.get("kind") in _TELL_ARGUMENTS and ARGS_HASH in given
+    if whole and all(path in given for path in known if path.startswith(ARGUMENTS + "/")):
         arguments = bound_arguments({path: shown["value"] for path, shown in given.items()})
         if hash_of(rfc8785.dumps(arguments)) != given[ARGS_HASH]["value"]:
             raise _Fault(f"entry {index} tells other arguments than its hash at {ARGS_HASH!r} is of", index)
