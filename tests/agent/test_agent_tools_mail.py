@@ -16,7 +16,7 @@ from typing import Any, cast
 import pytest
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, Session
 from phylactery_agent.tools.builtin.mail import GOODBYE_SECONDS, MailTools, MailUnknownError
-from phylactery_agent.tools.contract import Invocation, ToolFailedError
+from phylactery_agent.tools.contract import FINAL_ERRORS, Invocation, ToolFailedError
 from phylactery_agent.tools.outside import MailSettings
 from phylactery_agent.tools.specs import SEND_EMAIL, SendEmailArguments
 
@@ -175,10 +175,20 @@ async def test_a_recipient_the_server_refuses_was_sent_nothing(post: Post) -> No
     assert post.taken == []
 
 
-@pytest.mark.parametrize("answer", ["552 too large", "451 later", "421 closing"])
-async def test_a_message_the_server_refuses_was_not_sent(post: Post, answer: str) -> None:
+async def test_a_recipient_the_server_does_not_take_yet_is_not_refused_for_good(post: Post) -> None:
+    post.refuse_rcpt = "450 greylisted, try again in five minutes"
+    assert (code := await refused(tools(post))) == "MAIL_UNAVAILABLE"
+    assert code not in FINAL_ERRORS
+    assert post.taken == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [("552 too large", "MAIL_REFUSED"), ("451 later", "MAIL_UNAVAILABLE"), ("421 closing", "MAIL_UNAVAILABLE")],
+)
+async def test_a_message_the_server_refuses_was_not_sent(post: Post, answer: str, code: str) -> None:
     post.answer = answer
-    assert await refused(tools(post)) == "MAIL_REFUSED"
+    assert await refused(tools(post)) == code
 
 
 async def test_a_connection_cut_after_the_message_leaves_it_in_doubt(post: Post) -> None:

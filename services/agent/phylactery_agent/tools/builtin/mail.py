@@ -31,6 +31,8 @@ from phylactery_agent.tools.specs import SendEmailArguments
 GOODBYE_SECONDS: Final = 1.0
 """How long a server is waited for that has taken the message; with both bounds of the settings, within the tool's."""
 _REFUSED: Final = 400
+_FOR_GOOD: Final = 500
+"""From here a server's no is its last word; below it another try may fare better (RFC 5321, 4.2.1)."""
 _POLICY: Final = SMTP_POLICY.clone(cte_type="7bit")
 _ADDRESS: Final = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.)*[A-Za-z0-9-]{1,63}")
 _ENCODED: Final = "=?"
@@ -109,12 +111,8 @@ class MailTools:
                     await client.login(settings.user, settings.password)
                 await client.mail(settings.sender)
                 await client.rcpt(to)
-        except aiosmtplib.SMTPRecipientRefused as error:
-            raise ToolFailedError(
-                "RECIPIENT_REFUSED", f"the mail server refuses the recipient ({error.code})"
-            ) from None
         except aiosmtplib.SMTPResponseException as error:
-            raise ToolFailedError("MAIL_REFUSED", f"the mail server refuses ({error.code})") from None
+            raise _refusal(error) from None
         except Exception as error:  # noqa: BLE001 - before the message, whatever it was, nothing was sent
             why = type(error).__name__
             raise ToolFailedError("MAIL_UNAVAILABLE", f"the mail server cannot be used ({why})") from None
@@ -125,7 +123,7 @@ class MailTools:
                 await client.data(message.as_bytes())
         except aiosmtplib.SMTPDataError as error:
             if error.code >= _REFUSED:
-                raise ToolFailedError("MAIL_REFUSED", f"the mail server refuses the message ({error.code})") from None
+                raise _refusal(error) from None
             raise MailUnknownError from None
         except (aiosmtplib.SMTPException, OSError, TimeoutError, ssl.SSLError):
             raise MailUnknownError from None
@@ -151,3 +149,12 @@ def _admit_subject(subject: str) -> None:
 
 class MailUnknownError(Exception):
     """The message went out, and nobody said whether it was taken."""
+
+
+def _refusal(error: aiosmtplib.SMTPResponseException) -> ToolFailedError:
+    """Answers what a server's no comes to, without its text; one for the moment is no refusal."""
+    if error.code < _FOR_GOOD:
+        return ToolFailedError("MAIL_UNAVAILABLE", f"the mail server takes nothing for the moment ({error.code})")
+    if isinstance(error, aiosmtplib.SMTPRecipientRefused):
+        return ToolFailedError("RECIPIENT_REFUSED", f"the mail server refuses the recipient ({error.code})")
+    return ToolFailedError("MAIL_REFUSED", f"the mail server refuses ({error.code})")
