@@ -363,3 +363,31 @@ async def test_a_task_that_could_not_be_opened_fails_who_asks_and_nobody_else(
     with pytest.raises(GateUnavailableError):
         await asking.evaluate(proposed(), run_id=lease.run_id, **WHERE)
     asking.close()
+
+
+async def test_a_turn_that_was_given_back_and_counts_no_attempt_keeps_the_task_it_had_opened(
+    stores: Stores, bench: Bench, gate: FakeGate
+) -> None:
+    asked_about, served = asyncio.Event(), bench.server()
+
+    async def asks(_given: Any, context: Any) -> dict[str, Any]:
+        await context.gate.evaluate(proposed(), run_id="r", **WHERE)
+        if not asked_about.is_set():
+            asked_about.set()
+            await asyncio.Event().wait()
+        return STATE
+
+    bench.graph.work = asks
+    await stores.accepted(text="repite hola")
+    serving = asyncio.create_task(served.serve(claim := await stores.claimed()))
+    async with asyncio.timeout(60):
+        await asked_about.wait()
+    serving.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await serving
+    await stores.claims.give_back(claim, pause_seconds=0, counted=False)
+    again = await stores.claimed()
+    assert again.attempt == 1
+    await served.serve(again)
+    assert [call[0] for call in asked(gate)] == ["begin_task", "evaluate", "evaluate"]
+    assert [task_id for _, task_id in gate.asked_in] == ["task_0", "task_0"]

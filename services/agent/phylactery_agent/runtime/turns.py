@@ -315,8 +315,8 @@ class TurnServer:
         said = turn.kind == "message" and parse_reply(turn.text) is None
         words = self._t.sanitizing.words(turn) if said else ""
         gate = self._t.services.gate(lease.owner)
-        opens_run = not turn.resumed
-        task = TurnTask(gate, self._tasks, lease, words, opens_run=opens_run, fresh=opens_run and claim.attempt == 1)
+        first_claim = lease.fence == 1  # not the attempt: one that is given back may count none
+        task = TurnTask(gate, self._tasks, lease, words, opens_run=not turn.resumed, fresh=first_claim)
         return ReportingGate(gate, self._t.delivery, lease, task)
 
     def _code(self, claim: Claim) -> str:
