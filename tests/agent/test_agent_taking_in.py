@@ -102,6 +102,23 @@ async def test_a_message_that_is_refused_is_told_to_its_caller_and_leaves_room_f
     await runner.stop()
 
 
+async def test_a_message_nothing_can_be_begun_for_leaves_room_for_the_next(stores: Stores) -> None:
+    runner = runner_of(stores, served := Served(stores), max_concurrent=1)
+
+    def fails(_incoming: object) -> None:
+        raise ValueError("a fault of ours")
+
+    told, runner.on_taking = runner.on_taking, fails
+    with pytest.raises(ValueError, match="a fault of ours"):
+        await runner.accept(incoming())
+    runner.on_taking = told
+    turn = await runner.accept(incoming())
+    async with asyncio.timeout(ENDS_SECONDS):
+        await runner.idle()
+    assert served.turns == [turn.turn_id]
+    await runner.stop()
+
+
 async def held(runner: Runner) -> None:
     await runner.hold([T1], by="deletions")
     await runner.release([T1], by="deletions")

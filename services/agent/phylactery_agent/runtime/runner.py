@@ -109,8 +109,8 @@ class Runner:
             if not turn.handled:
                 self.wake(thread_key)
             return turn
+        self.on_taking(incoming)  # before the slot is taken, which nobody would give back where this fails
         await self._slots.acquire()
-        self.on_taking(incoming)
         taking = asyncio.get_running_loop().create_task(self._take_in(incoming))
         self._begin(thread_key, taking)
         return (await asyncio.shield(taking))[0]
