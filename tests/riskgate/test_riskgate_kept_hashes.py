@@ -262,3 +262,15 @@ async def test_verify_takes_the_hash_of_a_call_that_was_refused_whose_arguments_
     told = [json.loads(line).get("values", {}) for line in lines if b'"kind":"evaluate_refused"' in line]
     assert [list(one) for one in told] == [[ARGS_HASH]]
     assert check_lines(lines, list(gate.keys.public)).problem == ""
+
+
+async def test_the_record_of_a_yes_that_comes_too_late_does_not_say_whether_the_hash_was_the_right_one(
+    gate, ana, refused
+):
+    approval = (await ana.evaluate()).approval
+    await ana.reject(approval.id, thread="t1")
+    await erase(gate, subject="ana")
+    for guess in (approval.args_hash, plain("{}")):
+        await refused(ana.approve(approval, args_hash=guess))
+    right, wrong = [record["failed"] for record in gate.records("approval_refused")]
+    assert right == wrong == ["one_time"]

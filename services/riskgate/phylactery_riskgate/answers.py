@@ -237,13 +237,12 @@ class Answers:
         *,
         now_us: int,
     ) -> Refused:
-        """Records a refused answer. A wrong code of an eligible person counts; the fifth closes the approval."""
-        closed = False
-        if (
-            approval.state is ApprovalState.PENDING
-            and Factor.SIGNATURE in failed
-            and not {Factor.USER, Factor.EXPIRY} & set(failed)
-        ):
+        """Records a refused answer. A wrong code of an eligible person counts; the fifth closes the approval.
+
+        Of a closed one no record says whether the arguments were right: auditors read it, who could try guesses so.
+        """
+        closed, waiting = False, approval.state is ApprovalState.PENDING
+        if waiting and Factor.SIGNATURE in failed and not {Factor.USER, Factor.EXPIRY} & set(failed):
             approval = replace(approval, attempts=approval.attempts + 1)
             closed = approval.attempts >= MAX_ATTEMPTS
             if closed:
@@ -254,7 +253,7 @@ class Answers:
                 )
                 approval = rows.change_approval(connection, approval, now_us)
             rows.save_attempts(connection, approval)
-        names = [str(factor) for factor in failed]
+        names = [str(factor) for factor in failed if waiting or factor is not Factor.ARGUMENT_HASH]
         body = about(approval) | {"answer": given, "failed": names, "attempts": approval.attempts}
         self._core.note(connection, Kind.APPROVAL_REFUSED, who, now_us, body)
         if closed:
