@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 import sqlalchemy as sa
 from phylactery_chassis.database import Database
+from phylactery_chassis.errors import Unavailable
 from phylactery_chassis.ids import new_id
 from phylactery_chassis.statements import Query, RowInsert, RowUpdate
 from sqlalchemy.engine import Connection
@@ -127,3 +130,36 @@ async def test_a_session_that_ends_in_the_middle_of_a_write_undoes_it_and_is_not
         await far.database.write(work)
     assert len(runs) == 1
     assert await far.words() == [(1, "one")]
+
+
+@pytest.mark.parametrize("kept", [False, True])
+async def test_where_the_answer_of_a_commit_that_went_with_what_waited_is_lost_nobody_says_that_nothing_changed(
+    far: Far, kept: bool
+) -> None:
+    def work(connection: Connection) -> None:
+        raw = connection.connection.dbapi_connection
+        assert isinstance(raw, psycopg.Connection)
+        assert ALL.one(connection, {}) is not None
+        if not kept:
+            far.end_sessions()
+        else:
+            loses_its_answers(raw)
+        ADD.later(connection, [(2, "two")])
+
+    with pytest.raises(Unavailable, match="not known whether this was recorded"):
+        await far.database.write(work)
+    assert await far.words() == [(1, "one"), *([(2, "two")] if kept else [])]
+
+
+def loses_its_answers(raw: psycopg.Connection[Any]) -> None:
+    """Has the session end once the server did what goes together next, before anybody hears of it."""
+    pipeline = raw.pipeline
+
+    @contextlib.contextmanager
+    def lost() -> Iterator[psycopg.Pipeline]:
+        with pipeline() as together:
+            yield together
+        raw.autocommit = True
+        raw.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+
+    raw.pipeline = lost  # type: ignore[method-assign]
