@@ -90,8 +90,9 @@ class ApprovalServiceServicer:
 
     def Approve(self, request, context):
         """Approve answers a PENDING approval with yes and returns its new state, never a permit. Every factor is checked and
-        every failed one is recorded by name: id, expiry, argument hash, signature (the code), one-time, thread, user. The
-        same answer by the same person again returns the same state.
+        every failed one is recorded by name: id, expiry, argument hash, signature (the code), one-time, thread, user; but
+        not the argument hash of one that is closed, whose values may have been erased. The same answer by the same person
+        again returns the same state.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

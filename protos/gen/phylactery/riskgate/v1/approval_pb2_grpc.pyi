@@ -43,8 +43,9 @@ class ApprovalServiceStub:
     """ListApprovals lists approvals the caller may see, newest first: their own, and with role approver the tenant's."""
     Approve: _grpc.UnaryUnaryMultiCallable[_approval_pb2.ApproveRequest, _approval_pb2.ApproveResponse]
     """Approve answers a PENDING approval with yes and returns its new state, never a permit. Every factor is checked and
-    every failed one is recorded by name: id, expiry, argument hash, signature (the code), one-time, thread, user. The
-    same answer by the same person again returns the same state.
+    every failed one is recorded by name: id, expiry, argument hash, signature (the code), one-time, thread, user; but
+    not the argument hash of one that is closed, whose values may have been erased. The same answer by the same person
+    again returns the same state.
     """
     Reject: _grpc.UnaryUnaryMultiCallable[_approval_pb2.RejectRequest, _approval_pb2.RejectResponse]
     """Reject answers a PENDING approval with no and returns its new state. It needs no code. The requester may, and
@@ -77,8 +78,9 @@ class ApprovalServiceAsyncStub(ApprovalServiceStub):
     """ListApprovals lists approvals the caller may see, newest first: their own, and with role approver the tenant's."""
     Approve: _aio.UnaryUnaryMultiCallable[_approval_pb2.ApproveRequest, _approval_pb2.ApproveResponse]  # type: ignore[assignment]
     """Approve answers a PENDING approval with yes and returns its new state, never a permit. Every factor is checked and
-    every failed one is recorded by name: id, expiry, argument hash, signature (the code), one-time, thread, user. The
-    same answer by the same person again returns the same state.
+    every failed one is recorded by name: id, expiry, argument hash, signature (the code), one-time, thread, user; but
+    not the argument hash of one that is closed, whose values may have been erased. The same answer by the same person
+    again returns the same state.
     """
     Reject: _aio.UnaryUnaryMultiCallable[_approval_pb2.RejectRequest, _approval_pb2.RejectResponse]  # type: ignore[assignment]
     """Reject answers a PENDING approval with no and returns its new state. It needs no code. The requester may, and
@@ -126,8 +128,9 @@ class ApprovalServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_approval_pb2.ApproveResponse, _abc.Awaitable[_approval_pb2.ApproveResponse]]:
         """Approve answers a PENDING approval with yes and returns its new state, never a permit. Every factor is checked and
-        every failed one is recorded by name: id, expiry, argument hash, signature (the code), one-time, thread, user. The
-        same answer by the same person again returns the same state.
+        every failed one is recorded by name: id, expiry, argument hash, signature (the code), one-time, thread, user; but
+        not the argument hash of one that is closed, whose values may have been erased. The same answer by the same person
+        again returns the same state.
         """
 
     @_abc_1.abstractmethod
