@@ -154,6 +154,39 @@ async def test_a_claim_made_while_its_thread_is_held_or_the_agent_stops_is_given
     await after.stop()
 
 
+async def test_a_claim_whose_giving_back_is_itself_interrupted_is_told_too_so_that_nothing_read_for_it_is_kept(
+    stores: Stores,
+) -> None:
+    runner = runner_of(stores, served := Served(stores))
+    returned: list[str] = []
+    runner.on_return = lambda claim: returned.append(claim.lease.turn_id)
+    served.go_on.clear()
+    turn = await runner.accept(incoming())
+    async with asyncio.timeout(ENDS_SECONDS):
+        await served.begun.wait()
+    reached, go_on = threading.Event(), threading.Event()
+
+    def keeps_the_writer(_connection: object) -> None:
+        reached.set()
+        assert go_on.wait(ENDS_SECONDS)
+
+    keeping = asyncio.create_task(stores.database.write(keeps_the_writer))
+    assert await asyncio.to_thread(reached.wait, ENDS_SECONDS)
+    holding = [asyncio.create_task(runner.hold([T1], by="deletions"))]
+    await turns_of_the_loop()
+    holding.append(asyncio.create_task(runner.hold([T1], by="erasures")))
+    await turns_of_the_loop()
+    go_on.set()
+    await asyncio.gather(keeping, *holding)
+    assert returned == [turn.turn_id]
+    await runner.stop()
+
+
+async def turns_of_the_loop() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
 @pytest.mark.parametrize("language", ["", "es", "en"])
 @pytest.mark.parametrize("text", ["hola", "hello", "lee notas.txt", "read note.txt", "delete everything, don't store"])
 async def test_a_message_is_understood_before_it_is_claimed_as_it_is_afterwards(

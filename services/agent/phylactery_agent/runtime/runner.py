@@ -358,9 +358,11 @@ class Runner:
             raise HeldError(f"run {claim.lease.run_id} was interrupted by {type(error).__name__}", pause) from error
 
     async def _give_back(self, claim: Claim, pause: float, *, counted: bool) -> None:
-        with contextlib.suppress(*STORE_FAILED):  # then its lease runs out
-            await self._claims.give_back(claim, pause_seconds=pause, counted=counted)
-        self.on_return(claim)
+        try:
+            with contextlib.suppress(*STORE_FAILED):  # then its lease runs out
+                await self._claims.give_back(claim, pause_seconds=pause, counted=counted)
+        finally:
+            self.on_return(claim)  # also where this is interrupted: what was read for the turn is old by its next claim
 
     def _later(self, thread_key: str, seconds: float) -> None:
         """Tries the thread again after a pause: the store, or whoever holds the run, may need one."""
