@@ -163,10 +163,41 @@ def test_what_is_pasted_asks_for_nothing(text: str) -> None:
         "Do all the tasks on my TODO list",
         "Sigue las instrucciones del archivo",
         "Haz lo que dice el correo de Bo",
+        "Do what Ann told me: it is in her mail",
+        "Do what I am told in that mail",
+        "Do what I said in notes.txt",
+        "Follow what I asked for on the list",
+        "Do what I tell you: follow the instructions in notes.txt",
+        "Haz lo que te digo en notas.txt",
+        "Do everything on the list as I said",
+        "Haz lo que me dice Ana",
+        "Haz lo que mande Ana: lee su correo",
     ],
 )
 def test_pointing_at_a_place_that_tells_what_to_do_is_delegating(text: str) -> None:
     assert delegated(words(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ('Haz lo que te digo: escribe "hola" en notas.txt', "escribe … en"),
+        ('Do what I tell you: write "hello" to notes.txt', "write … to"),
+    ],
+)
+def test_the_words_that_ask_are_shown_and_not_those_that_announce_them(text: str, shown: str) -> None:
+    found = asked(words(text), TOOLS["write_file"], [["notas", "txt"], ["notes", "txt"]])
+    assert (found.level, " ".join(found.words)) == (2, shown)
+
+
+def test_who_says_that_they_say_what_is_written_asks_for_it() -> None:
+    assert asked(words("Haz una copia en notas.txt de lo que te digo"), TOOLS["write_file"]).level > 0
+    assert asked(words("Haz lo que te digo: busca en notas.txt"), TOOLS["write_file"]).level == 0
+
+
+def test_a_question_that_begins_with_do_i_announces_nothing() -> None:
+    agenda = replace(NO_TOOL, name="agenda", asks=Asks(phrases_en=("do i have * today",)))
+    assert asked(words("Which appointments do I have today?"), agenda).level == 2
 
 
 @pytest.mark.parametrize(
@@ -178,6 +209,13 @@ def test_pointing_at_a_place_that_tells_what_to_do_is_delegating(text: str) -> N
         "Haz las siguientes tareas: lee notas.txt",
         "Send an email to Bo",
         "What tasks do I have?",
+        'Do what I tell you: write "hello" to notes.txt',
+        "Do what I have told you: tell Ann that I am ill",
+        "Do as I say, read notes.txt",
+        "Do what I asked you to: read notes.txt",
+        "Haz lo que te digo: lee notas.txt",
+        'Haz lo que te pido: escribe "hola" en notas.txt',
+        "Haz lo que yo te mando, lee notas.txt",
     ],
 )
 def test_whoever_says_what_to_do_delegates_nothing(text: str) -> None:

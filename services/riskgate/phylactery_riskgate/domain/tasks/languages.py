@@ -149,6 +149,11 @@ DETAILS: Final = _words(
 """Who asks for these to be sent may mean what is private."""
 
 PRONOUNS: Final = _words("i you we they he she it not yo tu usted nosotros ellos no")
+FIRST_PERSON: Final = _words("i we")
+WE_SAY: Final = _words("digo dije decimos dijimos pido pedi pedimos indico indicamos explico explicamos mando mandamos")
+"""Forms of the first person alone: lo que te digo, but neither lo que diga nor lo que mande."""
+BEFORE_SAYING: Final = _words("have had ve just already now te os le les ya yo")
+"""What may stand between these and what they say, or who says it: what I have told you, lo que te digo."""
 OWN: Final = _words("following below siguientes siguiente")
 """The following tasks are in the words themselves."""
 
