@@ -6,13 +6,13 @@ from contextlib import contextmanager
 
 import grpc
 import pytest
-import sqlalchemy as sa
 from grpc import aio
 from phylactery.memory.v1 import user_memory_pb2
 from phylactery_chassis.identity import Principal
 from phylactery_memory.store.privacy import remove_all
 
 from tests.support.erasures import files_with
+from tests.support.statements import watched
 
 TEXT = "".join(f"línea {number} 🜛\r\n" for number in range(2_000))
 LONG = "".join(f"{'aguja' * (number % 9_000 == 7)} {number} " + "x" * 2_000 + "\n" for number in range(3_000))
@@ -26,7 +26,7 @@ def erased_at(memory, number):
     """Removes everything of ana right before the number-th query, and says whether there were as many."""
     seen, happened = [0], []
 
-    def look(connection, _cursor, statement, *_rest) -> None:
+    def look(connection, statement, _values) -> None:
         if (
             connection.get_execution_options().get("phylactery_write")
             or not statement.startswith("SELECT")
@@ -38,12 +38,8 @@ def erased_at(memory, number):
         if seen[0] == number:
             happened.append(memory.database.write_sync(lambda c: remove_all(c, ANA, "era_1")))
 
-    engine = memory.database.engine
-    sa.event.listen(engine, "before_cursor_execute", look)
-    try:
+    with watched(memory.database.engine, look):
         yield happened
-    finally:
-        sa.event.remove(engine, "before_cursor_execute", look)
 
 
 async def fill(user, text):

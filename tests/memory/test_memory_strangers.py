@@ -6,11 +6,12 @@ import re
 from contextlib import contextmanager
 
 import pytest
-import sqlalchemy as sa
 from google.protobuf.duration_pb2 import Duration
 from grpc import aio
 from grpc_status import rpc_status
 from phylactery.memory.v1 import user_memory_pb2
+
+from tests.support.statements import watched
 
 LONG = "línea larga 🜛\r\n" * 8_000
 NOBODYS_POINTER, NOBODYS_MEMORY = "out_" + "a" * 26, "mem_" + "a" * 26
@@ -23,17 +24,13 @@ def queries(memory):
     """Gathers what is asked of the database, with how long each value is."""
     asked: list[tuple[str, list[int]]] = []
 
-    def note(_connection, _cursor, statement, values, *_rest) -> None:
+    def note(_connection, statement, values) -> None:
         values = values.values() if isinstance(values, dict) else values
         if not statement.startswith(BY_ITSELF) and "NOT (EXISTS" not in statement:
             asked.append((statement, [len(str(value)) for value in values]))
 
-    engine = memory.database.engine
-    sa.event.listen(engine, "before_cursor_execute", note)
-    try:
+    with watched(memory.database.engine, note):
         yield asked
-    finally:
-        sa.event.remove(engine, "before_cursor_execute", note)
 
 
 async def told(memory, call, user, name):

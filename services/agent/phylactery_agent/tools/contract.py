@@ -26,7 +26,6 @@ FINAL_ERRORS: Final = frozenset(
         "TOOL_DISABLED",
         "INVALID_ARGUMENTS",
         "INVALID_REQUEST",
-        "CALL_REFUSED",
         "NOT_FOUND",
         "NOT_A_FILE",
         "NOT_A_FOLDER",
