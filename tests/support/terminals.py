@@ -6,12 +6,18 @@ import os
 import pty
 import re
 import select
+import subprocess
 import sys
 import time
 from pathlib import Path
 
 from tests.support.interrupts import interruptible
 
+_LEADS = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+"""Becomes a command whose own terminal it is.
+
+pty.fork() would fork this process with all of gRPC's threads, whose fork handlers now and then wait for ever.
+"""
 COMMAND = str(Path(sys.executable).with_name("phylactery"))
 
 
@@ -20,10 +26,18 @@ class Terminal:
 
     def __init__(self, *arguments: str, env: dict[str, str]) -> None:
         terminal = {"TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", "COLUMNS": "120"}
+        self.fd, inside = pty.openpty()
         with interruptible():
-            self.pid, self.fd = pty.fork()
-            if self.pid == 0:  # the child becomes the command
-                os.execvpe(COMMAND, [COMMAND, *arguments], {**os.environ, **terminal, **env})
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _LEADS, COMMAND, *arguments],
+                stdin=inside,
+                stdout=inside,
+                stderr=inside,
+                env={**os.environ, **terminal, **env},
+                start_new_session=True,
+            )
+        os.close(inside)
+        self.pid = self._process.pid
         self.seen = ""
 
     def expect(self, pattern: str, seconds: float = 120) -> str:
@@ -52,4 +66,4 @@ class Terminal:
                     break
             except OSError:
                 break
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self._process.wait()
