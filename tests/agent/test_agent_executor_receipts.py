@@ -23,6 +23,7 @@ from phylactery_agent.executor import (
 from phylactery_agent.ports import BoundCall
 from phylactery_agent.tools.contract import Invocation, Reconciled, ToolFailedError
 from phylactery_agent.tools.registry import ToolRegistrationError
+from phylactery_chassis import crashpoints
 from phylactery_chassis.signatures import SMALL_ORDER
 
 from tests.support import agent_counter_tool as counter
@@ -247,6 +248,34 @@ async def test_a_fault_of_an_unsafe_tool_is_a_doubt_and_never_repeated(executor:
         await run(executor, SIGNER.sign(CLAIMS))
     assert doubt.value.code == "TOOL_FAILED"
     assert counter.counted == ["one"]
+
+
+async def test_a_write_that_cannot_tell_whether_it_happened_before_is_a_doubt(
+    executor: Executor, tmp_path: Path
+) -> None:
+    bound = bound_call("write_file", {"path": "a.txt", "content": "+", "append": True})
+    receipt = SIGNER.sign({**CLAIMS, "tool": bound.tool, "args_hash": bound.args_hash})
+    crashpoints.install(_dies_once_renamed)
+    try:
+        with pytest.raises(KilledError):
+            await run(executor, receipt, bound)
+    finally:
+        crashpoints.install(None)
+    [written] = (tmp_path / "sandbox").rglob("a.txt")
+    written.write_text("somebody else")
+    with pytest.raises(EffectInDoubtError) as doubt:
+        await run(executor, receipt, bound)
+    assert doubt.value.code == "EFFECT_UNKNOWN"
+    assert written.read_text() == "somebody else"
+
+
+class KilledError(BaseException):
+    """Stands for the end of the process: nothing catches it."""
+
+
+def _dies_once_renamed(reached: str) -> None:
+    if reached == "agent.write_file.renamed":
+        raise KilledError
 
 
 def _registered(monkeypatch: pytest.MonkeyPatch, tool: str, **contract: Any) -> None:

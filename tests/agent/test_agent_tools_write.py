@@ -14,7 +14,7 @@ from phylactery_agent.tools.builtin import builtin_implementations
 from phylactery_agent.tools.builtin.files import FileTools
 from phylactery_agent.tools.builtin.journal import EffectJournal
 from phylactery_agent.tools.builtin.sandbox import Sandbox
-from phylactery_agent.tools.contract import Invocation, Reconciled, ToolFailedError
+from phylactery_agent.tools.contract import EffectUnknownError, Invocation, Reconciled, ToolFailedError
 from phylactery_agent.tools.specs import WriteFileArguments
 from phylactery_chassis import crashpoints
 
@@ -168,7 +168,7 @@ async def test_a_file_changed_after_an_unfinished_note_cannot_be_judged(files: F
         crashpoints.install(None)
     put(target, "somebody else")
     assert await files.reconcile_write(appending()) == Reconciled("unknown")
-    with pytest.raises(ToolFailedError, match="EFFECT_UNKNOWN"):
+    with pytest.raises(EffectUnknownError):
         await files.write_file(appending())
     assert content(target) == "somebody else"
 

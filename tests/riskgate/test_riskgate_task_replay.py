@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from tests.riskgate.test_riskgate_policy_command import remote  # noqa: F401 - a fixture
 from tests.riskgate.test_riskgate_task_evaluate import book, transfer
 from tests.support.tasks import ASKED, IBAN, UNASKED, with_tasks
 
@@ -18,7 +17,7 @@ def bundle(bundle_with):
 
 async def test_a_replay_under_the_same_bundle_flips_nothing_and_under_others_by_the_recorded_facts(
     gate,
-    remote,  # noqa: F811 - the fixture
+    remote,
     ana,
     call,
     bundle_with,

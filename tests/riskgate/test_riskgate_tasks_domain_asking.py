@@ -8,7 +8,8 @@ import pytest
 from phylactery_riskgate.domain.bundle import default_bundle_folder, load_bundle
 from phylactery_riskgate.domain.facts import NO_TOOL
 from phylactery_riskgate.domain.model import Asks
-from phylactery_riskgate.domain.tasks.asking import asked, delegated
+from phylactery_riskgate.domain.tasks.asking import asked
+from phylactery_riskgate.domain.tasks.delegating import delegated
 from phylactery_riskgate.domain.tasks.index import TaskIndex
 from phylactery_riskgate.domain.tasks.reading import read_words
 from phylactery_riskgate.domain.tasks.words import Words

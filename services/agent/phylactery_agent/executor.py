@@ -29,7 +29,14 @@ from phylactery_agent.receipts import (
 )
 from phylactery_agent.tools.builtin import builtin_implementations
 from phylactery_agent.tools.builtin.journal import EffectJournal
-from phylactery_agent.tools.contract import Implementation, Invocation, Reconciled, ToolFailedError, ToolSpec
+from phylactery_agent.tools.contract import (
+    EffectUnknownError,
+    Implementation,
+    Invocation,
+    Reconciled,
+    ToolFailedError,
+    ToolSpec,
+)
 from phylactery_agent.tools.mcp.config import McpTools
 from phylactery_agent.tools.outside import MailSettings, WebSettings
 from phylactery_agent.tools.registry import (
@@ -162,8 +169,7 @@ class Executor:
                 except Exception as error:  # noqa: BLE001 - any fault of a tool is judged by its contract
                     if attempt < attempts:
                         continue
-                    code = "TIMEOUT" if isinstance(error, TimeoutError) else "TOOL_FAILED"
-                    return await self._settle(spec, implementation, invocation, code)
+                    return await self._settle(spec, implementation, invocation, _code_of(error))
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     async def reconcile(
@@ -230,6 +236,12 @@ def _described(bound: BoundCall, execution: Execution) -> Mapping[str, str]:
         semconv.GEN_AI_TOOL_CALL: execution.tool_call_id,
         semconv.RUN_ID: execution.run_id,
     }
+
+
+def _code_of(error: Exception) -> str:
+    if isinstance(error, EffectUnknownError):
+        return "EFFECT_UNKNOWN"
+    return "TIMEOUT" if isinstance(error, TimeoutError) else "TOOL_FAILED"
 
 
 def _repeatable(spec: ToolSpec) -> bool:

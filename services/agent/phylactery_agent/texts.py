@@ -194,10 +194,6 @@ ERRORS: Final[Mapping[str, Mapping[Language, str]]] = {
     "IO_ERROR": {"es": "el disco ha dado un error", "en": "the disk reported an error"},
     "TIMEOUT": {"es": "ha tardado demasiado", "en": "it took too long"},
     "TOOL_FAILED": {"es": "la herramienta ha fallado", "en": "the tool failed"},
-    "EFFECT_UNKNOWN": {
-        "es": "el fichero cambió tras una escritura sin terminar",
-        "en": "the file changed after an unfinished write",
-    },
     "MEMORY_UNAVAILABLE": {"es": "la memoria no responde", "en": "the memory service does not answer"},
     "SECRET_PASSWORD": {"es": "no guardo contraseñas ni PIN", "en": "I keep no passwords and no PINs"},
     "SECRET_CARD": {"es": "no guardo números de tarjeta ni de cuenta", "en": "I keep no card or account numbers"},

@@ -35,7 +35,6 @@ FINAL_ERRORS: Final = frozenset(
         "PATH_OUTSIDE_SANDBOX",
         "ACCESS_DENIED",
         "PATTERN_INVALID",
-        "EFFECT_UNKNOWN",
         "OUTPUT_NOT_FOUND",
         "OUTPUT_NOT_REHYDRATABLE",
         "RANGE_PAST_END",
@@ -158,6 +157,10 @@ class ToolFailedError(Exception):
         super().__init__(f"{code}: {message}")
         self.code = code
         self.message = message
+
+
+class EffectUnknownError(Exception):
+    """An implementation cannot tell whether its effect happened before: the executor judges it by the contract."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from phylactery_chassis.crashpoints import reach
 
 from phylactery_agent.tools.builtin.journal import EffectJournal, JournalNote
 from phylactery_agent.tools.builtin.sandbox import RESERVED_PREFIX, Sandbox
-from phylactery_agent.tools.contract import Invocation, Reconciled, ToolFailedError, arguments_of
+from phylactery_agent.tools.contract import EffectUnknownError, Invocation, Reconciled, ToolFailedError, arguments_of
 from phylactery_agent.tools.specs import ReadFileArguments, WriteFileArguments
 
 WriteState = Literal["done", "not_done", "unknown"]
@@ -68,8 +68,8 @@ class FileTools:
         """Writes or appends, once per effect key; answers the path.
 
         Raises:
-            ToolFailedError: FILE_TOO_LARGE, NOT_FOUND for a missing folder, EFFECT_UNKNOWN when an earlier attempt
-                cannot be judged any more, TIMEOUT, or as Sandbox says.
+            ToolFailedError: FILE_TOO_LARGE, NOT_FOUND for a missing folder, TIMEOUT, or as Sandbox says.
+            EffectUnknownError: an earlier attempt cannot be judged any more.
         """
         args = arguments_of(invocation, WriteFileArguments)
         commit = _Commit()
@@ -99,7 +99,7 @@ class FileTools:
         with self._journal.exclusive(), self._sandbox.parent(args.path) as (folder, name):
             judged = self._judge(folder, name, effect_key)
             if judged == "unknown":
-                raise ToolFailedError("EFFECT_UNKNOWN", "the file changed after an unfinished write")
+                raise EffectUnknownError("the file changed after an unfinished write")
             if judged == "not_done":
                 self._replace(folder, name, args, effect_key, commit)
         return args.path

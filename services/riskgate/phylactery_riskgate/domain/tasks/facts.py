@@ -10,7 +10,8 @@ from phylactery_riskgate.domain.argument_types import one_form
 from phylactery_riskgate.domain.model import BoundCall, CatalogTool, Json, Role
 from phylactery_riskgate.domain.pointers import pointer
 from phylactery_riskgate.domain.tasks import folding
-from phylactery_riskgate.domain.tasks.asking import Asked, asked, delegated, nouns, picks
+from phylactery_riskgate.domain.tasks.asking import Asked, asked, nouns, picks
+from phylactery_riskgate.domain.tasks.delegating import delegated
 from phylactery_riskgate.domain.tasks.index import TaskIndex
 from phylactery_riskgate.domain.tasks.literals import number
 from phylactery_riskgate.domain.tasks.model import FOREIGN, LISTED, NAMED, POINTED, UNSHOWN, Evidence, TaskFacts
