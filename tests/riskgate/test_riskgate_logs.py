@@ -8,10 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import phylactery_riskgate
+import pytest
 import sqlalchemy as sa
 from alembic import command
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from phylactery.riskgate.v1 import riskgate_pb2
 from phylactery_chassis import migrations
+from phylactery_chassis.database import Database
+from phylactery_chassis.errors import StartError
+from phylactery_riskgate.assembly import PACKAGE, build
+from phylactery_riskgate.audit import AuditLog, LogError
+from phylactery_riskgate.sealing import Vault
+from phylactery_riskgate.settings import RiskGateSettings
+from phylactery_riskgate.store.audit import log_names
+from phylactery_riskgate.store.locks import BusyError
 from phylactery_riskgate.store.tables import METADATA
 
 READ = ("read_file", '{"path":"a.txt"}')
@@ -77,3 +87,40 @@ async def test_each_instance_writes_its_own_log_and_reads_what_the_others_decide
         ana = gate.person("ana")
         answer = await ana.decisions.ReportOutcome(report, metadata=ana.metadata)
         assert (answer.audit_log, answer.audit_index) == ("riskgate/two", 1)
+
+
+async def test_a_replica_with_another_data_key_does_not_start_and_says_which_log_has_another(
+    make_gate, shared_database, bundle
+):
+    one = await make_gate(database_url=shared_database, instance="one")
+    kept = one.settings.keys_dir / "data.key"
+    content = kept.read_bytes()
+    kept.unlink()
+    other = RiskGateSettings(data_dir=one.folder, database_url=shared_database, instance="two", bundle=bundle, port=0)
+    with pytest.raises(StartError, match=r"the log 'riskgate/one' .*restore the keys folder") as caught:
+        await build(other)
+    assert one.keys.data_key_id in str(caught.value)
+    assert one.database.read_sync(log_names) == ["riskgate/one"]
+    kept.write_bytes(content)
+    service = await build(other)
+    for hook in service.on_stop:
+        await hook()
+    assert one.database.read_sync(log_names) == ["riskgate/one", "riskgate/two"]
+
+
+def log_of(name: str, letter: bytes) -> AuditLog:
+    return AuditLog(name, vault=Vault(letter * 32), data_key_id=letter.decode(), signer=Ed25519PrivateKey.generate)
+
+
+def test_of_two_that_begin_at_once_with_different_data_keys_one_does(fresh_database):
+    database = Database(fresh_database)
+    database.migrate(PACKAGE)
+    with database.engine.begin() as opening, database.engine.connect() as other:
+        log_of("one", b"k").open(opening)
+        with pytest.raises(BusyError):
+            log_of("two", b"K").open(other)
+        other.rollback()
+        opening.commit()
+        with pytest.raises(LogError, match="'one'"):
+            log_of("two", b"K").open(other)
+    database.close()

@@ -89,15 +89,24 @@ class AuditLog:
         """Where this process left the log; only its writer looks, and the database has the last word."""
 
     def open(self, connection: Connection) -> None:
-        """Begins the log, or goes on with it. Raises LogError when its values were sealed under another key."""
+        """Begins the log, or goes on with it. Raises LogError where any log of the database has another data key.
+
+        Under another key nothing fits: what a replica's log sealed cannot be opened, and a call a person rejected is
+        not known again. Raises BusyError while another replica begins its log.
+        """
         head = rows.find_head(connection, self.name, lock=True)
         if head is None:
-            rows.create_log(connection, self.name, self._data_key_id)
-        elif head.data_key_id != self._data_key_id:
+            rows.lock_names(connection)
+        foreign = rows.find_foreign_key(connection, self._data_key_id)
+        if foreign is not None:
+            name, key_id = foreign
             raise LogError(
-                f"the log '{self.name}' was written with data key {head.data_key_id}, and this is "
-                f"{self._data_key_id}: restore the keys folder that belongs to this database"
+                f"the log '{name}' of this database was written with data key {key_id}, and the keys folder here holds "
+                f"{self._data_key_id}; every RiskGate over one database has the same data key: restore the keys folder "
+                "that belongs to this database, or name a database of its own for this one"
             )
+        if head is None:
+            rows.create_log(connection, self.name, self._data_key_id)
 
     def append(self, connection: Connection, entry: Entry) -> rows.Place:
         """Appends a record and answers its place. Every so many entries the head is signed with it.

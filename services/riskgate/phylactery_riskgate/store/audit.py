@@ -12,6 +12,7 @@ from phylactery_chassis.statements import Query, RowInsert, Update
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.merkle import Frontier
+from phylactery_riskgate.store import locks
 from phylactery_riskgate.store.tables import audit_checkpoints, audit_entries, audit_logs, audit_values
 
 _BATCH = 500
@@ -80,6 +81,18 @@ def create_log(connection: Connection, name: str, data_key_id: str) -> None:
     connection.execute(
         sa.insert(audit_logs).values(name=name, size=0, frontier=b"", signed_size=0, data_key_id=data_key_id, last_us=0)
     )
+
+
+def lock_names(connection: Connection) -> None:
+    """Keeps everybody else from beginning a log until the commit. Raises BusyError."""
+    locks.take(connection, "names of audit logs")
+
+
+def find_foreign_key(connection: Connection, data_key_id: str) -> tuple[str, str] | None:
+    """Answers the name of a log that has another data key than this, and that key's id; None where there is none."""
+    query = sa.select(audit_logs.c.name, audit_logs.c.data_key_id).where(audit_logs.c.data_key_id != data_key_id)
+    row = connection.execute(query.order_by(audit_logs.c.name).limit(1)).one_or_none()
+    return None if row is None else (row.name, row.data_key_id)
 
 
 def find_head(connection: Connection, name: str, *, lock: bool = False) -> Head | None:
