@@ -287,3 +287,49 @@ async def test_one_statement_the_store_refuses_fails_no_neighbour(stores: Stores
     assert isinstance(ended[0], Exception)
     assert ended[1:] == [None] * 3
     assert sorted(stores.rows("agent_checkpoints", "thread_id")) == [("t0",), ("t1",), ("t2",)]
+
+
+async def test_what_a_task_wrote_first_stays_and_special_values_stand_beside_it(stores: Stores) -> None:
+    saver = Checkpoints(stores.database)
+    await put(saver, checkpoint_of("c1"))
+    place = config_of(checkpoint_id="c1")
+    await saver.aput_writes(place, [("__interrupt__", "why")], "task", "path")
+    await saver.aput_writes(place, [("a", 1), ("b", [LONG]), ("a", 2)], "task", "path")
+    await saver.aput_writes(place, [("a", 9), ("b", 9), ("c", 9), ("d", 9)], "task", "path")
+    await saver.aput_writes(place, [("__interrupt__", "why again")], "task", "path")
+    assert (await head(saver)).pending_writes == [
+        ("task", "__interrupt__", "why again"),
+        ("task", "a", 1),
+        ("task", "b", [LONG]),
+        ("task", "a", 2),
+    ]
+    assert len(stores.rows("agent_checkpoint_writes", "position")) == 2, "the results of a task are one row"
+
+
+async def test_what_is_written_for_no_task_grows_and_is_not_written_twice(stores: Stores) -> None:
+    saver = Checkpoints(stores.database)
+    await put(saver, checkpoint_of("c1"))
+    place, no_task = config_of(checkpoint_id="c1"), "00000000-0000-0000-0000-000000000000"
+    await saver.aput_writes(place, [("a", 1)], no_task)
+    await saver.aput_writes(place, [("a", 1), ("b", 2), ("__resume__", ["yes"])], no_task)
+    written = (await head(saver)).pending_writes or []
+    assert sorted(channel for _, channel, _ in written) == ["__resume__", "a", "b"]
+
+
+async def test_results_of_a_task_as_they_were_stored_one_by_one_are_still_read(stores: Stores) -> None:
+    saver = Checkpoints(stores.database)
+    await put(saver, checkpoint_of("c1"))
+    place = rows.Place("t", "")
+    old = [rows.Write("task", number, "", channel, ormsgpack.packb(number)) for number, channel in enumerate("ab")]
+    await stores.database.write(lambda c: rows.put_writes(c, place, "c1", old, replace=False))
+    assert (await head(saver)).pending_writes == [("task", "a", 0), ("task", "b", 1)]
+
+
+async def test_results_that_were_damaged_are_refused(stores: Stores) -> None:
+    saver = Checkpoints(stores.database)
+    await put(saver, checkpoint_of("c1"))
+    await saver.aput_writes(config_of(checkpoint_id="c1"), [("a", 1)], "task")
+    change = sa.text("UPDATE agent_checkpoint_writes SET body = :body")
+    await stores.database.write(lambda c: c.execute(change, {"body": ormsgpack.packb(["a", 1])}))
+    with pytest.raises(NotPlainError, match="damaged"):
+        await head(saver)

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from phylactery_chassis.database import Database
 from phylactery_chassis.errors import Unavailable
 from phylactery_chassis.ids import new_id
-from phylactery_chassis.statements import Query, RowInsert, RowUpdate
+from phylactery_chassis.statements import ManyInsert, Query, RowInsert, RowUpdate
 from sqlalchemy.engine import Connection
 
 from tests.support.postgres import create_database
@@ -163,3 +163,12 @@ def loses_its_answers(raw: psycopg.Connection[Any]) -> None:
         raw.execute("SELECT pg_terminate_backend(pg_backend_pid())")
 
     raw.pipeline = lost  # type: ignore[method-assign]
+
+
+async def test_many_rows_are_one_statement_of_a_server_whatever_their_number(far: Far) -> None:
+    add = ManyInsert(ROWS, "id", otherwise="ON CONFLICT DO NOTHING", found={"word": "'w' || given.id"})
+    for first, count in ((2, 2), (2, 70), (72, 3), (75, 5)):
+        far.counts.reset()
+        await far.database.write(lambda c, first=first, count=count: add.later(c, [(first + n,) for n in range(count)]))
+        assert far.counts.said["bind"] == 2, far.counts.said  # its BEGIN, and all rows
+    assert await far.words() == [(1, "one"), *((n, f"w{n}") for n in range(2, 80))]

@@ -168,6 +168,49 @@ class RowInsert:
         return text
 
 
+class ManyInsert(RowInsert):
+    """The same of rows of texts, numbers and bytes that come in ever other numbers, none of them NULL.
+
+    A server is given several as one array for each column: one text, which it plans once, however many there are. With
+    a parameter for each value the driver takes every text apart anew, and the server plans it anew.
+    """
+
+    def __init__(
+        self,
+        table: sa.Table,
+        *columns: str,
+        otherwise: str = "",
+        found: Mapping[str, str] | None = None,
+    ) -> None:
+        """Takes in ``found`` what a server finds by itself for further columns, told of a row called given."""
+        super().__init__(table, *columns, otherwise=otherwise)
+        self._found = dict(found or {})
+
+    def _said(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[str, list[Any]]]:
+        if connection.dialect.name != "postgresql" or len(rows) == 1:
+            yield from super()._said(connection, rows)
+        elif rows:
+            _protect(connection)
+            yield self._of_arrays(connection), [list(column) for column in zip(*rows, strict=True)]
+
+    def _of_arrays(self, connection: Connection) -> str:
+        key = connection.dialect.name, 0
+        text = self._texts.get(key)
+        if text is None:
+            quote = connection.dialect.identifier_preparer.quote
+            names = [quote(name) for name in self._columns]
+            kinds = [self._table.columns[name].type.compile(connection.dialect) for name in self._columns]
+            arrays = ", ".join(f"%b::{kind}[]" for kind in kinds)
+            into = ", ".join([*names, *map(quote, self._found)])
+            values = ", ".join([*(f"given.{name}" for name in names), *self._found.values()])
+            text = (
+                f"INSERT INTO {quote(self._table.name)} ({into}) SELECT {values}"  # noqa: S608 - as above
+                f" FROM unnest({arrays}) AS given ({', '.join(names)})"
+            )
+            self._texts[key] = text = f"{text} {self._otherwise}".rstrip()
+        return text
+
+
 class RowUpdate:
     """An UPDATE of the rows of one table that have some values in their key; what is set is told with each call."""
 

@@ -11,28 +11,37 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from phylactery_chassis.driver import run_text
-from phylactery_chassis.statements import RowInsert
+from phylactery_chassis.driver import run_later
+from phylactery_chassis.statements import ManyInsert
 from phylactery_chassis.unit import ConflictError, Unit, unit_of
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.saver.tables import BLOBS, CHECKPOINTS, WRITES
 
-_MOST_AT_ONCE: Final = 32
-_HEAD: Final = (
-    f"INSERT INTO {CHECKPOINTS.name}"  # noqa: S608 - a name of our own
-    " (thread_id, checkpoint_ns, sequence, checkpoint_id, parent_id, run_id, body, metadata) VALUES "
-)
-_TAIL: Final = (
-    " ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id) DO UPDATE"
+_HEAD_COLUMNS: Final = ("thread_id", "checkpoint_ns", "checkpoint_id", "parent_id", "run_id", "body", "metadata")
+_AGAIN: Final = (
+    "ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id) DO UPDATE"
     " SET parent_id = excluded.parent_id, run_id = excluded.run_id, body = excluded.body, metadata = excluded.metadata"
 )
-# PostgreSQL wants to be told the type of a parameter that stands in two places.
-_ROW: Final = (
-    "(CAST({m} AS VARCHAR), CAST({m} AS VARCHAR), (SELECT coalesce(max(sequence), 0) + 1 FROM agent_checkpoints"
-    " WHERE thread_id = CAST({m} AS VARCHAR) AND checkpoint_ns = CAST({m} AS VARCHAR)), {m}, {m}, {m}, {m}, {m})"
+_NEXT: Final = (
+    "(SELECT coalesce(max(sequence), 0) + 1 FROM agent_checkpoints"
+    " WHERE thread_id = {thread} AND checkpoint_ns = {namespace})"
 )
-PUT_BLOBS: Final = RowInsert(
+_PUT_HEADS: Final = ManyInsert(
+    CHECKPOINTS,
+    *_HEAD_COLUMNS,
+    otherwise=_AGAIN,
+    found={"sequence": _NEXT.format(thread="given.thread_id", namespace="given.checkpoint_ns")},
+)
+# PostgreSQL wants to be told the type of a parameter that stands in two places.
+_PLACE: Final = {"thread": "CAST({m} AS VARCHAR)", "namespace": "CAST({m} AS VARCHAR)"}
+_PUT_HEAD: Final = (
+    f"INSERT INTO {CHECKPOINTS.name} ({', '.join(_HEAD_COLUMNS)}, sequence)"  # noqa: S608 - names of our own
+    f" VALUES ({_PLACE['thread']}, {_PLACE['namespace']}, {{m}}, {{m}}, {{m}}, {{m}}, {{m}}, {_NEXT.format(**_PLACE)})"
+    f" {_AGAIN}"
+)
+_PUT_HEAD_BY_MARK: Final = {mark: _PUT_HEAD.format(m=mark) for mark in ("?", "%s")}
+PUT_BLOBS: Final = ManyInsert(
     BLOBS, "thread_id", "checkpoint_ns", "channel", "version", "body", otherwise="ON CONFLICT DO NOTHING"
 )
 WRITE_COLUMNS: Final = (
@@ -45,7 +54,7 @@ WRITE_COLUMNS: Final = (
     "channel",
     "body",
 )
-ADD_WRITES: Final = RowInsert(WRITES, *WRITE_COLUMNS, otherwise="ON CONFLICT DO NOTHING")
+ADD_WRITES: Final = ManyInsert(WRITES, *WRITE_COLUMNS, otherwise="ON CONFLICT DO NOTHING")
 
 Head = tuple[str, str, str, str, str, bytes, bytes]
 """A checkpoint: thread, namespace, its id, its parent's, the run, body and metadata."""
@@ -72,9 +81,9 @@ class Gathered:
 
     def flush(self, connection: Connection) -> None:
         """Writes all of it. Raises IntegrityError where another process wrote to one of the threads first."""
-        PUT_BLOBS.run(connection, self.blobs)
+        PUT_BLOBS.later(connection, self.blobs)
         put_heads(connection, self.heads)
-        ADD_WRITES.run(connection, self.writes)
+        ADD_WRITES.later(connection, self.writes)
 
     def settle(self, *, committed: bool) -> None:
         """Has nothing to remember."""
@@ -104,7 +113,9 @@ def require_written(connection: Connection, thread_ids: Collection[str] | None) 
 
 def put_heads(connection: Connection, heads: list[Head]) -> None:
     """Stores checkpoints, each as the newest of its line; the same id again replaces what stood there."""
-    rest = heads
+    rest = heads if connection.dialect.name == "postgresql" else []
+    for head in heads if not rest else ():
+        _put_head(connection, head)
     while rest:
         lines: set[tuple[str, str]] = set()
         now: list[Head] = []
@@ -113,17 +124,16 @@ def put_heads(connection: Connection, heads: list[Head]) -> None:
             # a statement sees no row of its own: a line's next place in the order is for one row of it
             (later if head[:2] in lines else now).append(head)
             lines.add(head[:2])
-        most = _MOST_AT_ONCE if connection.dialect.name == "postgresql" else 1
-        for at in range(0, len(now), most):
-            _put(connection, now[at : at + most])
+        if len(now) == 1:
+            _put_head(connection, now[0])
+        else:
+            _PUT_HEADS.later(connection, now)
         rest = later
 
 
-def _put(connection: Connection, heads: list[Head]) -> None:
+def _put_head(connection: Connection, head: Head) -> None:
     unit = unit_of(connection)
     if unit is not None:
         unit.protect()
     mark = "?" if connection.dialect.paramstyle == "qmark" else "%s"
-    row = _ROW.format(m=mark)
-    values = [value for head in heads for value in (*head[:2], *head)]
-    run_text(connection, _HEAD + ", ".join([row] * len(heads)) + _TAIL, values).close()
+    run_later(connection, _PUT_HEAD_BY_MARK[mark], (*head, *head[:2]))

@@ -122,7 +122,7 @@ def put(connection: Connection, row: Row, blobs: Mapping[tuple[str, str], bytes]
     values = [(*line, channel, version, body) for (channel, version), body in blobs.items()]
     waiting = gathered(connection)
     if waiting is None:
-        PUT_BLOBS.run(connection, values)
+        PUT_BLOBS.later(connection, values)
         put_heads(connection, [head])
         return
     waiting.blobs += values
@@ -141,7 +141,7 @@ def put_writes(
     elif (waiting := gathered(connection)) is not None:
         waiting.writes += values
     else:
-        ADD_WRITES.run(connection, values)
+        ADD_WRITES.later(connection, values)
 
 
 def writes_of(connection: Connection, place: Place, checkpoint_id: str) -> list[Write]:

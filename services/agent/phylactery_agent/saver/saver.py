@@ -58,6 +58,11 @@ _HOLDER: ContextVar[Holder | None] = ContextVar("phylactery_holder", default=Non
 _VERSION_BITS: Final = 30
 _INLINE_CHARACTERS = 200
 """A text up to here lies in the checkpoint itself: a row of its own would take more."""
+_NO_TASK: Final = "00000000-0000-0000-0000-000000000000"
+"""The task LangGraph names for what no node wrote."""
+_RESULTS: Final = ""
+"""The channel of a row that holds all results of a task, each with its own; no channel of a graph has this name."""
+_PAIR: Final = 2
 _LIST_PAGE = 50
 _TRIES = 50
 
@@ -147,11 +152,8 @@ class Checkpoints(BaseCheckpointSaver[int]):
         if not self._keep_writes:
             return
         place, checkpoint_id = _place(config), get_checkpoint_id(config) or ""
-        kept = [
-            Write(task_id, WRITES_IDX_MAP.get(channel, number), task_path, channel, pack(value))
-            for number, (channel, value) in enumerate(writes)
-        ]
-        replace = all(channel in WRITES_IDX_MAP for channel, _ in writes)
+        kept = _kept(writes, task_id, task_path)
+        replace = all(one.position < 0 for one in kept)
         await self._write(lambda connection: rows.put_writes(connection, place, checkpoint_id, kept, replace=replace))
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
@@ -163,6 +165,12 @@ class Checkpoints(BaseCheckpointSaver[int]):
         holder = _HOLDER.get()
         if holder is not None and holder.held(place) is not None:
             await holder.flush()
+        # most runs begin with nothing: a server is asked that in one question, and outside any transaction
+        found = await self._database.read_quickly(
+            lambda connection: rows.find(connection, place, checkpoint_id), one=True
+        )
+        if found is None:
+            return None
         return await self._database.read_quickly(lambda connection: _find(connection, place, checkpoint_id))
 
     async def alist(
@@ -263,6 +271,30 @@ def _config(place: Place, checkpoint_id: str) -> RunnableConfig:
     }
 
 
+def _kept(writes: Sequence[tuple[str, Any]], task_id: str, task_path: str) -> list[Write]:
+    """Answers the rows of what a task wrote: one for its results, which come once, and one for each special value.
+
+    What is written for no task comes again and again, longer each time, and what stands there of it stays: one each.
+    """
+    special = any(channel in WRITES_IDX_MAP for channel, _ in writes)
+    if writes and not special and task_id != _NO_TASK:
+        return [Write(task_id, 0, task_path, _RESULTS, pack(list(writes)))]
+    return [
+        Write(task_id, WRITES_IDX_MAP.get(channel, number), task_path, channel, pack(value))
+        for number, (channel, value) in enumerate(writes)
+    ]
+
+
+def _values_of(write: Write) -> list[tuple[str, str, Any]]:
+    """Answers task, channel and value of what a row of writes holds."""
+    value = unpack(write.body)
+    if write.channel != _RESULTS:
+        return [(write.task_id, write.channel, value)]
+    if not isinstance(value, list) or not all(isinstance(one, list) and len(one) == _PAIR for one in value):
+        raise NotPlainError("what a task wrote is damaged")
+    return [(write.task_id, channel, one) for channel, one in value]
+
+
 def _small(value: Any) -> bool:
     """Says whether a value lies in the checkpoint itself; the same value always does, or never."""
     kind = type(value)
@@ -332,8 +364,7 @@ def _tuple(connection: Connection, row: Row) -> CheckpointTuple:
         metadata=unpack(row.metadata),
         parent_config=_config(row.place, row.parent_id) if row.parent_id else None,
         pending_writes=[
-            (one.task_id, one.channel, unpack(one.body))
-            for one in rows.writes_of(connection, row.place, row.checkpoint_id)
+            value for one in rows.writes_of(connection, row.place, row.checkpoint_id) for value in _values_of(one)
         ],
     )
 
