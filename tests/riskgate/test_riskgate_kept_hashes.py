@@ -274,3 +274,27 @@ async def test_the_record_of_a_yes_that_comes_too_late_does_not_say_whether_the_
         await refused(ana.approve(approval, args_hash=guess))
     right, wrong = [record["failed"] for record in gate.records("approval_refused")]
     assert right == wrong == ["one_time"]
+
+
+async def test_an_allowed_call_that_was_erased_and_whose_tool_changed_gets_no_permit_a_reason_and_no_more_records(
+    make_gate, bundle_with, call
+):
+    gate = await make_gate()
+    asked = call("read_file", '{"path":"pin"}')
+    first = await gate.person("ana").evaluate(asked)
+    await erase(gate, subject="ana")
+    clock = gate.clock
+    await gate.stop()
+    bundle = bundle_with(revision=2)
+    tools = bundle / "tools.yaml"
+    tools.write_text(tools.read_text().replace("timeout_seconds: 10", "timeout_seconds: 11"))
+    again = await make_gate(bundle=bundle, clock=clock)
+    before = len(again.records())
+    for seconds in (0, 61, 61):
+        clock.advance(seconds)
+        answer = await again.person("ana").evaluate(asked)
+        assert (answer.decision_id, answer.decision, answer.replayed) == (first.decision_id, first.decision, True)
+        assert (answer.permit, answer.HasField("bound_call")) == ("", False)
+        assert [one.code for one in answer.reasons] == ["CALL_NOT_KEPT", *(one.code for one in first.reasons)]
+        assert "se borraron" in answer.reasons[0].message_es
+    assert len(again.records()) == before

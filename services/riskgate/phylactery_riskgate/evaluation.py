@@ -34,6 +34,7 @@ from phylactery_riskgate.claims import permit_claims
 from phylactery_riskgate.core import Basis, Core, Refused, about
 from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.model import BoundCall, CallSite, Decision
+from phylactery_riskgate.domain.reasons import MAX_REASONS, reason
 from phylactery_riskgate.live import demand
 from phylactery_riskgate.naming import Naming, Namings, TaskSource
 from phylactery_riskgate.permits import TokenType
@@ -166,6 +167,8 @@ class Evaluation:
     def _replay(self, connection: Connection, question: Question, record: DecisionRecord) -> Stored | Refused:
         """Answers what was recorded; a permit whose time is over is replaced. Another call is refused, on record.
 
+        One whose values were erased, and which the catalog of today binds otherwise, comes without a permit.
+
         The task makes no other call of it: it is decided once, by what was known then.
         """
         who, now_us = question.who, question.now_us
@@ -175,12 +178,9 @@ class Evaluation:
             self._note_asked(connection, question, {"reason": refused.reason, "decision_id": record.id})
             return Refused(refused)
         demand(question.asked.min_bundle_revision, record.bundle_revision)
-        if record.decision is Decision.ALLOW and now_us >= self._permit_end(record):
-            record = record._replace(permit_id=new_id("pm"), permit_us=now_us)
-            decision_rows.renew_permit(connection, who.tenant, record.id, record.permit_id, now_us)
-            told = {"decision_id": record.id, "permit_id": record.permit_id, ARGS_COMMITMENT: record.args_commitment}
-            self._core.note(connection, Kind.PERMIT_RENEWED, who, now_us, question.place | told)
         bound = self._core.bound_of(connection, record) or self._same(question.verdict.bound, record)
+        if record.decision is Decision.ALLOW:
+            record = self._with_permit(connection, question, record) if bound else _without_permit(record)
         approval = record.approval_id and approval_rows.find_approval(
             connection, who.tenant, record.approval_id, lock=True
         )
@@ -188,6 +188,17 @@ class Evaluation:
             return Stored(record, bound, None, replayed=True)
         approval = self._core.current(connection, approval, who, now_us)
         return Stored(record, bound, self._core.seen(connection, approval, who), replayed=True)
+
+    def _with_permit(self, connection: Connection, question: Question, record: DecisionRecord) -> DecisionRecord:
+        """Answers what was recorded with a permit whose time is not over, which is on record."""
+        who, now_us = question.who, question.now_us
+        if now_us < self._permit_end(record):
+            return record
+        record = record._replace(permit_id=new_id("pm"), permit_us=now_us)
+        decision_rows.renew_permit(connection, who.tenant, record.id, record.permit_id, now_us)
+        told = {"decision_id": record.id, "permit_id": record.permit_id, ARGS_COMMITMENT: record.args_commitment}
+        self._core.note(connection, Kind.PERMIT_RENEWED, who, now_us, question.place | told)
+        return record
 
     def _record(self, connection: Connection, question: Question) -> Stored | Refused:
         """Makes the decision durable, with its approval where it asks for one."""
@@ -317,3 +328,8 @@ class Evaluation:
 
     def _permit_end(self, record: DecisionRecord) -> int:
         return (record.permit_us // MICROSECONDS + self._core.permit_ttl_seconds) * MICROSECONDS
+
+
+def _without_permit(record: DecisionRecord) -> DecisionRecord:
+    """Answers what was recorded and, before its reasons, why it comes without a permit: no call is left for one."""
+    return record._replace(reasons=(reason("CALL_NOT_KEPT"), *record.reasons)[:MAX_REASONS])

@@ -62,6 +62,10 @@ _TEXTS: dict[str, tuple[str, str]] = {
         "A budget counts this tool, and what it has counted was not read.",
         "Un presupuesto cuenta esta herramienta, y no se leyó lo que lleva contado.",
     ),
+    "CALL_NOT_KEPT": (
+        "No permit: the arguments were erased and the tool has changed. Propose it with another tool_call_id.",
+        "Sin permiso: los argumentos se borraron y la herramienta cambió. Propóngala con otro tool_call_id.",
+    ),
     "POLICY_ERROR": (
         "The policies could not be evaluated, so the call is blocked.",
         "No se pudieron evaluar las políticas, así que la llamada se bloquea.",

@@ -133,7 +133,9 @@ class EvaluateResponse(_message.Message):
     decision: _types_pb2.Decision.ValueType
     """decision is the answer."""
     permit: _builtins.str
-    """permit is the signed, short-lived invitation to Redeem. Set only with ALLOW."""
+    """permit is the signed, short-lived invitation to Redeem. Set only with ALLOW. A recorded ALLOW comes without one where
+    its arguments were erased and the tool's contract has changed since; the first reason, CALL_NOT_KEPT, says so.
+    """
     bundle_revision: _builtins.int
     """bundle_revision is the revision of the policy bundle that decided."""
     risk: _types_pb2.RiskLevel.ValueType
