@@ -298,3 +298,24 @@ async def test_an_allowed_call_that_was_erased_and_whose_tool_changed_gets_no_pe
         assert [one.code for one in answer.reasons] == ["CALL_NOT_KEPT", *(one.code for one in first.reasons)]
         assert "se borraron" in answer.reasons[0].message_es
     assert len(again.records()) == before
+
+
+@pytest.mark.parametrize("closed", ["rejected", "cancelled", "expired", "redeemed"])
+async def test_the_record_of_a_call_for_a_closed_approval_does_not_say_whether_its_arguments_were_the_right_ones(
+    gate, ana, call, refused, closed
+):
+    if closed == "redeemed":
+        await ana.redeem((await ana.permitted()).permit)
+        approval_id = gate.records("decision")[-1]["counted_approval_id"]
+    else:
+        approval_id = (await ana.evaluate()).approval.id
+    if closed in {"rejected", "cancelled"}:
+        await (ana.reject if closed == "rejected" else ana.cancel)(approval_id)
+    elif closed == "expired":
+        gate.clock.advance(24 * 3600)
+    await erase(gate, subject="ana")
+    for guess in (call(call_id="c9"), call(arguments='{"path":"b.txt","content":"x"}', call_id="c9")):
+        await refused(ana.evaluate(guess, approval=approval_id))
+    right, wrong = [one["failed"] for one in gate.records("evaluate_refused")]
+    assert right == wrong
+    assert right[:1] == ["id"]

@@ -26,6 +26,7 @@ from phylactery_riskgate.approvals import (
     refusal,
     reject_factors,
     require_chat_fields,
+    without_hash,
 )
 from phylactery_riskgate.audit import Kind
 from phylactery_riskgate.call_values import WORDS
@@ -237,10 +238,7 @@ class Answers:
         *,
         now_us: int,
     ) -> Refused:
-        """Records a refused answer. A wrong code of an eligible person counts; the fifth closes the approval.
-
-        Of a closed one no record says whether the arguments were right: auditors read it, who could try guesses so.
-        """
+        """Records a refused answer. A wrong code of an eligible person counts; the fifth closes the approval."""
         closed, waiting = False, approval.state is ApprovalState.PENDING
         if waiting and Factor.SIGNATURE in failed and not {Factor.USER, Factor.EXPIRY} & set(failed):
             approval = replace(approval, attempts=approval.attempts + 1)
@@ -253,7 +251,7 @@ class Answers:
                 )
                 approval = rows.change_approval(connection, approval, now_us)
             rows.save_attempts(connection, approval)
-        names = [str(factor) for factor in failed if waiting or factor is not Factor.ARGUMENT_HASH]
+        names = [str(factor) for factor in (failed if waiting else without_hash(failed))]
         body = about(approval) | {"answer": given, "failed": names, "attempts": approval.attempts}
         self._core.note(connection, Kind.APPROVAL_REFUSED, who, now_us, body)
         if closed:

@@ -259,6 +259,14 @@ def unusable_factors(approval: Approval, use: Use, now_us: int) -> tuple[Factor,
     return tuple(factor for factor, holds in checks.items() if not holds)
 
 
+def without_hash(failed: tuple[Factor, ...]) -> tuple[Factor, ...]:
+    """Answers the factors as a record of a closed approval tells them: not whether the arguments were the right ones.
+
+    Auditors read it, who could try guesses at an erased call so.
+    """
+    return tuple(factor for factor in failed if factor is not Factor.ARGUMENT_HASH)
+
+
 def eligible(approval: Approval, answer: Answer) -> bool:
     """Says whether this person may answer this approval.
 

@@ -20,6 +20,7 @@ from phylactery_riskgate.approvals import (
     approvers_lost,
     refusal,
     unusable_factors,
+    without_hash,
 )
 from phylactery_riskgate.asking import Asking, new_approval
 from phylactery_riskgate.audit import Kind
@@ -138,7 +139,8 @@ class Evaluation:
         used_here = record is not None and approval.state is ApprovalState.REDEEMED
         failed = tuple(factor for factor in failed if not (used_here and factor is Factor.ONE_TIME))
         if failed:
-            self._note_refused(connection, question, failed, about(approval))
+            told = failed if approval.open or used_here else without_hash(failed)
+            self._note_refused(connection, question, told, about(approval))
             return Refused(refusal(approval, failed[0]))
         if approval.state is ApprovalState.APPROVED and record is None:
             question = self._decided(connection, question, approval)
