@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import pytest
@@ -14,7 +15,7 @@ from phylactery_agent.runtime.model import Claim
 from phylactery_agent.runtime.runner import Runner
 from phylactery_agent.runtime.services import Services
 from phylactery_chassis import crashpoints
-from phylactery_chassis.errors import FailedPrecondition
+from phylactery_chassis.errors import AnswerLost, FailedPrecondition
 
 from tests.support.agent_bench import Bench
 from tests.support.agent_stores import T1, Stores, incoming, runner_of
@@ -28,6 +29,7 @@ class Served:
     def __init__(self, stores: Stores) -> None:
         self._stores, self.turns, self.attempts = stores, list[str](), list[int]()
         self.begun, self.go_on = asyncio.Event(), asyncio.Event()
+        self.ended = asyncio.Condition()
         self.go_on.set()
 
     async def __call__(self, claim: Claim) -> None:
@@ -36,6 +38,8 @@ class Served:
         self.turns.append(claim.lease.turn_id)
         self.attempts.append(claim.attempt)
         await self._stores.end(claim)
+        async with self.ended:
+            self.ended.notify_all()
 
 
 @pytest.fixture
@@ -154,7 +158,34 @@ async def test_a_claim_made_while_its_thread_is_held_or_the_agent_stops_is_given
     await after.stop()
 
 
-async def test_a_claim_whose_giving_back_is_itself_interrupted_is_told_too_so_that_nothing_read_for_it_is_kept(
+async def held_twice(runner: Runner) -> None:
+    """Holds the thread for two at once, so that whatever serves it is cancelled twice."""
+    holding = [asyncio.create_task(runner.hold([T1], by="deletions"))]
+    await turns_of_the_loop()
+    holding.append(asyncio.create_task(runner.hold([T1], by="erasures")))
+    await turns_of_the_loop()
+    await asyncio.gather(*holding)
+
+
+@asynccontextmanager
+async def busy_writer(stores: Stores) -> AsyncIterator[None]:
+    """Keeps the store's writer until the block is over."""
+    reached, go_on = threading.Event(), threading.Event()
+
+    def keeps(_connection: object) -> None:
+        reached.set()
+        assert go_on.wait(ENDS_SECONDS)
+
+    keeping = asyncio.create_task(stores.database.write(keeps))
+    assert await asyncio.to_thread(reached.wait, ENDS_SECONDS)
+    try:
+        yield
+    finally:
+        go_on.set()
+        await keeping
+
+
+async def test_a_claim_whose_giving_back_is_itself_interrupted_is_given_back_and_told_all_the_same(
     stores: Stores,
 ) -> None:
     runner = runner_of(stores, served := Served(stores))
@@ -164,26 +195,61 @@ async def test_a_claim_whose_giving_back_is_itself_interrupted_is_told_too_so_th
     turn = await runner.accept(incoming())
     async with asyncio.timeout(ENDS_SECONDS):
         await served.begun.wait()
-    reached, go_on = threading.Event(), threading.Event()
-
-    def keeps_the_writer(_connection: object) -> None:
-        reached.set()
-        assert go_on.wait(ENDS_SECONDS)
-
-    keeping = asyncio.create_task(stores.database.write(keeps_the_writer))
-    assert await asyncio.to_thread(reached.wait, ENDS_SECONDS)
-    holding = [asyncio.create_task(runner.hold([T1], by="deletions"))]
-    await turns_of_the_loop()
-    holding.append(asyncio.create_task(runner.hold([T1], by="erasures")))
-    await turns_of_the_loop()
-    go_on.set()
-    await asyncio.gather(keeping, *holding)
+    async with busy_writer(stores):
+        holding = asyncio.create_task(held_twice(runner))
+        await turns_of_the_loop(30)
+        assert not holding.done()
+    await holding
     assert returned == [turn.turn_id]
+    assert stores.rows("agent_runs", "status, lease_owner, attempt") == [("running", "", 0)]
     await runner.stop()
 
 
-async def turns_of_the_loop() -> None:
-    for _ in range(10):
+async def test_a_message_whose_serving_is_interrupted_twice_while_it_is_taken_in_leaves_no_claim(
+    stores: Stores,
+) -> None:
+    runner = runner_of(stores, served := Served(stores))
+    async with busy_writer(stores):
+        accepting = asyncio.create_task(runner.accept(incoming()))
+        await turns_of_the_loop()
+        holding = asyncio.create_task(held_twice(runner))
+        await turns_of_the_loop(30)
+        assert not holding.done()
+    await holding
+    await accepting
+    assert served.turns == []
+    assert stores.rows("agent_runs", "status, lease_owner, attempt") == [("running", "", 0)]
+    await runner.stop()
+
+
+@pytest.mark.parametrize("room", [True, False])
+async def test_a_message_whose_commit_lost_its_answer_is_served_though_nobody_sends_it_again(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch, room: bool
+) -> None:
+    runner = runner_of(stores, served := Served(stores), max_concurrent=1)
+    if not room:
+        served.go_on.clear()
+        await runner.accept(incoming(thread_id="t2"))
+    name = "accept_and" if room else "accept"
+    accept = getattr(stores.inbox, name)
+
+    async def loses(*asked: Any) -> None:
+        await accept(*asked)
+        monkeypatch.undo()
+        raise AnswerLost("STORE_UNAVAILABLE", "it is not known whether this was recorded")
+
+    monkeypatch.setattr(stores.inbox, name, loses)
+    with pytest.raises(AnswerLost):
+        await runner.accept(incoming("request-2"))
+    served.go_on.set()
+    (kept,) = stores.rows("agent_inbox WHERE message_id = 'request-2'", "turn_id")
+    async with asyncio.timeout(ENDS_SECONDS), served.ended:
+        await served.ended.wait_for(lambda: kept.turn_id in served.turns)
+    await runner.stop()
+
+
+async def turns_of_the_loop(count: int = 10) -> None:
+    for _ in range(count):
         await asyncio.sleep(0)
 
 

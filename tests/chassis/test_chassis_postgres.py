@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from phylactery_chassis.database import Database
-from phylactery_chassis.errors import Unavailable
+from phylactery_chassis.errors import AnswerLost, Unavailable
 from phylactery_chassis.jobs import Work
 
 from tests.support.postgres import create_database
@@ -97,14 +97,14 @@ async def test_where_the_answer_of_a_commit_is_lost_nobody_is_told_that_nothing_
 
     try:
         await database.write(lambda c: c.execute(sa.text("CREATE TABLE rows (id BIGINT PRIMARY KEY)")).rowcount)
-        for work, told in (
-            (killed_at_the_statement, "nothing changed"),
-            (killed_at_the_commit, "not known whether this was recorded"),
-            (killed_after_the_commit, "not known whether this was recorded"),
+        for work, kind, told in (
+            (killed_at_the_statement, Unavailable, "nothing changed"),
+            (killed_at_the_commit, AnswerLost, "not known whether this was recorded"),
+            (killed_after_the_commit, AnswerLost, "not known whether this was recorded"),
         ):
             with pytest.raises(Unavailable, match=told) as caught:
                 await database.write(work)
-            assert caught.value.reason == "STORE_UNAVAILABLE"
+            assert (type(caught.value), caught.value.reason) == (kind, "STORE_UNAVAILABLE")
         assert await database.probe()
         kept = await database.read(lambda c: c.scalars(sa.text("SELECT id FROM rows")).all())
         assert kept == [3]

@@ -101,6 +101,10 @@ class Unavailable(DomainError):
     code = "UNAVAILABLE"
 
 
+class AnswerLost(Unavailable):
+    """A commit whose answer was not heard: what it was to keep may be kept, and nobody knows."""
+
+
 class StoreFull(ResourceExhausted):
     """A disk is full: nothing changed, and the same is taken as soon as there is room.
 
@@ -113,7 +117,7 @@ class StoreFull(ResourceExhausted):
 
 
 STORE_FAILED = (Unavailable, StoreFull)
-"""Either way the store took nothing, and may take the same later."""
+"""Either way the store may take the same later; it took nothing yet, but where its answer was lost."""
 
 
 class DataLoss(DomainError):

@@ -8,7 +8,7 @@ import contextvars
 from collections.abc import Callable, Collection
 
 from phylactery_chassis.crashpoints import reach
-from phylactery_chassis.errors import STORE_FAILED
+from phylactery_chassis.errors import STORE_FAILED, AnswerLost
 from phylactery_chassis.logs import get_logger
 
 from phylactery_agent.runtime.claiming import ClaimStore, HeldError
@@ -79,7 +79,7 @@ class Runner:
         self._given: dict[str, Claim] = {}
         """Claims that were found for threads which were woken meanwhile: those serve them."""
         self._returning: set[asyncio.Task[None]] = set()
-        """What gives back claims whose task was cancelled before it began."""
+        """What gives claims back, which nobody cancels: their own tasks are, also while they do it."""
 
     async def start(self) -> None:
         """Takes over what a dead predecessor left: its turns go on.
@@ -104,7 +104,11 @@ class Runner:
         """
         thread_key = incoming.thread_key
         if self._stopped or self._slots.locked() or thread_key in self._working or thread_key in self._held:
-            turn = await self._inbox.accept(incoming)
+            try:
+                turn = await self._inbox.accept(incoming)
+            except AnswerLost:
+                self._doubt(thread_key)
+                raise
             reach("agent.5")
             if not turn.handled:
                 self.wake(thread_key)
@@ -238,16 +242,38 @@ class Runner:
 
         task.add_done_callback(never_began)
 
-    def _return(self, found: Claim | Taking) -> None:
-        task = asyncio.get_running_loop().create_task(self._give_up(found), context=self._context.copy())
+    async def _give_back(self, found: Claim | Taking, pause: float = 0, *, counted: bool = False) -> None:
+        """Gives a claim back as _return does, and ends with it: where this task is cancelled meanwhile, only then."""
+        returning, cancelled = self._return(found, pause, counted=counted), None
+        while not returning.done():
+            try:
+                await asyncio.wait({returning})
+            except asyncio.CancelledError as error:
+                cancelled = error
+        returning.result()
+        if cancelled is not None:
+            raise cancelled
+
+    def _return(self, found: Claim | Taking, pause: float = 0, *, counted: bool = False) -> asyncio.Task[None]:
+        """Begins to give a claim back in a task of its own, which a hold and the end wait for.
+
+        ``pause`` are seconds until it may be claimed again, ``counted`` says that this was an attempt at it.
+        """
+        giving = self._return_claim(found, pause, counted=counted)
+        task = asyncio.get_running_loop().create_task(giving, context=self._context.copy())
         self._returning.add(task)
         task.add_done_callback(self._returning.discard)
+        return task
 
-    async def _give_up(self, found: Claim | Taking) -> None:
-        """Gives a claim back that nothing was done with, once it is known whether there is one."""
+    async def _return_claim(self, found: Claim | Taking, pause: float, *, counted: bool) -> None:
         claim = found if isinstance(found, Claim) else (await _taken(found))[1]
-        if claim is not None:
-            await self._give_back(claim, 0, counted=False)
+        if claim is None:
+            return
+        try:
+            with contextlib.suppress(*STORE_FAILED):  # then its lease runs out
+                await self._claims.give_back(claim, pause_seconds=pause, counted=counted)
+        finally:
+            self.on_return(claim)  # what was read for the turn is old by its next claim, given back or not
 
     async def _find(self) -> None:
         """Claims what nobody serves, while there is room."""
@@ -269,7 +295,7 @@ class Runner:
             claim = await self._claims.claim_any(self._holder, but=self._working.keys() | self._held.keys())
             if claim is not None and claim.lease.thread_key in self._held:  # it was held here meanwhile
                 held, claim = claim, None
-                await self._give_back(held, 0, counted=False)
+                await self._give_back(held)
                 return True
             if claim is not None and claim.lease.thread_key in self._working:  # it was woken here meanwhile
                 self._given[claim.lease.thread_key] = claim
@@ -305,7 +331,7 @@ class Runner:
             given = self._given.pop(thread_key, None)
             try:
                 if given is not None:  # it was not come to
-                    await self._give_back(given, 0, counted=False)
+                    await self._give_back(given)
             finally:
                 self._working.pop(thread_key, None)
                 if found is not None or given is not None:
@@ -323,8 +349,10 @@ class Runner:
         try:
             turn, claim = await _taken(found)
         except asyncio.CancelledError:
-            await self._give_up(found)
+            await self._give_back(found)
             raise
+        if turn is None and not found.cancelled() and isinstance(found.exception(), AnswerLost):
+            self._doubt(thread_key)
         if turn is not None and (self.shared or (claim is None and not turn.handled)):
             self._dirty.add(thread_key)
         if claim is not None:
@@ -349,7 +377,7 @@ class Runner:
         try:
             await self._serve(claim)
         except asyncio.CancelledError:
-            await self._give_back(claim, 0, counted=False)
+            await self._give_back(claim)
             raise
         except Exception as error:
             pause = min(self._retry_seconds * 2 ** (claim.attempt - 1), _LONGEST_PAUSE_SECONDS)
@@ -357,12 +385,10 @@ class Runner:
             await self._give_back(claim, pause, counted=True)
             raise HeldError(f"run {claim.lease.run_id} was interrupted by {type(error).__name__}", pause) from error
 
-    async def _give_back(self, claim: Claim, pause: float, *, counted: bool) -> None:
-        try:
-            with contextlib.suppress(*STORE_FAILED):  # then its lease runs out
-                await self._claims.give_back(claim, pause_seconds=pause, counted=counted)
-        finally:
-            self.on_return(claim)  # also where this is interrupted: what was read for the turn is old by its next claim
+    def _doubt(self, thread_key: str) -> None:
+        """Looks at a thread a moment later: its message may be kept, though its caller was told that nobody knows."""
+        if thread_key not in self._timers:
+            self._later(thread_key, self._retry_seconds)
 
     def _later(self, thread_key: str, seconds: float) -> None:
         """Tries the thread again after a pause: the store, or whoever holds the run, may need one."""
