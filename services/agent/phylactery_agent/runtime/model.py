@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Generic, Literal, TypeVar
 
 from phylactery_agent.ports import LedgerState
@@ -29,8 +30,13 @@ class Owner:
 
     def thread_key(self, thread_id: str) -> str:
         """Answers what the runtime knows the owner's thread by: no choice of names of one user can meet another's."""
-        name = json.dumps([self.tenant, self.user_id, thread_id], separators=(",", ":"))
-        return hashlib.sha256(name.encode()).hexdigest()
+        return _thread_key(self.tenant, self.user_id, thread_id)
+
+
+@lru_cache(maxsize=4_096)  # a turn asks some twenty times for its own
+def _thread_key(tenant: str, user_id: str, thread_id: str) -> str:
+    name = json.dumps([tenant, user_id, thread_id], separators=(",", ":"))
+    return hashlib.sha256(name.encode()).hexdigest()
 
 
 class OfThread:
