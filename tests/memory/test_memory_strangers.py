@@ -23,8 +23,12 @@ BY_ITSELF = (
     "ROLLBACK",
     "SELECT 1",
     "SELECT outputs.pointer \nFROM outputs \nWHERE outputs.expire_us <=",
+    "SELECT master_keys.master_id \nFROM master_keys",
 )
-"""How begins what nobody asked for: the words of a transaction, a probe of health, the removal of what has expired."""
+"""How begins what nobody asked for.
+
+The words of a transaction, a probe of health, the removal of what has expired, and what new keys there are.
+"""
 IN_PASSING = ("NOT (EXISTS", "(user_keys.master_id IN")
 """What stands in the removal of what belongs to nobody, and in the search for keys to be wrapped anew."""
 
