@@ -24,7 +24,7 @@ async def main():
         for text, thread in (
             ("hola", "t1"),
             ("Me llamo Ana.", "t1"),
-            ("recuerda que mi perro come pienso", "t1"),
+            ("recuerda que mi perro come pienso", "t3"),  # t1 waits for an answer: what is read beside may count twice
             ("¿qué recuerdas sobre el pienso?", "t2"),
         ):
             await ana.say(text, thread)
