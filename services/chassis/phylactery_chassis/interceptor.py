@@ -147,6 +147,7 @@ class ServerInterceptor(aio.ServerInterceptor):
             kind=SpanKind.SERVER,
             parent=telemetry.extract(metadata),
             attributes={semconv.RPC_SYSTEM: "grpc", semconv.RPC_METHOD: name},
+            ends=False,
         ) as span:
             principal: Principal | None = None
             try:
@@ -161,15 +162,15 @@ class ServerInterceptor(aio.ServerInterceptor):
                 code, failure = error.code, to_status(error, self._service)
                 span.set_attribute(semconv.ERROR_TYPE, error.reason)
             except asyncio.CancelledError:
-                self._record(method, "CANCELLED", started, span, principal)
+                self._record(method, "CANCELLED", time.perf_counter() - started, span, principal)
                 raise
             except aio.AbortError:
-                self._record(method, _code_of(context), started, span, principal)
+                self._record(method, _code_of(context), time.perf_counter() - started, span, principal)
                 raise
             except Exception as error:  # noqa: BLE001 - whatever it is, its text must not reach the client
                 code, failure = "INTERNAL", self._unmapped(method, error)
                 span.set_attribute(semconv.ERROR_TYPE, type(error).__name__)
-            self._record(method, code, started, span, principal)
+            self._record_soon(method, code, time.perf_counter() - started, span, principal)
         if failure is not None:
             await context.abort_with_status(failure)
         return response
@@ -185,8 +186,20 @@ class ServerInterceptor(aio.ServerInterceptor):
         )
         return internal_status(error_id, self._service)
 
-    def _record(self, method: str, code: str, started: float, span: Span, principal: Principal | None) -> None:
-        seconds = time.perf_counter() - started
+    def _record_soon(self, method: str, code: str, seconds: float, span: Span, principal: Principal | None) -> None:
+        """Records a call as it ended now, in the next turn of the loop: its answer is on the way by then.
+
+        gRPC takes the answer before it waits for anything, and whoever asked has better to do than wait for our lines.
+        """
+        end_ns = time.time_ns()
+
+        def record() -> None:
+            self._record(method, code, seconds, span, principal)
+            span.end(end_ns)
+
+        asyncio.get_running_loop().call_soon(record)
+
+    def _record(self, method: str, code: str, seconds: float, span: Span, principal: Principal | None) -> None:
         span.set_attribute(semconv.RPC_STATUS, code)
         if code in _SERVER_FAULTS:
             span.set_status(Status(StatusCode.ERROR))

@@ -186,8 +186,12 @@ def span(
     kind: SpanKind = SpanKind.INTERNAL,
     parent: otel_context.Context | None = None,
     attributes: Mapping[str, Attribute] | None = None,
+    ends: bool = True,
 ) -> Iterator[Span]:
-    """Opens a span for the block. An exception sets its type as error.type; its text stays out of the trace."""
+    """Opens a span for the block. An exception sets its type as error.type; its text stays out of the trace.
+
+    Without ``ends`` a block that raises nothing leaves it open, and who opened it ends it.
+    """
     opened: Span | None = light_span(name, kind, parent, attributes)
     if opened is None:
         opened = _tracer.start_span(name, context=parent, kind=kind, attributes=attributes)
@@ -197,10 +201,12 @@ def span(
     except BaseException as error:
         opened.set_attribute(semconv.ERROR_TYPE, type(error).__name__)
         opened.set_status(Status(StatusCode.ERROR))
+        ends = True
         raise
     finally:
         otel_context.detach(token)
-        opened.end()
+        if ends:
+            opened.end()
 
 
 def annotate(attributes: Mapping[str, Attribute]) -> None:
