@@ -31,6 +31,12 @@ class Watched:
     async def write(self, key: int) -> None:
         await self.database.write(lambda connection: connection.execute(sa.insert(rows).values(id=key)))
 
+    async def write_three(self) -> None:
+        """Three calls write together; then there is one again."""
+        self.company = 3
+        await asyncio.wait_for(asyncio.gather(*(self.write(key) for key in (1, 2, 3))), 60)
+        self.company = 1
+
     def kept(self) -> list[int]:
         return self.database.read_sync(lambda one: list(one.execute(sa.select(rows.c.id).order_by("id")).scalars()))
 
@@ -56,6 +62,15 @@ async def test_a_write_alone_waits_for_nobody(watched: Watched):
     assert watched.kept() == [1]
 
 
+async def test_a_write_alone_is_with_the_writer_before_the_loop_turns(watched: Watched):
+    written = threading.Event()
+    writing = watched.database.write(lambda _connection: written.set())
+    waiter = writing.send(None)  # as far as a task goes in one turn
+    assert written.wait(60)
+    await asyncio.wait_for(waiter, 60)
+    writing.close()
+
+
 @pytest.mark.usefixtures("patient")
 async def test_writes_of_calls_that_run_at_once_share_a_commit(watched: Watched):
     watched.company = 3
@@ -73,7 +88,7 @@ async def test_writes_of_calls_that_run_at_once_share_a_commit(watched: Watched)
 @pytest.mark.usefixtures("patient")
 async def test_writes_wait_for_as_many_as_came_together_last(watched: Watched):
     """A call that was not begun yet is counted nowhere, and where there were three there will be three again."""
-    await asyncio.wait_for(asyncio.gather(*(watched.write(key) for key in (1, 2, 3))), 60)
+    await watched.write_three()
     first = asyncio.create_task(watched.write(4))
     for _ in range(20):
         await asyncio.sleep(0)
@@ -84,7 +99,7 @@ async def test_writes_wait_for_as_many_as_came_together_last(watched: Watched):
 
 
 async def test_who_is_alone_again_waits_once_for_those_who_have_gone(watched: Watched):
-    await asyncio.wait_for(asyncio.gather(*(watched.write(key) for key in (1, 2, 3))), 60)
+    await watched.write_three()
     await asyncio.wait_for(watched.write(4), 60)
     waiting = watched.database._waiting[asyncio.get_running_loop()]
     assert waiting.usual == 1

@@ -157,14 +157,22 @@ class Database:
         return await together.ended
 
     def _wait(self, loop: asyncio.AbstractEventLoop, jobs: list[Job[T]]) -> None:
-        """Lets jobs wait for the end of this turn of the loop."""
+        """Lets jobs wait for the end of this turn of the loop, or for nothing where no other call could write in it."""
         with self._gate:
             self._check_open()
             waiting = self._waiting.setdefault(loop, Waiting())
             waiting.jobs += jobs
-        if not waiting.looking:
+        if waiting.looking:
+            return
+        if self._company is not None and not waiting.writing and self._expected(waiting) <= 1:
+            self._hand_over(waiting)
+        else:
             waiting.looking = True
             loop.call_soon(self._look, loop, waiting)
+
+    def _expected(self, waiting: Waiting) -> int:
+        """Answers how many writes of a loop are to come together: one of each call that runs, or as many as last."""
+        return max(self._company() if self._company else 0, waiting.usual)
 
     def write_sync(self, work: Work[T]) -> T:
         """Does the same from a thread."""
@@ -260,7 +268,7 @@ class Database:
             return
         if waiting.writing:
             return
-        here, expected = len(waiting.jobs), max(self._company(), waiting.usual)
+        here, expected = len(waiting.jobs), self._expected(waiting)
         if expected <= 1:
             self._hand_over(waiting)
             return
