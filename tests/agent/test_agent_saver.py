@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import operator
+import sqlite3
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -333,3 +335,30 @@ async def test_results_that_were_damaged_are_refused(stores: Stores) -> None:
     await stores.database.write(lambda c: c.execute(change, {"body": ormsgpack.packb(["a", 1])}))
     with pytest.raises(NotPlainError, match="damaged"):
         await head(saver)
+
+
+async def test_a_file_whose_values_lay_by_their_keys_keeps_them_all(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/agent.db"
+    database = Database(url)
+    database.migrate("phylactery_agent")
+    saver = Checkpoints(database)
+    await put(saver, checkpoint_of("c1", {"long": LONG}))
+    await saver.aput_writes(config_of(checkpoint_id="c1"), [("a", [LONG])], "task")
+    database.close()
+    with contextlib.closing(sqlite3.connect(tmp_path / "agent.db")) as file, file:
+        for name in ("agent_checkpoint_blobs", "agent_checkpoint_writes"):
+            (made,) = file.execute("SELECT sql FROM sqlite_master WHERE name = ?", [name]).fetchone()
+            file.execute(f"ALTER TABLE {name} RENAME TO now")
+            file.execute(f"{made} WITHOUT ROWID")
+            file.execute(f"INSERT INTO {name} SELECT * FROM now")
+            file.execute("DROP TABLE now")
+        file.execute("UPDATE phylactery_agent_version SET version_num = '0013'")
+    database = Database(url)
+    database.migrate("phylactery_agent")
+    found = await head(Checkpoints(database))
+    database.close()
+    assert found.checkpoint["channel_values"] == {"long": LONG}
+    assert found.pending_writes == [("task", "a", [LONG])]
+    with contextlib.closing(sqlite3.connect(tmp_path / "agent.db")) as file:
+        query = "SELECT (SELECT rowid FROM agent_checkpoint_blobs), (SELECT rowid FROM agent_checkpoint_writes)"
+        assert file.execute(query).fetchone() == (1, 1)

@@ -13,6 +13,8 @@ from sqlalchemy.engine import Connection, Engine
 from phylactery_chassis.driver import line, line_of, run_text, say, say_and_commit
 
 _BUSY_MS = 5_000
+_LOG_PAGES = 4_000
+"""How long the log grows (16 MB) before its pages go to their places, each once, however often it was written."""
 _PRIMARY = 0xFF
 """What of SQLite's extended error codes names the error itself."""
 
@@ -30,6 +32,7 @@ def set_up_sqlite(engine: Engine) -> None:
             "synchronous=FULL",
             "foreign_keys=ON",
             "secure_delete=ON",
+            f"wal_autocheckpoint={_LOG_PAGES}",
         ):
             cursor.execute(f"PRAGMA {pragma}")
         cursor.close()

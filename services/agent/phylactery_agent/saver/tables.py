@@ -1,6 +1,8 @@
 """The saver's tables.
 
 ``sequence`` counts a thread's checkpoints in the order they were stored, so that no clock says which is the newest.
+Values and what tasks wrote are no tables without rowid: in a file their rows, a page each otherwise, lie one behind the
+other, whatever thread they are of.
 """
 
 from __future__ import annotations
@@ -42,7 +44,6 @@ BLOBS = sa.Table(
     sa.Column("channel", _PLACE, primary_key=True),
     sa.Column("version", _ID, primary_key=True),
     sa.Column("body", sa.LargeBinary, nullable=False),
-    sqlite_with_rowid=False,
 )
 
 WRITES = sa.Table(
@@ -56,7 +57,6 @@ WRITES = sa.Table(
     sa.Column("task_path", sa.Text, nullable=False),
     sa.Column("channel", sa.Text, nullable=False),
     sa.Column("body", sa.LargeBinary, nullable=False),
-    sqlite_with_rowid=False,
 )
 
 TABLES = (CHECKPOINTS, BLOBS, WRITES)
