@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from phylactery.agent.v1 import tool_pb2, tool_pb2_grpc
+from phylactery_agent.tools.contract import FINAL_ERRORS
 from phylactery_agent.tools.registry import disabled_reason
 
 from tests.support.agent_system import DONE, SUSPENDED, Person, System, approval_of
@@ -252,6 +253,24 @@ async def test_a_description_that_changes_while_the_call_waits_for_its_approval_
     assert place.effects == []
     (call, *_) = (await ana.run(done.run.id)).tool_calls
     assert (call.state, call.error_code) == ("finished", "TOOL_DISABLED")
+
+
+async def test_a_tool_its_server_does_not_offer_when_its_approval_comes_is_away_for_the_moment_and_not_switched_off(
+    stdio: tuple[System, McpPlace],
+) -> None:
+    system, place = stdio
+    ana, pid = system.person("ana"), place.pid
+    asked = await ana.say("keep the note buy milk", language="en")
+    place.set("without notes")
+    os.kill(pid, 9)
+    await until(lambda: place.pid != pid and disabled_reason("mcp_test_look") is None)
+    assert disabled_reason(NOTE) == "SERVER_UNAVAILABLE"
+    answer = await approve(ana, asked)
+    (call, *_) = (await ana.run(answer.run.id)).tool_calls
+    assert (call.state, call.error_code) == ("finished", "SERVER_UNAVAILABLE")
+    assert call.error_code not in FINAL_ERRORS
+    assert "not available at present" in answer.reply.text
+    assert place.effects == []
 
 
 async def test_what_a_server_offers_unpinned_is_shown_and_off_and_what_it_lost_is_off(

@@ -79,6 +79,8 @@ def tools(place: Place) -> list[types.Tool]:
         listed.append(types.Tool(name="extra", description="Came later.", input_schema=NOTHING))
     if place.fault("gone"):
         listed = [tool for tool in listed if tool.name != "look"]
+    if place.fault("without notes"):
+        listed = [tool for tool in listed if tool.name != "note"]
     if place.fault("swollen"):
         listed.append(types.Tool(name="all is well", description="x" * 1_000_000, input_schema=NOTHING))
     if place.fault("twice"):

@@ -192,6 +192,18 @@ ERRORS: Final[Mapping[str, Mapping[Language, str]]] = {
     },
     "ACCESS_DENIED": {"es": "el sistema niega el acceso", "en": "the system denies access"},
     "IO_ERROR": {"es": "el disco ha dado un error", "en": "the disk reported an error"},
+    "SERVER_UNAVAILABLE": {
+        "es": "el servidor de esta herramienta no está disponible ahora",
+        "en": "the server of this tool is not available at present",
+    },
+    "SERVER_BUSY": {
+        "es": "el servidor de esta herramienta tiene demasiado trabajo",
+        "en": "the server of this tool has too much to do",
+    },
+    "CALL_REFUSED": {
+        "es": "el servidor de esta herramienta no admitió la llamada",
+        "en": "the server of this tool did not take the call",
+    },
     "TIMEOUT": {"es": "ha tardado demasiado", "en": "it took too long"},
     "TOOL_FAILED": {"es": "la herramienta ha fallado", "en": "the tool failed"},
     "MEMORY_UNAVAILABLE": {"es": "la memoria no responde", "en": "the memory service does not answer"},

@@ -200,6 +200,8 @@ class McpServer:
         async with self._slot(spec):
             session = await self._standing(spec)
             reason = disabled_reason(spec.name)
+            if reason == "SERVER_UNAVAILABLE":  # as where it is away: the tool may be offered again in a moment
+                raise ToolFailedError(reason, f"the server of {spec.name} does not offer it at present")
             if reason is not None:
                 raise ToolFailedError(TOOL_DISABLED, f"{spec.name} is switched off: {reason}")
             try:
