@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 from phylactery_chassis import logs
 from phylactery_chassis.database import Database
-from phylactery_chassis.errors import FailedPrecondition, StoreFull, Unavailable
+from phylactery_chassis.errors import AnswerLost, FailedPrecondition, StoreFull, Unavailable
 from phylactery_chassis.migrations import SchemaError
 from phylactery_chassis.wal import forget_log
 
@@ -98,7 +98,7 @@ async def test_works_written_together_are_all_told_that_the_store_failed(db: Dat
     db.engine.dispose()
     sa.event.listen(db._write_engine, "commit", _no_disk)
     failed = await db.write_all([insert(1), insert(2)])
-    assert [type(one) for one in failed] == [Unavailable, Unavailable]
+    assert [type(one) for one in failed] == [AnswerLost, AnswerLost]
     sa.event.remove(db._write_engine, "commit", _no_disk)
     assert await db.read(count) == 0
 

@@ -13,9 +13,10 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 from phylactery_chassis.database import Database
-from phylactery_chassis.errors import Unavailable
+from phylactery_chassis.driver import run_text
+from phylactery_chassis.errors import StartError, Unavailable
 from phylactery_chassis.ids import new_id
-from phylactery_chassis.statements import ManyInsert, Query, RowInsert, RowUpdate
+from phylactery_chassis.statements import ManyInsert, Query, RowInsert, RowUpdate, Update
 from sqlalchemy.engine import Connection
 
 from tests.support.postgres import create_database
@@ -24,6 +25,7 @@ from tests.support.round_trips import Counted, counted
 ROWS = sa.Table(
     "rows", sa.MetaData(), sa.Column("id", sa.BigInteger, primary_key=True), sa.Column("word", sa.String(9))
 )
+RENAME = Update(sa.update(ROWS).where(ROWS.c.id == sa.bindparam("of")).values(word=sa.bindparam("now")))
 ADD, SET, ALL = RowInsert(ROWS, "id", "word"), RowUpdate(ROWS, "id"), Query(sa.select(ROWS).order_by(ROWS.c.id))
 
 
@@ -116,6 +118,44 @@ async def test_sessions_the_server_ended_are_opened_anew_and_what_was_asked_is_d
     assert await far.database.read(lambda c: [c.execute(count).scalar_one(), len(ALL.all(c, {}))]) == [3, 3]
     assert await far.words() == [(1, "one"), (2, "two"), (3, "three")]
     assert far.database.healthy
+
+
+async def test_what_is_said_later_is_what_was_given_whatever_becomes_of_it_meanwhile(far: Far) -> None:
+    def work(connection: Connection) -> None:
+        values = {"of": 1, "now": "first"}
+        RENAME.later(connection, values)
+        values.update(of=2, now="other")
+
+    await far.database.write(work)
+    assert await far.words() == [(1, "first")]
+
+
+async def test_a_second_error_of_what_goes_together_tells_no_log_the_values_of_a_row(
+    far: Far, caplog: pytest.LogCaptureFixture
+) -> None:
+    def work(connection: Connection) -> None:
+        ADD.later(connection, [(1, "one")])  # taken: the server's words tell the key
+        run_text(connection, "SELECT %s", [object()])
+
+    with pytest.raises(sa.exc.ProgrammingError):
+        await far.database.write(work)
+    assert caplog.text == ""
+    assert await far.words() == [(1, "one")]
+
+
+def test_a_driver_that_cannot_say_several_things_at_once_is_told_at_the_start(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(psycopg.Pipeline, "is_supported", lambda: False)
+    monkeypatch.setattr(psycopg.pq, "version", lambda: 130_012)
+    database = Database(postgres_url.format(database="postgres"))
+    try:
+        with pytest.raises(
+            StartError, match=r"psycopg runs on libpq 13 here.*need 14 or later; install psycopg\[binary\]"
+        ):
+            database.migrate("phylactery_memory")
+    finally:
+        database.close()
 
 
 async def test_a_session_that_ends_in_the_middle_of_a_write_undoes_it_and_is_not_hidden(far: Far) -> None:

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
+from phylactery_chassis.driver import old_libpq
 from phylactery_chassis.errors import DomainError, StartError
 from phylactery_chassis.failed_sync import stop_after_failed_sync
 from phylactery_chassis.groups import Groups
@@ -116,10 +117,16 @@ class Database:
 
         Raises SchemaError, and StartError when the database itself cannot be used.
         """
+        prefix = package.removeprefix("phylactery_").upper()
+        old = old_libpq(self._engine.dialect)
+        if old:
+            raise StartError(
+                f"{self._place} cannot be the database: psycopg runs on libpq {old} here, and statements that go "
+                "together need 14 or later; install psycopg[binary], which brings its own, or a newer libpq"
+            )
         try:
             upgrade(self._write_engine, package, apply=apply)
         except sa.exc.SQLAlchemyError as error:
-            prefix = package.removeprefix("phylactery_").upper()
             raise StartError(f"{self._place} cannot be the database ({why(error)}); {self._advice(prefix)}") from None
 
     @property

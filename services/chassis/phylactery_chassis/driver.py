@@ -7,6 +7,7 @@ and what a writer has to say and wants no answer to waits for the next statement
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,9 @@ from sqlalchemy.engine import Connection
 
 _LINE = "phylactery_line"
 
+# It warns of a second error of what goes together in the server's own words, which hold values of rows.
+logging.getLogger("psycopg").setLevel(logging.CRITICAL)
+
 
 @dataclass(slots=True)
 class Line:
@@ -23,6 +27,12 @@ class Line:
 
     later: list[tuple[str, Any]] = field(default_factory=list)
     heard: bool = False
+
+
+def old_libpq(dialect: sa.Dialect) -> str:
+    """Answers the version of a server's client library that cannot say several things at once; empty where it can."""
+    driver: Any = dialect.loaded_dbapi if dialect.name == "postgresql" else None
+    return "" if driver is None or driver.Pipeline.is_supported() else str(driver.pq.version() // 10_000)
 
 
 @contextlib.contextmanager

@@ -121,7 +121,7 @@ class Update(_Compiled):
     def later(self, connection: Connection, values: Mapping[str, Any]) -> None:
         """Runs it where nothing is to be known but that it works; see driver.run_later."""
         _protect(connection)
-        run_later(connection, *self._said(connection, values))
+        run_later(connection, *self._said(connection, dict(values)))  # it is said when the caller's may be others
 
 
 class RowInsert:
