@@ -83,6 +83,21 @@ class ApprovalSeen:
     args_hash: str = ""
 
 
+class _Patience:
+    """How often one caller still waits for other replicas, whatever it writes, and how long the next time."""
+
+    def __init__(self) -> None:
+        self._left, self._pause = _TRIES, _FIRST_PAUSE_SECONDS
+
+    async def wait(self) -> None:
+        """Waits a moment. Raises Unavailable STORE_UNAVAILABLE once that was long enough."""
+        self._left -= 1
+        if self._left <= 0:
+            raise Unavailable("STORE_UNAVAILABLE", "other replicas kept this busy; nothing changed, try again")
+        await asyncio.sleep(random.uniform(0, self._pause))  # noqa: S311 - so that replicas do not meet again
+        self._pause = min(2 * self._pause, _LONGEST_PAUSE_SECONDS)
+
+
 @dataclass(frozen=True, slots=True)
 class Core:
     """One RiskGate. Everything it is made of is set at start."""
@@ -104,16 +119,15 @@ class Core:
         replica is at the same approval or counters, work runs again until that one is done. A store that still refuses
         is Unavailable STORE_UNAVAILABLE: without a record nothing happens.
         """
-        pause = _FIRST_PAUSE_SECONDS
-        for _ in range(_TRIES):
+        return await self._write_patiently(work, _Patience())
+
+    async def _write_patiently(self, work: Work[T | Refused], patience: _Patience) -> T:
+        while True:
             try:
                 result = await self._write_once(work)
                 break
             except BusyError:
-                await asyncio.sleep(random.uniform(0, pause))  # noqa: S311 - so that replicas do not meet again
-                pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
-        else:
-            raise Unavailable("STORE_UNAVAILABLE", "other replicas kept this busy; nothing changed, try again")
+                await patience.wait()
         if isinstance(result, Refused):
             raise result.error
         return result
@@ -128,18 +142,23 @@ class Core:
             raise _unrecorded(error) from error
 
     async def write_all(self, works: Sequence[Work[T | Refused]]) -> list[T | DomainError]:
-        """Runs several works as write does, handed over together, and answers what each came to, or its error."""
-        ended = await self.database.write_all(works)
-        return [await self._came_to(work, result) for work, result in zip(works, ended, strict=True)]
+        """Runs several works as write does, handed over together, and answers what each came to, or its error.
 
-    async def _came_to(self, work: Work[T | Refused], result: T | Refused | BaseException) -> T | DomainError:
+        For other replicas they wait no longer, all together, than one would, and in their order.
+        """
+        ended, patience = await self.database.write_all(works), _Patience()
+        return [await self._came_to(work, result, patience) for work, result in zip(works, ended, strict=True)]
+
+    async def _came_to(
+        self, work: Work[T | Refused], result: T | Refused | BaseException, patience: _Patience
+    ) -> T | DomainError:
         if isinstance(result, Refused):
             return result.error
         if not isinstance(result, BaseException) or isinstance(result, DomainError):
             return result
         if isinstance(result, BusyError | IntegrityError):  # somebody was faster at this one, which goes on by itself
             try:
-                return await self.write(work)
+                return await self._write_patiently(work, patience)
             except DomainError as error:
                 return error
         if isinstance(result, SQLAlchemyError):
