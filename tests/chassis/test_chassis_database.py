@@ -279,6 +279,18 @@ async def test_sqlite_is_durable_and_forgets_what_is_deleted(db: Database):
     assert await db.write(pragmas) == ("wal", 2, 1, 1)
 
 
+async def test_the_log_of_a_file_grows_as_long_as_whoever_opens_it_says(tmp_path: Path):
+    database = Database(f"sqlite:///{tmp_path / 'x.db'}", log_pages=3)
+    try:
+        await database.write(lambda connection: connection.exec_driver_sql("CREATE TABLE t (b BLOB)"))
+        for _ in range(20):
+            await database.write(lambda connection: connection.exec_driver_sql("INSERT INTO t VALUES (zeroblob(9000))"))
+        longest = (tmp_path / "x.db-wal").stat().st_size
+    finally:
+        await asyncio.to_thread(database.close)
+    assert longest < 20 * 9000
+
+
 def test_migrating_twice_changes_nothing(db: Database, package: str):
     db.migrate(package)
     assert db.read_sync(count) == 0

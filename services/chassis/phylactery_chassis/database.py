@@ -33,7 +33,7 @@ from phylactery_chassis.store_faults import (
     unavailable,
     why,
 )
-from phylactery_chassis.transactions import Transactions, heed_the_line, set_up_sqlite
+from phylactery_chassis.transactions import LOG_PAGES, Transactions, heed_the_line, set_up_sqlite
 from phylactery_chassis.unit import unit_of
 
 T = TypeVar("T")
@@ -61,12 +61,14 @@ class Database:
     Every failure of the store itself is Unavailable STORE_UNAVAILABLE, or StoreFull where its disk has no room.
     """
 
-    def __init__(self, url: str, *, company: Callable[[], int] | None = None) -> None:
+    def __init__(self, url: str, *, company: Callable[[], int] | None = None, log_pages: int = LOG_PAGES) -> None:
         """Opens the database; url is sqlite:///… or postgresql+psycopg://….
 
         ``company`` answers how many calls run that are about to write, the one that asks included: a write then waits
         for the others, for as many as came together last, and for what the writer does at that moment, to share one
         commit. It waits two milliseconds at most for each; a write that comes alone after others waits once.
+        ``log_pages`` is how long a file's log grows before its pages go to their places. While it grows each sync
+        writes its length too; a longer one moves a page that is written often less often.
         """
         self._company = company
         self._engine = sa.create_engine(
@@ -77,7 +79,7 @@ class Database:
         )
         self.dialect = self._engine.dialect.name
         if self.dialect == "sqlite":
-            set_up_sqlite(self._engine)
+            set_up_sqlite(self._engine, log_pages)
             stop_after_failed_sync(self._engine)
         self._read_engine = self._engine
         if self.dialect == "postgresql":

@@ -13,14 +13,17 @@ from sqlalchemy.engine import Connection, Engine
 from phylactery_chassis.driver import line, line_of, run_text, say, say_and_commit
 
 _BUSY_MS = 5_000
-_LOG_PAGES = 4_000
+LOG_PAGES = 4_000
 """How long the log grows (16 MB) before its pages go to their places, each once, however often it was written."""
 _PRIMARY = 0xFF
 """What of SQLite's extended error codes names the error itself."""
 
 
-def set_up_sqlite(engine: Engine) -> None:
-    """Makes SQLite durable and its transactions ours: WAL, synchronous=FULL, BEGIN IMMEDIATE for writers."""
+def set_up_sqlite(engine: Engine, log_pages: int) -> None:
+    """Makes SQLite durable and its transactions ours: WAL, synchronous=FULL, BEGIN IMMEDIATE for writers.
+
+    ``log_pages`` is how long the log grows, in pages of 4 KiB, before they go to their places.
+    """
 
     @sa.event.listens_for(engine, "connect")
     def _connect(connection: Any, _record: Any) -> None:
@@ -32,7 +35,7 @@ def set_up_sqlite(engine: Engine) -> None:
             "synchronous=FULL",
             "foreign_keys=ON",
             "secure_delete=ON",
-            f"wal_autocheckpoint={_LOG_PAGES}",
+            f"wal_autocheckpoint={log_pages}",
         ):
             cursor.execute(f"PRAGMA {pragma}")
         cursor.close()

@@ -45,6 +45,8 @@ from phylactery_riskgate.servicers.tasks import TaskServicer
 from phylactery_riskgate.settings import RiskGateSettings
 
 PACKAGE = "phylactery_riskgate"
+_LOG_PAGES = 1_000
+"""How long the log of a file grows (4 MB): a hundred records, each of which waits for a twentieth more until then."""
 
 _log = get_logger("riskgate")
 
@@ -60,7 +62,8 @@ async def build(settings: RiskGateSettings, *, clock: Clock | None = None) -> Se
         keys = LiveKeys.open(settings.keys_dir, settings.signing_key_file)
     except KeysError as error:
         raise StartError(str(error)) from None
-    database = Database(settings.url, company=running_calls)  # nearly every call of RiskGate makes a record
+    # nearly every call of RiskGate makes a record, of a dozen pages
+    database = Database(settings.url, company=running_calls, log_pages=_LOG_PAGES)
     try:
         await asyncio.to_thread(database.migrate, PACKAGE, apply=database.dialect == "sqlite")
         riskgate = RiskGate(database, live, keys, settings, clock or SystemClock())
