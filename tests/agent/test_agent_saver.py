@@ -362,3 +362,17 @@ async def test_a_file_whose_values_lay_by_their_keys_keeps_them_all(tmp_path: Pa
     with contextlib.closing(sqlite3.connect(tmp_path / "agent.db")) as file:
         query = "SELECT (SELECT rowid FROM agent_checkpoint_blobs), (SELECT rowid FROM agent_checkpoint_writes)"
         assert file.execute(query).fetchone() == (1, 1)
+
+
+async def test_a_checkpoint_the_store_refuses_fails_none_of_those_it_came_with(stores: Stores) -> None:
+    saver = Checkpoints(stores.database)
+    good = [put(saver, checkpoint_of("c1"), thread=f"t{number}") for number in range(3)]
+    ended = await asyncio.gather(
+        good[0], put(saver, checkpoint_of("c1"), thread="\ud800"), *good[1:], return_exceptions=True
+    )
+    assert isinstance(ended[1], UnicodeEncodeError)
+    assert [ended[0], *ended[2:]] == [None] * 3
+    assert sorted(stores.rows("agent_checkpoints", "thread_id")) == [("t0",), ("t1",), ("t2",)]
+    with pytest.raises(UnicodeEncodeError):
+        await put(saver, checkpoint_of("c1"), thread="\ud800")
+    assert stores.database.healthy, "a text no store takes says nothing of the store"

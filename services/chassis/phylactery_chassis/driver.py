@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,6 +70,20 @@ def run_text(connection: Connection, text: str, values: Any = ()) -> Any:
     if told is not None:
         told.heard = True
     return cursor
+
+
+def run_each(connection: Connection, text: str, rows: Sequence[Any]) -> None:
+    """Runs a text that changes something for one row after the other, as one call of the driver; on a server later."""
+    told = line_of(connection)
+    if told is not None:
+        told.later += [(text, values) for values in rows]
+        return
+    try:
+        cursor = connection.connection.cursor()
+        cursor.executemany(text, rows)
+        cursor.close()
+    except Exception as error:
+        raise _as_sqlalchemy(connection, error) from error
 
 
 def run_later(connection: Connection, text: str, values: Any) -> None:

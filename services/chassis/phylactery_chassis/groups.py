@@ -123,6 +123,8 @@ class Groups:
             if committing and not isinstance(error, STORE_FAULTS):  # of what a job alone left to be said last
                 raise _UndoneError(error) from error
             raise
+        except UnicodeError as error:  # in what was left to be said last is a text that no store takes
+            raise _UndoneError(error) from error
         finally:
             if unit is not None:
                 unit.settle(committed=committed)

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from phylactery_chassis.driver import run_later
+from phylactery_chassis.driver import run_each
 from phylactery_chassis.statements import ManyInsert
 from phylactery_chassis.unit import ConflictError, Unit, unit_of
 from sqlalchemy.engine import Connection
@@ -113,9 +113,10 @@ def require_written(connection: Connection, thread_ids: Collection[str] | None) 
 
 def put_heads(connection: Connection, heads: list[Head]) -> None:
     """Stores checkpoints, each as the newest of its line; the same id again replaces what stood there."""
-    rest = heads if connection.dialect.name == "postgresql" else []
-    for head in heads if not rest else ():
-        _put_head(connection, head)
+    if connection.dialect.name != "postgresql":
+        _put_each(connection, heads)
+        return
+    rest = heads
     while rest:
         lines: set[tuple[str, str]] = set()
         now: list[Head] = []
@@ -125,15 +126,15 @@ def put_heads(connection: Connection, heads: list[Head]) -> None:
             (later if head[:2] in lines else now).append(head)
             lines.add(head[:2])
         if len(now) == 1:
-            _put_head(connection, now[0])
+            _put_each(connection, now)
         else:
             _PUT_HEADS.later(connection, now)
         rest = later
 
 
-def _put_head(connection: Connection, head: Head) -> None:
+def _put_each(connection: Connection, heads: list[Head]) -> None:
     unit = unit_of(connection)
-    if unit is not None:
+    if unit is not None and heads:
         unit.protect()
     mark = "?" if connection.dialect.paramstyle == "qmark" else "%s"
-    run_later(connection, _PUT_HEAD_BY_MARK[mark], (*head, *head[:2]))
+    run_each(connection, _PUT_HEAD_BY_MARK[mark], [(*head, *head[:2]) for head in heads])
