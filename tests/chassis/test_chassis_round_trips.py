@@ -212,3 +212,13 @@ async def test_many_rows_are_one_statement_of_a_server_whatever_their_number(far
         await far.database.write(lambda c, first=first, count=count: add.later(c, [(first + n,) for n in range(count)]))
         assert far.counts.said["bind"] == 2, far.counts.said  # its BEGIN, and all rows
     assert await far.words() == [(1, "one"), *((n, f"w{n}") for n in range(2, 80))]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+async def test_a_text_too_long_for_its_column_is_refused_and_not_cut_off_however_many_rows_come(
+    far: Far, count: int
+) -> None:
+    rows = [(2, "w" * 10), (3, "w")][:count]
+    with pytest.raises(sa.exc.DataError):
+        await far.database.write(lambda c: ManyInsert(ROWS, "id", "word").later(c, rows))
+    assert await far.words() == [(1, "one")]

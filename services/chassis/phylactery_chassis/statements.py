@@ -199,8 +199,10 @@ class ManyInsert(RowInsert):
         if text is None:
             quote = connection.dialect.identifier_preparer.quote
             names = [quote(name) for name in self._columns]
-            kinds = [self._table.columns[name].type.compile(connection.dialect) for name in self._columns]
-            arrays = ", ".join(f"%b::{kind}[]" for kind in kinds)
+            kinds = [self._table.columns[name].type for name in self._columns]
+            # told to be VARCHAR(9) a longer text would be cut off in silence: the column itself refuses it
+            given = ["TEXT" if isinstance(kind, sa.String) else kind.compile(connection.dialect) for kind in kinds]
+            arrays = ", ".join(f"%b::{kind}[]" for kind in given)
             into = ", ".join([*names, *map(quote, self._found)])
             values = ", ".join([*(f"given.{name}" for name in names), *self._found.values()])
             text = (
