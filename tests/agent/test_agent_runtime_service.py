@@ -12,6 +12,8 @@ import pytest
 from grpc import aio
 from phylactery_agent.adapters.riskgate import RiskGateAdapter
 from phylactery_agent.ports import Redeemed
+from phylactery_agent.runtime.inbox import InboxStore
+from phylactery_chassis.errors import AnswerLost
 from phylactery_riskgate import key_changes
 from phylactery_riskgate.keys import read_signing
 from phylactery_riskgate.settings import RiskGateSettings
@@ -219,6 +221,26 @@ async def test_an_approval_decided_at_riskgate_continues_the_run(system: System,
     await system.agent.runner.idle()
     run = await ana.run(asked.run.id)
     assert (run.status, run.tool_calls[0].state) == (DONE, "finished")
+    assert system.sandbox.joinpath("lista.txt").read_text().count("línea") == 1
+
+
+async def test_an_approval_decided_at_riskgate_continues_the_run_though_the_answer_of_its_commit_is_lost(
+    system: System, ana: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = await ana.say(APPEND)
+    await ana.approve_at_riskgate(asked.pending_approval.approval_id)
+    note = InboxStore.note_approval_decided
+
+    async def loses(*noted: Any) -> None:
+        assert await note(*noted) is not None
+        monkeypatch.undo()
+        raise AnswerLost("STORE_UNAVAILABLE", "it is not known whether this was recorded")
+
+    monkeypatch.setattr(InboxStore, "note_approval_decided", loses)
+    with pytest.raises(AnswerLost):
+        await system.agent.watcher.poll_once()
+    await system.agent.runner.idle()
+    assert (await ana.run(asked.run.id)).status == DONE
     assert system.sandbox.joinpath("lista.txt").read_text().count("línea") == 1
 
 

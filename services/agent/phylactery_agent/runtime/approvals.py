@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from phylactery_chassis.crashpoints import reach
+from phylactery_chassis.errors import AnswerLost
 from phylactery_chassis.logs import get_logger
 from phylactery_chassis.pauses import pause
 
@@ -119,7 +120,11 @@ class ApprovalWatcher:
         listener = self._listeners.get(run.owner)
         if listener is not None:  # the run is not through with it before it waits no more
             listener.not_answered(run.approval_id)
-        turn = await self._inbox.note_approval_decided(run, state)
+        try:
+            turn = await self._inbox.note_approval_decided(run, state)
+        except AnswerLost:  # it may stand, and no later look would note it again
+            self._wake(run.thread_key)
+            raise
         if turn is None:
             return False
         reach("agent.5")
