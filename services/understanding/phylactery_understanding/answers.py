@@ -1,0 +1,75 @@
+"""Reads whether a text answers a question with a clear yes or a clear no.
+
+A text is an answer only where one language's word lists account for every word of it. A word that is in no list, a
+digit, a question mark or trailing dots make it unclear: "yes" approves what was shown, "yes, but make it 5" does not.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Final, Literal, cast, get_args
+
+import yaml
+
+Answer = Literal["yes", "no", "unclear"]
+_Kind = Literal["yes", "no", "with", "neither"]
+_Phrases = Mapping[tuple[str, ...], _Kind]
+
+_FILE: Final = "answers.yaml"
+_MAX_CHARACTERS: Final = 120
+"""A longer text says more than yes or no."""
+_UNDECIDED: Final = re.compile(r"[?¿؟？…]|\.\s*\.")
+_IGNORED: Final = re.compile(r"['’`´\u200d\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]")
+"""What changes no word: apostrophes, and which form or skin an emoji has."""
+_TOKEN: Final = re.compile(r"[^\W\d_]+|[^\s,.!¡;]")
+_STRETCHED: Final = re.compile(r"(\w)\1{2,}|(\w)\2+(?!\w)")
+"""Letters a person holds down: "siiii", "nooo", "yess"."""
+
+
+def read_answer(text: str) -> Answer:
+    """Return how a text answers what was shown; "unclear" where it says anything but yes or no."""
+    if len(text) > _MAX_CHARACTERS or _UNDECIDED.search(text):
+        return "unclear"
+    words = _words(text)
+    read = [set(kinds) for phrases in _languages() if (kinds := _kinds(words, phrases))]
+    found = {kind for kinds in read for kind in kinds} - {"with"}
+    return cast("Answer", found.pop()) if found in ({"yes"}, {"no"}) else "unclear"
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """Return the words without case, accents and stretched letters; each emoji and sign is a word of its own."""
+    plain = unicodedata.normalize("NFKD", _IGNORED.sub("", unicodedata.normalize("NFC", text)).casefold())
+    bare = "".join(char for char in plain if not unicodedata.combining(char))
+    return tuple(_TOKEN.findall(_STRETCHED.sub(lambda held: held.group(1) or held.group(2), bare)))
+
+
+def _kinds(words: tuple[str, ...], phrases: _Phrases) -> list[_Kind]:
+    """Return what each phrase of the text is, the longest first; nothing where a word is in no phrase."""
+    longest, place, kinds = max(map(len, phrases)), 0, list[_Kind]()
+    while place < len(words):
+        ends = range(min(place + longest, len(words)), place, -1)
+        end = next((end for end in ends if words[place:end] in phrases), None)
+        if end is None:
+            return []
+        kinds.append(phrases[words[place:end]])
+        place = end
+    return kinds
+
+
+@cache
+def _languages() -> tuple[_Phrases, ...]:
+    """Return the phrases of each language that has a list."""
+    folders = (files(__package__) / "lexicons").iterdir()
+    lists = (folder / _FILE for folder in sorted(folders, key=lambda one: one.name))
+    return tuple(dict(_phrases(one.read_text("utf-8"))) for one in lists if one.is_file())
+
+
+def _phrases(content: str) -> Iterator[tuple[tuple[str, ...], _Kind]]:
+    lists: dict[_Kind, list[str]] = yaml.safe_load(content)
+    for kind in get_args(_Kind):
+        for phrase in lists[kind]:
+            yield _words(phrase), kind

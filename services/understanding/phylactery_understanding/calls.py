@@ -1,0 +1,868 @@
+"""Compare a proposed call with what was asked for.
+
+A call is understood when one ask yields it: the same effect, every argument from its own place in the ask, and no word
+of the ask left over. Both directions count: an argument nobody spoke of and a word no argument answers to are each a
+reason to ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from enum import IntEnum
+from types import MappingProxyType
+from typing import Any, Final
+
+from phylactery_understanding.content import Source, fidelity, stated
+from phylactery_understanding.lexicon import lexicon
+from phylactery_understanding.numbers import readings, value_of
+from phylactery_understanding.request import Ask, Fault, Label, Request
+from phylactery_understanding.text import STEM, Kind, Token, fold, is_disguised, tokenize, written
+from phylactery_understanding.times import Feature, same_day, same_time, times_of
+
+
+class Level(IntEnum):
+    """How far a call is understood."""
+
+    REFUSED = -1
+    """The newest message takes it back, forbids it or leaves it out."""
+    NONE = 0
+    HALF = 1
+    CLEAR = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing a tool listed: the words of its fields, the times among them, and its values.
+
+    ``holds`` tells whether a value is one of its fields, whole; ``says`` whether a word stands in a short text of it;
+    ``picked`` that it stands at the end of an order the user
+    spoke of: the largest, the cheapest. It stands at ``place`` of the ``count`` things of its list. ``keys`` are those
+    of its values that name it: no amount is one of them.
+    """
+
+    words: frozenset[str]
+    times: frozenset[Feature]
+    holds: Callable[[Any], bool]
+    says: Callable[[str], bool] = field(default=lambda _: False)
+    picked: bool = False
+    place: int = 0
+    count: int = 1
+    keys: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One value of a call.
+
+    ``role`` is the catalog's. ``items`` are the listed things that a text in it is the id of, each with that
+    text and the others of its list: the user may have named it by another field of it. ``default`` says that the
+    schema fills it in; ``choices`` are the values it is limited to.
+    """
+
+    name: str
+    value: Any
+    role: str
+    control: bool = False
+    items: tuple[tuple[str, Item, tuple[Item, ...]], ...] = ()
+    default: bool = False
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A proposed call, as the grammar sees it.
+
+    ``effects`` are what the tool does by its name, ``phrases`` the verbs its phrases begin with, each with the stems of
+    the words one of which must stand beside it, and ``nouns`` the stems of what it does it to; all from the catalog.
+    ``exists`` says that the target was seen to exist before, ``read`` that the target's text was read in this task, and
+    ``texts`` hold the stems of what the user pointed to and was read.
+    """
+
+    tool: str
+    effects: frozenset[str]
+    phrases: tuple[tuple[str, frozenset[str]], ...]
+    nouns: frozenset[str]
+    arguments: tuple[Argument, ...]
+    reads: bool = False
+    exists: bool = False
+    read: bool = False
+    texts: Source = field(default_factory=Source)
+    day: date | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Understanding:
+    """How far a call is understood, by which ask, why no further, and how many effects the ask allows (0: a set).
+
+    ``index`` is the place of the ask in its message, -1 where no ask speaks of the call.
+    """
+
+    level: Level
+    ask: str = ""
+    words: tuple[str, ...] = ()
+    fault: Fault | None = None
+    quota: int = 1
+    by: str = "rules"
+    index: int = -1
+
+
+NOTHING: Final = Understanding(Level.NONE)
+
+_APPENDING: Final = frozenset({"add", "append"})
+_REPLACING: Final = frozenset(
+    {"write", "replace", "create", "compose", "edit", "clear", "convert", "translate", "set", "copy"}
+)
+_KEEPING: Final = frozenset(
+    {"edit", "change", "update", "replace", "set", "remove", "delete", "strike", "raise", "lower", "fix"}
+)
+_MODE_FLAGS: Final = frozenset({"append"})
+_CURRENCIES: Final[Mapping[str, str]] = {
+    "€": "eur",
+    "euro": "eur",
+    "euros": "eur",
+    "eur": "eur",
+    "pavos": "eur",
+    "$": "usd",
+    "dollar": "usd",
+    "dollars": "usd",
+    "usd": "usd",
+    "bucks": "usd",
+    "dolares": "usd",
+    "dolar": "usd",
+    "£": "gbp",
+    "pound": "gbp",
+    "pounds": "gbp",
+    "gbp": "gbp",
+    "quid": "gbp",
+    "sol": "pen",
+    "soles": "pen",
+    "pen": "pen",
+    "pesos": "",
+    "peso": "",
+    "yen": "jpy",
+    "mxn": "mxn",
+    "clp": "clp",
+    "cop": "cop",
+    "ars": "ars",
+    "reais": "brl",
+    "brl": "brl",
+    "chf": "chf",
+    "francs": "chf",
+    "libras": "gbp",
+}
+_SAME_NAMES: Final[Mapping[str, str]] = {
+    "prod": "production",
+    "produccion": "production",
+    "live": "production",
+    "stage": "staging",
+    "preprod": "staging",
+    "desarrollo": "dev",
+    "development": "dev",
+    "pruebas": "staging",
+    "test": "test",
+}
+_JOINTS: Final = frozenset({"and", "y", "e", "&", "or", "o", "u", ",", "ni"})
+_LEFT: Final = frozenset({Label.FILLER, Label.ARTICLE, Label.GOAL, Label.TIME, Label.MARK, Label.VERB, Label.REASON})
+_MARKING: Final = frozenset("/\\*~%$|<>`")
+"""What makes another path, or another value, of the one it stands beside."""
+_NO_GOAL: Final = frozenset({Label.CONTENT, Label.REASON, Label.SOURCE})
+_PAIR, _NEAR = 2, 3
+_MINUTES: Final[Mapping[str, int]] = {"m": 1, "h": 60, "d": 1_440}
+_WORD: Final = 30
+_GRANTED: Final = 120
+"""Minutes an appointment may last that nobody said the end of."""
+_DATIVE: Final = frozenset(
+    """
+    me le les lo la los las se te nos you to ever please el the
+    """.split()
+)
+_AT_ONCE: Final = frozenset({"today", "hoy", "now", "ahora", "tonight", "la", "las", "el", "a", "at", "on"})
+_GENERIC: Final = frozenset(
+    """
+    create add make put update change set delete remove edit move open give read record pass
+    """.split()
+)
+"""Meanings of verbs that tell little of what is done: what they are done to must tell it."""
+_READING: Final = frozenset({"read"})
+_PLACING: Final = frozenset({"in", "on", "en", "of", "de", "at", "for", "para"})
+_UNDONE: Final = frozenset(
+    {"last", "latest", "previous", "change", "edit", "version", "ultimo", "ultima", "anterior", "cambio"}
+)
+"""What an undoing is of, where nothing else is said."""
+_SAYING: Final = frozenset(
+    {"diga", "digan", "ponga", "diciendo", "saying", "says", "say", "reading", "reads", "que", "that"}
+)
+"""Words that only open what is said."""
+_CODE: Final = 3
+_SHORT: Final = 3
+_ORDINALS: Final[Mapping[str, int]] = {
+    "first": 0,
+    "second": 1,
+    "third": 2,
+    "fourth": 3,
+    "last": -1,
+    "primero": 0,
+    "primera": 0,
+    "primer": 0,
+    "segundo": 1,
+    "segunda": 1,
+    "tercero": 2,
+    "tercera": 2,
+    "tercer": 2,
+    "cuarto": 3,
+    "cuarta": 3,
+    "ultimo": -1,
+    "ultima": -1,
+}
+_SUPERLATIVES: Final = frozenset(
+    """
+    largest biggest smallest cheapest newest latest oldest recent most least last next highest lowest earliest
+    longest shortest dearest mayor menor grande pequeno barato barata caro cara reciente antiguo antigua nuevo
+    nueva ultimo ultima proximo proxima mas menos alto bajo
+    """.split()
+)
+_CALLED: Final[Mapping[str, tuple[str, ...]]] = {
+    "concept": ("concepto", "reference", "motivo", "ref", "asunto", "note"),
+    "labels": ("label", "etiqueta", "tag"),
+    "title": ("titulo", "called", "titled"),
+    "topic": ("tema",),
+    "subject": ("asunto", "tema"),
+    "reason": ("motivo", "razon"),
+    "assignee": ("asignada", "asignado", "assign", "assigned"),
+    "address": ("direccion", "domicilio", "delivery", "envio"),
+    "amount": ("importe", "monto", "cantidad"),
+    "price": ("precio",),
+    "replicas": ("instancias", "replica"),
+    "version": ("release",),
+    "environment": ("entorno", "ambiente", "env"),
+    "repo": ("repositorio", "repository", "proyecto"),
+    "number": ("numero", "issue", "pull", "request", "pr"),
+    "account": ("cuenta",),
+    "attendees": ("with", "guests", "invitados"),
+    "channel": ("canal",),
+    "user": ("usuario",),
+    "method": ("metodo",),
+    "key": ("clave", "variable"),
+    "value": ("valor",),
+    "service": ("servicio",),
+    "items": ("unidades", "cajas", "caja", "bags", "units"),
+    "comment": ("comentario",),
+    "text": ("texto",),
+    "when": ("cuando",),
+    "until": ("hasta",),
+    "name": ("nombre",),
+    "order": ("pedido",),
+    "invoice": ("factura", "bill"),
+    "id": ("numero", "number"),
+    "start": ("inicio",),
+    "location": ("lugar", "en"),
+}
+"""What people call arguments, beside their names."""
+
+
+def used_up(found: Understanding, used: Mapping[int, int], done: Collection[int]) -> Understanding:
+    """Return what was understood, half of it where its ask has no effects left or had this very call."""
+    spent = found.index in done or (found.quota and used.get(found.index, 0) >= found.quota)
+    if found.level is not Level.CLEAR or not spent:
+        return found
+    return replace(found, level=Level.HALF, fault=Fault("used-up", found.ask))
+
+
+def understand(
+    requests: Sequence[Request],
+    call: Call,
+    used: Mapping[int, int] = MappingProxyType({}),
+    done: Collection[int] = (),
+) -> Understanding:
+    """Return how far the newest of some messages asks for a call. The newest stands last.
+
+    ``used`` is how many effects its asks, by their places, have had already, and ``done`` are those that had this very
+    call. One that has no more left, or was done, is half understood, with a fault of kind "used-up".
+    """
+    if not requests:
+        return NOTHING
+    newest = requests[-1]
+    for ask in newest.asks[:1]:
+        if ask.refers and not ask.before and len(requests) > 1 and ask.verb.meanings & call.effects:
+            ask.before = tuple(one for one in requests[-2].tokens if one.kind is not Kind.BREAK)
+    best = NOTHING
+    for place, ask in enumerate(newest.asks):
+        for one in (ask, ask.joined()):
+            if one is None or best.level is Level.CLEAR:
+                continue
+            found = replace(_by(newest, one, call), index=place)
+            best = max(best, used_up(found, used, done), key=lambda one: one.level)
+    if best.level is not Level.CLEAR and "remember" in call.effects and _told(newest, call):
+        return Understanding(Level.CLEAR, "", tuple(one.raw for one in newest.tokens)[:12])
+    if best.level is not Level.CLEAR and _forbids(newest, call):
+        return Understanding(Level.REFUSED, fault=newest.fault)
+    if best.fault is None and best.level is Level.NONE:
+        best = Understanding(Level.NONE, fault=newest.fault or Fault("unasked", ""))
+    return best
+
+
+def hears(request: Request, call: Call) -> bool:
+    """Return whether a request is for what a tool does by its verbs, or has a phrase of it."""
+    forms, stems = {one.text for one in request.tokens}, {one.stem for one in request.tokens}
+    return any(same_effect(ask, call) for ask in request.asks) or any(
+        form in forms and (not beside or bool(beside & stems)) for form, beside in call.phrases
+    )
+
+
+def _forbids(request: Request, call: Call) -> bool:
+    """Return whether a message forbids just what a call does: don't send it, no lo borres."""
+    words = lexicon()
+    texts = [one.text for one in request.tokens]
+    for at, text in enumerate(texts):
+        if not words.holds("negation", text) and words.match("negation", texts, at) < _PAIR:
+            continue
+        near = texts[at + 1 : at + 1 + _NEAR]
+        for form in near:
+            if form in _DATIVE or words.holds("polite", form):
+                continue
+            verbs = words.verb(form)
+            if any(verb.meanings & call.effects for verb in verbs):
+                return not any(one.fault is None and same_effect(one, call) for one in request.asks)
+            break
+    return False
+
+
+def _told(request: Request, call: Call) -> bool:
+    """Return whether the user stated in so many words what is to be remembered."""
+    if request.fault is not None or any(one.fault is not None for one in request.asks) or not request.statements:
+        return False
+    values = [str(one.value) for one in call.arguments if isinstance(one.value, str) and not one.default]
+    said = []
+    for clause in request.statements:
+        polite = lexicon().match("polite", [one.text for one in clause], 0)
+        said.extend(clause[polite:])
+    return stated(values, said)
+
+
+def _by(request: Request, ask: Ask, call: Call) -> Understanding:
+    if not same_effect(ask, call):
+        return NOTHING
+    said = tuple(one.raw for one in ask.tokens)[:12]
+    fault = ask.fault or request.fault or Match(request, ask, call).fault()
+    if fault is None:
+        return Understanding(Level.CLEAR, ask.form, said, None, _quota(ask))
+    level = Level.HALF if _is_about(ask, call) else Level.NONE
+    return Understanding(level, ask.form, said, fault, 1)
+
+
+def same_effect(ask: Ask, call: Call) -> bool:
+    """Return whether the verb of an ask may mean what a call does."""
+    if _hears(ask, call):
+        return True
+    words = lexicon()
+    return any(not ask.verb.meanings.isdisjoint(words.yields(effect)) for effect in call.effects)
+
+
+def _hears(ask: Ask, call: Call) -> bool:
+    """Return whether an ask has a verb of the tool's phrases, with a word that stands beside it there."""
+    stems = {one.stem for one in ask.tokens}
+    return any(ask.form == form and (not beside or bool(beside & stems)) for form, beside in call.phrases)
+
+
+def _is_about(ask: Ask, call: Call) -> bool:
+    """Return whether an ask is for what the tool is for, and no other use of a verb that means much."""
+    if ask.fault is not None and ask.fault.kind == "question":
+        return False
+    if ask.verb.meanings == _READING:
+        return call.reads
+    if not ask.verb.meanings & _GENERIC or ask.verb.meanings & call.effects - _GENERIC:
+        return True
+    near = {
+        one.stem
+        for one in [*ask.of(Label.OBJECT, Label.ARTICLE, Label.GOAL, Label.VERB), *(ask.before if ask.refers else ())]
+    }
+    return (
+        bool(near & call.nouns)
+        or _hears(ask, call)
+        or any(
+            one.kind is Kind.LITERAL
+            and any(
+                _same(one, _name(str(other.value)), str(other.value), exact=True)
+                for other in call.arguments
+                if isinstance(other.value, str)
+            )
+            for one in ask.tokens
+        )
+    )
+
+
+def _quota(ask: Ask) -> int:
+    """Return how many effects an ask allows: as many as targets are named, 0 for "all" of a set."""
+    words = lexicon()
+    objects = list(ask.of(Label.OBJECT, Label.ARTICLE))
+    if any(words.holds("universal", one.text) for one in objects):
+        return 0
+    literals = sum(one.kind is Kind.LITERAL for one in ask.of(Label.OBJECT))
+    joints = sum(one.text in _JOINTS for one in ask.tokens)
+    return max(1, min(literals, joints + 1)) if literals > 1 else 1 + (joints if not literals else 0)
+
+
+class Match:
+    """The comparison of one ask with one call."""
+
+    def __init__(self, request: Request, ask: Ask, call: Call) -> None:
+        self._request, self._ask, self._call = request, ask, call
+        self._used: set[int] = set()
+        self._answered: set[int] = set()
+        self._item: Item | None = None
+        self._items: list[Item] = []
+
+    def fault(self) -> Fault | None:
+        """Return what keeps the ask from yielding the call, None where it does."""
+        arguments = [one for one in self._call.arguments if not one.default]
+        dates = [one for one in arguments if one.role == "date" and isinstance(one.value, str) and one.value]
+        repeats = [one for one in arguments if _is_repeat(one)]
+        rest = [one for one in arguments if one not in dates and one not in repeats]
+        mode = self._mode()
+        if mode is not None:
+            return mode
+        if dates:
+            late = self._time(dates, repeats)
+            if late is not None:
+                return late
+        firm = sorted(rest, key=lambda one: (not one.items, not one.control, one.role == "content"))
+        texts: list[Argument] = []
+        for argument in firm:
+            if argument.role == "content" and isinstance(argument.value, str | list) and not argument.control:
+                if self._accounts(argument) or (argument.items and self._describes(argument)):
+                    continue
+                if _is_word(argument.value) and not self._says_word(str(argument.value)):
+                    return Fault("value", argument.name)
+                texts.append(argument)
+            elif not self._accounts(argument) and not (self._describes(argument) and self._accounts(argument)):
+                return Fault("value", argument.name)
+        wrong = self._contents(texts)
+        if wrong is not None:
+            return wrong
+        return self._leftover(has_content=any(map(_says, texts)), has_dates=bool(dates))
+
+    # ---- values --------------------------------------------------------------
+
+    def _accounts(self, argument: Argument) -> bool:
+        values = list(plain_values(argument.value))
+        if not all(self._accounts_for(one, argument) for one in values):
+            return False
+        if argument.items and (argument.control or argument.name.endswith("id")):
+            self._item = self._item or argument.items[0][1]
+        return True
+
+    def _accounts_for(self, value: Any, argument: Argument) -> bool:
+        if isinstance(value, bool):
+            return argument.name in _MODE_FLAGS or not value
+        if isinstance(value, int | float):
+            if argument.role == "amount" and self._is_key(value):
+                return self._numbers(value)
+            return self._numbers(value) or self._held(value) or (value == 1 and argument.role != "amount")
+        text = str(value)
+        if not text.strip():
+            return True
+        inside = argument.role == "content" and not argument.control
+        if not inside and any(one != " " and (one.isspace() or not one.isprintable()) for one in text):
+            return False
+        return (
+            self._names(text, inside=inside)
+            or self._currency(text)
+            or (not inside and argument.role not in {"principal", "url"} and self._held(text))
+            or (bool(self._items) and argument.role in {"principal", "url"} and self._is_described(text, argument))
+        )
+
+    def _is_described(self, text: str, argument: Argument) -> bool:
+        return any(value == text and item in self._items for value, item, _ in argument.items)
+
+    def _is_key(self, value: float) -> bool:
+        """Return whether a number is but what names one of the things that were meant."""
+        norm = format(Decimal(str(value)).normalize(), "f")
+        return any(norm in one.keys for one in (*self._items, *((self._item,) if self._item is not None else ())))
+
+    def _held(self, value: Any) -> bool:
+        return any(one.holds(value) for one in (*self._items, *((self._item,) if self._item is not None else ())))
+
+    def _numbers(self, value: float) -> bool:
+        wanted = Decimal(str(value)).normalize()
+        found = False
+        for at, token in enumerate(self._ask.tokens):
+            if self._ask.labels[at] in _NO_GOAL or token.kind is Kind.QUOTE:
+                continue
+            if wanted in readings(token.text.lstrip("#")):
+                self._used.add(at)
+                found = True
+        return found
+
+    def _currency(self, text: str) -> bool:
+        wanted = text.lower()
+        if len(wanted) != _CODE or not wanted.isalpha():
+            return False
+        said = [(at, one.text) for at, one in enumerate(self._ask.tokens) if one.text in _CURRENCIES]
+        if said:
+            self._used.update(at for at, _ in said)
+            return all(_CURRENCIES[one] in {wanted, ""} for _, one in said)
+        return self._held(text)
+
+    def _names(self, text: str, *, inside: bool = False) -> bool:
+        """Return whether the ask holds a value in a place where it can be a goal, and take its words.
+
+        What is only said may stand ``inside`` the content, too.
+        """
+        if is_disguised(text):
+            return False
+        ask, exact, plain = self._ask, _is_exact(text), _name(text)
+        if plain in _ORDINALS or lexicon().holds("universal", plain):
+            return False
+        for at, token in enumerate(ask.tokens):
+            open_to = inside or ask.labels[at] not in _NO_GOAL
+            if (
+                open_to
+                and (_same(token, plain, text, exact=exact) or _MARKING & {*text})
+                and self._is_whole(at, at, text)
+            ):
+                self._used.add(at)
+                return True
+        if self._spells(text):
+            return True
+        if not ask.refers:
+            return False
+        if ask.topic is not None and _same(ask.topic, plain, text, exact=exact):
+            return True
+        for at, one in enumerate(ask.before[1:], 1):
+            if _same(one, plain, text, exact=exact) and ask.before[at - 1].text in _PLACING:
+                return True
+        for kind in (Kind.LITERAL, Kind.NUMBER):
+            literals = {one.text: one for one in ask.before if one.kind is kind}
+            if len(literals) == 1 and all(_same(one, plain, text, exact=exact) for one in literals.values()):
+                return True
+        return False
+
+    def _spells(self, text: str) -> bool:
+        """Return whether the words of a value stand in the ask one behind the other, as it writes them."""
+        ask = self._ask
+        wanted = [one.text for one in tokenize(text) if one.kind is not Kind.MARK]
+        inside = len(wanted) > _PAIR
+        places = [
+            at
+            for at, one in enumerate(ask.tokens)
+            if one.kind is not Kind.MARK
+            and (ask.labels[at] not in _NO_GOAL or (inside and ask.labels[at] is Label.CONTENT))
+        ]
+        if len(wanted) < _PAIR:
+            return False
+        for first in range(len(places) - len(wanted) + 1):
+            some = places[first : first + len(wanted)]
+            if [ask.tokens[at].text for at in some] == wanted and self._is_whole(some[0], some[-1], text):
+                self._used.update(some)
+                return True
+        return False
+
+    def _is_whole(self, first: int, last: int, text: str) -> bool:
+        """Return whether some tokens are all that was written there: /etc/a.txt and *.txt are neither a.txt nor txt."""
+        said, start, stop = self._request.text, self._ask.tokens[first].start, self._ask.tokens[last].stop
+        begin, end = start, stop
+        while begin and said[begin - 1] in _MARKING | {"."}:
+            begin -= 1
+        while end < len(said) and said[end] in _MARKING:
+            end += 1
+        if (begin, end) == (start, stop) and not _MARKING & {*text} and ".." not in text:
+            return True
+        if self._ask.tokens[first].kind is Kind.QUOTE and (begin, end) == (start, stop):
+            return written(self._ask.tokens[first].raw.strip()) == written(text.strip())
+        return written(said[begin:end]) == written(text.strip())
+
+    def _describes(self, argument: Argument) -> bool:
+        """Return whether the ask describes the listed things whose ids an argument has, and no others."""
+        texts = {value for value, _, _ in argument.items}
+        return bool(texts) and all(
+            self._names(text)
+            or any(self._singles_out(text, item, others) for value, item, others in argument.items if value == text)
+            for text in sorted(texts)
+        )
+
+    def _singles_out(self, text: str, item: Item, others: Sequence[Item]) -> bool:
+        """Return whether the ask tells a listed thing from the others, by anything but what only looks like its id."""
+        own = fold(text)
+        tokens = [
+            (at, one)
+            for at, one in enumerate(self._ask.tokens)
+            if self._tells(at, one) and one.text.removesuffix("'s") != own
+        ]
+        before = [one for one in self._ask.before if one.kind is not Kind.MARK] if self._ask.refers else []
+        before = [one for one in before if not lexicon().holds("stop", one.text) and one.stem not in self._call.nouns]
+        said = self._ask.times.features
+
+        def score(one: Item) -> int:
+            hits = sum(_in_item(token, one) for _, token in tokens) + sum(_in_item(token, one) for token in before)
+            return hits + (bool(said) and same_day(said, one.times, self._call.day))
+
+        mine = score(item)
+        order = self._ordinal(item) or (item.picked and not any(one.picked for one in others))
+        if not (order or mine) or not (order or all(score(one) < mine for one in others)):
+            return False
+        self._used |= {at for at, token in tokens if _in_item(token, item)}
+        if said and same_day(said, item.times, self._call.day):
+            self._used |= set(self._ask.times.places)
+        self._item = self._item or item
+        self._items.append(item)
+        return True
+
+    def _tells(self, place: int, token: Token) -> bool:
+        return (
+            place not in self._used
+            and self._ask.labels[place] in {Label.OBJECT, Label.QUOTE, Label.ARTICLE, Label.CONTENT}
+            and token.kind is not Kind.MARK
+            and not lexicon().holds("stop", token.text)
+            and token.stem not in self._call.nouns
+        )
+
+    def _ordinal(self, item: Item) -> bool:
+        for at, token in enumerate(self._ask.tokens):
+            wanted = _ORDINALS.get(token.text)
+            if wanted is not None and item.place == (wanted if wanted >= 0 else item.count + wanted):
+                self._used.add(at)
+                return True
+        return False
+
+    def _says_word(self, text: str) -> bool:
+        """Return whether a content of one word is one of the ask's, whatever its ending."""
+        said = [*self._ask.tokens, *self._ask.before]
+        stem = fold(text.strip())[:STEM]
+        if any(one.isdigit() for one in text):
+            return False
+        return any(one.stem == stem or (one.kind is Kind.QUOTE and fold(text.strip()) in one.text) for one in said)
+
+    # ---- mode, time and content ------------------------------------------------
+
+    def _mode(self) -> Fault | None:
+        meanings = self._ask.verb.meanings
+        flag = next((one for one in self._call.arguments if one.name in _MODE_FLAGS), None)
+        if flag is None:
+            return None
+        if self._ask.previous is not None:
+            meanings = meanings | (self._ask.previous.verb.meanings & {"edit", "clear"})
+        texts = [one.value for one in self._call.arguments if one.role == "content" and isinstance(one.value, str)]
+        if not flag.value:
+            emptied = all(not one.strip() for one in texts)
+            if (
+                emptied
+                and self._ask.form not in {"clear", "empty", "wipe", "blank", "erase"}
+                and "clear" not in meanings
+            ):
+                return Fault("mode", "empty")
+            if emptied:
+                return None
+            if meanings & _APPENDING and not meanings & {"write", "compose", "put"} and not self._edits():
+                return Fault("mode", "append")
+            if self._call.exists and not meanings & {"replace", "edit", "clear", "change", "update"}:
+                return Fault("mode", "replace")
+        elif not meanings & (_APPENDING | {"put", "record", "write", "create"}):
+            return Fault("mode", "add")
+        return None
+
+    def _edits(self) -> bool:
+        return self._call.read and bool(self._ask.verb.meanings & _KEEPING)
+
+    def _time(self, dates: Sequence[Argument], repeats: Sequence[Argument]) -> Fault | None:
+        said = self._ask.times.features
+        call: set[Feature] = set()
+        start = next((moment for one in dates if not _is_end(one) and (moment := _moment(one.value)) is not None), None)
+        lasts = [one for one in said if one[0] == "after"]
+        for one in dates:
+            moment = _moment(one.value)
+            if _is_end(one) and start is not None and moment is not None and _hours(said) < _PAIR:
+                if not _lasts(moment - start, lasts):
+                    return Fault("time", one.name)
+                said = said - frozenset(lasts)
+                continue
+            found = times_of(str(one.value)).features
+            if not found:
+                return Fault("time", one.name)
+            call |= found
+        for one in repeats:
+            call |= times_of(str(one.value)).features
+        frozen = frozenset(call)
+        if any(one[0] == "every" for one in said) != any(one[0] == "every" for one in frozen):
+            return Fault("time", "repeat")
+        if not same_time(said, frozen, self._call.day):
+            return Fault("time", dates[0].name)
+        self._used |= set(self._ask.times.places)
+        return None
+
+    def _contents(self, texts: Sequence[Argument]) -> Fault | None:
+        values = [str(value) for one in texts for value in plain_values(one.value)]
+        if not any(one.strip() for one in values):
+            return None
+        result = fidelity(
+            self._ask,
+            self._used,
+            values,
+            self._request,
+            self._call.texts,
+            edits=self._edits(),
+            makes=self._makes(),
+            nouns=self._call.nouns | {stem for one in self._call.arguments for stem in _names_of(one.name)},
+        )
+        self._answered |= result.used
+        return result.fault
+
+    def _makes(self) -> bool:
+        """Return whether the tool takes what was made for it: a file, a message; and no memory and no reminder."""
+        return not self._call.effects & {"remember", "remind"}
+
+    def _leftover(self, *, has_content: bool, has_dates: bool) -> Fault | None:
+        """Return the first word of the ask that nothing of the call answers to."""
+        ask, words = self._ask, lexicon()
+        names = {stem for one in self._call.arguments for stem in _names_of(one.name)}
+        verb = ask.labels.index(Label.VERB)
+        for at, (token, label) in enumerate(zip(ask.tokens, ask.labels, strict=True)):
+            if at in self._used or at in self._answered or token.kind in {Kind.MARK, Kind.BREAK}:
+                continue
+            if label is Label.TIME and not has_dates and (not has_content or at < verb) and token.text not in _AT_ONCE:
+                return Fault("leftover", token.raw)
+            if label in _LEFT or token.stem in self._call.nouns or token.stem in names:
+                continue
+            if token.text in (_UNDONE if "undo" in self._call.effects else _SAYING if label is Label.CONTENT else ()):
+                continue
+            if label in {Label.CONTENT, Label.QUOTE, Label.SOURCE} and has_content:
+                continue
+            if token.kind is Kind.WORD and (words.holds("stop", token.text) or token.text in _JOINTS):
+                continue
+            if token.text in _CURRENCIES and any(one.role == "amount" for one in self._call.arguments):
+                continue
+            if self._is_of_item(token):
+                continue
+            if token.kind in {Kind.LITERAL, Kind.NUMBER, Kind.WORD} and self._is_joined(at):
+                continue
+            if value_of(token.text) is not None and token.kind is Kind.WORD and _quota(ask) != 1:
+                continue
+            return Fault("leftover", token.raw)
+        return None
+
+    def _is_of_item(self, token: Token) -> bool:
+        """Return whether a word names, or picks, a listed thing that the call is about."""
+        if any(_in_item(token, one) or (one.picked and token.text in _SUPERLATIVES) for one in self._items):
+            return True
+        return self._item is not None and _in_item(token, self._item)
+
+    def _is_joined(self, place: int) -> bool:
+        """Return whether a literal stands beside one that the call has, in one list with it."""
+        ask = self._ask
+        for step in (-1, 1):
+            at, joints = place + step, 0
+            while 0 <= at < len(ask.tokens) and (
+                ask.tokens[at].text in _JOINTS or ask.labels[at] in {Label.ARTICLE, Label.GOAL}
+            ):
+                joints += ask.tokens[at].text in _JOINTS
+                at += step
+            if (
+                joints
+                and 0 <= at < len(ask.tokens)
+                and at in self._used
+                and ask.tokens[at].kind is ask.tokens[place].kind
+            ):
+                return True
+        return False
+
+
+def plain_values(value: Any) -> Iterator[Any]:
+    """Return the plain values in a value."""
+    if isinstance(value, dict):
+        for one in value.values():
+            yield from plain_values(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from plain_values(one)
+    elif value is not None:
+        yield value
+
+
+def _is_word(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= _WORD and value.strip().isalnum()
+
+
+def _is_end(argument: Argument) -> bool:
+    return "end" in argument.name.split("_") or argument.name in {"until", "to", "finish"}
+
+
+def _moment(value: Any) -> datetime | None:
+    try:
+        return datetime.fromisoformat(str(value)).replace(tzinfo=None)
+    except ValueError:
+        return None
+
+
+def _hours(said: frozenset[Feature]) -> int:
+    return sum(one[0] == "hour" for one in said)
+
+
+def _lasts(length: timedelta, said: Sequence[Feature]) -> bool:
+    """Return whether something lasts as long as was said, or else no longer than people take for granted."""
+    minutes = int(length.total_seconds() // 60)
+    if said:
+        return any(minutes == int(str(one[1])) * _MINUTES.get(str(one[2]), 0) for one in said)
+    return 0 < minutes <= _GRANTED or minutes == _MINUTES["d"]
+
+
+def _says(argument: Argument) -> bool:
+    return any(str(one).strip() for one in plain_values(argument.value))
+
+
+def _in_item(token: Token, item: Item) -> bool:
+    if token.kind is Kind.QUOTE:
+        return all(one.text in item.words for one in tokenize(token.raw) if one.kind is not Kind.MARK)
+    word = token.text.removesuffix("'s")
+    return (
+        word in item.words
+        or item.says(word)
+        or (
+            token.kind is Kind.WORD and len(token.text) > _SHORT and any(one[:STEM] == token.stem for one in item.words)
+        )
+    )
+
+
+def _names_of(name: str) -> Iterator[str]:
+    """Return the stems by which people call an argument: labels, etiqueta."""
+    for part in fold(name).replace("-", "_").split("_"):
+        yield part[:STEM]
+        yield from (one[:STEM] for one in _CALLED.get(part, ()))
+
+
+def _is_repeat(argument: Argument) -> bool:
+    return (
+        isinstance(argument.value, str) and bool(argument.value) and argument.name in {"repeat", "recurrence", "every"}
+    )
+
+
+def _is_exact(text: str) -> bool:
+    """Return whether a text names one thing as it is written, so that every letter counts."""
+    return any(one in text for one in "@/\\:.") or any(one.isdigit() for one in text)
+
+
+def _name(text: str) -> str:
+    folded = fold(text).strip().lstrip("#@")
+    return _SAME_NAMES.get(folded, folded)
+
+
+def same_name(said: str, value: str) -> bool:
+    """Return whether words name a value: as it is written where every letter counts, else up to case and accents."""
+    words = tokenize(said)
+    if len(words) == 1:
+        return not is_disguised(value) and _same(words[0], _name(value), value, exact=_is_exact(value))
+    if _is_exact(value):
+        return written(said.strip()) == written(value.strip())
+    wanted = [one.text for one in tokenize(value) if one.kind is not Kind.MARK]
+    return bool(wanted) and [one.text for one in words if one.kind is not Kind.MARK] == wanted
+
+
+def _same(token: Token, plain: str, text: str, *, exact: bool) -> bool:
+    if token.kind is Kind.QUOTE:
+        return fold(token.raw.strip()) == plain
+    if exact or token.kind is Kind.LITERAL:
+        mark = token.raw.lstrip("#@") if not text.startswith(("#", "@")) else token.raw
+        value = text if token.raw.startswith(("#", "@")) or not text.startswith(("#", "@")) else text.lstrip("#@")
+        return written(mark.strip()) == written(value.strip()) or written(token.raw) == written(text.strip())
+    return _SAME_NAMES.get(token.text, token.text) == plain

@@ -1,0 +1,370 @@
+"""Compare what a call says with what was asked to be said.
+
+Literal content must be there, word by word; content that was described may be put otherwise, but adds no number, no
+address and no refusal, and leaves none out; content that was left to the model is free, but brings in no link, no
+address and nothing from a text nobody pointed to.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from phylactery_understanding.lexicon import lexicon
+from phylactery_understanding.numbers import readings, value_of
+from phylactery_understanding.request import ARTIFACTS, Ask, Fault, Label, Request
+from phylactery_understanding.text import STEM, Kind, Token, tokenize
+from phylactery_understanding.times import read_times
+
+_NEGATIONS: Final = frozenset(
+    """
+    no not never nunca jamas dont don't doesn't didn't won't can't cannot isn't aren't wasn't haven't hasn't sin
+    without ni tampoco nobody nadie ningun ninguno ninguna nothing doesnt didnt wont cant nor couldn't wouldn't
+    """.split()
+)
+_MAKING: Final = frozenset({"compose", "create", "make", "draft", "summarize", "translate", "convert"})
+_LONGEST: Final = 20_000
+_MASK = re.compile(r"«[a-z_]+»")
+"""What stands in the place of a secret that was taken out: its kind."""
+_FEW: Final = 2
+_LONG_NUMBER: Final = 4
+"""Digits of a number that nobody makes up by chance."""
+_SAID_SHARE: Final = 0.6
+_OTHER_SHARE: Final = 0.35
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The texts that were read and the user pointed to: the words in them, and the names they have."""
+
+    holds: Callable[[str], bool] = field(default=lambda _: False)
+    named: Callable[[str], bool] = field(default=lambda _: False)
+    some: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fidelity:
+    """What keeps contents from being what was asked, and the tokens of the ask they answer to."""
+
+    fault: Fault | None
+    used: frozenset[int]
+
+
+def fidelity(
+    ask: Ask,
+    goals: Collection[int],
+    values: Sequence[str],
+    request: Request,
+    texts: Source,
+    *,
+    edits: bool,
+    makes: bool,
+    nouns: frozenset[str] = frozenset(),
+) -> Fidelity:
+    """Compare the contents of a call with the content of an ask; ``goals`` are the tokens its other arguments took."""
+    if sum(map(len, values)) > _LONGEST:
+        return Fidelity(Fault("content", "length"), frozenset())
+    called = [token for value in values for token in tokenize(value) if token.kind is not Kind.BREAK]
+    called = list(_opened(called))
+    allowed = _allowed(request)
+    foreign = _foreign(called, allowed, texts)
+    if foreign is not None:
+        return Fidelity(Fault("content", foreign), frozenset())
+    places = frozenset(
+        at
+        for at, (token, label) in enumerate(zip(ask.tokens, ask.labels, strict=True))
+        if at not in goals
+        and label
+        in {
+            Label.CONTENT,
+            Label.QUOTE,
+            Label.OBJECT,
+            Label.FILLER,
+            Label.ARTICLE,
+            Label.SOURCE,
+            Label.TIME,
+            Label.GOAL,
+            Label.REASON,
+        }
+    )
+    quotes = [ask.tokens[at] for at in places if ask.tokens[at].kind is Kind.QUOTE]
+    if quotes and not edits:
+        return _quoted(quotes, values, ask, places)
+    said = [ask.tokens[at] for at in sorted(places) if ask.tokens[at].kind is not Kind.QUOTE]
+    if edits:
+        return Fidelity(_edited(called, ask, texts), places)
+    previous = ask.previous
+    if makes and (_is_composed(ask, said) or (previous is not None and _is_composed(previous, previous.tokens))):
+        return Fidelity(_composed(called, request, texts), places)
+    if makes and texts.some and _names_source(ask, said, texts):
+        return Fidelity(_taken(called, ask, texts), places)
+    refers = ask.refers or (ask.before and not list(ask.of(Label.CONTENT)) and not _content(said))
+    if refers:
+        said = [*ask.before, *(previous.tokens if previous is not None else ()), *said]
+    return Fidelity(_described(said, called, ask, refers=bool(refers), nouns=nouns), places)
+
+
+def stated(values: Sequence[str], said: Sequence[Token]) -> bool:
+    """Return whether some contents say nothing but what was stated."""
+    called = [one for value in values for one in tokenize(value) if one.kind not in {Kind.MARK, Kind.BREAK}]
+    stems = {one.stem for one in said}
+    fresh = [one for one in called if one.stem not in stems and not _is_plain(one.text)]
+    digits = {one.text for one in said}
+    if any(any(char.isdigit() for char in one.text) and one.text not in digits for one in called):
+        return False
+    return len(fresh) <= max(1, len(called) // 4) and _denials(said) % 2 == _denials(called) % 2
+
+
+def _names_source(ask: Ask, said: Sequence[Token], texts: Source) -> bool:
+    """Return whether the ask itself names what its content is taken from: a file, a page that was read."""
+    return any(
+        one.kind is Kind.LITERAL and texts.named(one.text)
+        for one in [*said, *ask.of(Label.SOURCE, Label.CONTENT, Label.OBJECT)]
+    )
+
+
+def _taken(called: Sequence[Token], ask: Ask, texts: Source) -> Fault | None:
+    """Check what is taken from a text the ask names: nearly all of it stands there, or in the ask."""
+    said = {one.stem for one in ask.tokens}
+    words = [one for one in called if one.kind is not Kind.MARK]
+    fresh = [one for one in words if not texts.holds(one.text) and one.stem not in said and not _is_plain(one.text)]
+    if any(any(char.isdigit() for char in one.text) for one in fresh):
+        return Fault("content", "number")
+    return Fault("content", "more") if len(fresh) > max(_FEW, len(words) // 3) else None
+
+
+def _quoted(quotes: Sequence[Token], values: Sequence[str], ask: Ask, places: frozenset[int]) -> Fidelity:
+    """Compare what was quoted: it must be there as it is, and nothing beside it."""
+    wanted = [
+        [
+            f"«{one.text}»" if one.kind is Kind.QUOTE and quote.raw[one.start] == "«" else one.text
+            for one in tokenize(quote.raw)
+            if one.kind is not Kind.MARK
+        ]
+        for quote in quotes
+    ]
+    found = [
+        [
+            f"«{one.text}»" if one.kind is Kind.QUOTE and value[one.start] == "«" else one.text
+            for one in tokenize(value)
+            if one.kind not in {Kind.MARK, Kind.BREAK}
+        ]
+        for value in values
+        if value.strip()
+    ]
+    if not all(any(_says(other, one) for other in found) or _joined(wanted, found) for one in wanted):
+        return Fidelity(Fault("content", "quote"), frozenset())
+    rest = [value for value in found if not any(_says(value, one) for one in wanted) and not _joined(wanted, [value])]
+    around = {one.stem for one in ask.tokens} | {word[:STEM] for one in wanted for word in one}
+    if any(not _is_plain(word) and word[:STEM] not in around for value in rest for word in value):
+        return Fidelity(Fault("content", "quote"), frozenset())
+    return Fidelity(None, places)
+
+
+def _says(called: Sequence[str], wanted: Sequence[str]) -> bool:
+    """Return whether a content is what was quoted; a secret may have been replaced by its kind: «aws_key»."""
+    if list(called) == list(wanted):
+        return True
+    masked = [at for at, word in enumerate(called) if _MASK.fullmatch(word)]
+    if len(masked) != 1:
+        return False
+    before, behind = list(called[: masked[0]]), list(called[masked[0] + 1 :])
+    middle = len(wanted) - len(before) - len(behind)
+    return middle > 0 and list(wanted[: len(before)]) == before and list(wanted[len(before) + middle :]) == behind
+
+
+def _joined(wanted: Sequence[Sequence[str]], found: Sequence[Sequence[str]]) -> bool:
+    whole = [word for one in wanted for word in one]
+    return any(list(one) == whole for one in found)
+
+
+def _opened(tokens: Sequence[Token]) -> Iterator[Token]:
+    """Return the words of a content, those in quotation marks too."""
+    for token in tokens:
+        if token.kind is Kind.QUOTE:
+            yield from (one for one in tokenize(token.raw) if one.kind is not Kind.BREAK)
+        else:
+            yield token
+
+
+def _allowed(request: Request) -> frozenset[str]:
+    found: set[str] = set()
+    for token in request.tokens:
+        found.add(token.text)
+        if token.kind is Kind.QUOTE:
+            found.update(one.text for one in tokenize(token.raw))
+    return frozenset(found)
+
+
+def _foreign(called: Sequence[Token], allowed: frozenset[str], texts: Source) -> str | None:
+    """Return a link or an address of a content that neither the user wrote nor a text they pointed to holds."""
+    for token in called:
+        if token.kind is Kind.LITERAL and (
+            "@" in token.text[1:] or "://" in token.text or token.text.startswith("www.") or _is_host(token.text)
+        ):
+            if token.text not in allowed and not texts.holds(token.text):
+                return "address"
+    return None
+
+
+def _is_host(text: str) -> bool:
+    parts = text.split("/", maxsplit=1)[0].split(".")
+    return (
+        len(parts) > 1
+        and len(parts[-1]) >= 2
+        and parts[-1].isalpha()
+        and all(part.replace("-", "").isalnum() for part in parts)
+        and (
+            parts[-1]
+            in {
+                "com",
+                "org",
+                "net",
+                "io",
+                "example",
+                "info",
+                "biz",
+                "ru",
+                "cn",
+                "co",
+                "dev",
+                "app",
+                "me",
+                "xyz",
+                "top",
+                "site",
+                "online",
+                "link",
+            }
+        )
+    )
+
+
+def _is_composed(ask: Ask, said: Sequence[Token]) -> bool:
+    meanings = ask.verb.meanings
+    if ask.verbatim:
+        return False
+    artifact = ask.form in ARTIFACTS or any(one.text in ARTIFACTS for one in said)
+    return artifact and bool(meanings & (_MAKING | {"write", "add", "put", "send", "record"}))
+
+
+def _composed(called: Sequence[Token], request: Request, texts: Source) -> Fault | None:
+    """Check what was left to the model: long numbers are from the user, or from a text they pointed to."""
+    allowed = {one.text for one in request.tokens}
+    for token in called:
+        digits = sum(one.isdigit() for one in token.text)
+        if digits > _LONG_NUMBER and token.text not in allowed and not texts.holds(token.text):
+            return Fault("content", "number")
+    return None
+
+
+def free_content(values: Sequence[str], request: Request, texts: Source) -> Fault | None:
+    """Return what content that was left to the model brings in from a text nobody pointed to, None where nothing."""
+    if sum(map(len, values)) > _LONGEST:
+        return Fault("content", "length")
+    called = list(_opened([token for value in values for token in tokenize(value) if token.kind is not Kind.BREAK]))
+    foreign = _foreign(called, _allowed(request), texts)
+    return Fault("content", foreign) if foreign is not None else _composed(called, request, texts)
+
+
+def _edited(called: Sequence[Token], ask: Ask, texts: Source) -> Fault | None:
+    """Check an edit of a text that was read: what is in it stood there, or stands in the request."""
+    said = {one.stem for one in ask.tokens} | {
+        word[:STEM] for one in ask.tokens if one.kind is Kind.QUOTE for word in one.text.split()
+    }
+    words = [one for one in called if one.kind is not Kind.MARK]
+    if not words:
+        return Fault("content", "empty")
+    fresh = [one for one in words if not texts.holds(one.text) and one.stem not in said and not _is_plain(one.text)]
+    return Fault("content", "edit") if len(fresh) > max(_FEW, len(words) // 5) else None
+
+
+def _content(tokens: Sequence[Token]) -> list[Token]:
+    """Return the words that say something."""
+    times = read_times(tokens).places if tokens else frozenset()
+    return [
+        one
+        for at, one in enumerate(tokens)
+        if at not in times
+        and one.kind is not Kind.MARK
+        and not lexicon().holds("stop", one.text)
+        and one.kind is not Kind.BREAK
+    ]
+
+
+def _is_plain(word: str) -> bool:
+    words = lexicon()
+    return words.holds("stop", word) or words.holds("phatic", word) or words.holds("please", word)
+
+
+def _described(
+    said: Sequence[Token], called: Sequence[Token], ask: Ask, *, refers: bool, nouns: frozenset[str]
+) -> Fault | None:
+    """Compare what was described with what is said: the same numbers, the same refusals, nearly the same words."""
+    timely = {id(ask.tokens[at]) for at in ask.times.places}
+    wanted = [one for one in _content(said) if id(one) not in timely]
+    found = [one for one in called if one.kind is not Kind.MARK]
+    previous = ask.previous.tokens if ask.previous is not None else ()
+    everything = {one.text.lstrip("#") for one in [*ask.tokens, *ask.before, *previous]}
+    stems = {one[:STEM] for one in everything}
+    numbers = {one for word in everything for one in readings(word)}
+    for one in found:
+        values = readings(one.text)
+        if values and one.text[:1].isdigit() and not values & numbers and not _told_by_time(one, ask):
+            return Fault("content", "number")
+    inner = {id(one) for one in ask.of(Label.CONTENT)}
+    mentioned = {one for word in (token.text for token in found) for one in readings(word)}
+    for one in wanted:
+        values = readings(one.text)
+        if (
+            values
+            and one.text[:1].isdigit()
+            and not values & mentioned
+            and one.kind is Kind.NUMBER
+            and not refers
+            and id(one) in inner
+        ):
+            return Fault("content", "number")
+    if _denials(said) != _denials(found) and abs(_denials(said) - _denials(found)) % 2:
+        return Fault("content", "negation")
+    fresh = [
+        one
+        for one in found
+        if one.kind is not Kind.NUMBER
+        and one.stem not in stems
+        and not _is_plain(one.text)
+        and value_of(one.text) is None
+    ]
+    told = [one for one in found if not _is_plain(one.text)]
+    if len(fresh) > max(_FEW if len(told) > _FEW + 2 else 1, int(len(told) * _OTHER_SHARE)):
+        return Fault("content", "more")
+    if any(
+        one.kind is Kind.LITERAL and any(char.isdigit() for char in one.text) and one.text.lstrip("#") not in everything
+        for one in fresh
+    ):
+        return Fault("content", "more")
+    have = {one.stem for one in found}
+    plain = [one for one in wanted if not _is_plain(one.text) and one.kind is Kind.WORD and one.stem not in nouns]
+    missing = [one for one in plain if one.stem not in have]
+    if refers:
+        return None if len(missing) < len(plain) else Fault("content", "other")
+    if len(missing) > max(1, int(len(plain) * (1 - _SAID_SHARE))):
+        return Fault("content", "less")
+    if plain and len(missing) == len(plain):
+        return Fault("content", "other")
+    return Fault("content", "unsaid") if told and not wanted else None
+
+
+def _told_by_time(token: Token, ask: Ask) -> bool:
+    """Return whether a number of a content is an hour that was said another way: las 5, 17:00."""
+    hours = {feature[1] for feature in ask.times.features if feature[0] in {"hour", "date"}}
+    parts = token.text.replace(".", ":").split(":")
+    return parts[0].isdigit() and (
+        int(parts[0]) in hours or (int(parts[0]) + 12) in hours or (int(parts[0]) - 12) in hours
+    )
+
+
+def _denials(tokens: Sequence[Token]) -> int:
+    return sum(one.text in _NEGATIONS for one in tokens)

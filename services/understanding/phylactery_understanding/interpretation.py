@@ -1,0 +1,603 @@
+"""Check what a model read in a message against its words, and compare a call with what is left.
+
+A model is shown a person's words and the names of tools, nothing else, and says which words are what. Nothing is
+believed that does not stand there: a literal counts at its own place alone, outside what was pasted, and the operators
+the grammar knows itself stay what they are. What counts is put in the grammar's own terms, so that one matcher compares
+every call.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from enum import StrEnum
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Any, Final
+
+from phylactery_understanding.calls import (
+    NOTHING,
+    Argument,
+    Call,
+    Level,
+    Match,
+    Understanding,
+    plain_values,
+    same_effect,
+    same_name,
+    used_up,
+)
+from phylactery_understanding.content import free_content
+from phylactery_understanding.lexicon import OPERATORS, Lexicon, Verb, lexicon
+from phylactery_understanding.numbers import readings
+from phylactery_understanding.request import Ask, Fault, Label, Request
+from phylactery_understanding.text import Kind, Token, merged_spans, tokenize
+from phylactery_understanding.times import Times, read_times
+
+INTERPRETER: Final = "interpreter"
+MAX_ASKS: Final = 8
+MAX_SLOTS: Final = 24
+MAX_LITERAL: Final = 4_000
+"""Characters of one literal."""
+MAX_QUANTITY: Final = 100
+MAX_WORDS: Final = 8_000
+"""Characters of a message that is interpreted; a longer one is a document."""
+
+_LONG_QUOTE: Final = 25
+"""Tokens; who quotes more pastes a text."""
+_LONG_PART, _MANY_LINES = 600, 8
+"""Characters and lines of a later paragraph that is rather pasted than said."""
+_FENCES: Final = (re.compile("```"), re.compile(r'^[ \t]{0,8}(?:~{3,}|"{3,})[^\n"~]{0,40}$', re.MULTILINE))
+_TAG: Final = re.compile(r"<([a-z][a-z0-9_-]{0,39})(?:\s[^<>]{0,200})?>", re.IGNORECASE)
+_MAX_TAGS: Final = 64
+_CITED: Final = re.compile(r"^[ \t]{0,8}>[^\n]*+", re.MULTILINE)
+_FORWARDED: Final = re.compile(
+    r"^[ \t]{0,8}(?:-{2,}[ \t]{0,8}(?:begin |inicio )?(?:original message|forwarded message|mensaje original|"
+    r"mensaje reenviado)"
+    r"|(?:on|el)\b[^\n]{1,200}\b(?:wrote|escribió|escribio):[ \t]{0,8}$"
+    r"|(?:from|de|subject|asunto):[ \t]{1,8}[^\n]{1,200}\n)",
+    re.MULTILINE | re.IGNORECASE,
+)
+_SENTENCE_ENDS: Final = frozenset(".!?…;")
+_ANYWHERE: Final = frozenset({"retraction", "irony", "hypothetical", "announce", "idiom"})
+"""Operators that say something of the whole message."""
+_IN_CLAUSE: Final = frozenset({"negation", "exclusion"})
+"""Operators that say something of their own clause; the others say it of their sentence."""
+_SPEAKER: Final = 5
+"""Tokens within which a line says who speaks."""
+_JOINTS: Final = frozenset(
+    {"and", "y", "e", "but", "pero", "sino", "then", "luego", "et", "mais", "und", "aber", "ma", "mas"}
+)
+_ASKED_OF: Final = frozenset({"me", "nos", "le", "les", "lo", "la", "los", "las"})
+"""What a request in the form of a question may begin with: me apuntas leche?"""
+_TAKING: Final = frozenset({"retraction", "irony"})
+_ADDING: Final = frozenset({"add", "append"})
+_WRITING: Final = frozenset({"write", "compose", "create", "replace", "edit", "put", "set"})
+_UNREADABLE: Final = frozenset({"length", "disguise"})
+
+
+class Mode(StrEnum):
+    """How something is done to its target."""
+
+    NONE = ""
+    ADD = "add"
+    REPLACE = "replace"
+    CREATE = "create"
+    REMOVE = "remove"
+
+
+_MEANINGS: Final[Mapping[Mode, frozenset[str]]] = {
+    Mode.NONE: frozenset(),
+    Mode.ADD: frozenset({"add", "append"}),
+    Mode.REPLACE: frozenset({"replace", "edit", "change"}),
+    Mode.CREATE: frozenset({"write", "create", "compose"}),
+    Mode.REMOVE: frozenset({"remove", "delete", "clear"}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Some characters of the words, and where they begin."""
+
+    text: str
+    start: int
+
+    @property
+    def stop(self) -> int:
+        """Where they end."""
+        return self.start + len(self.text)
+
+    def stands_in(self, text: str) -> bool:
+        """Return whether a text holds them there."""
+        return bool(self.text.strip()) and self.start >= 0 and text[self.start : self.stop] == self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """The words that are the value of an argument, or one of its values."""
+
+    argument: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class InterpretedAsk:
+    """One thing that a model read in a message.
+
+    ``content`` are the words to be written or said, ``composed`` says that the person left them to whoever writes;
+    where neither is so, there are none. ``quantity`` is how many calls are asked for, 0 for as many as a set holds.
+    """
+
+    tool: str
+    slots: tuple[Slot, ...] = ()
+    mode: Mode = Mode.NONE
+    content: Span | None = None
+    composed: bool = False
+    quantity: int = 1
+    time: Span | None = None
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """Every literal."""
+        return (*(one.span for one in self.slots), *(one for one in (self.content, self.time) if one is not None))
+
+
+@dataclass(frozen=True, slots=True)
+class Interpretation:
+    """What a model read in a message: the version of what it was told, its name, and the asks."""
+
+    version: str
+    model: str
+    asks: tuple[InterpretedAsk, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Write it as JSON."""
+        return {"version": self.version, "model": self.model, "asks": [_ask_to_json(one) for one in self.asks]}
+
+    @staticmethod
+    def from_json(value: Mapping[str, Any]) -> Interpretation:
+        """Read what ``to_json`` wrote."""
+        return Interpretation(value["version"], value["model"], tuple(map(_ask_from_json, value["asks"])))
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedAsk:
+    """An ask that counts, in the grammar's terms; ``half`` says that something pasted stands near it."""
+
+    ask: InterpretedAsk
+    parsed: Ask
+    half: bool
+
+
+def pasted(text: str) -> list[tuple[int, int]]:
+    """Return where something stands in words that nobody said: fenced, tagged, cited, forwarded, quoted at length."""
+    return merged_spans(_pasted(text))
+
+
+def check(interpretation: Interpretation, request: Request, *, half: bool = False) -> tuple[CheckedAsk, ...]:
+    """Return the asks of an interpretation that count. ``half`` says that somebody else saw something pasted."""
+    if len(request.text) > MAX_WORDS or (request.fault is not None and request.fault.kind in _UNREADABLE):
+        return ()
+    strange = pasted(request.text)
+    asks = interpretation.asks[:MAX_ASKS]
+    taken = [span for one in asks for span in one.spans]
+    found: list[CheckedAsk] = []
+    for one in asks:
+        if _stands(one, request, strange) and _veto(one, request, strange) is None:
+            near = half or bool(strange) or _quotes_something(request, taken)
+            found.append(CheckedAsk(one, _parsed(one, request, taken), near))
+    return tuple(found)
+
+
+def understand_interpreted(
+    asks: Sequence[CheckedAsk],
+    request: Request,
+    call: Call,
+    used: Mapping[int, int] = MappingProxyType({}),
+    done: Collection[int] = (),
+) -> Understanding:
+    """Return how far the asks of an interpretation that count yield a call; ``used`` and ``done`` as in understand."""
+    best = NOTHING
+    for place, one in enumerate(asks):
+        if one.ask.tool == call.tool:
+            found = replace(_by(one, request, call), index=place)
+            best = max(best, used_up(found, used, done), key=lambda other: other.level)
+    return best
+
+
+def _by(one: CheckedAsk, request: Request, call: Call) -> Understanding:
+    said = tuple(span.text for span in one.ask.spans)[:12]
+    fault = (
+        _unbound(one.ask, call) or _heard_otherwise(one.ask, request, call) or _Interpreted(request, one, call).fault()
+    )
+    if fault is None and one.half:
+        fault = Fault("pasted", "")
+    if fault is None:
+        return Understanding(Level.CLEAR, one.ask.tool, said, None, _quota(one), INTERPRETER)
+    return Understanding(Level.HALF, one.ask.tool, said, fault, 1, INTERPRETER)
+
+
+class _Interpreted(Match):
+    """The comparison of an interpreted ask with a call: content that was left open brings in nothing from elsewhere."""
+
+    def __init__(self, request: Request, one: CheckedAsk, call: Call) -> None:
+        super().__init__(request, one.parsed, call)
+        self._one = one.ask
+        if one.ask.quantity != 1:  # what stands in the slots is for the other calls
+            spans = [slot.span for slot in one.ask.slots]
+            self._used.update(
+                at for at, token in enumerate(one.parsed.tokens) if any(_holds(span, token) for span in spans)
+            )
+
+    def _contents(self, texts: Sequence[Argument]) -> Fault | None:
+        said = [one for one in self._call.arguments if one.role == "content" and not one.default]
+        wanted = self._one.composed or self._one.content is not None
+        if said and wanted and not any(str(value).strip() for one in said for value in plain_values(one.value)):
+            return Fault("content", "empty")
+        values = [str(value) for one in texts for value in plain_values(one.value) if str(value).strip()]
+        if not values:
+            return None
+        if self._one.composed:
+            return free_content(values, self._request, self._call.texts)
+        if self._one.content is None:
+            return Fault("content", texts[0].name)
+        return super()._contents(texts)
+
+
+# ---- what stands there -------------------------------------------------------
+
+
+def _stands(ask: InterpretedAsk, request: Request, strange: Sequence[tuple[int, int]]) -> bool:
+    """Return whether every literal stands at its place, apart from the others, and outside what is nobody's word."""
+    text = request.text
+    spans = sorted(ask.spans, key=lambda one: one.start)
+    if not ask.tool or len(spans) > MAX_SLOTS or not 0 <= ask.quantity <= MAX_QUANTITY:
+        return False
+    if any(len(one.text) > MAX_LITERAL or not one.stands_in(text) for one in spans):
+        return False
+    if any(first.stop > second.start for first, second in pairwise(spans)):
+        return False
+    if any(start < one.stop and one.start < stop for one in spans for start, stop in strange):
+        return False
+    return not any(_is_cut(one, request.tokens) or _is_inside(one, request.tokens, ask) for one in spans)
+
+
+def _is_cut(span: Span, tokens: Sequence[Token]) -> bool:
+    """Return whether a literal is a part of a longer one: bob@x.example of notbob@x.example."""
+    return any(
+        one.kind not in {Kind.QUOTE, Kind.BREAK, Kind.MARK}
+        and (one.start < span.start < one.stop or one.start < span.stop < one.stop)
+        and one.text.lstrip("#@") != span.text.lower().lstrip("#@")
+        for one in tokens
+    )
+
+
+def _is_inside(span: Span, tokens: Sequence[Token], ask: InterpretedAsk) -> bool:
+    """Return whether a slot or a time stands within a quotation it is not the whole of."""
+    if span is ask.content:
+        return False
+    return any(
+        one.kind is Kind.QUOTE
+        and one.start < span.stop
+        and span.start < one.stop
+        and span.text.strip("\"'“”«»„`‘’") != one.raw
+        for one in tokens
+    )
+
+
+def _quotes_something(request: Request, taken: Sequence[Span]) -> bool:
+    """Return whether the words quote what is neither a value nor content."""
+    return any(
+        one.kind is Kind.QUOTE and not any(span.start < one.stop and one.start < span.stop for span in taken)
+        for one in request.tokens
+    )
+
+
+def _pasted(text: str) -> Iterator[tuple[int, int]]:
+    for fence in _FENCES:
+        places = [found.start() for found in fence.finditer(text)]
+        if places:
+            yield places[0], places[-1] + 3 if len(places) % 2 == 0 else len(text)
+    closings: dict[str, int] = {}
+    for tag in _TAG.finditer(text):
+        name = tag[1].lower()
+        if name not in closings:
+            if len(closings) >= _MAX_TAGS:
+                break
+            closings[name] = text.lower().rfind(f"</{name}>")
+        if closings[name] >= tag.end():
+            yield tag.start(), closings[name]
+    yield from (cited.span() for cited in _CITED.finditer(text))
+    forwarded = _FORWARDED.search(text)
+    if forwarded is not None:
+        yield forwarded.start(), len(text)
+    for token in tokenize(text):
+        if token.kind is Kind.QUOTE and len(token.raw) > _LONG_QUOTE and len(tokenize(token.raw)) > _LONG_QUOTE:
+            yield token.start, token.stop
+    for part in list(re.finditer(r"(?:[^\n]|\n(?!\s*\n))+", text))[1:]:
+        if len(part[0]) > _LONG_PART or part[0].count("\n") >= _MANY_LINES:
+            yield part.span()
+
+
+# ---- what takes it back ------------------------------------------------------
+
+
+def _veto(ask: InterpretedAsk, request: Request, strange: Sequence[tuple[int, int]]) -> Fault | None:
+    """Return an operator of the grammar that keeps words from being this ask, None where there is none."""
+    tokens = request.tokens
+    covered = [any(span.start < one.stop and one.start < span.stop for span in ask.spans) for one in tokens]
+    sentences = _parts(tokens, _SENTENCE_ENDS)
+    clauses = _clauses(request, sentences)
+    somewhere = any(covered)  # an ask without a literal may stand anywhere
+    mine = {sentences[at] for at, is_so in enumerate(covered) if is_so or not somewhere}
+    near = {clauses[at] for at, is_so in enumerate(covered) if is_so or not somewhere}
+    operators = list(_operators(tokens))
+    empty = _empty_clauses(tokens, clauses, {place for at, size, _ in operators for place in range(at, at + size)})
+    for at, _, fault in operators:
+        if any(start <= tokens[at].start < stop for start, stop in strange):
+            continue
+        if covered[at]:
+            begins = at == 0 or tokens[at - 1].text in _SENTENCE_ENDS or tokens[at - 1].kind is Kind.BREAK
+            if fault.kind not in _TAKING or not begins or at == next(iter(_covered_by(ask, tokens)), -1):
+                continue
+            return fault
+        if fault.kind in _ANYWHERE or (sentences[at] in mine and fault.kind not in _IN_CLAUSE):
+            return fault
+        if fault.kind in _IN_CLAUSE and (clauses[at] in near or clauses[at] in empty):
+            return fault
+    return _asked_about(tokens, sentences, mine) or _told(tokens, sentences, mine) or _other_mode(ask, request)
+
+
+def _covered_by(ask: InterpretedAsk, tokens: Sequence[Token]) -> Iterator[int]:
+    """Return the places of the tokens of an ask's content."""
+    content = ask.content
+    if content is not None:
+        yield from (at for at, one in enumerate(tokens) if content.start < one.stop and one.start < content.stop)
+
+
+def _operators(tokens: Sequence[Token]) -> Iterator[tuple[int, int, Fault]]:
+    words = lexicon()
+    texts = [one.text for one in tokens]
+    place = 0
+    while place < len(tokens):
+        size, kind = _operator_at(words, texts, place) if tokens[place].kind is not Kind.QUOTE else (0, "")
+        if size:
+            yield place, size, Fault(kind, " ".join(texts[place : place + size]))
+        place += max(size, 1)
+
+
+def _operator_at(words: Lexicon, texts: Sequence[str], place: int) -> tuple[int, str]:
+    best, kind = 0, ""
+    for name in OPERATORS:
+        size = words.match(name, texts, place)
+        if size > best:
+            best, kind = size, name
+    filler = max(words.match(name, texts, place) for name in ("please", "greet", "polite"))
+    return (0, "") if best and filler >= best + (best == 1) else (best, kind)
+
+
+def _parts(tokens: Sequence[Token], ends: frozenset[str]) -> list[int]:
+    """Return the number of the sentence of each token."""
+    found, number = [], 0
+    for one in tokens:
+        found.append(number)
+        if one.kind is Kind.BREAK or (one.kind is Kind.MARK and one.text in ends):
+            number += 1
+    return found
+
+
+def _clauses(request: Request, sentences: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the clause of each token: the ask the grammar put it in, else what stands between two joints."""
+    asks = {id(token): number for number, ask in enumerate(request.asks, 1) for token in ask.tokens}
+    found: list[tuple[int, int]] = []
+    number = -1
+    for at, one in enumerate(request.tokens):
+        if one.text in _JOINTS or (at and sentences[at] != sentences[at - 1]):
+            number -= 1
+        found.append((sentences[at], asks.get(id(one), number)))
+    return found
+
+
+def _empty_clauses(
+    tokens: Sequence[Token], clauses: Sequence[tuple[int, int]], operators: set[int]
+) -> set[tuple[int, int]]:
+    """Return the clauses that say nothing beside their operators: they speak of what was asked elsewhere."""
+    words = lexicon()
+    names = ("stop", "article", "please", "phatic", *OPERATORS)
+    saying = {
+        clause
+        for at, (one, clause) in enumerate(zip(tokens, clauses, strict=True))
+        if at not in operators
+        and one.kind not in {Kind.MARK, Kind.BREAK}
+        and not words.verb(one.text)
+        and not any(words.holds(name, one.text) for name in names)
+    }
+    return set(clauses) - saying
+
+
+def _asked_about(tokens: Sequence[Token], sentences: Sequence[int], mine: set[int]) -> Fault | None:
+    """Return the question that one of the sentences is, where it is no polite request."""
+    words = lexicon()
+    for number in mine:
+        said = [one for one, of in zip(tokens, sentences, strict=True) if of == number and one.kind is not Kind.BREAK]
+        texts = [one.text for one in said]
+        opening = next((at for at, one in enumerate(said) if one.text != "¿"), len(said))
+        asks = opening < len(said) and bool(words.match("question", texts, opening))
+        polite = any(words.match("polite", texts, at) for at in range(len(texts)))
+        beg = not asks and not _ASKED_OF.isdisjoint(texts[opening : opening + 1])
+        if (asks or "?" in texts) and not polite and not beg:
+            return Fault("question", "?")
+    return None
+
+
+def _told(tokens: Sequence[Token], sentences: Sequence[int], mine: set[int]) -> Fault | None:
+    """Return that one of the sentences tells who said it: Bob (manager): send it."""
+    for number in mine:
+        said = [one for one, of in zip(tokens, sentences, strict=True) if of == number and one.kind is not Kind.BREAK]
+        head = said[:_SPEAKER]
+        if head and head[0].kind is Kind.WORD and head[0].raw[:1].isupper() and any(one.text == ":" for one in head):
+            return Fault("report", ":")
+    return None
+
+
+def _other_mode(ask: InterpretedAsk, request: Request) -> Fault | None:
+    """Return that words which only add are said to replace or to remove."""
+    if ask.mode not in {Mode.REPLACE, Mode.REMOVE}:
+        return None
+    for one in request.asks:
+        near = any(span.start < token.stop and token.start < span.stop for span in ask.spans for token in one.tokens)
+        if near and one.verb.meanings & _ADDING and not one.verb.meanings & _WRITING:
+            return Fault("mode", "add")
+    return None
+
+
+# ---- in the grammar's terms ----------------------------------------------------
+
+
+def _parsed(ask: InterpretedAsk, request: Request, taken: Sequence[Span]) -> Ask:
+    """Put an ask in the grammar's terms: a label for each token of its sentences."""
+    tokens = [one for one in request.tokens if one.kind is not Kind.BREAK]
+    sentences = _parts(request.tokens, _SENTENCE_ENDS)
+    by_token = {id(one): number for one, number in zip(request.tokens, sentences, strict=True)}
+    mine = {by_token[id(one)] for one in tokens if any(_holds(span, one) for span in ask.spans)}
+    said = [one for one in tokens if not mine or by_token[id(one)] in mine]
+    everywhere = read_times(said).places
+    clauses = dict(zip(map(id, request.tokens), _clauses(request, sentences), strict=True))
+    near = {clauses[id(one)] for one in said if any(_holds(span, one) for span in ask.spans)}
+    labels = [
+        _label(ask, one, taken, free=at in everywhere or clauses[id(one)] not in near) for at, one in enumerate(said)
+    ]
+    spoken = [at for at, label in enumerate(labels) if label is Label.TIME]
+    told = read_times([said[at] for at in spoken]) if spoken else Times(frozenset(), frozenset())
+    times = replace(told, places=frozenset(spoken[at] + 1 for at in told.places))
+    verb = Verb(_MEANINGS[ask.mode], "", "")
+    # What is done stands in the whole of the words: a token of no characters before them stands for it.
+    doing = Token("", "", Kind.MARK, said[0].start if said else 0, said[0].start if said else 0)
+    return Ask(verb, ask.tool, [doing, *said], [Label.VERB, *labels], times, verbatim=ask.content is not None)
+
+
+def _holds(span: Span, token: Token) -> bool:
+    return span.start < token.stop and token.start < span.stop
+
+
+def _label(ask: InterpretedAsk, token: Token, taken: Sequence[Span], *, free: bool) -> Label:
+    """Return what a token was said to be. A name or a number near it that nobody spoke for is left over."""
+    if any(_holds(one.span, token) for one in ask.slots):
+        return Label.OBJECT
+    if ask.content is not None and _holds(ask.content, token):
+        return Label.QUOTE if token.kind is Kind.QUOTE else Label.CONTENT
+    if ask.time is not None and _holds(ask.time, token):
+        return Label.TIME
+    if token.kind in {Kind.MARK, Kind.BREAK}:
+        return Label.MARK
+    if free or any(_holds(span, token) for span in taken):
+        return Label.REASON
+    # What was left to the writer is made of something: a name that nobody spoke for may be where it is from.
+    return Label.OBJECT if token.kind in {Kind.LITERAL, Kind.NUMBER} and not ask.composed else Label.REASON
+
+
+def _unbound(ask: InterpretedAsk, call: Call) -> Fault | None:
+    """Return a control argument whose value is another's, or a slot that the call does not use.
+
+    A value in no slot at all is left to the matcher: the words outside the slots are none that it looks at.
+    """
+    used: set[int] = set()
+    for argument in call.arguments:
+        own = [at for at, one in enumerate(ask.slots) if one.argument == argument.name]
+        for value in plain_values(argument.value):
+            said = [at for at, one in enumerate(ask.slots) if _is_value(one.span.text, value)]
+            mine = [at for at in said if at in own]
+            used.update(mine)
+            if argument.control and said and not mine and not isinstance(value, bool):
+                return Fault("value", argument.name)
+        if argument.items or argument.role == "date":  # told by what it is, or when
+            used.update(own)
+    taken = {ask.slots[at].argument for at in used}
+    for at, one in enumerate(ask.slots):
+        if at not in used and not (ask.quantity != 1 and one.argument in taken):
+            return Fault("leftover", one.span.text)
+    return None
+
+
+def _is_value(said: str, value: Any) -> bool:
+    if isinstance(value, bool):
+        return True
+    if isinstance(value, int | float):
+        wanted = Decimal(str(value)).normalize()
+        return any(wanted in readings(one.text.lstrip("#")) for one in tokenize(said))
+    return same_name(said, str(value))
+
+
+def _heard_otherwise(ask: InterpretedAsk, request: Request, call: Call) -> Fault | None:
+    """Return what the grammar heard by itself and the interpretation tells otherwise.
+
+    A place that things come from is no goal, and what the grammar heard asked for is asked for there, or of nobody.
+    """
+    slots = [one.span for one in ask.slots]
+    near = [one for one in request.asks if any(_holds(span, token) for span in ask.spans for token in one.tokens)]
+    for one in near:
+        if any(_holds(span, token) for span in slots for token in one.of(Label.SOURCE)):
+            return Fault("source", one.form)
+    heard = [
+        one
+        for one in request.asks
+        if one.fault is None and any(_holds(span, token) for span in slots for token in one.tokens)
+    ]
+    yielding = [one for one in request.asks if same_effect(one, call)]
+    clear = [one for one in yielding if one.fault is None]
+    if clear and slots and not any(one in near or one.refers for one in yielding):
+        return Fault("elsewhere", clear[0].form)
+    if heard and not yielding:
+        return Fault("effect", heard[0].form)
+    if ask.composed:
+        wrong = next((one for one in clear if one in near and any(one.of(Label.CONTENT, Label.QUOTE))), None)
+        fault = Match(request, wrong, call).fault() if wrong is not None else None
+        return fault if fault is not None and fault.kind == "content" else None
+    return None
+
+
+def _quota(one: CheckedAsk) -> int:
+    """Return how many calls an ask allows: what was claimed, within what the words hold."""
+    if one.ask.quantity == 0:
+        words = lexicon()
+        return 0 if any(words.holds("universal", token.text) for token in one.parsed.tokens) else 1
+    counts = [sum(other.argument == slot.argument for other in one.ask.slots) for slot in one.ask.slots]
+    numbers = {int(value) for token in one.parsed.tokens for value in readings(token.text) if value == int(value)}
+    return one.ask.quantity if one.ask.quantity in numbers else min(one.ask.quantity, max(counts, default=1))
+
+
+# ---- kept --------------------------------------------------------------------
+
+
+def _ask_to_json(ask: InterpretedAsk) -> dict[str, Any]:
+    return {
+        "tool": ask.tool,
+        "slots": [[one.argument, one.span.text, one.span.start] for one in ask.slots],
+        "mode": str(ask.mode),
+        "content": _span_to_json(ask.content),
+        "composed": ask.composed,
+        "quantity": ask.quantity,
+        "time": _span_to_json(ask.time),
+    }
+
+
+def _ask_from_json(value: Mapping[str, Any]) -> InterpretedAsk:
+    return InterpretedAsk(
+        tool=value["tool"],
+        slots=tuple(Slot(name, Span(text, start)) for name, text, start in value["slots"]),
+        mode=Mode(value["mode"]),
+        content=_span_from_json(value["content"]),
+        composed=value["composed"],
+        quantity=value["quantity"],
+        time=_span_from_json(value["time"]),
+    )
+
+
+def _span_to_json(span: Span | None) -> list[Any] | None:
+    return None if span is None else [span.text, span.start]
+
+
+def _span_from_json(value: Sequence[Any] | None) -> Span | None:
+    return None if value is None else Span(value[0], value[1])

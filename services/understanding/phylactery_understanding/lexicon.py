@@ -1,0 +1,236 @@
+"""The words the grammar knows, read from one folder for each language."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from phylactery_understanding.text import fold, tokenize
+
+FOLDER: Final = Path(__file__).parent / "lexicons"
+CLASSES: Final = (
+    "please",
+    "greet",
+    "polite",
+    "article",
+    "goal",
+    "source",
+    "content",
+    "reason",
+    "negation",
+    "exclusion",
+    "condition",
+    "question",
+    "hypothetical",
+    "report",
+    "permission",
+    "past",
+    "future",
+    "irony",
+    "retraction",
+    "announce",
+    "idiom",
+    "universal",
+    "phatic",
+    "stop",
+)
+OPERATORS: Final = (
+    "retraction",
+    "irony",
+    "hypothetical",
+    "negation",
+    "exclusion",
+    "condition",
+    "report",
+    "permission",
+    "past",
+    "future",
+    "announce",
+    "idiom",
+)
+"""Classes that say that words are not, or not yet, a request."""
+_SHORTEST: Final = 4
+"""Letters of a form that a pronoun may be joined to."""
+_ENCLITICS: Final = (
+    "melo",
+    "mela",
+    "melos",
+    "melas",
+    "selo",
+    "sela",
+    "selos",
+    "selas",
+    "telo",
+    "tela",
+    "noslo",
+    "nosla",
+    "me",
+    "te",
+    "le",
+    "lo",
+    "la",
+    "nos",
+    "les",
+    "los",
+    "las",
+    "se",
+)
+_ENDINGS: Final = {
+    "ar": ("a", "e", "es", "en", "as", "ar", "ad", "emos"),
+    "er": ("e", "a", "as", "an", "es", "er", "ed"),
+    "ir": ("e", "a", "as", "an", "es", "ir", "id", "i"),
+}
+
+
+class LexiconError(Exception):
+    """A lexicon file that cannot be used; says which, and the line where the fault has one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """What a form of a verb may mean, whether a pronoun is joined to it, and its language."""
+
+    meanings: frozenset[str]
+    joined: str
+    language: str
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """Verbs by their forms, and phrases of each class by their first word."""
+
+    verbs: Mapping[str, tuple[Verb, ...]]
+    phrases: Mapping[str, Mapping[str, tuple[tuple[str, ...], ...]]]
+    quantities: Mapping[str, int]
+    effects: Mapping[str, frozenset[str]]
+
+    def match(self, name: str, words: Sequence[str], place: int) -> int:
+        """Return how many of the words from a place on are one phrase of a class, 0 where none are."""
+        best = 0
+        known = self.phrases[name].get(words[place])
+        if known is None:
+            return 0
+        for phrase in known:
+            if len(phrase) > best and tuple(words[place : place + len(phrase)]) == phrase:
+                best = len(phrase)
+        return best
+
+    def holds(self, name: str, word: str) -> bool:
+        """Return whether a class has a word as a phrase of its own."""
+        return (word,) in self.phrases[name].get(word, ())
+
+    def verb(self, form: str) -> tuple[Verb, ...]:
+        """Return what a form may mean, with the pronouns that Spanish joins to it taken off."""
+        found = self.verbs.get(form, ())
+        if found or len(form) < _SHORTEST:
+            return found
+        for pronoun in _ENCLITICS:
+            if form.endswith(pronoun):
+                for stem in (form[: -len(pronoun)], form[: -len(pronoun)] + "r", form[: -len(pronoun)] + "s"):
+                    bare = tuple(
+                        Verb(one.meanings, pronoun, "es") for one in self.verbs.get(stem, ()) if one.language == "es"
+                    )
+                    if bare:
+                        return bare
+        return ()
+
+    def yields(self, effect: str) -> frozenset[str]:
+        """Return what a person may call an effect."""
+        return self.effects.get(effect, frozenset()) | {effect}
+
+
+@lru_cache(maxsize=1)
+def lexicon() -> Lexicon:
+    """Return the packaged lexicon. Raises LexiconError."""
+    return read_lexicon(FOLDER)
+
+
+def read_lexicon(folder: Path) -> Lexicon:
+    """Read a folder with ``effects.yaml`` and a folder for each language, which may lack either of its files.
+
+    Raises LexiconError.
+    """
+    effects = {name: frozenset(more) for name, more in _lists(folder / "effects.yaml", None)}
+    verbs: dict[str, dict[tuple[str, str], set[str]]] = defaultdict(lambda: defaultdict(set))
+    phrases: dict[str, dict[str, set[tuple[str, ...]]]] = {name: defaultdict(set) for name in CLASSES}
+    quantities: dict[str, int] = {}
+    for home in sorted(one for one in folder.iterdir() if one.is_dir()):
+        forms = dict(_lists(home / "forms.yaml", None)) if (home / "forms.yaml").exists() else {}
+        known = {fold(name): tuple(map(fold, more)) for name, more in forms.items()}
+        for meaning, lemmas in _lists(home / "verbs.yaml", None) if (home / "verbs.yaml").exists() else ():
+            for form, joined in _forms(lemmas, home.name, known):
+                verbs[form][joined, home.name].add(meaning)
+        for name, more in _words(home / "words.yaml", quantities) if (home / "words.yaml").exists() else ():
+            for phrase in more:
+                words = _phrase(phrase)
+                phrases[name][words[0]].add(words)
+    return Lexicon(
+        {
+            form: tuple(Verb(frozenset(meanings), joined, home) for (joined, home), meanings in sorted(of_one.items()))
+            for form, of_one in verbs.items()
+        },
+        {name: {first: tuple(sorted(some)) for first, some in of_one.items()} for name, of_one in phrases.items()},
+        quantities,
+        effects,
+    )
+
+
+def _phrase(phrase: str) -> tuple[str, ...]:
+    return tuple(token.text for token in tokenize(str(phrase))) or (str(phrase),)
+
+
+def _forms(lemmas: Sequence[str], language: str, known: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
+    for lemma in map(fold, lemmas):
+        yield lemma, ""
+        if language == "es":
+            endings = _ENDINGS.get(lemma[-2:], ())
+            yield from ((lemma[:-2] + ending, "") for ending in endings)
+            yield from ((form, "") for form in known.get(lemma, ()))
+        elif language == "en" and lemma.isalpha():
+            base = lemma[:-1] if lemma.endswith("e") and not lemma.endswith("ee") else lemma
+            yield base + "ing", ""
+            yield lemma + lemma[-1] + "ing", ""
+
+
+def _words(file: Path, quantities: dict[str, int]) -> Iterator[tuple[str, Sequence[str]]]:
+    data = _yaml(file)
+    for name, value in data.items():
+        if name == "quantity":
+            if not isinstance(value, dict) or not all(isinstance(one, int) for one in value.values()):
+                raise LexiconError(f"{file}: quantity must map words to whole numbers")
+            quantities.update({fold(str(word)): count for word, count in value.items()})
+        elif name not in CLASSES:
+            raise LexiconError(f"{file}: no class '{name}'; there are: quantity, {', '.join(CLASSES)}")
+        else:
+            yield name, _list(file, name, value)
+
+
+def _lists(file: Path, _: None) -> Iterator[tuple[str, Sequence[str]]]:
+    for name, value in _yaml(file).items():
+        yield str(name), _list(file, str(name), value)
+
+
+def _list(file: Path, name: str, value: Any) -> Sequence[str]:
+    if not isinstance(value, list) or not all(isinstance(one, str) and one.strip() for one in value):
+        raise LexiconError(f"{file}: '{name}' must be a list of texts; quote words such as no, yes, on and off")
+    return value
+
+
+def _yaml(file: Path) -> Mapping[str, Any]:
+    try:
+        data = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise LexiconError(f"{file} cannot be read: {error.strerror}") from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark is not None else ""
+        raise LexiconError(f"{file}{line}: no YAML") from error
+    if not isinstance(data, dict):
+        raise LexiconError(f"{file}: must be a mapping of names to lists")
+    return data

@@ -1,0 +1,856 @@
+"""Parse a message into asks, and say for every word what it was taken for.
+
+A parse is complete or it is none: every token of an ask is a verb, a goal, content, a filler or an operator the grammar
+knows. What the words name is open; who they are said to, whether they are said at all, and how, is closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import takewhile
+from typing import Final
+
+from phylactery_understanding.lexicon import OPERATORS, Lexicon, Verb, lexicon
+from phylactery_understanding.text import MAX_TOKENS, Kind, Token, is_disguised, tokenize
+from phylactery_understanding.times import Times, read_times
+
+
+class Label(StrEnum):
+    """What a token was taken for."""
+
+    VERB = "verb"
+    FILLER = "filler"
+    ARTICLE = "article"
+    GOAL = "goal"
+    """A preposition that leads to a goal."""
+    SOURCE = "source"
+    """A preposition, and what it leads to, that names a source, a comparison or a reason and never a goal."""
+    OBJECT = "object"
+    CONTENT = "content"
+    QUOTE = "quote"
+    TIME = "time"
+    REASON = "reason"
+    OPERATOR = "operator"
+    STATEMENT = "statement"
+    MARK = "mark"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why words are not understood: an operator of a class, and the words that say it."""
+
+    kind: str
+    words: str
+
+
+@dataclass(slots=True)
+class Ask:
+    """One thing that is asked for: a clause with its verb, and a label for each of its tokens.
+
+    ``verbatim`` says that its content stands behind a colon; ``refers`` that a pronoun stands for what it is about;
+    ``before`` is what was stated before it, ``previous`` the ask a pronoun of it may stand for; ``fault`` is why it
+    is no request after all.
+    """
+
+    verb: Verb
+    form: str
+    tokens: list[Token]
+    labels: list[Label]
+    times: Times
+    verbatim: bool = False
+    refers: bool = False
+    before: tuple[Token, ...] = ()
+    topic: Token | None = None
+    previous: Ask | None = None
+    fault: Fault | None = None
+
+    def joined(self) -> Ask | None:
+        """Return the ask together with the one a pronoun of it stands for: make a list, and put it in a.txt."""
+        first = self.previous
+        if first is None:
+            return None
+        return Ask(
+            Verb(self.verb.meanings | first.verb.meanings, self.verb.joined, self.verb.language),
+            self.form,
+            [*first.tokens, *self.tokens],
+            [*first.labels, *self.labels],
+            Times(
+                first.times.features | self.times.features,
+                first.times.places | {place + len(first.tokens) for place in self.times.places},
+            ),
+            verbatim=self.verbatim or first.verbatim,
+            before=first.before,
+            topic=self.topic,
+            fault=first.fault or self.fault,
+        )
+
+    def of(self, *labels: Label) -> Iterator[Token]:
+        """Return the tokens that were taken for something."""
+        return (token for token, label in zip(self.tokens, self.labels, strict=True) if label in labels)
+
+
+@dataclass(slots=True)
+class Request:
+    """What one message asks for. ``fault`` speaks of the whole message."""
+
+    text: str
+    tokens: list[Token]
+    asks: list[Ask] = field(default_factory=list)
+    statements: list[list[Token]] = field(default_factory=list)
+    fault: Fault | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Return whether everything that was said has a place."""
+        return self.fault is None
+
+    def trace(self) -> list[tuple[str, str]]:
+        """Return every token with what it was taken for."""
+        labels = {
+            id(token): str(label) for ask in self.asks for token, label in zip(ask.tokens, ask.labels, strict=True)
+        }
+        return [
+            (one.raw, labels.get(id(one), str(Label.STATEMENT))) for one in self.tokens if one.kind is not Kind.BREAK
+        ]
+
+
+COMMUNICATING: Final = frozenset(
+    """
+    send tell ask notify reply comment post publish message forward remind remember record announce report greet
+    request learn wake share pass
+    """.split()
+)
+"""Meanings of verbs behind which "that", "if" and "how" open what is said."""
+COMPOSING: Final = frozenset(
+    {"write", "compose", "create", "make", "draft", "add", "put", "edit", "schedule", "open", "book"}
+)
+_SENTENCE_ENDS: Final = frozenset(".!?…;¡¿")
+_OF_THINGS: Final = frozenset({"compose", "make"})
+ARTIFACTS: Final = frozenset(
+    """
+    list table poem haiku story letter summary report script draft plan outline speech toast essay recipe note
+    notes function page template agenda minutes review joke song limerick paragraph program schedule checklist
+    ideas questions bio menu itinerary code version readme invitation complaint explanation gist overview
+    comparison timetable budget quiz tips tagline slogan logo names options suggestions translation headline
+    caption post guide exercise exercises lista tabla poema cuento historia carta resumen informe guion borrador
+    esquema discurso ensayo receta nota funcion pagina plantilla acta chiste cancion parrafo programa horario
+    rutina preguntas respuesta biografia itinerario codigo invitacion queja explicacion eslogan lema comparacion
+    presupuesto calendario cuestionario consejos peliculas pelis redaccion reporte traduccion nombres opciones
+    sugerencias ejercicios saludo felicitacion dialogo titulares
+    """.split()
+)
+"""What is made when it is asked for: its content is left to whoever makes it."""
+_CONNECTORS: Final = frozenset(
+    """
+    and y e then luego despues & + plus ademas but pero et und i
+    """.split()
+)
+_PAUSES: Final = frozenset({",", ";", "(", ")", "–", "—", "…", "-", "*", "•"})
+_PRONOUNS: Final = frozenset(
+    """
+    me te le les lo la los las nos se it that this them eso esto
+    """.split()
+)
+_STANDING: Final = frozenset(
+    {"it", "that", "this", "them", "those", "these", "eso", "esto", "lo", "la", "los", "las", "ello"}
+)
+_RELATIVE: Final = frozenset({"que", "q", "that", "which", "who", "whose", "where", "donde", "cuando", "when"})
+_OPENERS: Final = frozenset(
+    """
+    si if whether how what why where who when which como que cual cuando donde quien cuanto cuantos cuanta
+    cuantas
+    """.split()
+)
+_IF: Final = frozenset({"if", "si"})
+_HARD: Final = frozenset({"irony", "retraction", "hypothetical", "announce", "idiom"})
+"""Operators that count wherever they stand, but in a quotation."""
+_LEADING: Final = frozenset({"irony", "retraction", "announce"})
+"""Operators that count in a sentence before the request."""
+_REACH: Final = 40
+"""Tokens before the verb of a request."""
+_MOST_ASKS: Final = 40
+_EMPTY: Final = frozenset(
+    """
+    ever never again please under any circumstances circumstance way case at all you to want dare i repeat
+    nunca jamas bajo ningun ninguna concepto circunstancia caso modo manera quiero que te por favor repito mas
+    """.split()
+)
+"""Words behind a negation that it does not deny."""
+_FRONT: Final = 8
+_SPEAKER_WORDS: Final = 3
+_TURNING: Final = frozenset({"convert", "translate", "summarize", "copy", "rename"})
+"""Meanings of verbs whose object is what they begin with, where a goal follows."""
+_PARTS: Final = frozenset(
+    """
+    description subject title body message text location recipient address email amount price date time name
+    reference concept columns topics topic total asunto titulo descripcion mensaje texto importe concepto
+    destinatario correo direccion precio fecha hora nombre columnas temas tema cuenta account
+    """.split()
+)
+"""What a sentence behind a request may say more of."""
+_TELLING_MORE: Final = frozenset({"son", "es", "it's", "its", "they're", "that's"})
+"""Words by which a sentence behind a request says more of it."""
+_ABOUT: Final = frozenset({"about", "sobre", "acerca de", "on the subject of", "regarding", "concerning", "re"})
+_TO_DO: Final = frozenset({"remind", "ask", "tell", "remember", "request", "notify"})
+
+
+def parse(text: str) -> Request:
+    """Parse a message. What it cannot place makes it not understood."""
+    return _Parser(text, lexicon()).parse()
+
+
+class _Parser:
+    """Reads one message from left to right."""
+
+    def __init__(self, text: str, words: Lexicon) -> None:
+        self._words, self._request = words, Request(text, tokenize(text))
+        self._before: list[Token] = []
+        self._topic: Token | None = None
+        self._sentence_now: Sequence[Token] = ()
+
+    def parse(self) -> Request:
+        request = self._request
+        if len(request.tokens) >= MAX_TOKENS:
+            request.fault = Fault("length", "")
+            return request
+        if is_disguised(request.text):
+            request.fault = Fault("disguise", "")
+            return request
+        sentences = list(_sentences(request.tokens))
+        place = 0
+        while place < len(sentences):
+            if len(request.asks) > _MOST_ASKS:
+                request.fault = Fault("length", "")
+                break
+            place += self._sentence(sentences, place)
+        return request
+
+    def _sentence(self, sentences: Sequence[list[Token]], place: int) -> int:
+        """Read one sentence, and those behind it that are its content; return how many."""
+        tokens = self._sentence_now = sentences[place]
+        question = any(one.text == "?" for one in tokens)
+        said = [one for one in tokens if one.kind is not Kind.BREAK and one.text not in _SENTENCE_ENDS]
+        if not said:
+            return 1
+        if self._topic_of(said):
+            said = said[2:]
+            if not said:
+                return 1
+        clauses = self._clauses(said)
+        first = len(self._request.asks)
+        for number, clause in enumerate(clauses[: _MOST_ASKS + 1]):
+            self._clause(clause, question=question, joined=number + 1 < len(clauses))
+        asks = self._request.asks[first:]
+        if asks and self._awaits(asks[-1], sentences[place + 1 :]):
+            asks[-1].verbatim = True
+            return 1 + self._take_rest(asks[-1], sentences[place + 1 :], at_line=True)
+        if asks and asks[-1].verbatim:
+            return 1 + self._take_rest(asks[-1], sentences[place + 1 :], at_line=not list(asks[-1].of(Label.CONTENT)))
+        return 1
+
+    def _awaits(self, ask: Ask, later: Sequence[list[Token]]) -> bool:
+        """Return whether what an ask calls this stands behind it, on lines of its own."""
+        if ask.fault is not None or ask.verbatim or ask.before or not later or any(ask.of(Label.CONTENT, Label.QUOTE)):
+            return False
+        named = any(
+            one.text in {"this", "these", "esto", "estos", "estas", "following", "siguiente"} for one in ask.tokens
+        )
+        return named and any(one.kind is Kind.BREAK for one in later[0][:1])
+
+    def _topic_of(self, said: Sequence[Token]) -> bool:
+        """Return whether a sentence begins with what it is about: notes.txt."""
+        if len(said) > 1 and said[0].kind is Kind.LITERAL and said[1].text == ":":
+            self._topic = said[0]
+            return True
+        return False
+
+    def _take_rest(self, ask: Ask, later: Sequence[list[Token]], *, at_line: bool) -> int:
+        """Take what stands behind a colon up to the end of its line, or of the message where it begins a line."""
+        count = 0
+        for sentence in later:
+            if any(one.kind is Kind.BREAK for one in sentence[:1]) and not at_line:
+                break
+            ask.tokens.extend(sentence)
+            ask.labels.extend(Label.CONTENT if one.kind is not Kind.BREAK else Label.MARK for one in sentence)
+            count += 1
+        return count
+
+    def _clauses(self, said: Sequence[Token]) -> list[list[Token]]:
+        """Cut a sentence where another request may begin."""
+        clauses: list[list[Token]] = [[]]
+        place = 0
+        asked = False
+        verbatim = False
+        while place < len(said):
+            token = said[place]
+            cut = place
+            while cut < len(said) and (said[cut].text in _PAUSES or said[cut].text in _CONNECTORS):
+                cut += 1
+            lone = len(clauses[-1]) == 1 and bool(self._verbs_of(clauses[-1][0].text))
+            if (
+                cut > place
+                and not verbatim
+                and clauses[-1]
+                and not lone
+                and self._begins(said, cut, asked=asked, joint=said[place:cut])
+            ):
+                clauses.append([])
+                place = cut
+                asked = True
+                continue
+            if not clauses[-1] and self._verb_at(said, place) is not None:
+                asked = True
+            verbatim = verbatim or (token.text == ":" and asked)
+            clauses[-1].append(token)
+            place += 1
+        return [clause for clause in clauses if clause]
+
+    def _begins(self, said: Sequence[Token], place: int, *, asked: bool, joint: Sequence[Token]) -> bool:
+        found = self._verb_at(said, place, near=True)
+        if found is None:
+            return False
+        verb = self._verbs_of(said[found].text)
+        pause = any(one.text in _PAUSES for one in joint)
+        then = any(one.text in {"then", "luego", "despues"} for one in joint)
+        if any(one.joined for one in verb) or (pause and found > place):
+            return True
+        if asked:
+            return True
+        return (pause and any(one.language == "en" for one in verb)) or (then and pause)
+
+    def _verbs_of(self, form: str) -> tuple[Verb, ...]:
+        return self._words.verb(form)
+
+    def _verb_at(self, said: Sequence[Token], place: int, *, near: bool = False) -> int | None:
+        """Return where the verb of a request stands that begins at a place; ``near`` lets little stand before it."""
+        begin, said = place, said[place : place + _REACH]
+        found = self._verb_within(said, near=near)
+        return None if found is None else begin + found
+
+    def _verb_within(self, said: Sequence[Token], *, near: bool) -> int | None:
+        texts = [one.text for one in said]
+        place = 0
+        while place < len(said):
+            token = said[place]
+            if token.kind is Kind.WORD and self._verbs_of(token.text):
+                size = max(self._size("polite", texts, place), self._size("greet", texts, place))
+                filler = self._size("please", texts, place)
+                verb_next = place + filler < len(said) and filler
+                if size > 1 or (filler > 1):
+                    place += max(size, filler)
+                    continue
+                if filler and verb_next and any(self._verbs_of(one) for one in texts[place + 1 : place + 4]):
+                    place += 1
+                    continue
+                return place
+            size = self._lead(said, texts, place, near=near)
+            if not size:
+                return None
+            place += size
+        return None
+
+    def _lead(self, said: Sequence[Token], texts: Sequence[str], place: int, *, near: bool) -> int:
+        """Return how many tokens from a place on may stand before a verb."""
+        token = said[place]
+        sizes = [self._size(name, texts, place) for name in ("please", "polite", "greet")]
+        if max(sizes):
+            return max(sizes)
+        if token.text in _PRONOUNS or token.text in {",", "!", "-", "*", "•", ")", "(", "¡", "¿"}:
+            return 1
+        if token.kind is Kind.NUMBER and place + 1 < len(said) and texts[place + 1] in {")", "."}:
+            return 2
+        if token.kind is Kind.MARK and not token.text.isascii() and not token.text.isalnum():
+            return 1
+        if near:
+            return 0
+        times = read_times(said[place : place + 12])
+        if 0 in times.places:
+            size = 1
+            while size in times.places:
+                size += 1
+            return size
+        return self._goal_lead(said, texts, place)
+
+    def _goal_lead(self, said: Sequence[Token], texts: Sequence[str], place: int) -> int:
+        """Return the size of a goal that stands before the verb: en receta.md, cambia la sal."""
+        size = self._size("goal", texts, place)
+        if not size:
+            return 0
+        at = place + size
+        while at < len(said) and self._words.holds("article", texts[at]) and said[at].kind is Kind.WORD:
+            at += 1
+        for step in (0, 1):
+            if at + step < len(said) and said[at + step].kind is Kind.LITERAL:
+                return at + step + 1 - place
+        return 0
+
+    def _size(self, name: str, texts: Sequence[str], place: int) -> int:
+        return self._words.match(name, texts, place)
+
+    # ---- one clause ----------------------------------------------------------
+
+    def _clause(self, clause: list[Token], *, question: bool, joined: bool) -> None:
+        verb = self._verb_at(clause, 0)
+        fronted = None
+        if verb is None:
+            verb = fronted = self._fronted(clause)
+        if verb is None and self._request.asks:
+            verb = self._wished(clause)
+        if verb is None and not question and not self._request.asks:
+            verb = self._thing_at(clause)
+        if verb is None or self._is_told(clause, verb):
+            self._state(clause, question=question, joined=joined)
+            return
+        texts = [one.text for one in clause]
+        polite = any(self._size("polite", texts, at) for at in range(verb)) or any(
+            one.text in {"me", "le", "les", "nos", "lo", "la"} for one in clause[:verb]
+        )
+        if "te" in texts[:verb] and not polite:
+            self._state(clause, question=question, joined=joined)
+            return
+        again = (
+            self._verb_at(clause, verb + 2, near=True)
+            if texts[verb + 1 : verb + 2] in (["and"], ["y"], ["&"])
+            else None
+        )
+        ask = self._ask(clause, verb if again is None else again)
+        if fronted is not None:
+            for at in range(fronted):
+                if ask.labels[at] is Label.ARTICLE and not self._words.holds("article", texts[at]):
+                    ask.labels[at] = Label.OBJECT
+        if question and not polite:
+            ask.fault = ask.fault or Fault("question", "?")
+        left = ask.fault is not None and ask.fault.kind == "negation" and self._left_open(texts)
+        if ask.fault is not None and (ask.fault.kind in _HARD or left):
+            self._request.fault = self._request.fault or ask.fault
+        ask.previous = self._request.asks[-1] if ask.refers and self._request.asks else None
+        self._request.asks.append(ask)
+
+    def _fronted(self, clause: Sequence[Token]) -> int | None:
+        """Return the verb of a request whose object stands before it: el segundo sácalo."""
+        texts = [one.text for one in clause]
+        for at, one in enumerate(clause[:_FRONT]):
+            verbs = self._verbs_of(one.text) if one.kind is Kind.WORD else ()
+            if any(verb.joined in {"lo", "la", "los", "las"} for verb in verbs) and at:
+                return None if self._operator(clause[:at], 0) else at
+            if texts[at] in {"que", "q", "quien", "donde"}:
+                return None
+        return None
+
+    def _wished(self, clause: Sequence[Token]) -> int | None:
+        """Return the pronoun of a wish that only says where to: I'd like it in notes.md, lo quiero en notas.md."""
+        texts = [one.text for one in clause]
+        size = self._size("polite", texts, 0)
+        at = size or 0
+        if texts[at : at + 2] in (["lo", "quiero"], ["la", "quiero"], ["los", "quiero"], ["las", "quiero"]):
+            return at
+        return at if size and texts[at : at + 1] in (["it"], ["them"]) else None
+
+    def _thing_at(self, clause: Sequence[Token]) -> int | None:
+        """Return where a request names but the thing that is to be made: script de python."""
+        for at, one in enumerate(clause[:4]):
+            if one.text in ARTIFACTS:
+                return at
+            if one.kind is not Kind.WORD or self._words.verb(one.text):
+                return None
+        return None
+
+    def _is_told(self, clause: Sequence[Token], verb: int) -> bool:
+        """Return whether a line tells who said it: Bob (manager): denied."""
+        return any(one.text == ":" for one in clause[:verb]) and verb > _SPEAKER_WORDS
+
+    def _state(self, clause: list[Token], *, question: bool, joined: bool) -> None:
+        """Read a clause that asks for nothing: small talk, a reason, a statement.
+
+        ``joined`` says that more of its sentence follows: what it says holds for that.
+        """
+        texts = [one.text for one in clause]
+        fault = None
+        place, open_words = 0, 0
+        while place < len(clause):
+            size = max(self._size(name, texts, place) for name in ("please", "greet"))
+            if size or clause[place].kind in {Kind.MARK, Kind.BREAK} or clause[place].kind is Kind.QUOTE:
+                place += max(size, 1)
+                continue
+            open_words += 1
+            place += 1
+        if not open_words:
+            return
+        if self._request.asks and not question and self._tells_more(texts) and self._request.asks[-1].fault is None:
+            self._extend(self._request.asks[-1], clause)
+            return
+        only = None if self._request.asks else _HARD | {"report", "condition"} if joined else _LEADING
+        fault = self._operator(clause, 0, only=only)
+        if question and not self._request.asks and fault is None:
+            self._before = [*self._before, *clause]
+            return
+        if question:
+            fault = fault or Fault("question", "?")
+        if fault is None and self._request.asks and self._is_signature(clause):
+            return
+        if fault is None and self._request.asks and not self._is_reason(texts):
+            fault = Fault("trailing", " ".join(one.raw for one in clause[:6]))
+        if fault is not None:
+            self._request.fault = self._request.fault or fault
+            for ask in self._request.asks:
+                ask.fault = ask.fault or fault
+            return
+        self._request.statements.append(clause)
+        self._before = [*self._before, *clause]
+
+    def _is_signature(self, clause: Sequence[Token]) -> bool:
+        """Return whether a line behind a request is a name, an address or a number, and says nothing."""
+        return all(
+            one.kind in {Kind.LITERAL, Kind.NUMBER, Kind.MARK, Kind.BREAK}
+            or (
+                one.raw[:1].isupper() and not self._words.verb(one.text) and not self._words.holds("negation", one.text)
+            )
+            for one in clause
+        ) and any(one.kind is Kind.BREAK for one in self._sentence_now[:1])
+
+    def _tells_more(self, texts: Sequence[str]) -> bool:
+        """Return whether a sentence says more of what was asked for: its title should be …, it is 20 euros."""
+        if texts[0] in _PARTS and texts[1:2] in (["is"], ["are"], ["es"], ["son"], [":"]):
+            return True
+        return texts[0] in _TELLING_MORE or (
+            texts[0] in {"the", "its", "el", "la", "su", "her", "his"} and not _PARTS.isdisjoint(texts[1:5])
+        )
+
+    def _extend(self, ask: Ask, clause: list[Token]) -> None:
+        """Take what a sentence behind a request says of it: it is 20 euros."""
+        labels = [Label.FILLER, *[Label.OBJECT] * (len(clause) - 1)]
+        ask.fault = self._operator([one for one in clause if one.text not in {"should", "deberia"}], 1)
+        ask.tokens.extend(clause)
+        ask.labels.extend(
+            Label.MARK if one.kind is Kind.MARK else label for one, label in zip(clause, labels, strict=True)
+        )
+        ask.times = read_times(ask.tokens)
+
+    def _is_reason(self, texts: Sequence[str]) -> bool:
+        return bool(texts) and bool(self._size("reason", texts, 0))
+
+    def _operator(self, clause: Sequence[Token], place: int, *, only: frozenset[str] | None = None) -> Fault | None:
+        """Return the first operator of a clause from a place on, of some classes where they are given."""
+        texts = [one.text for one in clause]
+        hard = only is not None
+        if (
+            hard
+            and texts
+            and not self._size("polite", texts, 0)
+            and (texts[0] in {"no", "nope", "nah", "nel", "nein", "non", "not", "never", "nunca", "don't"})
+        ):
+            return Fault("negation", texts[0])
+        if hard and place == 0 and (left := self._left_open(texts)):
+            return Fault("negation", left)
+        if hard and place == 0 and ":" in texts[1 : _SPEAKER_WORDS + 2] and self._is_speaker(clause, texts.index(":")):
+            return Fault("report", ":")
+        for at in range(place, len(clause)):
+            if clause[at].kind is Kind.QUOTE:
+                continue
+            found = self._operator_at(texts, at, only)
+            if found is not None:
+                return found
+        return None
+
+    def _left_open(self, texts: Sequence[str]) -> str:
+        """Return a negation that has nothing in its clause to deny, so that it denies what follows."""
+        for at in range(len(texts)):
+            size = self._size("negation", texts, at) or 2 * (list(texts[at : at + 2]) == ["do", "not"])
+            behind = takewhile(lambda one: one not in _PAUSES, texts[at + size :])
+            if size and all(one in _EMPTY for one in behind):
+                return " ".join(texts[at : at + size])
+        return ""
+
+    def _is_speaker(self, clause: Sequence[Token], colon: int) -> bool:
+        """Return whether what stands before a colon is a name: Ann: please refund it."""
+        return all(
+            one.kind is Kind.WORD and one.raw[:1].isupper() and not self._size("please", [one.text], 0)
+            for one in clause[:colon]
+            if one.kind is not Kind.MARK
+        ) and colon + 1 < len(clause)
+
+    def _operator_at(self, texts: Sequence[str], place: int, only: frozenset[str] | None = None) -> Fault | None:
+        best, kind = 0, ""
+        for name in OPERATORS:
+            if only is None or name in only:
+                size = self._size(name, texts, place)
+                if size > best:
+                    best, kind = size, name
+        if not best or max(self._size(name, texts, place) for name in ("please", "greet", "polite")) >= best + (
+            best == 1
+        ):
+            return None
+        return Fault(kind, " ".join(texts[place : place + best]))
+
+    def _ask(self, clause: list[Token], verb: int) -> Ask:
+        texts = [one.text for one in clause]
+        times = read_times(clause)
+        form = clause[verb].text
+        meaning = (form not in _STANDING and self._verbs_of(form)) or (
+            Verb(frozenset({"put"}) if form in _STANDING else _OF_THINGS, "it" if form in _STANDING else "", "en"),
+        )
+        chosen = (
+            meaning[0]
+            if len(meaning) == 1
+            else Verb(
+                frozenset().union(*(one.meanings for one in meaning)),
+                next((one.joined for one in meaning if one.joined), ""),
+                meaning[0].language,
+            )
+        )
+        if self._is_for_me(texts, verb, chosen):
+            chosen = Verb(frozenset({"read"}), chosen.joined, chosen.language)
+        labels = [Label.OBJECT] * len(clause)
+        ask = Ask(chosen, form, clause, labels, times, before=tuple(self._before), topic=self._topic)
+        self._label_lead(clause, texts, labels, verb)
+        labels[verb] = Label.VERB
+        ask.fault = (
+            self._operator(clause[:verb], 0) or self._phrase_at(texts, verb) or self._label_body(ask, texts, verb + 1)
+        )
+        if not ask.verb.meanings.isdisjoint(_TURNING):
+            _mark_source(ask)
+        ask.refers = bool(chosen.joined and chosen.joined not in {"me", "te", "le", "les", "nos"}) or any(
+            self._stands_for(ask, at) for at in (*range(verb), *range(verb + 1, min(verb + 3, len(clause))))
+        )
+        return ask
+
+    def _stands_for(self, ask: Ask, place: int) -> bool:
+        """Return whether a word is a pronoun for what was said before: put it in a.txt, but not put that file."""
+        token, after = ask.tokens[place], place + 1
+        if token.text not in _STANDING or ask.labels[place] in {Label.CONTENT, Label.FILLER, Label.SOURCE}:
+            return False
+        return (
+            after >= len(ask.tokens) or ask.labels[after] is not Label.OBJECT or ask.tokens[after].kind is not Kind.WORD
+        )
+
+    def _is_for_me(self, texts: Sequence[str], verb: int, meant: Verb) -> bool:
+        """Return whether something is only told to who asks: tell me, dime, show us, let me know."""
+        if "read" not in meant.meanings or texts[verb + 2 : verb + 3] in (["to"], ["que"], ["q"], ["cuando"]):
+            return False
+        after, before = texts[verb + 1 : verb + 2], texts[:verb]
+        mine = (
+            after in (["me"], ["us"])
+            or meant.joined.startswith(("me", "nos"))
+            or (meant.language == "es" and bool({"me", "nos"} & set(before)))
+        )
+        return mine
+
+    def _phrase_at(self, texts: Sequence[str], verb: int) -> Fault | None:
+        """Return an operator of several words that begins with the verb: keep me posted."""
+        found = self._operator_at(texts, verb)
+        return found if found is not None and " " in found.words else None
+
+    def _label_lead(self, clause: Sequence[Token], texts: Sequence[str], labels: list[Label], verb: int) -> None:
+        place = 0
+        while place < verb:
+            size = max(self._size(name, texts, place) for name in ("please", "polite", "greet"))
+            label = Label.FILLER
+            if not size and clause[place].kind is Kind.WORD and self._size("goal", texts, place):
+                size, label = self._size("goal", texts, place), Label.GOAL
+            elif not size:
+                size = 1
+                literal = clause[place].kind in {Kind.LITERAL, Kind.NUMBER}
+                label = Label.OBJECT if literal else Label.ARTICLE if clause[place].kind is Kind.WORD else Label.MARK
+            for at in range(place, min(place + size, verb)):
+                labels[at] = label
+            place += size
+
+    def _label_body(self, ask: Ask, texts: Sequence[str], place: int) -> Fault | None:  # noqa: C901, PLR0915
+        """Label what stands behind the verb, and return the operator that takes the request back, if one does."""
+        clause, labels = ask.tokens, ask.labels
+        saying = not ask.verb.meanings.isdisjoint(COMMUNICATING)
+        making = saying or not ask.verb.meanings.isdisjoint(COMPOSING)
+        region = Label.OBJECT
+        began = place
+        last: Label = Label.VERB
+        while place < len(clause):
+            token = clause[place]
+            if token.kind is Kind.QUOTE:
+                labels[place] = Label.QUOTE
+                place += 1
+                continue
+            if token.text == ":" and region is not Label.CONTENT and place > began - 1:
+                region, labels[place], ask.verbatim = Label.CONTENT, Label.MARK, True
+                place += 1
+                continue
+            if token.kind is Kind.MARK:
+                labels[place] = Label.CONTENT if region is Label.CONTENT else Label.MARK
+                if token.text in {"→", "->", "=>"}:
+                    region, labels[place] = Label.OBJECT, Label.GOAL
+                if region is Label.SOURCE and token.text in {",", ")"}:
+                    region = Label.OBJECT
+                place += 1
+                last = labels[place - 1]
+                continue
+            if region is Label.CONTENT:
+                hard = None if ask.verbatim else self._hard_at(clause, texts, place)
+                if hard is not None:
+                    return hard
+                goal = (
+                    0 if ask.verbatim or self._has_goal(ask, began, place) else self._closing_goal(clause, texts, place)
+                )
+                if goal:
+                    for at in range(place, place + goal - 1):
+                        labels[at] = Label.GOAL
+                    labels[place + goal - 1] = Label.OBJECT
+                    place, region = place + goal, Label.OBJECT
+                    continue
+                labels[place] = Label.CONTENT
+                place += 1
+                continue
+            if place in ask.times.places and region is not Label.REASON:
+                labels[place] = Label.TIME
+                place += 1
+                continue
+            operator = self._operator_at(texts, place)
+            opens = self._opens(texts, place, saying=saying, making=making)
+            if opens and texts[place] in _IF and self._is_condition(ask, began, place):
+                opens = 0
+            if opens and (
+                operator is None
+                or (opens >= len(operator.words.split()) and operator.kind in {"condition", "past", "future"})
+            ):
+                for at in range(place, place + opens):
+                    labels[at] = Label.FILLER
+                region = Label.CONTENT
+                place += opens
+                continue
+            if operator is not None and not (
+                region is Label.REASON and operator.kind in {"negation", "past", "future"}
+            ):
+                return operator
+            if region is Label.REASON:
+                labels[place] = Label.REASON
+                place += 1
+                continue
+            reason = self._size("reason", texts, place) if place > began and self._is_pause(clause, place) else 0
+            if reason or (texts[place] in {"because", "porque", "since", "cause", "cuz", "pues", "xq", "pq"}):
+                region = Label.REASON
+                labels[place] = Label.REASON
+                place += 1
+                continue
+            if texts[place] in {"que", "q"} and place > began and texts[place : place + 2] != ["que", "se"]:
+                region = Label.REASON if texts[place + 1 : place + 2] == ["ya"] else Label.SOURCE
+                labels[place] = region
+                place += 1
+                continue
+            size, label = self._plain(texts, place, region)
+            if label is Label.SOURCE:
+                region = Label.SOURCE
+            elif label is Label.GOAL:
+                region = Label.OBJECT
+            for at in range(place, place + size):
+                labels[at] = Label.SOURCE if region is Label.SOURCE and label is not Label.FILLER else label
+            place += size
+            last = label
+        del last
+        return None
+
+    def _has_goal(self, ask: Ask, began: int, place: int) -> bool:
+        """Return whether a goal was named before the content: what stands in the content is content then."""
+        return any(
+            ask.labels[at] is Label.GOAL and ask.tokens[at].text not in {"de", "of", "del", "con", "with"}
+            for at in range(began, place)
+        ) or any(one.kind is Kind.LITERAL for one in ask.tokens[:place])
+
+    def _closing_goal(self, clause: Sequence[Token], texts: Sequence[str], place: int) -> int:
+        """Return the size of a goal at the end of the content: … that I ran 5 km in runs.csv."""
+        size = self._size("goal", texts, place)
+        if not size or texts[place] in {"de", "of", "del", "con", "with", "que", "that", "by"}:
+            return 0
+        at = place + size
+        while at < len(clause) and clause[at].kind is Kind.WORD and self._words.holds("article", texts[at]):
+            at += 1
+        if at >= len(clause) or clause[at].kind is not Kind.LITERAL:
+            return 0
+        rest = at + 1
+        while rest < len(clause) and (filler := self._size("please", texts, rest)):
+            rest += filler
+        ends = rest >= len(clause) or (clause[rest].kind is Kind.MARK and clause[rest].text in {",", ")", "("})
+        return at + 1 - place if ends else 0
+
+    def _is_pause(self, clause: Sequence[Token], place: int) -> bool:
+        return clause[place - 1].kind is Kind.MARK
+
+    def _hard_at(self, clause: Sequence[Token], texts: Sequence[str], place: int) -> Fault | None:
+        """Return an operator that counts within content: irony anywhere, and a retraction that begins a part of it."""
+        found = self._operator_at(texts, place, frozenset({"irony"}))
+        if found is None and clause[place - 1].kind is Kind.MARK:
+            found = self._operator_at(texts, place, frozenset({"retraction", "negation", "exclusion"}))
+        return found
+
+    def _opens(self, texts: Sequence[str], place: int, *, saying: bool, making: bool) -> int:
+        size = self._size("content", texts, place)
+        if size > 1:
+            return size
+        if not size:
+            if saying and texts[place] == "to" and place + 1 < len(texts) and self._verbs_of(texts[place + 1]):
+                return 1
+            if (
+                saying
+                and texts[place] in {"de", "a", "para"}
+                and place + 1 < len(texts)
+                and texts[place + 1].endswith(
+                    ("ar", "er", "ir", "arme", "erme", "irme", "arle", "arlo", "arla", "erlo", "erla")
+                )
+            ):
+                return 1
+            return 0
+        word = texts[place]
+        if word in _OPENERS or word in _RELATIVE:
+            return size if saying or (making and word not in {"que", "q", "that", "which", "who"}) else 0
+        return size if making else 0
+
+    def _is_condition(self, ask: Ask, began: int, place: int) -> bool:
+        """Return whether "if" ties what is already said to a condition: write hello to a.txt if it rains."""
+        if ask.verb.meanings.isdisjoint(COMPOSING):
+            return False
+        before = list(zip(ask.tokens[began:place], ask.labels[began:place], strict=True))
+        said = any(
+            label in {Label.QUOTE, Label.OBJECT, Label.FILLER} and one.kind is not Kind.LITERAL for one, label in before
+        )
+        return said and (before[-1][0].kind is Kind.MARK or any(one.kind is Kind.LITERAL for one, _ in before))
+
+    def _plain(self, texts: Sequence[str], place: int, region: Label) -> tuple[int, Label]:
+        best, label = 1, Label.OBJECT
+        for name, kind in (
+            ("source", Label.SOURCE),
+            ("goal", Label.GOAL),
+            ("please", Label.FILLER),
+            ("article", Label.ARTICLE),
+        ):
+            size = self._size(name, texts, place)
+            if size > best or (size == best and label is Label.OBJECT):
+                best, label = size, kind
+        if region is Label.SOURCE and label in {Label.ARTICLE, Label.OBJECT}:
+            label = Label.SOURCE
+        return best, label
+
+
+def _mark_source(ask: Ask) -> None:
+    """Label what a conversion begins with as a source, where a goal follows: convert a.xml to b.json."""
+    literals = [
+        at for at, token in enumerate(ask.tokens) if token.kind is Kind.LITERAL and ask.labels[at] is Label.OBJECT
+    ]
+    goals = [at for at in literals if any(ask.labels[back] is Label.GOAL for back in range(max(at - 3, 0), at))]
+    if goals:
+        for at in literals:
+            if at not in goals:
+                ask.labels[at] = Label.SOURCE
+
+
+def _sentences(tokens: Sequence[Token]) -> Iterator[list[Token]]:
+    """Cut tokens into sentences; a line break begins one."""
+    sentence: list[Token] = []
+    for token in tokens:
+        if token.kind is Kind.BREAK and sentence:
+            yield sentence
+            sentence = []
+        sentence.append(token)
+        if token.kind is Kind.MARK and token.text in _SENTENCE_ENDS - {"¡", "¿"}:
+            yield sentence
+            sentence = []
+    if sentence:
+        yield sentence

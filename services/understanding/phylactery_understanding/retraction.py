@@ -1,0 +1,217 @@
+"""What a message takes back of what was asked before: everything, some effects on some targets, or nothing.
+
+Only what is said plainly counts: a clause that is nothing but a refusal, one that forbids a verb, and one that cancels
+what it names. A question, small talk and the content of a new request take nothing back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from phylactery_understanding.answers import read_answer
+from phylactery_understanding.lexicon import Lexicon, lexicon
+from phylactery_understanding.request import Ask, Label, parse
+from phylactery_understanding.text import STEM, Kind, Token, tokenize, written
+
+
+@dataclass(frozen=True, slots=True)
+class Forbidden:
+    """What one clause takes back: calls with one of the effects, or that do something to one of the nouns.
+
+    ``effects`` are what a person calls them and ``nouns`` are stems. Where ``targets`` are named, only calls that go
+    there are meant.
+    """
+
+    effects: frozenset[str] = frozenset()
+    nouns: frozenset[str] = frozenset()
+    targets: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Retraction:
+    """What a message takes back; ``everything`` is all that is still open."""
+
+    everything: bool
+    forbidden: tuple[Forbidden, ...] = ()
+
+
+_WEAK: Final = frozenset(
+    {"actually", "sorry", "perdon", "mejor", "wrong", "mistake", "oops", "whoops", "uy", "ups", "aunque", "i mean",
+     "i meant", "after all", "then again", "my bad", "nada", "nothing", "none", "nobody", "no one", "nadie", "sin",
+     "without", "hardly", "barely", "scarcely", "rarely", "apenas", "against", "rather", "far from", "little i want",
+     "avoid", "un momento"}
+)  # fmt: skip
+"""Refusing words that say no when others do, and by themselves only hesitate, correct or thank."""
+_STRENGTH: Final = frozenset(
+    {
+        "absolutely",
+        "definitely",
+        "certainly",
+        "way",
+        "really",
+        "please",
+        "totally",
+        "claro",
+        "en",
+        "absoluto",
+        "rotundamente",
+    }
+)
+_HARMLESS: Final = (
+    "no pasa nada",
+    "no problem",
+    "no worries",
+    "no hay problema",
+    "no te preocupes",
+    "de nada",
+    "why not",
+    "no hay de que",
+)
+_CANCELLING: Final = frozenset({"cancel", "forget", "stop"})
+_ANYHOW: Final = frozenset({"make", "put", "record"})
+"""Meanings of verbs that name no effect of their own: don't do it."""
+_CUTS: Final = frozenset({"but", "pero", "sino", "and", "y", "then", "luego"})
+_ENDS: Final = frozenset(".!?…;")
+_PLAIN: Final = ("please", "greet", "article", "stop", "phatic")
+_REFUSING: Final = ("retraction", "negation")
+
+
+def read_retraction(text: str) -> Retraction | None:
+    """Return what a message takes back, None where it takes back nothing."""
+    words, request = lexicon(), parse(text)
+    questions = _questions(request.tokens)
+    asked = {id(token) for ask in request.asks for token in ask.tokens}
+    alone = not request.asks and sum(one.kind is not Kind.MARK for one in request.tokens) == 1
+    everything, forbidden = alone and read_answer(text) == "no", list[Forbidden]()
+    for clause in _clauses([one for one in request.tokens if id(one) not in questions], asked):
+        everything = everything or _refuses(clause, words)
+        found = _forbids(clause, words)
+        if found is not None:
+            everything = everything or not (found.effects or found.nouns)
+            forbidden.append(found)
+    for ask in request.asks:
+        if not ask.tokens or id(ask.tokens[0]) in questions:
+            continue
+        found = _cancels(ask)
+        everything = everything or _refuses(ask.tokens, words) or (found is not None and not found.nouns)
+        if found is not None and found.nouns:
+            forbidden.append(found)
+    return Retraction(everything, tuple(dict.fromkeys(forbidden))) if everything or forbidden else None
+
+
+def forbids(one: Forbidden, effects: frozenset[str], nouns: frozenset[str]) -> bool:
+    """Return whether a clause speaks of what a tool does, wherever it goes."""
+    words = lexicon()
+    return not one.nouns.isdisjoint(nouns) or any(
+        not one.effects.isdisjoint(words.yields(effect)) for effect in effects
+    )
+
+
+def targets_in(text: str) -> frozenset[str]:
+    """Return what a value may be named by, as targets are written: the whole, and every name and number in it."""
+    found = {written(one.raw.strip()) for one in tokenize(text) if one.kind in {Kind.LITERAL, Kind.NUMBER, Kind.QUOTE}}
+    return frozenset(found | {written(text.strip())})
+
+
+def _questions(tokens: Sequence[Token]) -> set[int]:
+    """Return the tokens of sentences that ask something."""
+    found, sentence = set[int](), list[Token]()
+    for token in tokens:
+        sentence.append(token)
+        if token.text in _ENDS or token.kind is Kind.BREAK:
+            if token.text == "?":
+                found.update(map(id, sentence))
+            sentence = []
+    return found
+
+
+def _clauses(tokens: Sequence[Token], asked: set[int]) -> Iterator[list[Token]]:
+    """Cut what belongs to no ask where a clause may end."""
+    clause: list[Token] = []
+    for token in tokens:
+        cuts = token.kind in {Kind.MARK, Kind.BREAK} or token.text in _CUTS
+        if not cuts and id(token) not in asked:
+            clause.append(token)
+        elif clause:
+            yield clause
+            clause = []
+    if clause:
+        yield clause
+
+
+def _refuses(clause: Sequence[Token], words: Lexicon) -> bool:
+    """Return whether a clause is nothing but a refusal."""
+    texts = [one.text for one in clause if one.kind not in {Kind.MARK, Kind.BREAK}]
+    if " ".join(texts) in _HARMLESS:
+        return False
+    place, refusals = 0, 0
+    while place < len(texts):
+        refusal = _refusal(texts, place, words)
+        plain = max(words.match(name, texts, place) for name in _PLAIN)
+        if refusal and refusal >= plain:
+            refusals += " ".join(texts[place : place + refusal]) not in _WEAK
+            place += refusal
+        elif plain or texts[place] in _STRENGTH:
+            place += max(plain, 1)
+        else:
+            return False
+    return bool(refusals)
+
+
+def _refusal(texts: Sequence[str], place: int, words: Lexicon) -> int:
+    return max(words.match(name, texts, place) for name in _REFUSING)
+
+
+def _forbids(clause: Sequence[Token], words: Lexicon) -> Forbidden | None:
+    """Return what a clause forbids that begins with a negation and goes on with a verb."""
+    texts = [one.text for one in clause]
+    if " ".join(texts).startswith(_HARMLESS):
+        return None
+    place, negated = 0, False
+    while place < len(texts):
+        polite = words.match("polite", texts, place)
+        refusal = _refusal(texts, place, words)
+        if refusal and refusal >= polite:
+            negated = negated or " ".join(texts[place : place + refusal]) not in _WEAK
+            place += refusal
+            continue
+        if polite and not negated and refusal:
+            return None  # don't forget to …
+        verbs = words.verb(texts[place]) if negated else ()
+        if verbs:
+            meanings = frozenset(meaning for verb in verbs for meaning in verb.meanings)
+            return _forbidden(meanings, clause[place + 1 :], words)
+        plain = max(polite, *(words.match(name, texts, place) for name in _PLAIN))
+        if not plain and texts[place] not in _STRENGTH:
+            return None
+        place += max(plain, 1)
+    return None
+
+
+def _forbidden(meanings: frozenset[str], rest: Sequence[Token], words: Lexicon) -> Forbidden | None:
+    targets = _targets(rest)
+    if meanings <= _CANCELLING:
+        return None  # don't cancel it
+    if not meanings.isdisjoint(_ANYHOW) and not targets and all(_is_plain(one, words) for one in rest):
+        return Forbidden()
+    return Forbidden(effects=meanings, targets=targets)
+
+
+def _cancels(ask: Ask) -> Forbidden | None:
+    """Return what an ask takes back whose verb is to cancel, to forget or to stop; without a noun it is everything."""
+    if ask.verb.meanings.isdisjoint(_CANCELLING):
+        return None
+    named = [one for one in ask.of(Label.OBJECT, Label.CONTENT, Label.SOURCE, Label.QUOTE) if one.kind is not Kind.MARK]
+    nouns = frozenset(one.text[:STEM] for one in named if one.kind is Kind.WORD)
+    return Forbidden(nouns=nouns, targets=_targets(named)) if nouns or not named else None
+
+
+def _targets(tokens: Sequence[Token]) -> frozenset[str]:
+    named = (one for one in tokens if one.kind in {Kind.LITERAL, Kind.NUMBER, Kind.QUOTE})
+    return frozenset(written(one.raw.strip()) for one in named)
+
+
+def _is_plain(token: Token, words: Lexicon) -> bool:
+    return any(words.match(name, [token.text], 0) for name in _PLAIN)

@@ -1,0 +1,480 @@
+"""Times as people say them, in features that can be compared: an hour, a weekday, a day of a month, a distance.
+
+Nothing here knows the clock or a time zone: a date that was worked out is compared with the day the words were said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Final
+
+from phylactery_understanding.numbers import value_of
+from phylactery_understanding.text import Kind, Token, tokenize
+
+Feature = tuple[object, ...]
+
+_WEEKDAYS: Final = {
+    name: day
+    for day, names in enumerate(
+        (
+            "monday mon lunes lundi segunda lunedi montag dilluns",
+            "tuesday tue tues martes mardi terca martedi dienstag dimarts",
+            "wednesday wed miercoles mercredi quarta mercoledi mittwoch dimecres",
+            "thursday thu thurs jueves jeudi quinta giovedi donnerstag dijous",
+            "friday fri viernes vendredi sexta venerdi freitag divendres",
+            "saturday sabado samedi sabato samstag dissabte",
+            "sunday domingo dimanche domenica sonntag diumenge",
+        )
+    )
+    for name in names.split()
+}
+_MONTHS: Final = {
+    name: month + 1
+    for month, names in enumerate(
+        (
+            "january jan enero janvier janeiro gennaio januar gener",
+            "february feb febrero fevrier fevereiro febbraio februar febrer",
+            "march mar marzo mars marco marz",
+            "april apr abril avril aprile",
+            "may mayo mai maio maggio maig",
+            "june jun junio juin junho giugno juni juny",
+            "july jul julio juillet julho luglio juli juliol",
+            "august aug agosto aout agost",
+            "september sep sept septiembre setiembre septembre setembro settembre setembre",
+            "october oct octubre octobre outubro ottobre oktober",
+            "november nov noviembre novembre",
+            "december dec diciembre decembre dezembro dicembre dezember desembre",
+        )
+    )
+    for name in names.split()
+}
+_UNITS: Final = {
+    "minute": "m",
+    "minutes": "m",
+    "min": "m",
+    "mins": "m",
+    "minuto": "m",
+    "minutos": "m",
+    "minutito": "m",
+    "hour": "h",
+    "hours": "h",
+    "hr": "h",
+    "hrs": "h",
+    "hora": "h",
+    "horas": "h",
+    "horita": "h",
+    "day": "d",
+    "days": "d",
+    "dia": "d",
+    "dias": "d",
+    "week": "w",
+    "weeks": "w",
+    "semana": "w",
+    "semanas": "w",
+    "month": "M",
+    "months": "M",
+    "mes": "M",
+    "meses": "M",
+    "year": "y",
+    "years": "y",
+    "ano": "y",
+    "anos": "y",
+}
+_DAYS: Final = {
+    "today": 0,
+    "tonight": 0,
+    "hoy": 0,
+    "tomorrow": 1,
+    "tmrw": 1,
+    "tomoz": 1,
+    "manana": 1,
+    "mañana": 1,
+    "pasado mañana": 2,
+    "demain": 1,
+    "amanha": 1,
+    "domani": 1,
+    "morgen": 1,
+    "dema": 1,
+}
+_MORNING: Final = frozenset(
+    {"am", "a.m", "morning", "mañanita", "temprano", "tempranito", "madrugada", "early", "breakfast"}
+)
+_EVENING: Final = frozenset(
+    {"pm", "p.m", "afternoon", "evening", "night", "tonight", "tarde", "noche", "tardecita", "dinner", "lunch"}
+)
+_EVERY: Final = frozenset(
+    {"every", "each", "cada", "todos", "todas", "daily", "weekly", "monthly", "hourly", "jeden", "ogni", "chaque"}
+)
+_PERIODS: Final = {
+    "daily": "d",
+    "weekly": "w",
+    "monthly": "M",
+    "hourly": "h",
+    "yearly": "y",
+    "diario": "d",
+    "semanal": "w",
+    "mensual": "M",
+    "diariamente": "d",
+    "semanalmente": "w",
+    "mensualmente": "M",
+    "anual": "y",
+    "everyday": "d",
+}
+_HALF: Final = frozenset({"half", "media", "medio"})
+_QUARTER: Final = frozenset({"quarter", "cuarto"})
+_AT: Final = frozenset(
+    """
+    at las la @ a um by around about sobre tipo hacia til till until hasta from de for to and pa before past ora
+    alle as les
+    """.split()
+)
+_NOON: Final = {"noon": 12, "midday": 12, "mediodia": 12, "midnight": 0, "medianoche": 0}
+_FILL: Final = frozenset(
+    """
+    the of el la los las de del a at on in en por next this proximo proxima este esta viene dia day o'clock
+    oclock sharp punto h hs hrs horas around about tipo sobre digamos like say coming first thing well para pa
+    til till until hasta from mismo misma bien once veces vez al un una past date time within dentro later
+    starting desde between entre s each every cada todos todas am pm com um dem le les alle
+    """.split()
+)
+_HOURS, _NOON_HOUR, _MINUTES, _DAYS_OF_MONTH, _MONTHS_OF_YEAR = 24, 12, 60, 31, 12
+_WEEK: Final = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """What some words say of time, and the places of the tokens that say it."""
+
+    features: frozenset[Feature]
+    places: frozenset[int]
+
+
+def read_times(tokens: Sequence[Token]) -> Times:
+    """Read every time that some tokens name."""
+    features: set[Feature] = set()
+    places: set[int] = set()
+    place = 0
+    while place < len(tokens):
+        found, size = _at(tokens, place)
+        if size:
+            features.update(found)
+            places.update(range(place, place + size))
+        place += max(size, 1)
+    if places:
+        _fill(tokens, places)
+    return Times(frozenset(features), frozenset(places))
+
+
+def times_of(text: str) -> Times:
+    """Read the times of a text."""
+    return read_times([one for one in tokenize(text) if one.kind is not Kind.BREAK])
+
+
+def _fill(tokens: Sequence[Token], places: set[int]) -> None:
+    """Add the small words between and before the words of a time: "on the 3rd of", "el … a las"."""
+    for place in sorted(places):
+        before = place - 1
+        while before >= 0 and before not in places and (tokens[before].text in _FILL):
+            places.add(before)
+            before -= 1
+
+
+def _at(tokens: Sequence[Token], place: int) -> tuple[Iterator[Feature] | Sequence[Feature], int]:
+    word = tokens[place].text.rstrip(".")
+    after = tokens[place + 1].text.rstrip(".") if place + 1 < len(tokens) else ""
+    before = tokens[place - 1].text if place else ""
+    if word in {"pasado", "day"} and after in {"mañana", "manana", "after"}:
+        size = 3 if word == "day" else 2
+        return [("day", 2)], size if word == "pasado" or tokens[
+            min(place + 2, len(tokens) - 1)
+        ].text == "tomorrow" else 1
+    if word == "manana" and before in {"la", "por"}:
+        return [("part", "morning")], 1
+    if word in _PERIODS:
+        return [("every", 1, _PERIODS[word])], 1
+    if word in _EVERY and after:
+        return _every(tokens, place)
+    if word in _DAYS:
+        more: list[Feature] = [("part", "evening")] if word == "tonight" else []
+        return [("day", _DAYS[word]), *more], 1
+    if word in _MORNING:
+        return [("part", "morning")], 1
+    if word in _EVENING:
+        return [("part", "evening")], 1
+    if word in _NOON:
+        return [("hour", _NOON[word], 0, True)], 1
+    singular = word.removesuffix("s")
+    if word in _WEEKDAYS or singular in _WEEKDAYS:
+        day = _WEEKDAYS.get(word, _WEEKDAYS.get(singular, 0))
+        return [("weekday", day)], 1
+    if word in _MONTHS and (before in {"of", "de", "del", ""} or _number(before) or _number(after)):
+        return [("month", _MONTHS[word])], 1
+    return _numbered(tokens, place, word, after, before)
+
+
+def _every(tokens: Sequence[Token], place: int) -> tuple[Sequence[Feature], int]:
+    at = place + 1
+    while at < len(tokens) and tokens[at].text in {"the", "los", "las", "other"}:
+        at += 1
+    if at >= len(tokens):
+        return [], 0
+    count = value_of(tokens[at].text)
+    if tokens[at - 1].text == "other":
+        count, step = 2, 0
+    else:
+        step = 1 if count else 0
+    unit = tokens[at + step].text if at + step < len(tokens) else ""
+    if unit in _UNITS:
+        return [("every", int(count or 1), _UNITS[unit])], at + step - place + 1
+    if unit.removesuffix("s") in _WEEKDAYS or unit in _WEEKDAYS:
+        day = _WEEKDAYS.get(unit, _WEEKDAYS.get(unit.removesuffix("s"), 0))
+        return [("every", int(count or 1), "w"), ("weekday", day)], at + step - place + 1
+    return [], 0
+
+
+def _number(word: str) -> int | None:
+    digits = word.rstrip(".")
+    for suffix in ("st", "nd", "rd", "th", "º", "o", "ª"):
+        if digits.endswith(suffix) and digits[: -len(suffix)].isdigit():
+            digits = digits[: -len(suffix)]
+            break
+    return int(digits) if digits.isdigit() and len(digits) <= 4 else None
+
+
+def _numbered(  # noqa: C901 - one case for each way of writing a time
+    tokens: Sequence[Token], place: int, word: str, after: str, before: str
+) -> tuple[Sequence[Feature], int]:
+    day = _iso(word)
+    if day is not None:
+        return day, 1
+    clock = _clock(word)
+    if clock is not None:
+        return [("hour", *clock, clock[0] >= _NOON_HOUR + 1 or clock[0] == 0)], 1
+    if word in _HALF or word in _QUARTER:
+        size = 3 if after in {"an", "a"} and place + 2 < len(tokens) and tokens[place + 2].text in _UNITS else 2
+        unit = tokens[place + size - 1].text if place + size - 1 < len(tokens) else ""
+        if _UNITS.get(unit) == "h":
+            return [("after", 30 if word in _HALF else 15, "m")], size
+        return [], 0
+    if word in {"fortnight", "quincena"}:
+        return [("after", 2, "w")], 1
+    said = value_of(word)
+    number = _number(word) if said is None else (int(said) if said == int(said) else None)
+    if number is None:
+        return [], 0
+    if after in _UNITS and before not in {"las", "la"}:
+        extra = 0
+        unit = _UNITS[after]
+        rest = [one.text for one in tokens[place + 2 : place + 5]]
+        if unit == "h" and rest[:2] in (["y", "media"], ["and", "half"]):
+            return [("after", number * 60 + 30, "m")], 4
+        if rest[:1] == ["antes"] or rest[:1] == ["before"]:
+            return [], 0
+        return [("after", number, unit)], 2 + extra
+    if after in _MONTHS or (after in {"of", "de"} and place + 2 < len(tokens) and tokens[place + 2].text in _MONTHS):
+        return [("date", number)], 1
+    dated = place > 1 and (tokens[place - 2].text in {"of", "de", "del"} or _number(tokens[place - 2].text) is not None)
+    if before in _MONTHS and 1 <= number <= _DAYS_OF_MONTH and not dated and after not in {"to", "a", "-", "am", "pm"}:
+        return [("date", number)], 1
+    if word != str(number) and said is None:
+        return [("date", number)], 1
+    if not 0 <= number <= _HOURS or (
+        said is not None and word in {"un", "una", "a", "an", "one", "uno"} and before not in {"la", "at"}
+    ):
+        return [], 0
+    if before in _MONTHS and after in {"to", "-", "–"}:
+        return [("hour", number, 0, number > _NOON_HOUR)], 1
+    if (
+        after in _MORNING | _EVENING
+        or before in {"las", "la", "at", "@", "noon", "um", "alle"}
+        or after in {"o'clock", "oclock", "h", "hs", "hrs"}
+    ):
+        minutes, size = _minutes(tokens, place)
+        return [("hour", number, minutes, number > _NOON_HOUR)], size
+    if before in {"dia", "the", "el"} and 1 <= number <= _DAYS_OF_MONTH and after not in {"de", "of", "in"}:
+        return [("date", number)], 1
+    if before in {
+        "to",
+        "until",
+        "till",
+        "til",
+        "hasta",
+        "from",
+        "de",
+        "for",
+        "a",
+        "pa",
+        "past",
+        "around",
+        "about",
+        "tipo",
+    }:
+        minutes, size = _minutes(tokens, place)
+        return [("hour", number, minutes, number > _NOON_HOUR)], size
+    return [], 0
+
+
+def _minutes(tokens: Sequence[Token], place: int) -> tuple[int, int]:
+    """Return the minutes said behind an hour, and how many tokens say both: seis y media, 4 y cuarto."""
+    rest = [one.text for one in tokens[place + 1 : place + 3]]
+    if len(rest) > 1 and rest[0] == "y":
+        if rest[1] in _HALF:
+            return 30, 3
+        if rest[1] in _QUARTER:
+            return 15, 3
+        said = value_of(rest[1])
+        if said is not None and 0 < said < _MINUTES:
+            return int(said), 3
+    return 0, 1
+
+
+def _clock(word: str) -> tuple[int, int] | None:
+    part = ""
+    for suffix in ("am", "pm", "hs", "h"):
+        if word.endswith(suffix) and word[: -len(suffix)].replace(":", "").replace(".", "").replace("h", "").isdigit():
+            part, word = suffix, word[: -len(suffix)]
+            break
+    hour, mark, minutes = word.replace("h", ":").replace(".", ":").partition(":")
+    if (
+        not hour.isdigit()
+        or len(hour) > 2
+        or (mark and not (minutes.isdigit() and len(minutes) == 2))
+        or not (mark or part)
+    ):
+        return None
+    if int(hour) > _HOURS or (minutes and int(minutes) >= _MINUTES):
+        return None
+    late = part == "pm" and int(hour) < _NOON_HOUR
+    return int(hour) + (_NOON_HOUR if late else 0), int(minutes or 0)
+
+
+def _iso(word: str) -> list[Feature] | None:
+    day, _, rest = word.partition("t")
+    parts = day.replace("/", "-").split("-")
+    if len(parts) == 3 and all(part.isdigit() for part in parts) and len(parts[0]) == 4:
+        try:
+            when = date(int(parts[0]), int(parts[1]), int(parts[2]))
+        except ValueError:
+            return None
+        found: list[Feature] = [("iso", when)]
+        clock = _clock(rest[:5]) if rest else None
+        if clock is not None:
+            found.append(("hour", *clock, True))
+        return found
+    if (
+        2 <= len(parts) <= 3
+        and "/" in word
+        and all(part.isdigit() for part in parts)
+        and int(parts[1]) <= _MONTHS_OF_YEAR
+    ):
+        return [("date", int(parts[0])), ("month", int(parts[1]))]
+    return None
+
+
+def same_time(said: frozenset[Feature], call: frozenset[Feature], day: date | None) -> bool:
+    """Return whether a call's times are those that were said; one that is left out differs."""
+    if not call:
+        return False
+    parts = {one[1] for one in said if one[0] == "part"}
+    used: set[Feature] = set()
+    for one in call:
+        witness = [other for other in said if _says(other, one, parts, day)]
+        if one[0] == "iso":
+            witness = _witnesses(said, one[1], day)
+        if one[0] == "part":
+            witness = [one] if one[1] in parts or any(_is_in(other, str(one[1])) for other in said) else []
+        if (
+            not witness
+            and one == ("day", 0)
+            and not any(other[0] in {"day", "weekday", "date", "iso"} for other in said)
+        ):
+            continue
+        if not witness:
+            return False
+        used.update(witness)
+    weak = {"part", "every"} if any(one[0] == "every" for one in call) else {"part"}
+    implied = any(one[0] == "iso" for one in call)
+    return all(
+        one in used
+        or one[0] in weak
+        or (one == ("day", 0))
+        or (implied and one[0] in {"weekday", "month", "date", "day"})
+        for one in said
+    )
+
+
+def _says(said: Feature, call: Feature, parts: set[object], day: date | None) -> bool:
+    if said == call:
+        return True
+    if said[0] == call[0] == "hour":
+        return _same_hour(said, call, parts)
+    if said[0] == "date" and call[0] == "date":
+        return said[1] == call[1]
+    if said[0] == "after" and call[0] == "after":
+        return _seconds(said) == _seconds(call)
+    if day is not None and {said[0], call[0]} == {"day", "weekday"}:
+        ahead, weekday = (said[1], call[1]) if said[0] == "day" else (call[1], said[1])
+        return isinstance(ahead, int) and (day + timedelta(ahead)).weekday() == weekday
+    return False
+
+
+def _seconds(one: Feature) -> int:
+    size = {"m": 1, "h": 60, "d": 1_440, "w": 10_080, "M": 43_200, "y": 525_600}[str(one[2])]
+    return int(str(one[1])) * size
+
+
+def _same_hour(said: Feature, call: Feature, parts: set[object]) -> bool:
+    if said[2] != call[2]:
+        return False
+    first, second = int(str(said[1])), int(str(call[1]))
+    if first == second:
+        return not (second < _NOON_HOUR and second > 0 and parts == {"evening"} and not said[3])
+    if said[3] or abs(first - second) != _NOON_HOUR:
+        return False
+    late = max(first, second) == second
+    return not (parts == {"morning"} and late)
+
+
+def _is_in(said: Feature, part: str) -> bool:
+    if said[0] != "hour":
+        return False
+    late = int(str(said[1])) >= _NOON_HOUR
+    return late == (part == "evening") or not said[3]
+
+
+def _witnesses(said: frozenset[Feature], wanted: object, day: date | None) -> list[Feature]:
+    """Return what was said that means a date."""
+    assert isinstance(wanted, date)
+    found = [one for one in said if one[0] == "iso" and one[1] == wanted]
+    dates = [one for one in said if one[0] == "date"]
+    months = [one for one in said if one[0] == "month"]
+    if dates and all(one[1] == wanted.day for one in dates[:1]) and all(one[1] == wanted.month for one in months[:1]):
+        near = day is None or months or 0 <= (wanted - day).days <= _DAYS_OF_MONTH
+        if near:
+            found += [*dates, *months]
+    if not dates:
+        if day is not None:
+            found += [one for one in said if one[0] == "day" and day + timedelta(int(str(one[1]))) == wanted]
+        ahead = 0 if day is None else (wanted - day).days
+        if 0 <= ahead <= 2 * _WEEK - 1 or (day is None):
+            found += [one for one in said if one[0] == "weekday" and one[1] == wanted.weekday()]
+    if not found and not any(one[0] in {"date", "day", "weekday", "iso"} for one in said) and day == wanted:
+        found = [one for one in said if one[0] == "hour"]
+    return found
+
+
+def same_day(said: frozenset[Feature], known: frozenset[Feature], day: date | None) -> bool:
+    """Return whether every time that was said fits a listed thing's times: cancel yoga on Wednesday."""
+    dates = [one for one in known if one[0] == "iso"]
+    hours = [one for one in known if one[0] == "hour"]
+    for one in said:
+        if one[0] == "part":
+            continue
+        if one[0] == "hour":
+            if not any(_same_hour(one, other, set()) for other in hours):
+                return False
+        elif not any(one in _witnesses(frozenset({one}), other[1], day) for other in dates) and one not in known:
+            return False
+    return bool(said)

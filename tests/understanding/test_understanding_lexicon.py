@@ -1,0 +1,80 @@
+"""The lexicon is data: what is wrong in a file is told with the file, and what is in it is heard in every form."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from phylactery_understanding.lexicon import CLASSES, FOLDER, OPERATORS, LexiconError, lexicon, read_lexicon
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A copy of the packaged lexicon."""
+    return Path(shutil.copytree(FOLDER, tmp_path / "lexicons"))
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "fault"),
+    [
+        ("en/words.yaml", "please: [please\nnegation: [no]\n", r"en/words\.yaml:2: no YAML"),
+        ("en/words.yaml", "pleas: [please]\n", r"en/words\.yaml: no class 'pleas'; there are: quantity, please"),
+        ("es/words.yaml", "negation: [no, nunca]\n", r"es/words\.yaml: 'negation' must be a list of texts; quote"),
+        ("es/verbs.yaml", "send: enviar\n", r"es/verbs\.yaml: 'send' must be a list of texts"),
+        ("en/verbs.yaml", "send: ['']\n", r"en/verbs\.yaml: 'send' must be a list of texts"),
+        ("en/words.yaml", "quantity: {one: first}\n", r"en/words\.yaml: quantity must map words to whole numbers"),
+        ("effects.yaml", "send: [tell\n", r"effects\.yaml:2: no YAML"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_told_with_the_file(folder: Path, file: str, text: str, fault: str) -> None:
+    (folder / file).write_text(text, encoding="utf-8")
+    with pytest.raises(LexiconError, match=fault):
+        read_lexicon(folder)
+
+
+def test_a_folder_without_effects_is_told(folder: Path) -> None:
+    (folder / "effects.yaml").unlink()
+    with pytest.raises(LexiconError, match=r"effects\.yaml cannot be read"):
+        read_lexicon(folder)
+
+
+def test_a_language_may_lack_its_verbs_or_its_words(folder: Path) -> None:
+    (folder / "xx").mkdir()
+    (folder / "xx" / "words.yaml").write_text("negation: [xno]\n", encoding="utf-8")
+    read = read_lexicon(folder)
+    assert read.holds("negation", "xno")
+    assert not lexicon().holds("negation", "xno")
+
+
+@pytest.mark.parametrize(
+    ("form", "meaning"),
+    [
+        ("send", "send"),
+        ("sending", "send"),
+        ("envia", "send"),
+        ("enviale", "send"),
+        ("mandaselo", "send"),
+        ("borralo", "delete"),
+        ("quitame", "remove"),
+        ("recuerdame", "remind"),
+    ],
+)
+def test_a_form_is_heard_with_the_pronouns_joined_to_it(form: str, meaning: str) -> None:
+    assert any(meaning in one.meanings for one in lexicon().verb(form))
+
+
+@pytest.mark.parametrize("form", ["", "x", "lo", "melo", "table", "the", "ana@acme.es"])
+def test_what_is_no_verb_means_nothing(form: str) -> None:
+    assert lexicon().verb(form) == ()
+
+
+def test_the_longest_phrase_of_a_class_counts() -> None:
+    words = ("never", "mind", "it")
+    assert lexicon().match("retraction", words, 0) == 2
+    assert lexicon().match("retraction", words, 1) == 0
+
+
+def test_every_operator_is_a_class_that_some_language_fills() -> None:
+    assert set(OPERATORS) <= set(CLASSES)
+    assert all(lexicon().phrases[name] for name in OPERATORS)
