@@ -26,15 +26,17 @@ from phylactery_chassis.clock import FakeClock
 from phylactery_chassis.database import Database
 from phylactery_chassis.server import RunningServer, start
 from phylactery_memory.domain.outputs import OutputRules
+from phylactery_memory.embeddings import LateVectors
 from phylactery_memory.housekeeping import Housekeeping
 from phylactery_memory.keys import UserKeys, load_master_keys
 from phylactery_memory.outputs import Outputs
-from phylactery_memory.service import HOUR_US, PACKAGE, assemble, objects_of
+from phylactery_memory.service import HOUR_US, PACKAGE, assemble, embedder_of, objects_of
 from phylactery_memory.settings import MemorySettings
 from phylactery_memory.store.garbage import Garbage
 from phylactery_memory.store.keys import KeyStore
 from phylactery_memory.store.output_objects import OutputObjects
 from phylactery_memory.store.outputs import OutputStore
+from phylactery_memory.store.pending_vectors import PendingVectors
 
 from tests.support import s3
 from tests.support.memory_keeper import Keeper
@@ -163,6 +165,7 @@ class Memory:
     server: RunningServer
     channel: aio.Channel
     path: Path
+    settings: MemorySettings
     objects: OutputObjects | None = None
 
     def user(self, subject: str = "ana", tenant: str = "acme") -> User:
@@ -180,7 +183,12 @@ class Memory:
         masters = load_master_keys(self.path.parent / "keys", None)
         keys = KeyStore(self.database)
         garbage = Garbage(self.database, self.objects, grace_us=HOUR_US)
-        return await Housekeeping(garbage, keys, masters, self.clock, every=1_000).tidy()
+        embedder = embedder_of(self.settings)
+        late = LateVectors(PendingVectors(self.database), embedder, self.clock)
+        try:
+            return await Housekeeping(garbage, keys, masters, late, clock=self.clock, every=1_000).tidy()
+        finally:
+            await embedder.close()
 
     def fill_disk(self) -> Callable[[], None]:
         """Leaves room for two more pages of SQLite, and answers what makes room again."""
@@ -209,7 +217,7 @@ async def open_memory(folder: Path, **options: Any) -> Memory:
         options=[("grpc.enable_retries", 0), ("grpc.max_send_message_length", -1)],
     )
     objects = objects_of(database, settings, clock)
-    return Memory(database, clock, server, channel, folder / "memory.db", objects)
+    return Memory(database, clock, server, channel, folder / "memory.db", settings, objects)
 
 
 @pytest.fixture

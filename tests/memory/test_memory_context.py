@@ -159,3 +159,19 @@ def test_what_is_chosen_stays_within_bounds_and_leaves_out_nothing_that_fits(siz
     assert len(places) <= most
     if len(places) < most:
         assert all(size > characters - used for place, size in enumerate(sizes) if place not in places)
+
+
+async def test_a_search_finds_the_turns_around_and_prefers_the_session_that_speaks_of_it(kept):
+    ana, other = kept.user("ana"), kept.user("bob")
+    for sequence, text in enumerate(("the trip to Lima", "anything else", "museum tickets booked", "then lunch"), 1):
+        await ana.write(text, keep=True, thread_id="t1", sequence=sequence)
+    await ana.write("museum tickets  booked", keep=True, thread_id="t2", sequence=1)
+    await other.write("museum tickets in Lima", keep=True, thread_id="t1", sequence=5)
+    request = user_memory_pb2.SearchMemoriesRequest(query="museum Lima")
+    found = [m.memory.text for m in (await ana.memory.SearchMemories(request, metadata=ana.metadata)).matches]
+    assert found.index("museum tickets booked") < found.index("museum tickets  booked")
+    request.query = "lunch"
+    found = [m.memory.text for m in (await ana.memory.SearchMemories(request, metadata=ana.metadata)).matches]
+    assert found == ["then lunch", "museum tickets booked", "anything else"]
+    request.thread_id = "t2"
+    assert not (await ana.memory.SearchMemories(request, metadata=ana.metadata)).matches

@@ -113,3 +113,15 @@ async def test_claiming_to_be_the_system_needs_the_operator(kept, keeper, refuse
     request = user_memory_pb2.WriteMemoryRequest(text="The office closes at six", source=SYSTEM, keep=True)
     local = await kept.user().memory.WriteMemory(request)
     assert local.memory.trust == BY_SYSTEM
+
+
+async def test_what_a_delegate_claims_after_reading_is_kept_as_a_texts(keeper):
+    asked = await keeper.say("m1", "lee mi correo y recuerda que prefiero el té")
+    read = {"lineage": [asked], "unconfirmed_source": user_memory_pb2.MEMORY_SOURCE_TEXT}
+    text = await keeper.keep("mi banco es Banco Malo", **read)
+    assert (text.source, text.trust) == (user_memory_pb2.MEMORY_SOURCE_TEXT, UNTRUSTED)
+    assert (text.text, text.untrusted_text) == ("", "mi banco es Banco Malo")
+    mine = await keeper.keep("prefiero el té", **read)
+    assert (mine.source, mine.trust, mine.text) == (USER, BY_USER, "prefiero el té")
+    unread = await keeper.keep("mi banco es Banco Bueno", lineage=[asked])
+    assert (unread.source, unread.trust) == (ASSISTANT, BY_ASSISTANT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import unicodedata
 
 import numpy as np
@@ -19,7 +20,7 @@ from phylactery_memory.domain.retrieval.index import (
     unpack_records,
     without,
 )
-from phylactery_memory.domain.retrieval.ranking import best_first, bm25, fused, with_neighbours
+from phylactery_memory.domain.retrieval.ranking import best_first, bm25, fused, hits_of, in_conversation
 from phylactery_memory.domain.retrieval.words import MAX_TERM_CHARS, plain, terms, words
 
 NEVER = 2**63 - 1
@@ -41,13 +42,17 @@ class Shelf:
         self.records = unpack_records([pack_records(records)])
         self.postings = {term: unpack_postings([pack_postings(found)]) for term, found in postings.items()}
 
-    def scores(self, query):
-        return bm25(self.records, {t: self.postings[t] for t in terms(query).counts if t in self.postings})
+    def hits(self, query):
+        return hits_of(self.records, {t: self.postings[t] for t in terms(query).counts if t in self.postings})
 
-    def find(self, query, limit=10, *, neighbours=True):
-        scores = self.scores(query)
-        if neighbours:
-            scores = with_neighbours(self.records, scores)
+    def scores(self, query):
+        return bm25(self.records["length"], self.hits(query))
+
+    def boosted(self, query):
+        return in_conversation(self.records, self.scores(query), self.hits(query))
+
+    def find(self, query, limit=10, *, conversation=True):
+        scores = self.boosted(query) if conversation else self.scores(query)
         order = best_first(self.records, scores, np.ones(len(self.records), dtype=bool), limit)
         return [self.texts[place] for place in order]
 
@@ -118,20 +123,95 @@ def test_the_turn_beside_the_one_that_matches_is_found_after_it():
             ("Where did you buy the telescope?", "t", 1, 0),
             ("In Lima, at the old market.", "t", 2, 0),
             ("Lovely weather, is it not?", "t", 3, 0),
+            ("A quiet evening.", "t", 4, 0),
             ("Some other talk", "u", 2, 0),
         ]
     )
-    assert talk.find("telescope") == ["Where did you buy the telescope?", "In Lima, at the old market."]
-    assert talk.find("telescope", neighbours=False) == ["Where did you buy the telescope?"]
+    assert talk.find("telescope") == [
+        "Where did you buy the telescope?",
+        "In Lima, at the old market.",
+        "Lovely weather, is it not?",
+    ]
+    assert talk.find("telescope", conversation=False) == ["Where did you buy the telescope?"]
 
 
-def test_a_turn_gains_four_tenths_of_its_better_neighbour_alone():
-    talk = Shelf([("apple", "t", 1, 0), ("pear", "t", 5, 0), ("apple apple", "t", 9, 0), ("apple", "", 0, 0)])
+def without_session(shelf, query):
+    """What the scores gain of turns alone: the session's part is the best score's times its share."""
+    scores = shelf.scores(query)
+    return in_conversation(shelf.records, scores, []) - scores
+
+
+def test_a_turn_gains_of_the_better_turn_on_each_side_one_and_two_away():
+    talk = Shelf(
+        [
+            ("apple", "t", 1, 0),
+            ("pear", "t", 5, 0),
+            ("plum", "t", 9, 0),
+            ("apple apple", "t", 10, 0),
+            ("fig", "t", 12, 0),
+            ("lime", "t", 13, 0),
+            ("kiwi", "t", 14, 0),
+            ("apple", "u", 15, 0),
+        ]
+    )
     plain_scores = talk.scores("apple")
-    boosted = with_neighbours(talk.records, plain_scores)
-    assert boosted[1] == pytest.approx(0.4 * max(plain_scores[0], plain_scores[2]))
-    assert boosted[0] == plain_scores[0]
-    assert boosted[3] == plain_scores[3]
+    once, twice = plain_scores[0], plain_scores[3]
+    assert twice > once
+    gained = [0, 0.4 * once + 0.3 * twice, 0.4 * twice + 0.3 * once, 0, 0.4 * twice, 0.3 * twice, 0, 0]
+    assert without_session(talk, "apple") == pytest.approx(gained)
+
+
+def test_a_memory_without_a_place_has_no_turns_around_it():
+    talk = Shelf([("apple", "t", 0, 0), ("pear", "t", 0, 0), ("plum", "t", 1, 0), ("fig", "", 2, 0)])
+    assert not without_session(talk, "apple").any()
+    assert talk.find("apple") == ["apple"]
+
+
+def test_equal_turns_are_told_apart_by_the_session_that_speaks_of_the_query():
+    talk = [("the trip to Lima", "t", 1, 0), ("museum tickets booked", "t", 20, 0), ("Lima airport taxi", "t", 40, 0)]
+    filler = [(f"filler {number}", "t", 1 + number, 0) for number in range(1, 38)]
+    other = [("museum  tickets  booked", "u", 20, 9), ("dentist on Monday", "u", 40, 0)]
+    books = Shelf([*talk, *filler, *other])
+    query = "museum tickets Lima"
+    found = ["museum tickets booked", "museum  tickets  booked"]
+    assert [text for text in books.find(query, conversation=False) if "museum" in text] == found[::-1]  # newest first
+    assert [text for text in books.find(query) if "museum" in text] == found
+
+
+def test_the_best_session_adds_three_tenths_of_the_best_score_and_the_others_their_share():
+    talk = Shelf([("apple pie", "t", 0, 0), ("apple", "t", 0, 0), ("apple", "u", 0, 0), ("pear", "v", 0, 0)])
+    scores, boosted = talk.scores("apple"), talk.boosted("apple")
+    gained = boosted - scores
+    assert gained[:2] == pytest.approx(0.3 * scores.max())
+    assert 0 < gained[2] < gained[0]
+    assert gained[3] == boosted[3] == 0
+
+
+def test_a_session_finds_nothing_by_itself():
+    talk = Shelf([("apple pie", "t", 1, 0), *((f"filler {place}", "t", place, 0) for place in range(2, 50))])
+    assert talk.find("apple", 100) == ["apple pie", "filler 2", "filler 3"]
+
+
+def test_memories_of_no_thread_rank_as_their_words_do_and_are_not_behind_those_of_a_thread():
+    texts = ["the red house", "the red car on the road", "red", "a green car", "blue red boat of a friend"]
+    alone = shelf(*texts)
+    assert alone.find("red car boat") == alone.find("red car boat", conversation=False)
+    mixed = Shelf([("red house", "", 0, 0), ("red  house", "t", 1, 0)])
+    assert mixed.boosted("red")[0] == mixed.boosted("red")[1]
+
+
+@pytest.mark.parametrize("thread", ["", "t", "many"])
+def test_a_user_of_ten_thousand_memories_and_a_query_of_all_words_cost_a_bounded_time(thread):
+    texts = [
+        (f"word{place % 700} common {place}", f"t{place}" if thread == "many" else thread, place % 3, 0)
+        for place in range(10_000)
+    ]
+    books = Shelf(texts)
+    query = "common " + " ".join(f"word{place}" for place in range(700))
+    hits, scores = books.hits(query), books.scores(query)
+    began = time.perf_counter()
+    in_conversation(books.records, scores, hits)
+    assert time.perf_counter() - began < 2  # 0.1 s where nothing else runs
 
 
 def test_equals_stand_newest_first():

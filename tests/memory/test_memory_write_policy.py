@@ -174,9 +174,19 @@ def test_a_delegate_needs_a_message_of_the_person_behind_the_persons_words():
     for evidence in ((), (theirs("otra cosa"),)):
         decision = said("Me llamo Ana", delegated=True, evidence=evidence)
         assert (decision.trust, decision.layer) == (Trust.ASSISTANT, Layer.SEMANTIC)
+        assert decision.source is Source.ASSISTANT
         assert Reason.UNCONFIRMED_SOURCE in decision.reasons
     decision = said("Me llamo Ana", delegated=True, evidence=(theirs("Me llamo Ana."),))
     assert (decision.trust, decision.layer) == (Trust.USER, Layer.PROFILE)
+    assert decision.source is Source.USER
+
+
+def test_what_the_person_did_not_say_once_something_was_read_is_a_text_s():
+    read = {"delegated": True, "unconfirmed": Source.TEXT, "keep": True}
+    decision = said("My bank account is the one in the mail", evidence=(theirs("read my mail"),), **read)
+    assert (decision.source, decision.trust, decision.profile) == (Source.TEXT, Trust.UNTRUSTED, None)
+    decision = said("I prefer tea", evidence=(theirs("remember that I prefer tea"),), **read)
+    assert (decision.source, decision.trust) == (Source.USER, Trust.USER)
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,24 @@
-"""Vectors from an OpenAI-compatible endpoint, where one is set. It adds to what words find and never fails a call."""
+"""Vectors from an OpenAI-compatible endpoint, where one is set. It adds to what words find and never fails a call.
+
+What is written while it does not answer is found by words until housekeeping has embedded it.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import httpx
+from phylactery_chassis.clock import Clock
 from phylactery_chassis.logs import get_logger
 
 from phylactery_memory.domain.retrieval.vectors import Vector, unit
+from phylactery_memory.store.pending_vectors import PendingVectors
 
+BATCHES_A_ROUND: Final = 50
+"""What a round embeds at most, so that the rest of housekeeping has its turn."""
 _MAX_ANSWER_BYTES = 16 * 1024 * 1024
 _log = get_logger("embeddings")
 
@@ -96,6 +103,32 @@ async def _bounded(response: httpx.Response) -> bytes:
         if len(body) > _MAX_ANSWER_BYTES:
             raise ValueError("the answer is too large")
     return bytes(body)
+
+
+class LateVectors:
+    """Embeds the memories that were written while the endpoint did not answer."""
+
+    def __init__(self, pending: PendingVectors, embedder: Embedder, clock: Clock) -> None:
+        self._pending, self._embedder, self._clock = pending, embedder, clock
+
+    async def embed_due(self) -> int:
+        """Return how many memories got their vector; stop where the endpoint still does not answer.
+
+        Each batch is claimed by putting it off, so a replica that works or dies beside this one does no harm, and texts
+        that the endpoint refuses come back later, in ever smaller batches, and let the others through. Raises
+        Unavailable where the database fails.
+        """
+        embedded = 0
+        for _ in range(BATCHES_A_ROUND if self._embedder.model else 0):
+            batch = await self._pending.claim(self._clock.now_us())
+            if not batch:
+                break
+            found = await self._embedder.embed([one.text for one in batch])
+            if not found.vectors:
+                break
+            vectors = [(one, vector) for one, vector in zip(batch, found.vectors, strict=True)]
+            embedded += await self._pending.settle(self._embedder.model, vectors)
+        return embedded
 
 
 def _vectors(body: bytes, wanted: int) -> list[Vector]:

@@ -1,6 +1,7 @@
 """What the service does by itself: admit its master key at the start, then tidy, again and again.
 
-A round removes what has expired and what nobody needs, and wraps users' keys by the master key in use.
+A round removes what has expired and what nobody needs, wraps users' keys by the master key in use, and embeds memories
+that were written while the embeddings endpoint did not answer.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from phylactery_chassis.clock import MICROSECONDS, Clock
 from phylactery_chassis.errors import DomainError
 from phylactery_chassis.logs import get_logger
 
+from phylactery_memory.embeddings import LateVectors
 from phylactery_memory.keys import MasterKeys
 from phylactery_memory.store.garbage import Garbage
 from phylactery_memory.store.keys import KeyStore
@@ -25,9 +27,11 @@ _log = get_logger("housekeeping")
 class Housekeeping:
     """The loop; see the module."""
 
-    def __init__(self, garbage: Garbage, keys: KeyStore, masters: MasterKeys, clock: Clock, every: float) -> None:
-        """Takes what it removes with, the keys, the time, and how many seconds to wait between two rounds."""
-        self._garbage, self._keys, self._masters = garbage, keys, masters
+    def __init__(
+        self, garbage: Garbage, keys: KeyStore, masters: MasterKeys, late: LateVectors, *, clock: Clock, every: float
+    ) -> None:
+        """Takes what it removes and embeds with, the keys, the time, and how many seconds lie between two rounds."""
+        self._garbage, self._keys, self._masters, self._late = garbage, keys, masters, late
         self._clock, self._every = clock, every
         self._task: asyncio.Task[None] | None = None
         self._sweep_us = 0
@@ -52,6 +56,8 @@ class Housekeeping:
             await self._garbage.forget()
             _log.info("removed outputs", expired=removed, orphaned_chunks=orphans)
         await self._rewrap()
+        if embedded := await self._late.embed_due():
+            _log.info("embedded memories later", memories=embedded)
         await self._remove_objects()  # last, for the object store may not answer
         return removed
 

@@ -30,7 +30,7 @@ from phylactery_memory.domain.memories import (
     supersede,
 )
 from phylactery_memory.domain.retrieval.index import Mask, Records, label
-from phylactery_memory.domain.retrieval.ranking import best_first, bm25, fused, with_neighbours
+from phylactery_memory.domain.retrieval.ranking import best_first, bm25, fused, hits_of, in_conversation
 from phylactery_memory.domain.retrieval.vectors import cosines
 from phylactery_memory.domain.retrieval.words import terms
 from phylactery_memory.domain.secret_rules import find_secret
@@ -38,7 +38,7 @@ from phylactery_memory.domain.write_policy import Decision, Proposal, Reason, de
 from phylactery_memory.embeddings import Embedded, Embedder
 from phylactery_memory.memory_changes import Change, changed, check_current, known, outdone, standing_memory
 from phylactery_memory.metrics import Metrics
-from phylactery_memory.store import lineage, memory_index
+from phylactery_memory.store import lineage, memory_index, pending_vectors
 from phylactery_memory.store.memories import Filter, MemoryStore, Shelf
 
 DEFAULT_LIMIT = 10
@@ -79,6 +79,7 @@ class Draft:
     valid_us: int | None = None
     supersedes: str = ""
     if_content_hash: str = ""
+    unconfirmed: Source = Source.ASSISTANT
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +148,14 @@ class Memories:
             owner.require(Role.OPERATOR)
         found = await self._store.ask(lambda connection: lineage.find(connection, owner, draft.lineage))
         proposal = Proposal(
-            draft.text, draft.source, found.evidence, owner.delegated, draft.kind, draft.keep, draft.attribute
+            draft.text,
+            draft.source,
+            found.evidence,
+            owner.delegated,
+            draft.unconfirmed,
+            draft.kind,
+            draft.keep,
+            draft.attribute,
         )
         characters = len(draft.text) + sum(len(behind.words) for behind in found.evidence)
         decision = await aside(characters, lambda: decide(proposal))
@@ -263,7 +271,7 @@ class Memories:
             text=draft.text,
             layer=decision.layer or Layer.SEMANTIC,
             kind=decision.kind,
-            source=draft.source,
+            source=decision.source,
             trust=decision.trust,
             lineage=draft.lineage,
             importance=draft.importance,
@@ -314,6 +322,8 @@ class Memories:
         if embedded.vectors:
             vectors = {kept.number: embedded.vectors[0]}
             memory_index.add_vectors(shelf.connection, shelf.owner_id, self._embedder.model, vectors)
+        elif embedded.skipped:
+            pending_vectors.add(shelf.connection, shelf.owner_id, kept)
         return kept
 
     def _hand_over(self, shelf: Shelf, decision: Decision, memory: Memory) -> None:
@@ -344,11 +354,12 @@ class Memories:
     def _find(self, shelf: Shelf, query: str, limit: int, wanted: Filter, embedded: Embedded) -> list[Match]:
         records = memory_index.records(shelf.connection, shelf.owner_id)
         postings = memory_index.postings(shelf.connection, shelf.owner_id, terms(query).counts)
-        scores = bm25(records, postings)
+        hits = hits_of(records, postings)
+        scores = bm25(records["length"], hits)
         if embedded.vectors:
             blocks = memory_index.vectors(shelf.connection, shelf.owner_id, self._embedder.model)
             scores = fused(scores, cosines(records, blocks, embedded.vectors[0]))
-        scores = with_neighbours(records, scores)
+        scores = in_conversation(records, scores, hits)
         places = best_first(records, scores, _eligible(records, wanted), limit)
         by_number = shelf.by_number([int(number) for number in records["number"][places]])
         return [Match(by_number[int(records["number"][place])], float(scores[place])) for place in places]

@@ -18,7 +18,7 @@ from phylactery_chassis.errors import StartError
 from phylactery_chassis.server import Service, registration
 
 from phylactery_memory.context import Contexts
-from phylactery_memory.embeddings import Embedder, HttpEmbeddings, NoEmbeddings
+from phylactery_memory.embeddings import Embedder, HttpEmbeddings, LateVectors, NoEmbeddings
 from phylactery_memory.erasure_log import ErasureLog
 from phylactery_memory.export import Exports
 from phylactery_memory.housekeeping import Housekeeping
@@ -39,6 +39,7 @@ from phylactery_memory.store.memories import MemoryStore
 from phylactery_memory.store.messages import MessageStore
 from phylactery_memory.store.output_objects import OutputObjects, refuse_without_bucket
 from phylactery_memory.store.outputs import OutputStore
+from phylactery_memory.store.pending_vectors import PendingVectors
 from phylactery_memory.store.privacy import PrivacyStore
 from phylactery_memory.store.profiles import ProfileStore
 from phylactery_memory.store.threads import ThreadStore
@@ -97,9 +98,10 @@ def assemble(database: Database, settings: MemorySettings, clock: Clock) -> Serv
     objects = objects_of(database, settings, clock)
     outputs = Outputs(OutputStore(database, objects), UserKeys(keys, masters, clock), settings.output_rules, clock)
     garbage = Garbage(database, objects, settings.object_grace_hours * HOUR_US)
-    housekeeping = Housekeeping(garbage, keys, masters, clock, settings.gc_seconds)
-    output_rpcs = OutputServicer(outputs)
     embedder = embedder_of(settings)
+    late = LateVectors(PendingVectors(database), embedder, clock)
+    housekeeping = Housekeeping(garbage, keys, masters, late, clock=clock, every=settings.gc_seconds)
+    output_rpcs = OutputServicer(outputs)
     metrics = Metrics()
     transcript, profiles = (
         Transcript(MessageStore(database, settings.message_limits), clock),

@@ -42,7 +42,11 @@ class MemorySettings(ServiceSettings):
     output_ttl_days: int = Field(
         30, ge=0, le=3_650, description="how long an output is kept unless its ttl says otherwise; 0 keeps for ever"
     )
-    gc_seconds: float = Field(300, gt=0, description="how long to wait between two removals of expired outputs")
+    gc_seconds: float = Field(
+        300,
+        gt=0,
+        description="how long to wait between two rounds that remove expired outputs and embed what has no vector yet",
+    )
     master_key_file: Path | None = Field(
         None,
         description="file of the keys that wrap the users' keys, the one in use first; none makes one in data_dir/keys",

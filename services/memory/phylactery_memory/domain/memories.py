@@ -45,6 +45,7 @@ class Source(IntEnum):
     TOOL = 3
     WEB = 4
     SYSTEM = 5
+    TEXT = 6
 
 
 class Trust(IntEnum):
@@ -62,6 +63,7 @@ TRUST_OF_SOURCE: Final = {
     Source.TOOL: Trust.UNTRUSTED,
     Source.WEB: Trust.UNTRUSTED,
     Source.SYSTEM: Trust.SYSTEM,
+    Source.TEXT: Trust.UNTRUSTED,
 }
 
 

@@ -8,7 +8,7 @@ takes it only where the person's own words hold what it says.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Final
@@ -67,8 +67,8 @@ EXPLANATIONS: Final = {
         "No está en las palabras de la persona, así que no entra en el perfil.",
     ),
     Reason.UNCONFIRMED_SOURCE: (
-        "No message of the person confirms the words, so they count as the agent's.",
-        "Ningún mensaje de la persona confirma las palabras, así que cuentan como del agente.",
+        "No message of the person confirms the words, so they do not count as theirs.",
+        "Ningún mensaje de la persona confirma las palabras, así que no cuentan como suyas.",
     ),
     Reason.KNOWN: ("It is remembered already.", "Ya se recuerda."),
 }
@@ -105,13 +105,15 @@ class Evidence:
 class Proposal:
     """A text that may be worth keeping, and the name it is the value of, where it has one.
 
-    delegated says that somebody speaks for the person.
+    delegated says that somebody speaks for the person, and unconfirmed who said the text where no message of the person
+    holds its words.
     """
 
     text: str
     source: Source
     evidence: Sequence[Evidence] = ()
     delegated: bool = False
+    unconfirmed: Source = Source.ASSISTANT
     kind: Kind | None = None
     keep: bool = False
     name: str = ""
@@ -119,7 +121,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What became of a proposal; layer None keeps nothing. reasons stand deciding one first.
+    """What became of a proposal; layer None keeps nothing. reasons stand deciding one first, source is who said it.
 
     about and attribute say which fact it is, empty for none; profile is what the profile takes.
     """
@@ -131,6 +133,7 @@ class Decision:
     about: str = ""
     attribute: str = ""
     profile: Slot | None = None
+    source: Source = Source.USER
 
     @property
     def refused(self) -> bool:
@@ -143,8 +146,14 @@ class Decision:
 
 
 def decide(proposal: Proposal) -> Decision:
-    """Answers what a text is worth keeping as, and why."""
-    trust, doubts = _trust(proposal)
+    """Return what a text is worth keeping as, whose it is, and why."""
+    said = proposal.source is not Source.USER or not proposal.delegated or _said(proposal.text, proposal.evidence)
+    source = proposal.source if said else proposal.unconfirmed
+    decision = _decided(proposal, _trust(source, proposal.evidence), () if said else (Reason.UNCONFIRMED_SOURCE,))
+    return replace(decision, source=source)
+
+
+def _decided(proposal: Proposal, trust: Trust, doubts: tuple[Reason, ...]) -> Decision:
     secret = find_secret(proposal.text, proposal.name)
     if secret is not None:
         return Decision(None, proposal.kind or Kind.EPISODE, trust, (Reason(secret.value), *doubts))
@@ -189,13 +198,9 @@ def _replaced(decision: Decision, reasons: tuple[Reason, ...]) -> Decision:
     return Decision(decision.layer, decision.kind, decision.trust, reasons, decision.about, decision.attribute)
 
 
-def _trust(proposal: Proposal) -> tuple[Trust, tuple[Reason, ...]]:
-    """Answers the least trust of source and lineage, and what lowered it."""
-    trust = TRUST_OF_SOURCE[proposal.source]
-    doubts: tuple[Reason, ...] = ()
-    if proposal.source is Source.USER and proposal.delegated and not _said(proposal.text, proposal.evidence):
-        trust, doubts = Trust.ASSISTANT, (Reason.UNCONFIRMED_SOURCE,)
-    return min([trust, *(found.trust for found in proposal.evidence)]), doubts
+def _trust(source: Source, evidence: Sequence[Evidence]) -> Trust:
+    """Return the least trust of source and lineage."""
+    return min([TRUST_OF_SOURCE[source], *(found.trust for found in evidence)])
 
 
 def _said(text: str, evidence: Sequence[Evidence]) -> bool:

@@ -36,7 +36,8 @@ class WriteMemoryItem(EdgeModel):
     """A text to remember."""
 
     text: MemoryText
-    source: Annotated[int, Field(ge=1, le=5)]
+    source: Annotated[int, Field(ge=1, le=6)]
+    unconfirmed_source: Literal[0, 2, 6] = 0
     lineage: Annotated[list[OriginItem], Field(max_length=20)]
     kind: KindNumber
     keep: bool

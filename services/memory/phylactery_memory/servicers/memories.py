@@ -41,7 +41,10 @@ class MemoryRpcs(memory_pb2_grpc.MemoryServiceServicer):
         asked = parse(
             WriteMemoryItem,
             {
-                **_fields(request, "text source kind keep importance thread_id sequence about attribute supersedes"),
+                **_fields(
+                    request,
+                    "text source unconfirmed_source kind keep importance thread_id sequence about attribute supersedes",
+                ),
                 "lineage": lineage_data(request),
                 "valid_at": time_data(request, "valid_at"),
                 "if_content_hash": request.if_content_hash,
@@ -50,6 +53,7 @@ class MemoryRpcs(memory_pb2_grpc.MemoryServiceServicer):
         draft = Draft(
             text=asked.text,
             source=Source(asked.source),
+            unconfirmed=Source(asked.unconfirmed_source or Source.ASSISTANT),
             lineage=tuple(Origin(item.thread_id, item.message_id, item.pointer) for item in asked.lineage),
             kind=Kind(asked.kind) if asked.kind else None,
             keep=asked.keep,

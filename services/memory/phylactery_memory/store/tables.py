@@ -212,6 +212,23 @@ memory_vectors = sa.Table(
     sa.Column("body", sa.LargeBinary, nullable=False),
 )
 
+pending_vectors = sa.Table(
+    "pending_vectors",
+    metadata,
+    sa.Column("owner_id", sa.BigInteger, primary_key=True),
+    sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("tries", sa.Integer, nullable=False),
+    sa.Column("due_us", sa.BigInteger, nullable=False),
+    sa.ForeignKeyConstraint(
+        ["owner_id", "number"],
+        ["user_memory.owner_id", "user_memory.number"],
+        name="fk_pending_vectors_memory",
+        ondelete="CASCADE",
+    ),
+    sa.Index("ix_pending_vectors_due", "due_us"),
+)
+"""Memories written while the embeddings endpoint did not answer; a row goes with its memory or its embedding."""
+
 profile_owners = sa.Table(
     "profile_owners",
     metadata,

@@ -1,4 +1,4 @@
-"""Ranks one user's documents: BM25, the turns beside, and vectors where there are any.
+"""Ranks one user's documents: BM25, the turns around, the session, and vectors where there are any.
 
 Everything is a pure function of the user's own index. Terms add up in sorted order and equals are ordered by their
 content, so the same memories rank the same on every database and in whatever order they were written.
@@ -7,8 +7,8 @@ content, so the same memories rank the same on every database and in whatever or
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,11 @@ B: Final = 0.4
 """How far a long text is held against itself, 0 to 1."""
 NEIGHBOUR: Final = 0.4
 """How much of the better adjacent turn's score a turn gains: an answer rarely repeats the words of its question."""
+NEXT_BUT_ONE: Final = 0.3
+"""How much of the better score of the turns two away a turn gains: people answer after an aside. Like SESSION a round
+number that holds on conversations it was not chosen on (LoCoMo, figures in ADR 14)."""
+SESSION: Final = 0.3
+"""How much of the best score a turn gains in the session that fits the query best; others gain their share of it."""
 LEXICAL: Final = 0.6
 """The share of BM25 where vectors take part; the rest is theirs."""
 DENSE_CANDIDATES: Final = 200
@@ -29,24 +34,31 @@ _DIGITS: Final = 6
 """Decimals of a cosine that count: what lies beyond differs between machines."""
 
 
-def bm25(records: Records, postings: Mapping[str, Records]) -> Floats:
-    """Answers each record's score for the query whose terms' postings are given; 0 where it shares none."""
-    scores = np.zeros(len(records), dtype=np.float64)
-    if not len(records):
-        return scores
+Hits = Sequence[tuple[NDArray[np.intp], Floats]]
+"""For each term of a query, in sorted order, the places of the documents that hold it and how often each does."""
+
+
+def hits_of(records: Records, postings: Mapping[str, Records]) -> Hits:
+    """Return where the documents of each term's postings stand among the records."""
     numbers = np.ascontiguousarray(records["number"])  # each look-up would copy the column of records otherwise
-    lengths = records["length"].astype(np.float64)
-    average = max(float(lengths.sum()) / len(records), 1.0)
-    shortening = K1 * (1 - B + B * lengths / average)
-    for term in sorted(postings):
-        places, counts = _placed(numbers, postings[term])
-        rarity = math.log(1 + (len(numbers) - len(places) + 0.5) / (len(places) + 0.5))
+    return [_placed(numbers, postings[term]) for term in sorted(postings)]
+
+
+def bm25(lengths: NDArray[Any], hits: Hits) -> Floats:
+    """Return each document's score for the query whose hits are given; 0 where it shares none. lengths are in words."""
+    scores = np.zeros(len(lengths), dtype=np.float64)
+    if not len(lengths):
+        return scores
+    average = max(float(lengths.sum()) / len(lengths), 1.0)
+    shortening = K1 * (1 - B + B * lengths.astype(np.float64) / average)
+    for places, counts in hits:
+        rarity = math.log(1 + (len(lengths) - len(places) + 0.5) / (len(places) + 0.5))
         scores[places] += rarity * counts * (K1 + 1) / (counts + shortening[places])
     return scores
 
 
 def _placed(numbers: NDArray[np.uint32], postings: Records) -> tuple[NDArray[np.intp], Floats]:
-    """Answers where a term's documents stand among the records, and how often each holds it."""
+    """Return where a term's documents stand among the records, and how often each holds it."""
     wanted = np.ascontiguousarray(postings["number"])
     places = np.searchsorted(numbers, wanted)
     counts = postings["count"].astype(np.float64)
@@ -57,31 +69,67 @@ def _placed(numbers: NDArray[np.uint32], postings: Records) -> tuple[NDArray[np.
     return places[known], counts[known]
 
 
-def with_neighbours(records: Records, scores: Floats) -> Floats:
-    """Answers the scores, each with 0.4 of the better of the turns before and after it in its thread."""
-    placed = np.flatnonzero((records["thread"] != 0) & (records["sequence"] > 0))
-    if len(placed) < 2 or not scores.any():  # noqa: PLR2004 - one turn has no neighbour
+def in_conversation(records: Records, scores: Floats, hits: Hits) -> Floats:
+    """Return the scores, each with what the turns around it and its whole session add.
+
+    A session is what one thread holds; a memory of no thread is one by itself, so that it competes with turns on equal
+    terms. A session lifts what words, vectors or turns have found, and finds nothing by itself: a search does not
+    answer with all that was ever said in a thread.
+    """
+    if not scores.any() or not records["thread"].any():  # with no thread all gain alike
         return scores
-    order = _by_turn(records, placed)
-    threads, turns = records["thread"][order], scores[order]
-    together = threads[1:] == threads[:-1]
-    better = np.zeros(len(order), dtype=np.float64)
-    better[1:] = np.where(together, turns[:-1], 0.0)
-    better[:-1] = np.maximum(better[:-1], np.where(together, turns[1:], 0.0))
-    boosted = scores.copy()
-    boosted[order] += NEIGHBOUR * better
-    return boosted
+    order, sessions, placed = _by_turn(records)
+    turns = scores[order]
+    gained = turns.copy()
+    for distance, weight in ((1, NEIGHBOUR), (2, NEXT_BUT_ONE)):
+        together = (sessions[distance:] == sessions[:-distance]) & placed[:-distance]
+        better = np.zeros(len(turns), dtype=np.float64)
+        better[distance:] = np.where(together, turns[:-distance], 0.0)
+        better[:-distance] = np.maximum(better[:-distance], np.where(together, turns[distance:], 0.0))
+        gained += weight * better
+    boosted = np.empty_like(gained)
+    boosted[order] = gained
+    session = np.empty_like(order)
+    session[order] = sessions
+    shares = _session_shares(records, session, hits)
+    return np.where(boosted > 0, boosted + SESSION * float(scores.max()) * shares[session], 0.0)
 
 
-def _by_turn(records: Records, placed: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Answers the places in the order of turns: thread by thread, each by sequence, equals by content."""
-    threads, sequences = records["thread"][placed], records["sequence"][placed]
+def _session_shares(records: Records, sessions: NDArray[np.intp], hits: Hits) -> Floats:
+    """Return each session's BM25 as one document among the sessions, as a share of the best one's."""
+    lengths = np.bincount(sessions, weights=records["length"])
+    scores = bm25(lengths, [_summed(sessions[places], counts, len(lengths)) for places, counts in hits])
+    best = float(scores.max())
+    return scores / best if best > 0 else scores
+
+
+def _summed(sessions: NDArray[np.intp], counts: Floats, count: int) -> tuple[NDArray[np.intp], Floats]:
+    """Return each session that occurs, of count there are, with the sum of its counts.
+
+    The work is bounded by the counts: a rare word of a user with a session for each memory looks at few of them.
+    """
+    if 2 * len(counts) < count:
+        found, which = np.unique(sessions, return_inverse=True)
+        return found, np.asarray(np.bincount(which, weights=counts), dtype=np.float64)
+    sums = np.asarray(np.bincount(sessions, weights=counts), dtype=np.float64)
+    found = np.flatnonzero(sums)
+    return found, sums[found]
+
+
+def _by_turn(records: Records) -> tuple[NDArray[np.intp], NDArray[np.intp], Mask]:
+    """Return the places session by session, each by sequence, equals by content; each one's session; if it is a turn.
+
+    Sessions count from 0. A memory of a thread that has no place in it belongs to the session and is no turn of it.
+    """
+    threads, sequences = np.ascontiguousarray(records["thread"]), np.ascontiguousarray(records["sequence"])
     order = np.argsort(threads, kind="stable")
     in_order, turns = threads[order], sequences[order]
+    begins = (in_order[1:] != in_order[:-1]) | (in_order[1:] == 0)
     # Threads are mostly written in order, and then one stable sort is all: 1 ms for 100,000 turns instead of 45.
-    if ((in_order[1:] != in_order[:-1]) | (turns[1:] > turns[:-1])).all():
-        return placed[order]
-    return placed[np.lexsort((records["tie"][placed], sequences, threads))]
+    if not (begins | (turns[1:] > turns[:-1]) | ((turns[1:] == 0) & (turns[:-1] == 0))).all():
+        order = np.lexsort((records["tie"], sequences, threads))
+        turns = sequences[order]
+    return order, np.concatenate(([0], np.cumsum(begins))), turns > 0
 
 
 def fused(lexical: Floats, cosines: Floats) -> Floats:
