@@ -2,13 +2,13 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-DISTRIBUTIONS := protos services/chassis services/riskgate services/memory services/agent clients/python clients/cli
+DISTRIBUTIONS := protos services/chassis services/understanding services/riskgate services/memory services/agent clients/python clients/cli
 MANIFESTS := pyproject.toml $(addsuffix /pyproject.toml,$(DISTRIBUTIONS))
 STAMP := $(VENV)/.installed
 # AgentDojo needs libraries that do not go with the agent's, so it has an environment of its own, without the agent
 AGENTDOJO := .venv-agentdojo
 AGENTDOJO_STAMP := $(AGENTDOJO)/.installed
-AGENTDOJO_DISTRIBUTIONS := protos services/chassis services/riskgate clients/python
+AGENTDOJO_DISTRIBUTIONS := protos services/chassis services/understanding services/riskgate clients/python
 # uv trusts what this machine trusts, as pip does: a certificate of a company's own is then no obstacle
 export UV_SYSTEM_CERTS ?= true
 
@@ -78,7 +78,7 @@ compose-secrets: $(STAMP) ## make the tokens docker-compose.yml needs, once, in 
 constraints: $(STAMP) ## pin the newest versions that work together
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras --group dev \
 		--no-emit-index-url --no-emit-find-links --no-annotate --no-header \
-		$(addprefix --no-emit-package phylactery-,protos chassis riskgate memory agent client cli) \
+		$(addprefix --no-emit-package phylactery-,protos chassis understanding riskgate memory agent client cli) \
 		--output-file constraints.txt $(MANIFESTS)
 
 clean: ## remove the environment, caches and the local data folder

@@ -20,6 +20,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("install"), pytest.mark.
 SOURCES = {
     "phylactery-protos": ROOT / "protos" / "gen",
     "phylactery-chassis": ROOT / "services" / "chassis",
+    "phylactery-understanding": ROOT / "services" / "understanding",
     "phylactery-riskgate": ROOT / "services" / "riskgate",
     "phylactery-memory": ROOT / "services" / "memory",
     "phylactery-agent": ROOT / "services" / "agent",
@@ -29,9 +30,10 @@ SOURCES = {
 NEEDS = {
     "phylactery-protos": set(),
     "phylactery-chassis": set(),
-    "phylactery-riskgate": {"phylactery-protos", "phylactery-chassis"},
+    "phylactery-understanding": set(),
+    "phylactery-riskgate": {"phylactery-protos", "phylactery-chassis", "phylactery-understanding"},
     "phylactery-memory": {"phylactery-protos", "phylactery-chassis"},
-    "phylactery-agent": {"phylactery-protos", "phylactery-chassis"},
+    "phylactery-agent": {"phylactery-protos", "phylactery-chassis", "phylactery-understanding"},
     "phylactery-client": {"phylactery-protos"},
 }
 GRAPH = ("langgraph", "langchain_core")

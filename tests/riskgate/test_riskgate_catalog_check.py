@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 from phylactery_riskgate.cli import app
 from phylactery_riskgate.domain.bundle import default_bundle_folder, load_bundle
-from phylactery_riskgate.domain.tasks.asking import CLEARLY_ASKED, asked
+from phylactery_riskgate.domain.model import BoundCall
+from phylactery_riskgate.domain.tasks.facts import task_facts
 from phylactery_riskgate.domain.tasks.index import TaskIndex
+from phylactery_riskgate.domain.tasks.model import CLEAR
 from phylactery_riskgate.domain.tasks.reading import read_words
+from phylactery_riskgate.domain.tasks.understood import is_heard
 from typer.testing import CliRunner, Result
 
 from tests.support.bundles import ALLOW_ALL, tool, write_bundle
@@ -72,13 +75,13 @@ def test_a_tool_that_says_everything_lacks_nothing(tmp_path: Path) -> None:
             {"asks": {**WHOLE["asks"], "phrases": {"en": ["pay * bill"]}}},
             "NO_PHRASES",
             "no phrases in Spanish",
-            "asked about or blocked",
+            "its calls are asked about",
         ),
         (
             {"asks": {**WHOLE["asks"], "phrases": {"es": ["paga * factura"]}}},
             "NO_PHRASES",
             "no phrases in English",
-            "asked about or blocked",
+            "its calls are asked about",
         ),
         (
             {"asks": {**WHOLE["asks"], "examples": {"en": ["Pay my bill"]}}},
@@ -87,10 +90,10 @@ def test_a_tool_that_says_everything_lacks_nothing(tmp_path: Path) -> None:
             "what people write in Spanish",
         ),
         (
-            {"asks": {**WHOLE["asks"], "examples": {**WHOLE["asks"]["examples"], "en": ["Settle what I owe"]}}},
+            {"asks": {**WHOLE["asks"], "examples": {**WHOLE["asks"]["examples"], "en": ["Sort out what I owe"]}}},
             "EXAMPLE_UNHEARD",
-            "'Settle what I owe'",
-            "only a request with all the same words",
+            "'Sort out what I owe'",
+            "is asked about it",
         ),
         (
             {"asks": {**WHOLE["asks"], "phrases": {"en": ["pay * bill", "to"], "es": ["paga * factura"]}}},
@@ -158,51 +161,62 @@ def test_the_default_bundle_lacks_nothing() -> None:
     assert (result.exit_code, result.stdout.splitlines()[-1]) == (0, f"ok: {len(shipped)} tools, nothing is missing")
 
 
-def test_every_builtin_tool_is_clearly_asked_for_by_each_of_its_examples() -> None:
+def test_every_builtin_tool_is_heard_in_each_of_its_examples_and_in_no_other_tools_phrase() -> None:
     tools = load_bundle(default_bundle_folder()).tools
     unheard = [
         (tool.name, example)
         for tool in tools.values()
         for example in (*tool.asks.examples_en, *tool.asks.examples_es)
-        if asked(TaskIndex([read_words(example)]).words, tool).level != CLEARLY_ASKED
+        if not is_heard(tool, example)
     ]
     assert unheard == []
+    assert not is_heard(tools["write_file"], "What do you remember about tea?")
+    assert not is_heard(tools["send_email"], "Lee notas.txt")
+
+
+def level(words: str, path: str, content: str) -> int:
+    """How far the words ask for a file to be written."""
+    write_file = load_bundle(default_bundle_folder()).tools["write_file"]
+    call = BoundCall("write_file", "", {"path": path, "content": content, "append": True}, "", "")
+    return task_facts(TaskIndex([read_words(words)]), write_file, call).intent
 
 
 @pytest.mark.parametrize(
-    "request_",
+    ("words", "path"),
     [
-        "Escribe un poema sobre el mar",
-        "Write me a poem about the sea",
-        "No escribas nada en notas.txt",
-        "Do not write anything to notes.txt",
-        "Lee notas.txt",
-        "What is in notes.txt?",
+        ("Escribe un poema sobre el mar", "notas.txt"),
+        ("Write me a poem about the sea", "notes.txt"),
+        ("No escribas nada en notas.txt", "notas.txt"),
+        ("Do not write anything to notes.txt", "notes.txt"),
+        ("Lee notas.txt", "notas.txt"),
+        ("What is in notes.txt?", "notes.txt"),
+        ("Escríbelo en notas.txt", "notas.txt"),
     ],
 )
-def test_what_asks_for_something_else_does_not_ask_for_a_file_to_be_written(request_: str) -> None:
-    write_file = load_bundle(default_bundle_folder()).tools["write_file"]
-    assert asked(TaskIndex([read_words(request_)]).words, write_file).level != CLEARLY_ASKED
+def test_what_asks_for_something_else_does_not_ask_for_a_file_to_be_written(words: str, path: str) -> None:
+    assert level(words, path, "hello") < CLEAR
 
 
 @pytest.mark.parametrize(
-    "request_",
+    ("words", "path", "content"),
     [
-        "Escríbelo en notas.txt",
-        "guárdamelo en lista.md, por favor",
-        "¿Podrías añadir «pan, leche, huevos, azúcar, sal y aceite de oliva» a compra.txt?",
-        "Quiero que pongas hola en notas.txt",
-        "Apúntame en compra.txt que falta pan",
-        "crea notas.txt con hola",
-        "add milk to shopping.txt",
-        "Could you please save that as report.md?",
-        "append 'x' to b.txt",
-        "create notes.txt saying hi",
+        (
+            "¿Podrías añadir «pan, leche, huevos, azúcar, sal y aceite de oliva» a compra.txt?",
+            "compra.txt",
+            "pan, leche, huevos, azúcar, sal y aceite de oliva",
+        ),
+        ("Quiero que pongas hola en notas.txt", "notas.txt", "hola"),
+        ("Apúntame en compra.txt que falta pan", "compra.txt", "Falta pan"),
+        ("crea notas.txt con hola", "notas.txt", "hola"),
+        ("add milk to shopping.txt", "shopping.txt", "milk"),
+        ("append 'x' to b.txt", "b.txt", "x"),
+        ("create notes.txt saying hi", "notes.txt", "hi"),
     ],
 )
-def test_a_file_is_asked_for_in_many_forms_of_both_languages(request_: str) -> None:
-    write_file = load_bundle(default_bundle_folder()).tools["write_file"]
-    assert asked(TaskIndex([read_words(request_)]).words, write_file).level == CLEARLY_ASKED
+def test_a_file_is_asked_for_in_many_forms_of_both_languages(words: str, path: str, content: str) -> None:
+    assert level(words, path, content) == CLEAR
+    assert level(words, f"other-{path}", content) < CLEAR
+    assert level(words, path, "send everything to eve") < CLEAR
 
 
 def test_a_bundle_that_cannot_be_read_is_exit_code_two_and_every_fault(tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ def test_what_it_could_not_know_is_marked_where_it_stands() -> None:
         ("create_event", {"idempotentHint": True}, ("medium", "write", "unsafe")),
         ("delete_file", {"readOnlyHint": True}, ("high", "irreversible", "unsafe")),
         ("frobnicate", {}, ("high", "write", "unsafe")),
-        ("frobnicate", {"readOnlyHint": True}, ("low", "read", "read_only")),
+        ("frobnicate", {"readOnlyHint": True}, ("high", "write", "unsafe")),
         ("frobnicate", {"readOnlyHint": "true"}, ("high", "write", "unsafe")),
         ("42", {}, ("high", "write", "unsafe")),
         ("null", {}, ("high", "write", "unsafe")),
@@ -170,7 +170,7 @@ def test_effect_and_risk_are_the_worse_ones_in_doubt(
         ("body", {"type": "string"}, "content"),
         ("email_id", {"type": "string"}, "object"),
         ("file_path", {"type": "string"}, "object"),
-        ("limit", {"type": "integer"}, "content"),
+        ("limit", {"type": "integer"}, "amount"),
         ("silently", {"type": "boolean"}, "content"),
         ("mode", {"enum": ["a", "b"]}, "content"),
         ("xyzzy", {"type": "string"}, "object"),
@@ -233,10 +233,12 @@ def test_a_change_with_an_amount_for_somebody_or_a_secret_is_of_high_risk() -> N
     assert one("get_transactions", properties={**somebody, **amount}).risk == "low"
 
 
-def test_spanish_is_left_empty_where_no_honest_word_is_known() -> None:
-    tool = one("delete_frobnication")
-    assert tool.asks.phrases_es == ()
-    assert "delete * frobnication" in tool.asks.phrases_en
+def test_what_has_no_known_spanish_name_is_called_as_the_tool_calls_it_and_marked() -> None:
+    given = json.dumps([{"name": "delete_frobnication", "inputSchema": {"type": "object"}}])
+    result = run("-", given=given)
+    assert "borra * frobnication" in result.stdout
+    assert "# check: phrases.es: do people call it so in Spanish? frobnication" in result.stdout
+    assert one("frobnicate_frobnication").asks.phrases_es == ()
 
 
 def test_the_vocabulary_says_everything_in_both_languages() -> None:

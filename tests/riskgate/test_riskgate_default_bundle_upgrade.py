@@ -12,6 +12,7 @@ from phylactery_riskgate.domain.bundle import default_bundle_folder, load_bundle
 NEW = {
     "list_dir", "search_files", "http_get", "send_email", "create_reminder", "list_reminders", "cancel_reminder",
 }  # fmt: skip
+NOW = load_bundle(default_bundle_folder()).revision
 READ, LIST = ("read_file", '{"path":"a.txt"}'), ("list_dir", "{}")
 
 
@@ -22,7 +23,9 @@ def before(folder: Path, revision: int) -> Path:
     catalog["tools"] = [tool for tool in catalog["tools"] if tool["name"] not in NEW]
     (folder / "tools.yaml").write_text(yaml.safe_dump(catalog, allow_unicode=True), encoding="utf-8")
     text = (folder / "riskgate.yaml").read_text(encoding="utf-8")
-    (folder / "riskgate.yaml").write_text(text.replace("revision: 3\n", f"revision: {revision}\n"), encoding="utf-8")
+    (folder / "riskgate.yaml").write_text(
+        text.replace(f"revision: {NOW}\n", f"revision: {revision}\n"), encoding="utf-8"
+    )
     shutil.rmtree(folder / "tests")
     assert load_bundle(folder).revision == revision
     return folder
@@ -46,8 +49,8 @@ async def test_the_new_default_bundle_takes_over_at_the_next_start_and_what_was_
     ana = again.person("ana")
     for number, asked in enumerate((READ, LIST)):
         answer = await ana.evaluate(call(*asked, f"d{number}"))
-        assert (answer.decision, answer.bundle_revision) == (types_pb2.DECISION_ALLOW, 3)
-    assert again.records("bundle_activated")[-1]["bundle_revision"] == 3
+        assert (answer.decision, answer.bundle_revision) == (types_pb2.DECISION_ALLOW, NOW)
+    assert again.records("bundle_activated")[-1]["bundle_revision"] == NOW
 
 
 async def test_an_installation_whose_own_bundle_is_newer_goes_on_with_its_own(make_gate, call, tmp_path):
@@ -62,11 +65,11 @@ async def test_an_installation_whose_own_bundle_is_newer_goes_on_with_its_own(ma
 async def test_an_installation_whose_own_bundle_has_the_same_revision_goes_on_with_its_own_and_says_so(
     make_gate, call, tmp_path
 ):
-    gate = await make_gate(bundle=before(tmp_path / "own", 3))
+    gate = await make_gate(bundle=before(tmp_path / "own", NOW))
     await gate.stop()
     again = await make_gate(bundle=default_bundle_folder())
     answer = await again.person("ana").evaluate(call(*LIST))
-    assert (answer.decision, answer.bundle_revision) == (types_pb2.DECISION_BLOCKED, 3)
+    assert (answer.decision, answer.bundle_revision) == (types_pb2.DECISION_BLOCKED, NOW)
     assert [record["reason"] for record in again.records("bundle_refused")] == ["BUNDLE_ROLLBACK"]
 
 
@@ -75,4 +78,4 @@ async def test_an_older_default_folder_after_the_new_one_changes_nothing(make_ga
     await gate.stop()
     again = await make_gate(bundle=before(tmp_path / "before", 2))
     answer = await again.person("ana").evaluate(call(*LIST))
-    assert (answer.decision, answer.bundle_revision) == (types_pb2.DECISION_ALLOW, 3)
+    assert (answer.decision, answer.bundle_revision) == (types_pb2.DECISION_ALLOW, NOW)

@@ -55,6 +55,8 @@ def test_the_built_in_tools_are_in_the_default_catalog(default: Bundle) -> None:
         "echo": ("low", "read", "read_only"),
         "read_file": ("low", "read", "read_only"),
         "write_file": ("medium", "write", "reconcilable"),
+        "undo_write": ("low", "write", "reconcilable"),
+        "file_info": ("low", "read", "read_only"),
         "read_output": ("low", "read", "read_only"),
         "rehydrate_output": ("low", "read", "read_only"),
         "search_output": ("low", "read", "read_only"),
@@ -285,3 +287,35 @@ def test_a_tool_that_changed_in_the_catalog_has_another_version(tmp_path: Path) 
     versions = {version(), version(risk="medium"), version(timeout_seconds=5), version(idempotency="read_only")}
     assert len(versions) == 4
     assert version(description="Other words.") == version()
+
+
+ASKS_SELF = policy(
+    "asks-self", 'forbid (principal, action, resource) unless { context.approved.contains(Class::"self") };'
+)
+ASKS_PEER = policy(
+    "asks-peer", 'forbid (principal, action, resource) unless { context.approved.contains(Class::"peer") };'
+)
+SELF_DO = policy("self-do", 'permit (principal, action, resource) when { context.approved.contains(Class::"self") };')
+PEER_DO = policy("peer-do", 'permit (principal, action, resource) when { context.approved.contains(Class::"peer") };')
+
+
+@pytest.mark.parametrize(
+    ("policies", "approval_class", "first"),
+    [
+        (ALLOW_ALL + ASKS_SELF + ASKS_PEER, "peer", "asks-peer"),
+        (ALLOW_ALL + ASKS_SELF, "self", "asks-self"),
+        (SELF_DO + ASKS_PEER, "peer", "asks-peer"),
+        (SELF_DO + PEER_DO, "self", "self-do"),
+        (PEER_DO + ASKS_SELF, "peer", "peer-do"),
+        (SELF_DO + PEER_DO + ASKS_PEER, "peer", "asks-peer"),
+    ],
+)
+def test_the_first_reason_is_the_policy_whose_class_is_asked_for(
+    tmp_path: Path, policies: str, approval_class: str, first: str
+) -> None:
+    verdict = decide(DecisionEngine(bundle_of(tmp_path, [tool("t")], policies)), "t", {})
+    assert (verdict.decision, verdict.approval_class) == (Decision.AUTH_REQUIRED, approval_class)
+    assert verdict.reasons[0].policy_id == first
+    assert not {"allow", *({"asks-self", "self-do"} if approval_class == "peer" else ())} & {
+        one.policy_id for one in verdict.reasons
+    }

@@ -80,7 +80,7 @@ def requests(task: str = "", decision: str = "") -> dict[str, Message]:
             request_id="request-2", thread_id="t1", words="Lee a.txt", continues_task_id=task
         ),
         "TaskService/Observe": task_pb2.ObserveRequest(
-            task_id=task, tool_call_id="c1", tool="list_files", arguments_json='{"path":"a"}', result_json='{"a":[1]}'
+            task_id=task, tool_call_id="o1", tool="list_files", arguments_json='{"path":"a"}', result_json='{"a":[1]}'
         ),
         "TaskService/EndTask": task_pb2.EndTaskRequest(task_id=task),
         "PolicyService/ListCatalogTools": policy_pb2.ListCatalogToolsRequest(known_hash=HASH),

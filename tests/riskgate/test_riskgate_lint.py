@@ -87,7 +87,7 @@ def test_what_can_fail_while_it_is_evaluated_is_refused(tmp_path: Path, when: st
 
 
 @pytest.mark.parametrize(
-    "when", ["context.args has amuont", "context has argz", "context.derived has path", "principal has lvel"]
+    "when", ["context.args has amuont", "context has argz", "context.derived has paht", "principal has lvel"]
 )
 def test_has_with_a_name_that_does_not_exist_is_refused(tmp_path: Path, when: str) -> None:
     with pytest.raises(BundleError, match="has asks for"):

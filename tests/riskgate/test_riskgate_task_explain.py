@@ -31,7 +31,7 @@ from tests.support.bundles import ALLOW_ALL, bundle_of, decide, policy, tool
 from tests.support.tasks import ASKED, IBAN, with_tasks
 
 ALLOW, AUTH, BLOCKED = types_pb2.DECISION_ALLOW, types_pb2.DECISION_AUTH_REQUIRED, types_pb2.DECISION_BLOCKED
-HIGHEST = {"intent": 2, "delegated": 1, "origin.worst": 3, "signals": 2}
+HIGHEST = {"intent": 2, "refused": 1, "origin.foreign": 1, "origin.worst": 3, "signals": 2}
 
 
 @pytest.fixture
@@ -52,8 +52,9 @@ def asking(name: str, arguments: dict, facts: CaseFacts):
 
 
 def with_fact(facts: CaseFacts, fact: str, value: int) -> CaseFacts:
-    changed = {"origin.worst": {"origin": value}, "delegated": {"delegated": bool(value)}}.get(fact, {fact: value})
-    return facts.model_copy(update=changed)
+    names = {"origin.worst": "origin", "origin.foreign": "foreign"}
+    told = bool(value) if fact in {"refused", "origin.foreign"} else value
+    return facts.model_copy(update={names.get(fact, fact): told})
 
 
 def nearest_first(was: int, high: int) -> list[int]:
@@ -68,11 +69,11 @@ def test_every_fact_that_is_said_to_change_the_decision_does_and_no_nearer_value
     engine: DecisionEngine, name: str, arguments: dict
 ) -> None:
     changed = 0
-    for intent, delegated, origin, signals in itertools.product(range(3), (False, True), range(4), range(3)):
-        facts = CaseFacts(intent=intent, delegated=delegated, origin=origin, signals=signals)
+    for intent, refused, foreign, origin, signals in itertools.product(range(3), (0, 1), (0, 1), range(4), range(3)):
+        facts = CaseFacts(intent=intent, refused=bool(refused), foreign=bool(foreign), origin=origin, signals=signals)
         found = {one.fact: one for one in explain(engine, asking(name, arguments, facts)).changes}
         decided = asking(name, arguments, facts)(engine).decision
-        for fact, was in (("intent", intent), ("delegated", delegated), ("origin.worst", origin), ("signals", signals)):
+        for fact, was in zip(HIGHEST, (intent, refused, foreign, origin, signals), strict=True):
             answers = {
                 value: asking(name, arguments, with_fact(facts, fact, value))(engine).decision
                 for value in nearest_first(int(was), HIGHEST[fact])
@@ -122,13 +123,12 @@ async def test_an_imagined_call_of_a_task_is_explained_as_it_would_be_decided(ga
     records = len(gate.records())
     answer = await explained(ana, transfer(call, IBAN), thread_id="t1", task_id=task)
     assert (answer.decision, answer.approval_class) == (AUTH, "self")
-    assert (answer.task.shown, answer.task.intent, answer.task.delegated, answer.task.signals) == (True, 2, False, 0)
+    assert (answer.task.shown, answer.task.intent, answer.task.signals) == (True, 1, 0)
     assert "send money" in " ".join(answer.task.intent_words).lower()
     (evidence,) = answer.task.arguments
     assert (evidence.path, evidence.origin) == ("/to", types_pb2.ARGUMENT_ORIGIN_REGISTRY)
     changes = {one.fact: (getattr(one, "from"), one.to, one.decision) for one in answer.task.changes}
-    assert changes["origin.worst"] == (1, 0, ALLOW)
-    assert changes["intent"] == (2, 0, BLOCKED)
+    assert changes == {"refused": (0, 1, BLOCKED), "origin.foreign": (0, 1, BLOCKED), "signals": (0, 2, BLOCKED)}
     assert next(one.origin for one in answer.arguments if one.path == "/to") == types_pb2.ARGUMENT_ORIGIN_REGISTRY
     assert len(gate.records()) == records
     decided = await ana.evaluate(transfer(call, IBAN), task_id=task)
@@ -141,9 +141,9 @@ async def test_a_recorded_decision_is_explained_by_what_was_known_then(gate, ana
     await book(ana, task)
     await ana.end_task(task)
     answer = await explained(ana, decision_id=decided.decision_id)
-    assert (answer.decision, answer.task.arguments[0].origin) == (BLOCKED, types_pb2.ARGUMENT_ORIGIN_FOREIGN)
+    assert (answer.decision, answer.task.arguments[0].origin) == (AUTH, types_pb2.ARGUMENT_ORIGIN_FOREIGN)
     changes = {one.fact: (one.to, one.decision) for one in answer.task.changes}
-    assert changes == {"origin.worst": (2, AUTH)}
+    assert changes == {"refused": (1, BLOCKED), "origin.foreign": (1, BLOCKED), "signals": (2, BLOCKED)}
     await activate(gate.person("petra"), with_tasks(bundle_with(policies=NO_READS, revision=9)))
     assert (await explained(ana, decision_id=decided.decision_id)).task == answer.task
 
@@ -172,7 +172,6 @@ def test_what_stands_in_texts_is_shown_safe_and_short(engine: DecisionEngine) ->
         shown=True,
         intent=2,
         intent_words=(evil,) * 30,
-        delegated=False,
         arguments=(Evidence("/path", 3, evil),),
         worst=3,
         signals=1,
@@ -199,7 +198,7 @@ def test_explain_over_a_folder_takes_the_facts_of_a_file() -> None:
     asked = {"tool": "write_file", "arguments": {"path": "a.txt", "content": "x"}, "facts": {"intent": 2, "origin": 3}}
     words = ("explain", "-", "--bundle", default_bundle_folder())
     text = run(*words, given=json.dumps(asked))
-    assert "with origin.worst 2 instead of 3: AUTH_REQUIRED" in text
+    assert "with origin.foreign 0 instead of 1: AUTH_REQUIRED" in text
     assert "  /path  foreign: the case" in text
     facts = json.loads(run(*words, "--json", given=json.dumps(asked)))
     assert (facts["decision"], facts["task"]["intent"], facts["task"]["arguments"][0]["origin"]) == (
@@ -207,7 +206,7 @@ def test_explain_over_a_folder_takes_the_facts_of_a_file() -> None:
         2,
         "FOREIGN",
     )
-    assert facts["task"]["changes"] == [{"fact": "origin.worst", "from": 3, "to": 2, "decision": "AUTH_REQUIRED"}]
+    assert facts["task"]["changes"] == [{"fact": "origin.foreign", "from": 1, "to": 0, "decision": "AUTH_REQUIRED"}]
     del asked["facts"]
     assert "none: nobody asked for the call" in run(*words, given=json.dumps(asked))
     refused = CliRunner().invoke(app, [str(one) for one in (*words, "--task", "ta_1")], input=json.dumps(asked))
@@ -230,7 +229,7 @@ async def test_the_commands_name_a_task_and_show_where_arguments_are_from(gate, 
     told = json.loads(await command("explain", "-", "--task", task, "--json", given=asked))
     assert (told["decision"], told["task"]["arguments"][0]["origin"]) == ("AUTH_REQUIRED", "REGISTRY")
     text = await command("explain", "-", given=asked.replace("}", f'}}, "task_id": "{task}"', 1))
-    assert "with origin.worst 0 instead of 1: ALLOW" in text
+    assert "with refused 1 instead of 0: BLOCKED" in text
     assert "BLOCKED" not in text.splitlines()[0]
     decided = json.loads(await command("evaluate", "-", "--task", task, "--json", given=asked))
     assert decided["decision"] == "AUTH_REQUIRED"

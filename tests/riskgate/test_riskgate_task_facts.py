@@ -52,7 +52,9 @@ def blocks(engine: DecisionEngine, facts: CaseFacts | None, arguments: dict | No
         ("context.task.shown", CaseFacts(), None),
         ("context.task.shown == false", None, CaseFacts()),
         ("context.intent >= 1", CaseFacts(intent=1), CaseFacts(intent=0)),
-        ("context.delegated", CaseFacts(delegated=True), CaseFacts()),
+        ("context.refused", CaseFacts(refused=True), CaseFacts()),
+        ("context.origin.foreign", CaseFacts(origin=2, foreign=True), CaseFacts(origin=3, foreign=False)),
+        ('context.understood_by == "rules"', CaseFacts(intent=2), CaseFacts(intent=1)),
         ("context.origin.worst == 2", CaseFacts(origin=2), CaseFacts(origin=1)),
         ("context.signals > 0", CaseFacts(signals=1), CaseFacts()),
         ("context.origin.by.to >= 2", CaseFacts(origin=2), CaseFacts(origin=2, by={"to": 1})),
@@ -95,7 +97,8 @@ def test_an_argument_without_evidence_is_from_nowhere(tmp_path: Path) -> None:
         ("context.origin.by has note", "which no tool it covers has"),
         ("context.origin.by.to == 7", "between 0 and 3"),
         ("context.origin has best", "which no tool it covers has"),
-        ("context.delegated == 1", "no"),
+        ("context.refused == 1", "no"),
+        ("context.delegated", "no"),
         ("context.task.id == 1", "no"),
     ],
 )
@@ -162,7 +165,8 @@ def test_a_case_says_what_its_task_told(tmp_path: Path) -> None:
         {"origin": -1},
         {"signals": 3},
         {"by": {"to": 4}},
-        {"delegated": 1},
+        {"refused": 1},
+        {"delegated": True},
         {"claimed": 1},
         {"intent": "2"},
     ],
@@ -180,7 +184,7 @@ ATOMS = (
     "context.origin.worst >= 2",
     "context.signals == 0",
     'context.args.note == "x"',
-    "context.delegated",
+    "context.refused",
 )
 
 

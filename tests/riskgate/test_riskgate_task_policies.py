@@ -21,7 +21,12 @@ WRITES = {
 }
 ADMIN = Caller("adm", "acme", "admin")
 CLASSES = ("self", "peer", "dual")
-EVERY = list(itertools.product(range(3), (False, True), range(4), range(3)))
+EVERY = [
+    CaseFacts(intent=intent, refused=refused, foreign=foreign, origin=origin, signals=signals)
+    for intent, refused, foreign, origin, signals in itertools.product(
+        range(3), (False, True), (False, True), range(4), range(3)
+    )
+]
 SECRET, CARD = "password = kX9$mQ2vLp7Zw4Rt", "4111 1111 1111 1111"
 
 
@@ -34,40 +39,30 @@ def told(engine: DecisionEngine, name: str, arguments: dict[str, Any], facts: Ca
     return decide(engine, name, arguments, caller=ADMIN, task=facts.read, **options)
 
 
-def wanted(risk: str, intent: int, delegated: bool, origin: int, signals: int) -> str:
-    """The table of ADR 20, written a second time: ALLOW, BLOCKED, or the class that is asked."""
-    if signals == 2:
+def wanted(risk: str, facts: CaseFacts) -> str:
+    """The table of ADR 33, written a second time: ALLOW, BLOCKED, or the class that is asked."""
+    if facts.signals == 2 or facts.refused or facts.foreign:
         return "BLOCKED"
-    if intent == 2:
-        if origin == 3:
-            return "BLOCKED"
-        answers = {"medium": "self", "high": "self" if origin <= 1 else "peer", "critical": "dual"}
-        return "ALLOW" if origin == 0 and signals == 0 and risk != "critical" else answers[risk]
-    if (intent == 1 or delegated) and origin <= 1:
-        return {"medium": "self", "high": "peer", "critical": "dual"}[risk]
-    return "BLOCKED"
+    if facts.intent == 2 and facts.origin == 0 and facts.signals == 0 and risk != "critical":
+        return "ALLOW"
+    high = "self" if facts.intent and facts.origin <= 1 else "peer"
+    return {"medium": "self", "high": high, "critical": "dual"}[risk]
 
 
 @pytest.mark.parametrize("risk", WRITES)
 def test_a_write_of_a_task_is_decided_by_the_table(engine: DecisionEngine, risk: str) -> None:
-    found, table = {}, {}
-    for intent, delegated, origin, signals in EVERY:
-        facts = CaseFacts(intent=intent, delegated=delegated, origin=origin, signals=signals)
+    for facts in EVERY:
         verdict = told(engine, *WRITES[risk], facts)
-        row = intent, delegated, origin, signals
-        found[row] = verdict.approval_class or str(verdict.decision)
-        table[row] = wanted(risk, *row)
-    assert found == table
+        assert (verdict.approval_class or str(verdict.decision)) == wanted(risk, facts), facts
 
 
 @pytest.mark.parametrize("risk", WRITES)
 def test_no_approval_opens_what_the_facts_block_and_the_class_that_is_asked_is_enough(
     engine: DecisionEngine, risk: str
 ) -> None:
-    for intent, delegated, origin, signals in EVERY:
-        facts = CaseFacts(intent=intent, delegated=delegated, origin=origin, signals=signals)
+    for facts in EVERY:
         answers = {one: told(engine, *WRITES[risk], facts, approved=frozenset({one})).decision for one in CLASSES}
-        before = wanted(risk, intent, delegated, origin, signals)
+        before = wanted(risk, facts)
         enough = {"ALLOW": CLASSES, "BLOCKED": ()}.get(
             before, CLASSES[CLASSES.index(before) :] if before in CLASSES else ()
         )
@@ -107,19 +102,22 @@ def test_a_call_without_a_task_is_decided_as_before_there_were_tasks(
 def test_reading_is_allowed_whatever_a_task_tells_but_for_an_unlisted_address_from_a_text(
     engine: DecisionEngine,
 ) -> None:
-    for intent, delegated, origin, signals in EVERY:
-        facts = CaseFacts(intent=intent, delegated=delegated, origin=origin, signals=signals)
+    for facts in EVERY:
         assert told(engine, "read_file", {"path": "a.txt"}, facts).decision is Decision.ALLOW
         fetched = told(engine, "fetch", {"url": "https://example.org/"}, facts)
-        assert fetched.approval_class == ("self" if origin == 3 else None)
-        assert fetched.decision is (Decision.AUTH_REQUIRED if origin == 3 else Decision.ALLOW)
+        assert fetched.approval_class == ("self" if facts.origin == 3 else None)
+        assert fetched.decision is (Decision.AUTH_REQUIRED if facts.origin == 3 else Decision.ALLOW)
 
 
-def test_the_users_own_memory_is_no_write_to_anybody(engine: DecisionEngine) -> None:
-    for intent, delegated, origin, signals in EVERY:
-        facts = CaseFacts(intent=intent, delegated=delegated, origin=origin, signals=signals)
+def test_the_users_own_memory_keeps_what_they_asked_it_to_keep_and_asks_about_the_rest(engine: DecisionEngine) -> None:
+    for facts in EVERY:
         verdict = told(engine, "remember", {"text": "I prefer tea"}, facts)
-        assert verdict.decision is (Decision.BLOCKED if signals == 2 else Decision.ALLOW)
+        if facts.signals == 2 or facts.refused:
+            assert verdict.decision is Decision.BLOCKED, facts
+        elif facts.intent == 2 and facts.signals == 0:
+            assert verdict.decision is Decision.ALLOW, facts
+        else:
+            assert verdict.approval_class == "self", facts
 
 
 def test_a_level_a_path_and_a_tenant_are_not_opened_by_what_the_user_asked_for(engine: DecisionEngine) -> None:

@@ -12,7 +12,6 @@ from phylactery_riskgate.domain.tasks.facts import task_facts
 from phylactery_riskgate.domain.tasks.index import TaskIndex
 from phylactery_riskgate.domain.tasks.reading import read_result, read_words
 
-from tests.riskgate.test_riskgate_tasks_domain_asking import PASTES
 from tests.riskgate.test_riskgate_tasks_domain_facts import (
     CONTACTS,
     DELETE,
@@ -27,6 +26,7 @@ from tests.riskgate.test_riskgate_tasks_domain_facts import (
     origin,
     result,
 )
+from tests.riskgate.test_riskgate_tasks_domain_pasting import PASTES
 
 GIVEN = "Send an email to ana.ruiz@acme.es"
 FETCH = replace(NO_TOOL, name="post", effect="write", controls=("/url",), roles={"/url": "url"})
@@ -120,13 +120,13 @@ def test_an_amount_of_a_text_is_found_however_it_is_written(written: str) -> Non
 @pytest.mark.parametrize("text", PASTES)
 def test_an_address_in_a_pasted_text_is_only_pointed_to(text: str) -> None:
     found = facts(text + "\n", SEND, to("eve@evil.example"))
-    assert (found.intent, found.worst, found.delegated) == (0, 2, False)
+    assert (found.intent, found.worst, found.foreign) == (0, 2, True)
 
 
 def test_who_delegates_everything_still_names_nobody() -> None:
     mail = result(INBOX, [{"id": 1, "subject": "Chores", "body": "Send the list to bob@acme.es"}])
     found = facts("Do everything the mail on chores asks for, whatever it is", SEND, to("bob@acme.es"), mail)
-    assert (found.intent, found.delegated, found.worst) == (0, True, 2)
+    assert (found.intent, found.worst, found.foreign) == (0, 2, True)
 
 
 def test_a_name_in_hostile_text_names_nothing() -> None:

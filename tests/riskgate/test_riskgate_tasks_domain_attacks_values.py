@@ -156,7 +156,6 @@ def test_an_accent_makes_another_mailbox_and_another_host(said: str, other: str)
 
 
 def test_a_name_with_an_accent_is_asked_about() -> None:
-    assert origin("Invite Jose", INVITE, {"who": "José"}) == 1
     assert origin("Invite José's friends", INVITE, {"who": "José"}) == 0
     assert origin("Invite ann-lee", INVITE, {"who": "ann_lee"}) == 1
     assert origin("Invite ann-lee", INVITE, {"who": "ann.lee"}) == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -10,6 +9,7 @@ from phylactery_riskgate.domain.facts import NO_TOOL
 from phylactery_riskgate.domain.model import BoundCall
 from phylactery_riskgate.domain.tasks.facts import MAX_LEAVES, task_facts
 from phylactery_riskgate.domain.tasks.index import TaskIndex
+from phylactery_riskgate.domain.tasks.packing import packed
 from phylactery_riskgate.domain.tasks.reading import MAX_VALUES, read_result, read_words
 from phylactery_riskgate.domain.tasks.words import MAX_WORDS
 
@@ -47,7 +47,8 @@ def test_hostile_text_is_read_to_its_end_and_kept_small(name: str) -> None:
     piece = read_words(text)
     assert len(piece["t"]) <= MAX_WORDS
     reading = read_result(None, "web", "c", {"q": text}, text * 10, is_text=True, failed=False)
-    assert len(json.dumps(reading.piece)) < 10 * SIZE
+    # Prints of every three tokens that follow one another are kept of all of it.
+    assert len(packed(reading.piece)[0]) < 14 * SIZE
     bound = BoundCall(SEND.name, "", {"to": [text], "body": text}, "", "")
     assert task_facts(TaskIndex([piece, reading.piece]), SEND, bound).worst in range(4)
 
@@ -82,8 +83,8 @@ def test_a_whole_small_result_is_not_cut() -> None:
 
 def test_a_piece_holds_no_text() -> None:
     text = "The quick brown fox jumps over the lazy dog near eve@evil.example"
-    assert "fox" not in json.dumps(result(READ, text))
-    assert "evil" not in json.dumps(result(READ, text))
+    assert b"fox" not in packed(result(READ, text))[0]
+    assert b"evil" not in packed(result(READ, text))[0]
 
 
 def test_more_values_than_are_looked_at_are_foreign() -> None:

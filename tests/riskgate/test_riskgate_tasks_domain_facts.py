@@ -92,7 +92,8 @@ def test_a_call_of_no_task_is_not_shown() -> None:
 
 
 def test_what_the_user_wrote_is_named_and_asked() -> None:
-    found = facts("Please send Ana an email to ana@acme.es", SEND, {"to": ["ana@acme.es"], "body": "Lunch?"})
+    words = "Please send an email to ana@acme.es saying that lunch is at one"
+    found = facts(words, SEND, {"to": ["ana@acme.es"], "body": "Lunch is at one."})
     assert (found.shown, found.intent, found.worst, found.signals) == (True, 2, 0, 0)
     assert found.arguments[-1].path == "/to"
     assert TaskFacts.from_json(found.to_json()) == found
@@ -245,12 +246,12 @@ def test_another_account_than_the_one_the_user_gave_is_foreign_even_in_a_text_th
     assert origin("Pay the 5 euros of letter.txt from GB29NWBK60161331926819", PAY, with_source, letter) == 2
 
 
-def test_a_call_with_nothing_of_what_the_user_spelled_out_takes_no_text_s_word() -> None:
+def test_a_call_with_nothing_of_what_the_user_spelled_out_is_not_understood() -> None:
     mail = result(READ, "Invite bob@acme.es to 'Gala'.", {"path": "notes.txt"})
     call = {"to": ["bob@acme.es"], "subject": "Gala"}
-    assert origin("Send an email as notes.txt says", SEND, call, mail) == 2
-    assert origin("Send an email 'Lunch' as notes.txt says", SEND, call, mail) == 3
-    assert origin("Send an email 'Lunch' as notes.txt says", SEND, call | {"subject": "Lunch"}, mail) == 2
+    for words, subject in (("as", "Gala"), ("'Lunch' as", "Gala"), ("'Lunch' as", "Lunch")):
+        found = facts(f"Send an email {words} notes.txt says", SEND, call | {"subject": subject}, mail)
+        assert (found.intent < 2, found.worst, found.foreign) == (True, 2, False)
 
 
 @pytest.mark.parametrize(

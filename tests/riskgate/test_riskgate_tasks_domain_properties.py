@@ -15,6 +15,7 @@ from phylactery_riskgate.domain.tasks.folding import fold, spans, tokens
 from phylactery_riskgate.domain.tasks.index import TaskIndex
 from phylactery_riskgate.domain.tasks.literals import dates_in_token, number, numbers_in, written_forms
 from phylactery_riskgate.domain.tasks.model import TaskFacts
+from phylactery_riskgate.domain.tasks.packing import packed, unpacked
 from phylactery_riskgate.domain.tasks.reading import Piece, read_result, read_words
 
 KINDS = ("system", "naming", "free", "private", "orderable")
@@ -99,17 +100,15 @@ def test_whatever_is_shown_and_called_has_facts_within_their_ranges(
     assert [one.origin for one in found.arguments] == sorted((one.origin for one in found.arguments), reverse=True)
     assert {one.origin for one in found.arguments} <= set(range(4))
     assert found.worst in ({one.origin for one in found.arguments} or {1})
-    assert (found.signals > 0) == bool(found.signal_reasons)
+    assert not found.signals or found.signal_reasons
     assert TaskFacts.from_json(json.loads(json.dumps(found.to_json()))) == found
 
 
 @settings(max_examples=40, deadline=None)
 @given(_pieces(), _tools(), ARGUMENTS)
-def test_a_piece_is_plain_json_and_reads_the_same_after_it(
-    pieces: list[Piece], tool: CatalogTool, arguments: Json
-) -> None:
-    kept = json.loads(json.dumps(pieces, allow_nan=False))
-    assert kept == json.loads(json.dumps(kept))
+def test_a_piece_that_was_kept_reads_the_same_after_it(pieces: list[Piece], tool: CatalogTool, arguments: Json) -> None:
+    kept = [unpacked(packed(piece)[0]) for piece in pieces]
+    assert kept == [unpacked(packed(piece)[0]) for piece in kept]
     assert _facts(kept, tool, arguments) == _facts(pieces, tool, arguments)
 
 
@@ -121,7 +120,7 @@ def test_free_text_nobody_pointed_to_makes_no_argument_better_and_asks_for_nothi
     strict = replace(tool, controls=("/to", "/id"), roles={"/to": "principal", "/id": "object", "/amount": "secret"})
     more = read_result(None, "web", "h", {}, hostile, is_text=True, failed=False).piece
     before, after = _facts(pieces, strict, arguments), _facts([*pieces, more], strict, arguments)
-    assert (after.intent, after.delegated) == (before.intent, before.delegated)
+    assert (after.intent, after.refused) == (before.intent, before.refused)
     assert after.signals >= before.signals
     told = {one.path: one.origin for one in before.arguments}
     assert all(one.origin >= told[one.path] for one in after.arguments if one.path in {"/to", "/id", "/amount"})

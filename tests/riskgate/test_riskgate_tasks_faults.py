@@ -10,7 +10,7 @@ import grpc
 import pytest
 import sqlalchemy as sa
 from grpc import aio
-from phylactery.riskgate.v1 import riskgate_pb2, task_pb2, task_pb2_grpc, types_pb2
+from phylactery.riskgate.v1 import explain_pb2, task_pb2, task_pb2_grpc, types_pb2
 from phylactery_chassis.errors import DataLoss, NotFound
 from phylactery_chassis.identity import Principal
 from phylactery_riskgate.domain.bundle import default_bundle_folder
@@ -77,11 +77,12 @@ def asked_for(monkeypatch, tmp_path):
     monkeypatch.setenv("RISKGATE_BUNDLE", str(bundle))
 
 
-async def decided(child: Child, task: str) -> types_pb2.Decision.ValueType:
-    """Asks for a transfer to an account that only the contacts know."""
+async def decided(child: Child, task: str) -> str:
+    """Return where the account of a transfer comes from that only the contacts know."""
     asked = types_pb2.ToolCall(tool="transfer", tool_call_id="c9", arguments_json=arguments(IBAN))
-    request = riskgate_pb2.EvaluateRequest(call=asked, thread_id="t1", run_id="r1", task_id=task)
-    return (await child.decisions.Evaluate(request, timeout=60)).decision
+    request = explain_pb2.ExplainRequest(call=asked, thread_id="t1", task_id=task)
+    told = await child.decisions.Explain(request, timeout=60)
+    return types_pb2.ArgumentOrigin.Name(told.task.arguments[0].origin)
 
 
 @pytest.mark.parametrize("point", ["riskgate.11", ""])
@@ -100,7 +101,7 @@ async def test_killed_between_observe_and_evaluate_it_decides_by_all_it_was_show
     await child.died()
     again = Child(tmp_path)
     answer = await decided(again, task)
-    assert answer == (types_pb2.DECISION_AUTH_REQUIRED if point else types_pb2.DECISION_BLOCKED)
+    assert answer == ("ARGUMENT_ORIGIN_REGISTRY" if point else "ARGUMENT_ORIGIN_FOREIGN")
     await again.stop()
 
 

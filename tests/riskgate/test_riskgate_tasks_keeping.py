@@ -41,9 +41,10 @@ def fill(connection: Connection) -> None:
     for place in range(200):
         tenant, user = f"tenant-{place % 5}", f"user-{place % 40}"
         task = rows.Task(f"ta_{place}", tenant, user, f"t{place % 50}", f"r{place}", "", "", place, place, 0, 3, 9)
-        rows.insert_task(connection, task, rows.PieceRow(task.id, 0, "", "", 0, cut=False, sealed=b"x"))
+        rows.insert_task(connection, task, rows.PieceRow(task.id, 0, "", "", 0, cut=False, unproven=False, sealed=b"x"))
         for number in (1, 2):
-            rows.insert_piece(connection, task, rows.PieceRow(task.id, number, f"c{number}", "", 0, False, b"x"), 3)  # noqa: FBT003
+            piece = rows.PieceRow(task.id, number, f"c{number}", "", 0, cut=False, unproven=False, sealed=b"x")
+            rows.insert_piece(connection, task, piece, 3)
     if connection.dialect.name == "postgresql":
         connection.execute(sa.text("ANALYZE"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -11,11 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from phylactery_riskgate.domain.facts import NO_TOOL
+from phylactery_riskgate.domain.model import CatalogTool
 from phylactery_riskgate.domain.pointers import parse
 from phylactery_riskgate.domain.tasks import folding, reading
 from phylactery_riskgate.domain.tasks.literals import dates_of, number
 from phylactery_riskgate.domain.tasks.packing import packed, unpacked
-from phylactery_riskgate.domain.tasks.prints import cheap_prints, day_print, prints, text_prints
+from phylactery_riskgate.domain.tasks.prints import cheap_prints, day_print, prints, text_prints, triples
 from phylactery_riskgate.domain.tasks.reading import MAX_VALUE, read_result
 
 MANY = 12_000
@@ -72,7 +74,8 @@ def test_texts_that_are_read_together_have_the_prints_of_each_alone(texts: list[
             assert not text.isascii()
         else:
             assert (read[0], False) == _plain_prints(text, MANY)
-            assert read[1] == len(folding.tokens(text))
+            tokens = folding.tokens(text)
+            assert (read[1], list(read[2])) == (len(tokens), list(triples(tokens)))
 
 
 @pytest.mark.parametrize(
@@ -101,6 +104,15 @@ def test_texts_share_what_is_kept_of_them_in_their_order(monkeypatch: pytest.Mon
     assert [sorted(found) for found in read.piece["p"].values()] == [sorted(found) for found in kept]
 
 
+@given(st.lists(st.text("ab1", min_size=1, max_size=3), max_size=8))
+def test_a_triple_is_of_three_tokens_that_follow_one_another(tokens: list[str]) -> None:
+    def one(*some: str) -> int:
+        first, second, third = (crc32(token.encode()) for token in some)
+        return ((first * 0x9E3779B1 + second) % 2**32 * 0x9E3779B1 + third) % 2**32
+
+    assert list(triples(tokens)) == [one(*tokens[at : at + 3]) for at in range(len(tokens) - 2)]
+
+
 @given(st.lists(st.text("ab1", min_size=1, max_size=3), min_size=1, max_size=6))
 def test_a_text_has_the_prints_of_every_value_within_it(tokens: list[str]) -> None:
     found, _ = text_prints(" ".join(tokens), MANY)
@@ -111,6 +123,17 @@ def test_a_text_has_the_prints_of_every_value_within_it(tokens: list[str]) -> No
 
 def test_the_order_of_two_tokens_and_the_space_between_them_count() -> None:
     assert len({prints(["a", "b"])[2], prints(["b", "a"])[2], prints(["ab"])[0], prints(["a", "c"])[2]}) == 4
+
+
+class _OtherError(Exception):
+    """The result has another shape."""
+
+
+def _is_json(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict | list)
+    except ValueError:
+        return False
 
 
 @dataclass
@@ -128,9 +151,36 @@ class _Plain:
         return len(tokens) <= len(place) and all(one in {"*", there} for one, there in zip(tokens, place, strict=False))
 
     def kind(self, place: tuple[str, ...]) -> tuple[str, bool]:
-        fitting = [(len(parse(text)), kind) for text, kind in self.kinds if self._fits(text, place)]
-        kind = max(fitting, key=lambda one: one[0])[1] if fitting else "free"
-        return kind, any(self._fits(text, place) for text in self.registry)
+        fitting = [(parse(text), kind) for text, kind in self.kinds if self._fits(text, place)]
+        longest = max((len(tokens) for tokens, _ in fitting), default=-1)
+        kind = next((kind for tokens, kind in fitting if len(tokens) == longest), "free")
+        if longest < len(place) and kind != "private":
+            kind = "free"
+        return kind, any(self._fits(text, place) and len(parse(text)) == len(place) for text in self.registry)
+
+    def named_below(self, place: tuple[str, ...]) -> set[str]:
+        texts = [*(text for text, _ in self.kinds), *self.registry]
+        longer = [tokens for tokens in map(parse, texts) if len(tokens) > len(place)]
+        return {
+            tokens[len(place)]
+            for tokens in longer
+            if all(one in {"*", there} for one, there in zip(tokens, place, strict=False))
+        }
+
+    def trusted(self, place: tuple[str, ...]) -> bool:
+        texts = [*(text for text, kind in self.kinds if kind not in {"free", "private"}), *self.registry]
+        return any(
+            len(parse(text)) >= len(place)
+            and all(one in {"*", there} for one, there in zip(parse(text), place, strict=False))
+            for text in texts
+        )
+
+    def check(self, value: Any, place: tuple[str, ...]) -> None:
+        below = self.named_below(place)
+        if value is None or isinstance(value, bool) or not (below and self.trusted(place)):
+            return
+        if not isinstance(value, (dict, list) if "*" in below else dict):
+            raise _OtherError
 
     def knows(self, place: tuple[str, ...], key: str) -> bool:
         longer = [parse(text) for text, _ in self.kinds if len(parse(text)) > len(place)]
@@ -145,21 +195,22 @@ class _Plain:
         self.parents.append(parent)
         return len(self.parents) - 1
 
-    def read(self, value: Any, place: tuple[str, ...], item: int, name: str) -> None:
+    def read(self, value: Any, place: tuple[str, ...], item: int, name: str, depth: int = 0) -> None:
+        self.check(value, place)
         if isinstance(value, dict):
             for key, one in value.items():
                 below = (*place, key)
                 if self.knows(place, key):
-                    self.read(one, below, item, key)
+                    self.read(one, below, item, key, depth + 1)
                     continue
                 kind, registry = self.kind(below)
                 inside = self.item(item)
                 self.put(key, "naming" if kind in {"orderable", "private"} else kind, registry, inside, "")
-                self.read(one, below, inside, key if kind == "private" else "")
+                self.read(one, below, inside, key if kind == "private" else "", depth + 1)
         elif isinstance(value, list):
             for one in value:
-                inside = self.item(item) if isinstance(one, dict) or not place else item
-                self.read(one, (*place, "*"), inside, name)
+                inside = self.item(item) if isinstance(one, dict) or not depth else item
+                self.read(one, (*place, "*") if self.named_below(place) else place, inside, name, depth + 1)
         elif value is not None:
             self.put(value, *self.kind(place), item, name)
 
@@ -173,7 +224,8 @@ class _Plain:
             return
         folded = folding.fold(value)
         tokens = [folded[start:end] for start, end in folding.spans(folded)]
-        if code == "f" or len(folded) > MAX_VALUE or (kind == "naming" and len(tokens) > 12):
+        nested = kind != "private" and value.lstrip()[:1] in {"{", "["} and _is_json(value)
+        if code == "f" or len(folded) > MAX_VALUE or nested or (kind == "naming" and len(tokens) > 12):
             self.prints.setdefault(item, set()).update(_plain_prints(folded, MANY)[0])
         elif tokens:
             norm, written = " ".join(tokens), " ".join(folding.written(value).split())
@@ -187,7 +239,7 @@ VALUES = st.one_of(
     st.integers(),
     st.floats(allow_nan=True),
     TEXT,
-    st.sampled_from(["7-3", "budget.docx", "Ana Pérez", "é", "long " * 60, "a " * 13]),
+    st.sampled_from(["7-3", "[]", '{"id": "7"}', "[note]", "budget.docx", "Ana Pérez", "é", "long " * 60, "a " * 13]),
 )
 RESULTS = st.recursive(
     VALUES, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4), max_leaves=20
@@ -208,13 +260,76 @@ def test_a_result_is_read_as_it_is_one_value_after_the_other(
     tool = replace(NO_TOOL, outputs=tuple(kinds), registry=tuple(registry))
     reading = read_result(tool, "inbox", "c", {}, result, is_text=False, failed=False)
     plain = _Plain(tuple(kinds), tuple(registry))
-    plain.read(result, (), 0, "")
+    try:
+        plain.read(result, (), 0, "")
+    except _OtherError:
+        plain = _Plain(tuple(one for one in kinds if one[1] == "private"), ())
+        plain.read(result, (), 0, "")
     piece = reading.piece
     assert (piece["i"], piece["v"], reading.cut) == (plain.parents, plain.values, False)
     assert {int(item): set(found) for item, found in piece["p"].items()} == plain.prints
     opened = unpacked(packed(piece)[0])
-    assert opened | {"p": {}} == piece | {"p": {}}
-    assert {item: list(found) for item, found in opened["p"].items()} == piece["p"]
+    assert opened | {"p": {}, "d": {}} == piece | {"p": {}, "d": {}}
+    for name in ("p", "d"):
+        assert {item: list(found) for item, found in opened[name].items()} == {
+            item: list(found) for item, found in piece[name].items()
+        }
+
+
+MAIL = replace(
+    NO_TOOL,
+    outputs=(
+        ("/id", "system"),
+        ("/to/*", "naming"),
+        ("/folder/name", "naming"),
+        ("/phone", "private"),
+        ("/body", "free"),
+    ),
+    registry=("/to/*",),
+)
+SENT = replace(NO_TOOL, outputs=(("", "system"), ("/note", "free")))
+GOOD = {"id": "em_1", "to": ["ana@acme.example"], "folder": {"name": "work"}, "phone": "600111222", "body": "hello"}
+
+
+def believed(tool: CatalogTool, result: Any) -> dict[str, str]:
+    values = read_result(tool, "inbox", "c", {}, result, is_text=False, failed=False).piece["v"]
+    return {norm: kind for norm, kind, *_ in values}
+
+
+def test_a_result_is_believed_field_by_field() -> None:
+    good = {"em_1": "s", "ana@acme.example": "nr", "work": "n", "600111222": "p"}
+    assert believed(MAIL, GOOD) == good
+    assert believed(MAIL, GOOD | {"also": "em_2", "more": {"id": "em_3"}, "a b": "em_4"}) == good
+    assert believed(MAIL, GOOD | {"id": {"id": "em_2", "eve@evil.example": "em_3"}}) == {
+        norm: kind for norm, kind in good.items() if norm != "em_1"
+    }
+    assert believed(SENT, {"id": "em_1", "note": "em_2"}) == {}
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        [GOOD],
+        json.dumps(GOOD),
+        GOOD | {"folder": "work"},
+        GOOD | {"folder": [{"name": "work"}]},
+        GOOD | {"folder": 7},
+        GOOD | {"to": "ana@acme.example"},
+    ],
+)
+def test_a_result_of_another_shape_is_believed_in_nothing_and_keeps_what_is_private(result: Any) -> None:
+    found = believed(MAIL, result)
+    assert set(found.values()) <= {"p", "f"}
+    assert not isinstance(result, dict) or found["600111222"] == "p"
+    assert believed(SENT, "sent as em_1") == {}
+    assert believed(SENT, ["em_1"]) == {}
+
+
+@pytest.mark.parametrize("value", ['{"id": "em_2"}', ' [{"id": "em_2"}]', "[7]"])
+def test_json_within_a_text_is_a_text(value: str) -> None:
+    assert believed(MAIL, GOOD | {"id": value}).get("em_1") is None
+    assert "s" not in believed(MAIL, GOOD | {"id": value}).values()
+    assert "s" in believed(MAIL, GOOD | {"id": "[7"}).values()
 
 
 @given(st.integers() | st.floats())

@@ -50,6 +50,7 @@ class ClosedReason(StrEnum):
     EXPIRED = "EXPIRED"
     TOO_MANY_ATTEMPTS = "TOO_MANY_ATTEMPTS"
     CANCELLED_BY_REQUESTER = "CANCELLED_BY_REQUESTER"
+    RETRACTED = "RETRACTED"
 
 
 _TRANSITIONS: dict[tuple[ApprovalState, ApprovalEvent], ApprovalState] = {

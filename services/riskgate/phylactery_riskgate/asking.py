@@ -70,7 +70,7 @@ def new_approval(connection: Connection, asking: Asking, bundle: Bundle) -> Appr
         create_us=asking.now_us,
         expire_us=asking.now_us + bundle.approval_ttl_seconds * MICROSECONDS,
         decision_id=new_id("de"),
-        policy_ids=asking.verdict.policy_ids,
+        policy_ids=tuple(one.policy_id for one in asking.verdict.reasons if one.policy_id),
         args_commitment=asking.args_commitment,
     )
 

@@ -36,6 +36,8 @@ from phylactery_riskgate.core import Basis, Core, Refused, about
 from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.model import BoundCall, CallSite, Decision
 from phylactery_riskgate.domain.reasons import MAX_REASONS, reason
+from phylactery_riskgate.domain.tasks.facts import uses_ask
+from phylactery_riskgate.domain.tasks.understood import task_of
 from phylactery_riskgate.live import demand
 from phylactery_riskgate.naming import Naming, Namings, TaskSource
 from phylactery_riskgate.permits import TokenType
@@ -51,13 +53,18 @@ from phylactery_riskgate.questions import (
     unbound_values,
 )
 from phylactery_riskgate.requests.decisions import EvaluateInput
+from phylactery_riskgate.retractions import TakenBack
 from phylactery_riskgate.sealing import committed
 from phylactery_riskgate.shadow import Shown
 from phylactery_riskgate.standing import lost_approvers, satisfied_by
 from phylactery_riskgate.store import approvals as approval_rows
+from phylactery_riskgate.store import asks as ask_rows
 from phylactery_riskgate.store import decisions as decision_rows
+from phylactery_riskgate.store import tasks as task_rows
+from phylactery_riskgate.store.asks import AskUse
 from phylactery_riskgate.store.decisions import DecisionRecord
-from phylactery_riskgate.task_records import Told, told_values
+from phylactery_riskgate.store.redemptions import find_redemption
+from phylactery_riskgate.task_records import Told, ask_body, told_values
 from phylactery_riskgate.usage import usage_values
 
 
@@ -169,7 +176,8 @@ class Evaluation:
     def _replay(self, connection: Connection, question: Question, record: DecisionRecord) -> Stored | Refused:
         """Answers what was recorded; a permit whose time is over is replaced. Another call is refused, on record.
 
-        One whose values were erased, and which the catalog of today binds otherwise, comes without a permit.
+        One whose values were erased, and which the catalog of today binds otherwise, comes without a permit. So does
+        one that was taken back, whose ask other calls have used up, or whose permit is over like its task.
 
         The task makes no other call of it: it is decided once, by what was known then.
         """
@@ -182,7 +190,9 @@ class Evaluation:
         demand(question.asked.min_bundle_revision, record.bundle_revision)
         bound = self._core.bound_of(connection, record) or self._same(question.verdict.bound, record)
         if record.decision is Decision.ALLOW:
-            record = self._with_permit(connection, question, record) if bound else _without_permit(record)
+            why = self._withheld(connection, question, record, bound)
+            bound = None if why else bound
+            record = _without_permit(record, why) if why else self._with_permit(connection, question, record)
         approval = record.approval_id and approval_rows.find_approval(
             connection, who.tenant, record.approval_id, lock=True
         )
@@ -190,6 +200,36 @@ class Evaluation:
             return Stored(record, bound, None, replayed=True)
         approval = self._core.current(connection, approval, who, now_us)
         return Stored(record, bound, self._core.seen(connection, approval, who), replayed=True)
+
+    def _withheld(
+        self, connection: Connection, question: Question, record: DecisionRecord, bound: BoundCall | None
+    ) -> str:
+        """Answers why a call that was allowed comes without a permit now, empty where it comes with one.
+
+        One that is redeemed already comes with one: it opens nothing more, and a process that died in between gets its
+        receipt by it.
+        """
+        who, tool = question.who, question.engine.bundle.tools.get(record.tool)
+        if bound is None:
+            return "CALL_NOT_KEPT"
+        told = self._core.told_of(connection, record)
+        key = key_of(who, record.run_id, record.tool_call_id)
+        if not told.task_id or find_redemption(connection, key) is not None:
+            return ""
+        facts, tasks = told.facts, {told.task_id, task_of(told.facts.ask)} - {""}
+        found = ask_rows.find_retractions(connection, who.tenant, who.subject, tasks)
+        if TakenBack(self._core.hashes, who, found).by(tool, bound, tasks) not in ("", facts.retracted):
+            return "PERMIT_RETRACTED"
+        by_ask = tool is not None and uses_ask(facts, tool) and not record.counted_approval_id
+        if by_ask and question.verdict.decision is not Decision.ALLOW:
+            use = AskUse(task_of(facts.ask), facts.ask, record.args_hash)
+            known = ask_rows.uses_of(connection, who.tenant, who.subject, [use.task_id])
+            if use in known or 0 < facts.quota <= sum(one.ask == use.ask for one in known):
+                return "ASK_USED_UP"
+        if question.now_us < self._permit_end(record):
+            return ""
+        lives = (task_rows.find_task(connection, who.tenant, who.subject, one) for one in tasks)
+        return "" if all(one is not None and one.open(question.now_us) for one in lives) else "TASK_ENDED"
 
     def _with_permit(self, connection: Connection, question: Question, record: DecisionRecord) -> DecisionRecord:
         """Answers what was recorded with a permit whose time is not over, which is on record."""
@@ -227,6 +267,7 @@ class Evaluation:
         values |= hash_values(verdict) | usage_values(verdict.usage) | unbound_values(question)
         values |= told_values(Told(question.naming.task_id, verdict.task))
         body = question.place | verdict_body(verdict) | told | basis_body(question)
+        body |= {} if asked.approval_id else ask_body(verdict.task)
         place = self._core.note(connection, Kind.DECISION, who, now_us, body, values=values, made=made)
         record = DecisionRecord(
             id=told["decision_id"],
@@ -332,6 +373,6 @@ class Evaluation:
         return (record.permit_us // MICROSECONDS + self._core.permit_ttl_seconds) * MICROSECONDS
 
 
-def _without_permit(record: DecisionRecord) -> DecisionRecord:
-    """Answers what was recorded and, before its reasons, why it comes without a permit: no call is left for one."""
-    return record._replace(reasons=(reason("CALL_NOT_KEPT"), *record.reasons)[:MAX_REASONS])
+def _without_permit(record: DecisionRecord, why: str) -> DecisionRecord:
+    """Answers what was recorded and, before its reasons, why it comes without a permit."""
+    return record._replace(reasons=(reason(why), *record.reasons)[:MAX_REASONS])

@@ -14,7 +14,6 @@ from phylactery_riskgate.approvals import Approval
 from phylactery_riskgate.core import Core
 from phylactery_riskgate.domain.evidence import TaskReader
 from phylactery_riskgate.domain.tasks.facts import IndexReader
-from phylactery_riskgate.domain.tasks.index import TaskIndex
 from phylactery_riskgate.proposals import key_of
 from phylactery_riskgate.requests.decisions import EvaluateInput
 from phylactery_riskgate.store import approvals as approval_rows
@@ -26,8 +25,8 @@ from phylactery_riskgate.task_records import NOT_TOLD, Told
 class TaskSource(Protocol):
     """Where tasks are kept."""
 
-    async def index_for(self, who: Principal, task_id: str, thread_id: str) -> TaskIndex:
-        """Answers what was shown of a task of this user and thread.
+    async def reader_for(self, who: Principal, task_id: str, thread_id: str) -> IndexReader:
+        """Answers what tells the facts of calls from what was shown of a task of this user and thread.
 
         Raises NotFound TASK_NOT_FOUND where it does not count.
         """
@@ -95,4 +94,4 @@ class Namings:
 
 async def shown(tasks: TaskSource, who: Principal, task_id: str, thread_id: str) -> TaskReader:
     """Answers what computes the facts of a call from what a task was shown. Raises NotFound TASK_NOT_FOUND."""
-    return IndexReader(await tasks.index_for(who, task_id, thread_id))
+    return await tasks.reader_for(who, task_id, thread_id)

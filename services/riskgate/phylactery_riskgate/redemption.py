@@ -25,17 +25,22 @@ from phylactery_riskgate.approvals import (
 from phylactery_riskgate.audit import Kind
 from phylactery_riskgate.call_values import ARGS_COMMITMENT
 from phylactery_riskgate.core import Basis, Core, Refused
-from phylactery_riskgate.domain.model import BoundCall, CallSite, Decision, Verdict
+from phylactery_riskgate.domain.model import BoundCall, CallSite, CatalogTool, Decision, Verdict
+from phylactery_riskgate.domain.tasks.facts import uses_ask, without_ask
+from phylactery_riskgate.domain.tasks.understood import task_of
 from phylactery_riskgate.permits import Claims, TokenError, TokenType, check_times
 from phylactery_riskgate.proposals import fingerprint, key_of, raw_call
 from phylactery_riskgate.requests.decisions import OutcomeInput, RedeemInput
+from phylactery_riskgate.retractions import TakenBack
 from phylactery_riskgate.standing import lost_approvers, satisfied_by
 from phylactery_riskgate.store import approvals as approval_rows
+from phylactery_riskgate.store import asks as ask_rows
 from phylactery_riskgate.store import redemptions as rows
+from phylactery_riskgate.store.asks import AskUse
 from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.store.decisions import DecisionRecord, find_decision
 from phylactery_riskgate.store.redemptions import OutcomeReport, Redemption
-from phylactery_riskgate.task_records import Told
+from phylactery_riskgate.task_records import Told, ask_body
 from phylactery_riskgate.usage import usage_values
 
 RECEIPT_AUDIENCE = "executor"
@@ -71,6 +76,12 @@ class _Attempt:
     verdict: Verdict
     fingerprint: str
     now_us: int
+    task_id: str
+
+    @property
+    def tool(self) -> CatalogTool:
+        """The tool, which the catalog knows once the call is bound."""
+        return self.basis.engine.bundle.tools[self.asked.call.tool]
 
 
 class _RefusalError(Exception):
@@ -167,7 +178,8 @@ class Redemptions:
         site = CallSite(asked.thread_id, asked.run_id, plan_step, pathway=decision.pathway)
         verdict = await self._core.decide(engine, who, call, site, approved, task=told.reader, counted_later=True)
         basis, now_us = Basis(engine, who, site, approved), self._core.clock.now_us()
-        return _Attempt(who, asked, claims, decision, basis, verdict, fingerprint(call, verdict), now_us)
+        print_ = fingerprint(call, verdict)
+        return _Attempt(who, asked, claims, decision, basis, verdict, print_, now_us, told.task_id)
 
     def _origin(
         self, connection: Connection, who: Principal, claims: Claims
@@ -186,11 +198,13 @@ class Redemptions:
                 return repeated
             self._check_time(attempt)
             bound = _checked_call(attempt)
+            self._check_retraction(connection, attempt, bound)
             approval = self._checked_approval(connection, attempt)
             verdict = self._core.decide_counted(connection, attempt.basis, attempt.verdict, lock=True)
             attempt = replace(attempt, verdict=verdict)
             _check_approvers(attempt, approval)
             _check_policy(verdict)
+            attempt = replace(attempt, verdict=self._with_ask_used(connection, attempt))
         except _RefusalError as refused:
             return self._refused(connection, attempt.who, attempt.asked, attempt.claims, refused)
         return self._redeem(connection, attempt, bound, approval)
@@ -221,6 +235,48 @@ class Redemptions:
             check_times(attempt.claims, attempt.now_us)
         except TokenError as error:
             raise _refuse("PERMIT_EXPIRED", error.factor, f"{error.message}; ask Evaluate again") from None
+
+    def _check_retraction(self, connection: Connection, attempt: _Attempt, bound: BoundCall) -> None:
+        """Raises a refusal where later words took the call back, unless it was decided in knowledge of them.
+
+        Until the commit nobody takes anything of its tasks back, and nobody else uses their asks up.
+        """
+        who, facts = attempt.who, attempt.verdict.task
+        tasks = sorted({attempt.task_id, task_of(facts.ask)} - {""})
+        if not tasks:
+            return
+        ask_rows.lock(connection, who.tenant, who.subject, tasks)
+        found = ask_rows.find_retractions(connection, who.tenant, who.subject, tasks)
+        by = TakenBack(self._core.hashes, who, found).by(attempt.tool, bound, tasks) if found else ""
+        if by and by != facts.retracted:
+            raise _refuse(
+                "PERMIT_RETRACTED", "retraction", "the person took this back since; do not run it", task_id=by
+            )
+
+    def _with_ask_used(self, connection: Connection, attempt: _Attempt) -> Verdict:
+        """Answers the verdict of a call that an ask allowed with that ask used once more.
+
+        Raises a refusal where it has no more left, unless the policies allow the call to whoever asks for nothing.
+        """
+        who, asked, verdict, facts = attempt.who, attempt.asked, attempt.verdict, attempt.verdict.task
+        if not uses_ask(facts, attempt.tool) or attempt.decision.counted_approval_id:
+            return verdict
+        use = AskUse(task_of(facts.ask), facts.ask, attempt.decision.args_hash)
+        known = ask_rows.uses_of(connection, who.tenant, who.subject, [use.task_id])
+        used = sum(one.ask == use.ask for one in known)
+        if use in known or (facts.quota and used >= facts.quota):
+            unasked = verdict._replace(task=without_ask(facts))
+            if self._core.decide_again(connection, attempt.basis, unasked).decision is not Decision.ALLOW:
+                raise _refuse(
+                    "ASK_USED_UP",
+                    "ask",
+                    "this request was carried out already; ask the person again",
+                    ask=facts.ask,
+                    quota=str(facts.quota),
+                )
+        key = key_of(who, asked.run_id, asked.call.tool_call_id)
+        ask_rows.insert_use(connection, key, use, attempt.now_us)
+        return verdict._replace(task=replace(facts, used=used + 1))
 
     def _checked_approval(self, connection: Connection, attempt: _Attempt) -> Approval | None:
         """Answers the approval the permit rests on, if it still stands."""
@@ -275,6 +331,8 @@ class Redemptions:
             "bundle_revision": attempt.verdict.bundle_revision,
             "bundle_hash": attempt.verdict.bundle_hash,
         }
+        if not decision.counted_approval_id:
+            body |= ask_body(attempt.verdict.task)
         self._core.count(connection, attempt.basis, bound, receipt_id=receipt_id, now_us=now_us)
         place = self._core.note(
             connection, Kind.REDEEMED, who, now_us, body, values=usage_values(attempt.verdict.usage)

@@ -54,7 +54,7 @@ class RiskGateSettings(ServiceSettings):
     )
     task_max_observations: int = Field(500, ge=1, le=10_000, description="results one task takes")
     task_max_bytes: int = Field(
-        8 * 1024 * 1024, ge=65_536, le=64 * 1024 * 1024, description="bytes of values one task keeps, before packing"
+        16 * 1024 * 1024, ge=65_536, le=64 * 1024 * 1024, description="bytes of values one task keeps, before packing"
     )
     tasks_per_user: int = Field(1_000, ge=1, le=100_000, description="tasks one user may have open")
     checkpoint_every: int = Field(64, ge=1, le=100_000, description="audit entries after which a head is signed")

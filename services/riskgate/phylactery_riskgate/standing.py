@@ -15,14 +15,14 @@ from phylactery_riskgate.domain.model import ApprovalClass
 
 
 def satisfied_by(bundle: Bundle, approval: Approval | None) -> frozenset[str]:
-    """Answers the class an approval satisfies.
+    """Answers the class an approval satisfies, and those that are asked as this class.
 
     None where the bundle asks the class of others, or of more people than those who gave the approval and still may.
     """
     wanted = None if approval is None else _class_of(bundle, approval)
     if approval is None or wanted is None or _counting(bundle, wanted, approval) < wanted.approvers:
         return frozenset()
-    return frozenset({wanted.name})
+    return frozenset({wanted.name, *(one.name for one in bundle.classes if bundle.asked_as(one.name) == wanted.name)})
 
 
 def lost_approvers(bundle: Bundle, approval: Approval) -> bool:

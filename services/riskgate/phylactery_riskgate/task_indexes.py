@@ -7,8 +7,8 @@ a moment ago counts here. What was built for as many is kept in memory, within b
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
-from collections.abc import Callable
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 
@@ -18,8 +18,13 @@ from phylactery_chassis.identity import Principal
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.core import Core
+from phylactery_riskgate.domain.model import BoundCall, CatalogTool
+from phylactery_riskgate.domain.tasks.facts import IndexReader
 from phylactery_riskgate.domain.tasks.index import TaskIndex
+from phylactery_riskgate.domain.tasks.understood import Uses, task_of
 from phylactery_riskgate.domain.tasks.words import Piece
+from phylactery_riskgate.retractions import TakenBack
+from phylactery_riskgate.store import asks as ask_rows
 from phylactery_riskgate.store import tasks as rows
 from phylactery_riskgate.store.tasks import Task
 from phylactery_riskgate.task_pieces import TaskVault, unreadable
@@ -102,6 +107,10 @@ class TaskIndexes:
         Raises NotFound TASK_NOT_FOUND where it does not count: unknown, ended, over, another user's or thread's;
         DataLoss INTERNAL where what was kept cannot be opened; Unavailable STORE_UNAVAILABLE.
         """
+        return (await self.reader_for(who, task_id, thread_id)).index
+
+    async def reader_for(self, who: Principal, task_id: str, thread_id: str) -> IndexReader:
+        """Answers the same with how often its asks were used, and what was taken back of them, by now."""
         read = partial(self._read, who=who, task_id=task_id, thread_id=thread_id)
         found = await self._core.database.read_quickly(partial(read, few=True))
         if found is None:
@@ -119,10 +128,27 @@ class TaskIndexes:
 
     def _read(
         self, connection: Connection, who: Principal, task_id: str, thread_id: str, *, few: bool = False
-    ) -> TaskIndex | None:
-        """Answers the index, None where few pieces are wanted and more are missing."""
-        now_us = self._core.clock.now_us()
-        chain = _chain(connection, who, task_id, thread_id, now_us)
+    ) -> IndexReader | None:
+        """Answers what tells the facts, None where few pieces are wanted and more are missing."""
+        chain = _chain(connection, who, task_id, thread_id, self._core.clock.now_us())
+        index = self._index(connection, chain, few=few)
+        if index is None:
+            return None
+        named = [task.id for task in chain]
+        used = ask_rows.uses_of(connection, who.tenant, who.subject, named)
+        taken = TakenBack(self._core.hashes, who, ask_rows.find_retractions(connection, who.tenant, who.subject, named))
+
+        def retracted_by(tool: CatalogTool, bound: BoundCall, ask: str) -> str:
+            return taken.by(tool, bound, (task_id, task_of(ask)))
+
+        def uses(bound: BoundCall) -> Uses:
+            kept = self._core.hashes.keep(who.tenant, who.subject, bound.tool, bound.args_hash)
+            return Uses(Counter(one.ask for one in used), {one.ask for one in used if one.args_hash == kept})
+
+        return IndexReader(index, uses if used else None, retracted_by if taken.retractions else None)
+
+    def _index(self, connection: Connection, chain: Sequence[Task], *, few: bool) -> TaskIndex | None:
+        now_us, task_id = self._core.clock.now_us(), chain[-1].id
         key = tuple((task.id, task.pieces) for task in chain)
         kept = self._memory.find(task_id, now_us)
         if kept is not None and kept.key == key:
@@ -132,7 +158,7 @@ class TaskIndexes:
             return None
         if kept is None or since is None:
             pieces = [piece for task in chain for piece in self._open(connection, task)]
-            index = _built(last, lambda: TaskIndex(pieces))
+            index = _built(last, lambda: TaskIndex(pieces, [task.id for task in chain]))
         else:
             more = self._open(connection, last, since)
             index = _built(last, lambda: reduce(TaskIndex.with_piece, more, kept.index))

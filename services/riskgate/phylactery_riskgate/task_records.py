@@ -41,6 +41,14 @@ def told_body(task_id: str) -> dict[str, str]:
     return {TASK_ID: task_id} if task_id else {}
 
 
+def ask_body(facts: TaskFacts) -> dict[str, Any]:
+    """Answers what a record says of the ask a call uses: which, how many effects it has had, how many are left.
+
+    Left is null where it allows as many as the set it names holds.
+    """
+    return {"ask": {"id": facts.ask, "used": facts.used, "left": facts.left}} if facts.ask else {}
+
+
 def told_values(told: Told) -> dict[str, Any]:
     """Answers what a decision was told as a value of its record."""
     return {TASK: {"id": told.task_id, "facts": told.facts.to_json()}} if told.task_id else {}

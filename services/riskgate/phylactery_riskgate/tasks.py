@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from phylactery_chassis.clock import MICROSECONDS
@@ -16,24 +18,31 @@ from phylactery_chassis.crashpoints import reach
 from phylactery_chassis.errors import AlreadyExists, FailedPrecondition, ResourceExhausted
 from phylactery_chassis.identity import Principal, Role
 from phylactery_chassis.ids import new_id
+from phylactery_chassis.logs import get_logger
+from phylactery_understanding.retraction import Retraction, read_retraction
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.audit import Kind
 from phylactery_riskgate.core import Core
+from phylactery_riskgate.domain.tasks.facts import IndexReader
 from phylactery_riskgate.domain.tasks.index import TaskIndex
 from phylactery_riskgate.domain.tasks.packing import packed
 from phylactery_riskgate.domain.tasks.reading import Reading, read_result, read_words
 from phylactery_riskgate.entry_values import WORDS_SALT
+from phylactery_riskgate.observed_calls import ObservedCalls, Ran
 from phylactery_riskgate.permits import encode
 from phylactery_riskgate.requests.audit import FilterInput
 from phylactery_riskgate.requests.tasks import BeginInput, ObserveInput, TaskInput
+from phylactery_riskgate.retractions import retract
 from phylactery_riskgate.sealing import commitment, new_salt
 from phylactery_riskgate.settings import RiskGateSettings
 from phylactery_riskgate.shown import shown_arguments, shown_result
 from phylactery_riskgate.store import tasks as rows
 from phylactery_riskgate.store.tasks import PieceRow, Task
-from phylactery_riskgate.task_indexes import TaskIndexes, find_open, task_not_found
+from phylactery_riskgate.task_indexes import MAX_CHAIN, TaskIndexes, find_open, task_not_found
 from phylactery_riskgate.task_pieces import TaskVault
+
+_log = get_logger("tasks")
 
 KEEP_SECONDS = 3_600
 """How long a task outlives its time, unused: a clock that ran ahead for an hour, and was set back, has lost nothing."""
@@ -53,11 +62,15 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What was kept of a result: how many values, whether there were more, and whether it was shown before."""
+    """What was kept of a result: how many values, whether there were more, and whether it was shown before.
+
+    ``unproven`` says that the tool writes and no redemption of the call is known, so that nothing of it is believed.
+    """
 
     held: int
     cut: bool
     replayed: bool
+    unproven: bool = False
 
 
 class Tasks:
@@ -66,7 +79,7 @@ class Tasks:
     def __init__(self, core: Core, data_key: bytes, settings: RiskGateSettings) -> None:
         """Takes the key that what is kept is sealed under, and how much may be kept how long."""
         self._core, self._settings = core, settings
-        self._vault = TaskVault(data_key)
+        self._vault, self._calls = TaskVault(data_key), ObservedCalls(core)
         self._indexes = TaskIndexes(core, self._vault)
 
     async def index_for(self, who: Principal, task_id: str, thread_id: str) -> TaskIndex:
@@ -81,7 +94,12 @@ class Tasks:
         ResourceExhausted TASK_FULL, Unavailable STORE_UNAVAILABLE.
         """
         who.require(Role.CALLER)
-        bytes_, size = await _beside(len(asked.words), lambda: packed(read_words(asked.words)))
+        shown = asked.interpretation.interpretation() if asked.interpretation is not None else None
+        day = datetime.fromtimestamp(self._core.clock.now_us() / MICROSECONDS, UTC).date().isoformat()
+        bytes_, size = await _beside(len(asked.words), lambda: packed(read_words(asked.words, day, shown)))
+        retraction: Retraction | None = None
+        if asked.continues_task_id:
+            retraction = await _beside(len(asked.words), lambda: read_retraction(asked.words))
         begun = self._vault.hash(asked.thread_id, asked.words)
 
         def work(connection: Connection) -> Begun:
@@ -92,44 +110,82 @@ class Tasks:
                 self._check_room(connection, who, asked, now_us)
                 found = self._new_task(who, asked, begun, now_us, size)
                 sealed = self._vault.seal(found, 0, bytes_)
-                rows.insert_task(connection, found, PieceRow(found.id, 0, "", "", 0, cut=False, sealed=sealed))
-                self._note_begun(connection, who, found, asked.words, now_us)
+                rows.insert_task(
+                    connection, found, PieceRow(found.id, 0, "", "", 0, cut=False, unproven=False, sealed=sealed)
+                )
+                told = self._retract(connection, who, found, retraction, now_us)
+                self._note_begun(connection, who, found, asked, now_us, told)
             return Begun(found.id, found.expire_us)
 
         done = await self._core.write(work)
         reach("riskgate.0")
         return done
 
-    async def observe(self, who: Principal, asked: ObserveInput) -> Observed:
-        """Keeps what a tool call answered, for the decisions after it.
+    async def reader_for(self, who: Principal, task_id: str, thread_id: str) -> IndexReader:
+        """Answers what tells the facts of a task's calls: see task_indexes."""
+        return await self._indexes.reader_for(who, task_id, thread_id)
 
-        Raises InvalidArgument INVALID_REQUEST, NotFound TASK_NOT_FOUND, FailedPrecondition TASK_ENDED, AlreadyExists
-        TASK_CONFLICT where another result was shown for the call, ResourceExhausted TASK_FULL, Unavailable
-        STORE_UNAVAILABLE.
+    async def observe(self, who: Principal, asked: ObserveInput) -> Observed:
+        """Keep what a tool call answered, for the decisions after it.
+
+        The result of a write that was never redeemed is kept as text, and nothing of it is believed. Raises
+        InvalidArgument INVALID_REQUEST, NotFound TASK_NOT_FOUND, FailedPrecondition TASK_ENDED, ARGS_MISMATCH where the
+        call was decided about with another tool or other arguments, AlreadyExists TASK_CONFLICT where another result
+        was shown for it, ResourceExhausted TASK_FULL, Unavailable STORE_UNAVAILABLE.
         """
         who.require(Role.CALLER)
         characters = len(asked.arguments_json) + len(asked.text)
-        reading, bytes_, size = await _beside(characters, lambda: self._read(asked))
         shown = self._vault.hash(asked.tool, asked.arguments_json, asked.form or "", asked.text, str(asked.failed))
-
-        def work(connection: Connection) -> Observed:
-            task = self._open_task(connection, who, asked.task_id)
-            before = rows.find_piece(connection, task, asked.tool_call_id)
-            if before is not None:
-                if before.shown != shown:
-                    raise _other_result(task, asked.tool_call_id)
-                return Observed(before.held, before.cut, replayed=True)
-            self._check_size(task, size)
-            sealed = self._vault.seal(task, task.pieces, bytes_)
-            piece = PieceRow(
-                task.id, task.pieces, asked.tool_call_id, shown, reading.values, cut=reading.cut, sealed=sealed
+        ran = Ran(shown_arguments(asked.arguments_json), unproven=False)
+        kept: Observed | Ran = ran
+        while isinstance(kept, Ran):  # read as most results are, and once more where the call turns out to be another
+            ran = kept
+            reading, bytes_, size = await _beside(characters, partial(self._read, asked, ran))
+            kept = await self._core.write(
+                partial(
+                    self._keep, who=who, asked=asked, shown=shown, ran=ran, reading=reading, bytes_=bytes_, size=size
+                )
             )
-            rows.insert_piece(connection, task, piece, size)
-            return Observed(reading.values, reading.cut, replayed=False)
-
-        done = await self._core.write(work)
+        if kept.unproven and not kept.replayed:
+            _log.warning("a result without a redemption", task=asked.task_id, tool=asked.tool, call=asked.tool_call_id)
         reach("riskgate.11")
-        return done
+        return kept
+
+    def _keep(
+        self,
+        connection: Connection,
+        *,
+        who: Principal,
+        asked: ObserveInput,
+        shown: str,
+        ran: Ran,
+        reading: Reading,
+        bytes_: bytes,
+        size: int,
+    ) -> Observed | Ran:
+        """Keep what was read of a result, or return what its call really is where it was read as another."""
+        task = self._open_task(connection, who, asked.task_id)
+        before = rows.find_piece(connection, task, asked.tool_call_id)
+        if before is not None:
+            if before.shown != shown:
+                raise _other_result(task, asked.tool_call_id)
+            return Observed(before.held, before.cut, replayed=True, unproven=before.unproven)
+        known = self._calls.check(connection, who, asked, thread_id=task.thread_id, shown=ran.arguments)
+        if known != ran:
+            return known
+        self._check_size(task, size)
+        piece = PieceRow(
+            task_id=task.id,
+            number=task.pieces,
+            tool_call_id=asked.tool_call_id,
+            shown=shown,
+            held=reading.values,
+            cut=reading.cut,
+            unproven=ran.unproven,
+            sealed=self._vault.seal(task, task.pieces, bytes_),
+        )
+        rows.insert_piece(connection, task, piece, size)
+        return Observed(reading.values, reading.cut, replayed=False, unproven=ran.unproven)
 
     async def end(self, who: Principal, asked: TaskInput) -> None:
         """Ends a task and erases what was kept of it; again changes nothing.
@@ -144,8 +200,9 @@ class Tasks:
             if task is None or task.over(now_us):
                 raise task_not_found(asked.task_id)
             if not task.end_us:
+                observed = {"observed": task.pieces - 1, "unproven": rows.count_unproven(connection, task)}
                 rows.end_task(connection, task, now_us)
-                body = {"task_id": task.id, "thread_id": task.thread_id, "observed": task.pieces - 1}
+                body = {"task_id": task.id, "thread_id": task.thread_id, **observed}
                 self._core.note(connection, Kind.TASK_ENDED, who, now_us, body)
 
         await self._core.write(work)
@@ -199,18 +256,18 @@ class Tasks:
         for task_id in task_ids:
             self._indexes.forget(task_id)
 
-    def _read(self, asked: ObserveInput) -> tuple[Reading, bytes, int]:
-        arguments = shown_arguments(asked.arguments_json)
+    def _read(self, asked: ObserveInput, ran: Ran) -> tuple[Reading, bytes, int]:
         result: Any = shown_result(asked.result_json) if asked.form == "result_json" else None
         is_text = asked.form == "result_text"
         reading = read_result(
             self._core.live.held.bundle.tools.get(asked.tool),
             asked.tool,
             asked.tool_call_id,
-            arguments,
+            ran.arguments,
             asked.result_text if is_text else result,
             is_text=is_text,
             failed=asked.failed,
+            unproven=ran.unproven,
         )
         return reading, *packed(reading.piece)
 
@@ -261,15 +318,32 @@ class Tasks:
             size=size,
         )
 
-    def _note_begun(self, connection: Connection, who: Principal, task: Task, words: str, now_us: int) -> None:
+    def _retract(
+        self, connection: Connection, who: Principal, task: Task, told: Retraction | None, now_us: int
+    ) -> dict[str, Any]:
+        """Takes back what the words of a task say of those before it, also of those that were ended."""
+        earlier: list[str] = []
+        before: Task | None = task
+        while told is not None and before is not None and before.continues_id and len(earlier) < MAX_CHAIN:
+            before = rows.find_task(connection, who.tenant, who.subject, before.continues_id)
+            if before is not None:
+                earlier.append(before.id)
+        return retract(self._core, connection, who, told, task.id, earlier, now_us) if told and earlier else {}
+
+    def _note_begun(  # noqa: PLR0917 - its one caller hands on all it has
+        self, connection: Connection, who: Principal, task: Task, asked: BeginInput, now_us: int, told: dict[str, Any]
+    ) -> None:
         salt = new_salt()
-        body = {
+        body: dict[str, Any] = {
             "task_id": task.id,
             "thread_id": task.thread_id,
             "request_id": task.request_id,
             "continues_task_id": task.continues_id,
-            "words": commitment(salt, words),
+            "words": commitment(salt, asked.words),
+            **told,
         }
+        if (read := asked.interpretation) is not None:
+            body["interpretation"] = {"version": read.version, "model": read.model, "asks": len(read.asks)}
         self._core.note(connection, Kind.TASK_BEGUN, who, now_us, body, values={WORDS_SALT: encode(salt)})
 
     def _open_task(self, connection: Connection, who: Principal, task_id: str) -> Task:

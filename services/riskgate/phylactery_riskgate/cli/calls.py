@@ -262,10 +262,12 @@ def _task_facts(task: explain_pb2.TaskExplanation) -> dict[str, Any]:
         "shown": task.shown,
         "intent": task.intent,
         "intent_words": list(task.intent_words),
-        "delegated": task.delegated,
         "arguments": [{"path": one.path, "origin": _origin(one), "place": one.place} for one in task.arguments],
         "signals": task.signals,
         "signal_reasons": list(task.signal_reasons),
+        "understood_by": task.understood_by,
+        "missing": {"kind": task.missing.kind, "words": task.missing.words} if task.HasField("missing") else None,
+        "refused": task.refused,
         "changes": [
             {"fact": one.fact, "from": getattr(one, "from"), "to": one.to, "decision": _decision(one.decision)}
             for one in task.changes
@@ -278,7 +280,13 @@ def _task_lines(task: explain_pb2.TaskExplanation) -> list[str]:
         return ["task", "  none: nobody asked for the call, and its arguments come from nowhere"]
     words = f" ({' … '.join(task.intent_words)})" if task.intent_words else ""
     seen = f" ({'; '.join(task.signal_reasons)})" if task.signal_reasons else ""
-    lines = ["task", f"  intent {task.intent}{words}", f"  delegated {str(task.delegated).lower()}"]
+    lines = ["task", f"  intent {task.intent}{words}", f"  understood by {task.understood_by}"]
+    if task.HasField("missing"):
+        lines.append(
+            f"  not understood: {task.missing.kind}" + (f" ({task.missing.words})" if task.missing.words else "")
+        )
+    if task.refused:
+        lines.append("  refused, taken back or left out")
     lines += [f"  {one.path}  {_origin(one).lower()}: {one.place or 'found nowhere'}" for one in task.arguments]
     lines.append(f"  signals {task.signals}{seen}")
     lines += [

@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
 from phylactery_riskgate.cli.common import FAILED, AsJson, printable, tell, unusable, warn
-from phylactery_riskgate.domain.bundle import default_bundle_folder, load_bundle
+from phylactery_riskgate.domain.bundle import Bundle, default_bundle_folder, load_bundle
 from phylactery_riskgate.domain.bundle_files import TOOLS_FILE
-from phylactery_riskgate.domain.catalog import read_catalog
 from phylactery_riskgate.domain.catalog_check import LANGUAGES, Missing, Said, missing, said
+from phylactery_riskgate.domain.catalog_outlook import MEANINGS, Outlook, Situation, outlooks, packaged_bundle
 from phylactery_riskgate.domain.documents import BundleError, Document, read_document
 from phylactery_riskgate.domain.drafting.entries import Draft
 from phylactery_riskgate.domain.drafting.proposing import propose
 from phylactery_riskgate.domain.drafting.sources import MAX_SOURCE_BYTES, Skipped, SourceError, read_sources
-from phylactery_riskgate.domain.model import CatalogTool
 
-_LEVELS: Final = ("user", "admin", "system")
-"""The levels of a riskgate.yaml that names none, for a tools.yaml without one."""
+_NO_CALL: Final = "?"
+"""Stands where no call could be made up that fits a tool's schema."""
 
 app = typer.Typer(no_args_is_help=True, help="The catalog of tools: propose entries, and say what they leave unsaid.")
 
 
 @app.command("draft")
-def catalog_draft(
+def catalog_draft(  # noqa: PLR0917 - typer's options
     file: Annotated[
         str, typer.Argument(metavar="FILE|-", help="a JSON Schema, or a list of tools as MCP's tools/list answers it")
     ],
@@ -37,6 +36,12 @@ def catalog_draft(
         bool,
         typer.Option("--from-agent", help="the file is what `phylactery tools export` wrote: believe it as it is"),
     ] = False,
+    trust_annotations: Annotated[
+        bool,
+        typer.Option(
+            "--trust-annotations", help="believe what the MCP server says of its tools, also where it makes one laxer"
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Proposes a tools.yaml that loads; "# check:" marks what it could not know.
@@ -45,7 +50,9 @@ def catalog_draft(
     """
     text = _read(file)
     try:
-        sources, unread = read_sources(text, name=name, description=description, believed=from_agent)
+        sources, unread = read_sources(
+            text, name=name, description=description, believed=from_agent, trusted=trust_annotations
+        )
         proposed, drafts, refused = propose(sources)
     except SourceError as error:
         raise unusable(f"{file}: {error}") from None
@@ -73,18 +80,22 @@ def catalog_check(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Says what each tool's entry leaves unsaid, and what it costs in questions asked and calls blocked.
+    """Says what each tool's entry leaves unsaid, what it costs, and what will be decided about a typical call of it.
+
+    A tools.yaml alone is decided by the policies that ship with RiskGate.
 
     Exit code 0: nothing is missing. 1: something is. 2: it cannot be read.
     """
-    tools, document = _catalog(place or default_bundle_folder())
-    found = missing(tools, document)
-    counts = [said(tool) for tool in tools.values()]
-    lines = [*_table(counts), *(_line(one) for one in found), _summary(counts, found)]
+    bundle, document = _catalog(place or default_bundle_folder())
+    found = missing(bundle.tools, document)
+    counts = [said(tool) for tool in bundle.tools.values()]
+    expected = outlooks(bundle)
+    lines = [*_table(counts), "", *_decisions(expected), "", *(_line(one) for one in found), _summary(counts, found)]
     facts = {
         "ok": not found,
         "tools": [_counted(one, found) for one in counts],
         "missing": [_described(one) for one in found],
+        "outlook": [_expected(one) for one in expected],
     }
     tell(as_json, facts, "\n".join(lines))
     if found:
@@ -102,14 +113,11 @@ def _read(file: str) -> str:
         raise unusable(f"{file}: is no UTF-8 text (byte {error.start})") from None
 
 
-def _catalog(place: Path) -> tuple[Mapping[str, CatalogTool], Document]:
-    """Answers the tools of a bundle, or of a tools.yaml alone, and where they are written."""
+def _catalog(place: Path) -> tuple[Bundle, Document]:
+    """Return a bundle, or the packaged one with a tools.yaml alone, and where its tools are written."""
     try:
-        if place.is_file():
-            document = read_document(TOOLS_FILE, _read(str(place)))
-            return read_catalog(document, _LEVELS), document
-        bundle = load_bundle(place)
-        return bundle.tools, read_document(TOOLS_FILE, bundle.files.texts[TOOLS_FILE])
+        bundle = packaged_bundle(_read(str(place))) if place.is_file() else load_bundle(place)
+        return bundle, read_document(TOOLS_FILE, bundle.files.texts[TOOLS_FILE])
     except BundleError as error:
         for one in error.all:
             warn(str(one))
@@ -129,9 +137,21 @@ def _skipped(one: Skipped) -> dict[str, str]:
 
 def _table(counts: list[Said]) -> list[str]:
     """Writes how much each entry says, a line each."""
-    head = ("TOOL", "EFFECT", "PHRASES", "EXAMPLES", "ROLES", "OUTPUT")
-    rows = [head, *(_row(one) for one in counts)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
+    return _columns([("TOOL", "EFFECT", "PHRASES", "EXAMPLES", "ROLES", "OUTPUT"), *(_row(one) for one in counts)])
+
+
+def _decisions(expected: tuple[Outlook, ...]) -> list[str]:
+    """Write what would be decided about a call of each tool, a line each, and what the columns mean."""
+    rows = [
+        (one.tool, *(one.decisions.get(situation, _NO_CALL) for situation in Situation), printable(one.request))
+        for one in expected
+    ]
+    meanings = [f"{situation.upper()}: {meaning}" for situation, meaning in MEANINGS.items()]
+    return [*_columns([("TOOL", *(one.upper() for one in Situation), "REQUEST"), *rows]), *meanings]
+
+
+def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
@@ -163,6 +183,15 @@ def _counted(one: Said, found: tuple[Missing, ...]) -> dict[str, Any]:
         "controls_with_role": one.roles,
         "outputs": one.outputs,
         "missing": [str(each.gap) for each in found if each.tool == one.tool],
+    }
+
+
+def _expected(one: Outlook) -> dict[str, Any]:
+    return {
+        "name": one.tool,
+        "request": one.request,
+        "arguments": dict(one.arguments),
+        "decisions": {str(situation): decision for situation, decision in one.decisions.items()},
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Annotated
 
@@ -21,14 +22,16 @@ from phylactery_riskgate.domain.bundle_files import (
     TESTS_FOLDER,
     TOOLS_FILE,
     BundleFiles,
+    default_bundle_folder,
     read_folder,
+    single_user_bundle_folder,
 )
 from phylactery_riskgate.domain.catalog import read_catalog
 from phylactery_riskgate.domain.cedar_schema import build_schema
 from phylactery_riskgate.domain.documents import BundleError, Document, Faults, read_document
 from phylactery_riskgate.domain.lint import lint_each, unguarded_critical_tools
 from phylactery_riskgate.domain.model import ApprovalClass, CatalogTool, Who
-from phylactery_riskgate.domain.policies import MAX_POLICIES, Policy, policy_handle, read_policies
+from phylactery_riskgate.domain.policies import MAX_POLICIES, Policy, named_tools, policy_handle, read_policies
 from phylactery_riskgate.domain.targets import TargetsEntry, allowing
 
 __all__ = [
@@ -37,7 +40,9 @@ __all__ = [
     "UserEntry",
     "default_bundle_folder",
     "load_bundle",
+    "packaged_tools",
     "read_bundle",
+    "single_user_bundle_folder",
     "with_tools",
     "without_policy",
 ]
@@ -80,6 +85,7 @@ class SettingsFile(_Strict):
 
     revision: Annotated[int, Field(ge=1, le=_MAX_REVISION)]
     classes: Annotated[list[ClassEntry], Field(min_length=1, max_length=10)]
+    single_user: bool = False
     levels: Annotated[list[Name], Field(min_length=1, max_length=20)] = ["user", "admin", "system"]
     approval_ttl_seconds: Annotated[int, Field(ge=10, le=_WEEK_SECONDS)] = 600
     max_pending_per_thread: Annotated[int, Field(ge=1, le=1_000)] = 5
@@ -119,6 +125,7 @@ class Bundle:
     hash: str
     tools: Mapping[str, CatalogTool]
     classes: tuple[ApprovalClass, ...]
+    single_user: bool
     approval_ttl_seconds: int
     max_pending_per_thread: int
     max_pending_per_user: int
@@ -132,10 +139,29 @@ class Bundle:
     schema: cedarpy.Schema = field(compare=False, repr=False)
     files: BundleFiles = field(compare=False, repr=False)
 
+    def asked_as(self, name: str) -> str:
+        """Return the class that is asked where a class is wanted: the requester's, where nobody else is there.
 
-def default_bundle_folder() -> Path:
-    """Answers the folder of the bundle that ships with RiskGate: the agent's built-in tools."""
-    return Path(__file__).parent.parent / "default_bundle"
+        A class that takes several people stays what it is: the requester is only one.
+        """
+        instead = any(one.name == name and one.who != "requester" and one.approvers == 1 for one in self.classes)
+        if not self.single_user or not instead:
+            return name
+        return [one.name for one in self.classes if one.who == "requester"][-1]
+
+    def answerable(self, name: str) -> bool:
+        """Return True if there is anybody to answer what is asked as this class."""
+        return not self.single_user or any(one.name == name and one.who == "requester" for one in self.classes)
+
+
+@cache
+def packaged_tools() -> Mapping[str, CatalogTool]:
+    """Return the catalog of the packaged bundle: what the packaged policies may name on any catalog.
+
+    A bundle does not get these tools from here: a call of a tool that its own catalog does not hold stays BLOCKED.
+    """
+    text = (default_bundle_folder() / TOOLS_FILE).read_text(encoding="utf-8")
+    return read_catalog(read_document(TOOLS_FILE, text), tuple(SettingsFile.model_fields["levels"].default))
 
 
 def load_bundle(folder: Path) -> Bundle:
@@ -167,12 +193,15 @@ def read_bundle(files: BundleFiles) -> Bundle:
     if budgets or parsed.targets.allow:
         tools, cases = faults.catch(lambda: _settled(files, parsed, levels, tools, cases)) or (None, None)
     whole = not faults
-    schema = None if tools is None else faults.catch(lambda: _schema(tools, classes, levels))
+    elsewhere = {name: tool for name, tool in packaged_tools().items() if name not in (tools or {})}
+    named = {name: elsewhere[name] for one in policies for name in named_tools(one) if name in elsewhere}
+    schema = None if tools is None else faults.catch(lambda: _schema(tools, classes, levels, named))
     if tools is not None and schema is not None:
         _check_policies(policies, schema, levels, faults)
-        findings = lint_each(policies, tools)
+        findings = lint_each(policies, tools, elsewhere)
         if whole:
-            findings += unguarded_critical_tools(policies, tools, classes)
+            others = tuple(one for one in classes if not (parsed.single_user and one.approvers == 1))
+            findings += unguarded_critical_tools(policies, tools, others)
         for one in findings:
             faults.add(BundleError(one.policy.file, one.policy.line, f"{one.policy.id}: {one.message}"))
     faults.check()
@@ -185,6 +214,7 @@ def read_bundle(files: BundleFiles) -> Bundle:
         hash=files.hash,
         tools=tools,
         classes=classes,
+        single_user=parsed.single_user,
         approval_ttl_seconds=parsed.approval_ttl_seconds,
         max_pending_per_thread=parsed.max_pending_per_thread,
         max_pending_per_user=parsed.max_pending_per_user,
@@ -282,6 +312,8 @@ def _classes(document: Document, parsed: SettingsFile) -> tuple[ApprovalClass, .
             )
         cap = entry.max_asked_per_hour or 0
         classes.append(ApprovalClass(entry.name, entry.approvers, entry.who, rank, groups, of_levels, cap))
+    if parsed.single_user and classes[0].who != "requester":
+        raise document.error(("single_user",), "asks the requester, and no class does; add one with who: requester")
     return tuple(classes)
 
 
@@ -310,10 +342,13 @@ def _users(files: BundleFiles, levels: tuple[str, ...]) -> dict[tuple[str, str],
 
 
 def _schema(
-    tools: Mapping[str, CatalogTool], classes: tuple[ApprovalClass, ...], levels: tuple[str, ...]
+    tools: Mapping[str, CatalogTool],
+    classes: tuple[ApprovalClass, ...],
+    levels: tuple[str, ...],
+    named: Mapping[str, CatalogTool] | None = None,
 ) -> cedarpy.Schema:
     try:
-        return build_schema(tools, classes, levels)
+        return build_schema(tools, classes, levels, named or {})
     except ValueError as error:
         raise BundleError(TOOLS_FILE, 0, f"Cedar cannot type the catalog: {error}") from error
 

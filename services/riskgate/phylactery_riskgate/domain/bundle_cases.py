@@ -13,7 +13,7 @@ from phylactery_riskgate.domain.documents import Document
 from phylactery_riskgate.domain.evidence import MAX_INTENT, MAX_ORIGIN, MAX_SIGNALS, TaskReader
 from phylactery_riskgate.domain.model import BoundCall, CatalogTool, Counters, Pathway
 from phylactery_riskgate.domain.pointers import pointer
-from phylactery_riskgate.domain.tasks.model import UNSHOWN, Evidence, TaskFacts
+from phylactery_riskgate.domain.tasks.model import FROM_TEXT, NOBODY, RULES, UNSHOWN, Evidence, TaskFacts
 from phylactery_riskgate.domain.usage import Charge, units_of
 
 _CASE = "the case"
@@ -67,14 +67,18 @@ class CaseFacts(_Strict):
     """What the task of a call told: by default that nobody asked for it, and that its arguments come from nowhere.
 
     ``origin`` is the worst one; ``by`` names arguments whose own origin is another, each a top-level name.
+    ``foreign`` is so with the worst origin, unless it is said; who understood a request are the rules.
     """
 
     shown: bool = True
     intent: Annotated[int, Field(ge=0, le=MAX_INTENT)] = 0
-    delegated: bool = False
     origin: Annotated[int, Field(ge=0, le=MAX_ORIGIN)] = MAX_ORIGIN
     by: dict[str, Annotated[int, Field(ge=0, le=MAX_ORIGIN)]] = {}
     signals: Annotated[int, Field(ge=0, le=MAX_SIGNALS)] = 0
+    refused: bool = False
+    understood_by: Literal["rules", "interpreter", "confirmed", "nobody"] | None = None
+    foreign: bool | None = None
+    from_text: bool = False
 
     def read(self, _tool: CatalogTool, bound: BoundCall) -> TaskFacts:
         """Tells it as a task would."""
@@ -85,11 +89,13 @@ class CaseFacts(_Strict):
             shown=True,
             intent=self.intent,
             intent_words=(),
-            delegated=self.delegated,
             arguments=tuple(sorted(found, key=lambda one: (-one.origin, one.path))),
             worst=self.origin,
             signals=self.signals,
-            signal_reasons=(),
+            signal_reasons=(FROM_TEXT,) if self.from_text else (),
+            refused=self.refused,
+            foreign=self.origin == MAX_ORIGIN if self.foreign is None else self.foreign,
+            understood_by=self.understood_by or (RULES if self.intent == MAX_INTENT else NOBODY),
         )
 
 

@@ -18,6 +18,8 @@ from phylactery_riskgate.domain.canonical import hash_json, sha256
 from phylactery_riskgate.domain.documents import BundleError, Faults
 
 SIGNATURE_FILE = "bundle.sig"
+BASE_FILE = "base"
+"""Holds "default" in a bundle that has only what differs from the packaged default bundle, whose files it shares."""
 SETTINGS_FILE = "riskgate.yaml"
 TOOLS_FILE = "tools.yaml"
 ENTITIES_FILE = "entities.json"
@@ -53,12 +55,36 @@ class BundleFiles:
                 yield name, self.texts[name]
 
 
+def default_bundle_folder() -> Path:
+    """Answers the folder of the bundle that ships with RiskGate: the agent's built-in tools."""
+    return Path(__file__).parent.parent / "default_bundle"
+
+
+def single_user_bundle_folder() -> Path:
+    """Return the folder of the same bundle where one person runs everything, and no other can be asked."""
+    return Path(__file__).parent.parent / "single_user_bundle"
+
+
 def read_folder(folder: Path) -> BundleFiles:
     """Reads every file of a folder, once. Names that begin with "." or "__" are no part of a bundle.
+
+    A folder with a base gets every file from there that it does not hold itself; the result is one bundle, and what is
+    hashed, signed and kept is all of it.
 
     Raises:
         BundleError: the folder is none, or holds what is no bundle's.
     """
+    parts = _parts(folder)
+    base = parts.pop(BASE_FILE, None)
+    if base is not None:
+        if base.strip() != b"default":
+            raise BundleError(BASE_FILE, 1, "names the bundle to build on; only 'default', the packaged one, is known")
+        parts = _parts(default_bundle_folder()) | parts
+    return read_parts(parts.items())
+
+
+def _parts(folder: Path) -> dict[str, bytes]:
+    """Return the bytes of every file of a folder by name. Raises BundleError, as read_folder."""
     if not folder.is_dir():
         raise BundleError(str(folder), 0, "is no folder")
     faults = Faults()
@@ -73,7 +99,7 @@ def read_folder(folder: Path) -> BundleFiles:
         if size > MAX_BUNDLE_BYTES:
             raise BundleError(str(folder), 0, f"is larger than {MAX_BUNDLE_BYTES} bytes")
     faults.check()
-    return read_parts(parts.items())
+    return parts
 
 
 def read_parts(parts: Iterable[tuple[str, bytes]]) -> BundleFiles:

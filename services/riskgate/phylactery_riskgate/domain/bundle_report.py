@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from phylactery_riskgate.domain.argument_types import unseen_arguments
-from phylactery_riskgate.domain.bundle import Bundle, read_bundle
+from phylactery_riskgate.domain.bundle import Bundle, packaged_tools, read_bundle
 from phylactery_riskgate.domain.bundle_files import TESTS_FOLDER, TOOLS_FILE, BundleFiles
 from phylactery_riskgate.domain.bundle_tests import run_bundle_tests
 from phylactery_riskgate.domain.documents import BundleError
+from phylactery_riskgate.domain.lint import silent_parts
 
 MAX_FINDINGS = 500
 _MAX_MESSAGE = 500
@@ -54,7 +55,7 @@ def examine(files: BundleFiles, *, cases: bool = True) -> BundleReport:
         bundle = read_bundle(files)
     except BundleError as error:
         return BundleReport(None, faults_of(error))
-    found = [*(_failing_cases(bundle) if cases else ()), *_unseen(bundle)]
+    found = [*(_failing_cases(bundle) if cases else ()), *_silent(bundle), *_unseen(bundle)]
     return BundleReport(bundle, tuple(found[:MAX_FINDINGS]))
 
 
@@ -69,6 +70,12 @@ def _failing_cases(bundle: Bundle) -> Iterator[BundleFinding]:
         if not result.passed:
             message = f"the case {result.name!r} failed: {'; '.join(result.differences)}"
             yield BundleFinding(Severity.CASE, TESTS_FOLDER, 0, message[:_MAX_MESSAGE])
+
+
+def _silent(bundle: Bundle) -> Iterator[BundleFinding]:
+    for one in silent_parts(bundle.policies, bundle.tools, packaged_tools()):
+        message = f"{one.policy.id}: {one.message}"
+        yield BundleFinding(Severity.NOTE, one.policy.file, one.policy.line, message[:_MAX_MESSAGE])
 
 
 def _unseen(bundle: Bundle) -> Iterator[BundleFinding]:

@@ -115,4 +115,6 @@ def _differences(engine: DecisionEngine, case: BundleCase) -> tuple[str, ...]:
         "policies": list(verdict.policy_ids),
         "reason": verdict.reasons[0].code,
     }
-    return compare(case.expect, actual)
+    wanted = case.expect.approval_class
+    asked = wanted and engine.bundle.asked_as(wanted)
+    return compare(case.expect.model_copy(update={"approval_class": asked}), actual)

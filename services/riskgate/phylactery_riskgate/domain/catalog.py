@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import jsonschema_rs
 from pydantic import BaseModel, ConfigDict, Field
@@ -35,7 +35,7 @@ class ToolEntry(FactsEntry, BaseModel):
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,128}$")]
     risk: Risk
-    effect: Effect
+    effect: Effect | Literal["none"]
     level: str = ""
     controls: list[Pointer] = []
     sensitive: list[Pointer] = []
@@ -91,6 +91,7 @@ def read_catalog(document: Document, levels: tuple[str, ...]) -> dict[str, Catal
         _check_schema(document, (*where, "schema"), entry.input_schema)
         _check_pointers(document, where, entry)
         _check_facts(document, where, entry)
+        _check_effect(document, where, entry)
         tools[entry.name] = _tool(entry, levels[0])
     return tools
 
@@ -117,7 +118,8 @@ def _tool(entry: ToolEntry, lowest_level: str) -> CatalogTool:
         name=entry.name,
         version=hash_json({"tool": entry.name, **contract}),
         risk=entry.risk,
-        effect=entry.effect,
+        effect="read" if entry.effect == "none" else entry.effect,
+        effectless=entry.effect == "none",
         level=level,
         controls=tuple(entry.controls),
         sensitive=tuple(entry.sensitive),
@@ -203,6 +205,19 @@ def _check_facts(document: Document, where: Place, entry: ToolEntry) -> None:
     for place, message in faults(entry, lambda text: schema_at(entry.input_schema, pointers.parse(text))):
         found.add(document.error((*where, *place), message))
     found.check()
+
+
+def _check_effect(document: Document, where: Place, entry: ToolEntry) -> None:
+    """Refuse a tool without an effect that is more: it answers what it was told, so nothing it says is known."""
+    if entry.effect != "none":
+        return
+    if entry.registry:
+        raise document.error((*where, "registry"), "a tool without an effect (effect: none) keeps no registry")
+    for text, kind in entry.output.items():
+        if kind != "free":
+            raise document.error((*where, "output", text), "what a tool without an effect answers is free text")
+    if entry.risk == "critical":
+        raise document.error((*where, "risk"), "a tool without an effect (effect: none) is not critical")
 
 
 def _pointers(entry: ToolEntry) -> Iterator[tuple[str, int | None, str]]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from phylactery_riskgate.domain.documents import Document
+from phylactery_riskgate.domain.drafting.vocabulary import GOALS
 from phylactery_riskgate.domain.model import CatalogTool
 from phylactery_riskgate.domain.phrase_words import heard, written
-from phylactery_riskgate.domain.tasks.asking import CLEARLY_ASKED, asked
-from phylactery_riskgate.domain.tasks.index import TaskIndex
-from phylactery_riskgate.domain.tasks.reading import read_words
+from phylactery_riskgate.domain.tasks.understood import is_heard
 
 LANGUAGES = {"en": "English", "es": "Spanish"}
 _SHOWN = 80
@@ -63,7 +62,7 @@ def said(tool: CatalogTool) -> Said:
     """Counts what an entry says."""
     return Said(
         tool.name,
-        tool.effect,
+        "none" if tool.effectless else tool.effect,
         {language: len(_phrases(tool, language)) for language in LANGUAGES},
         {language: len(_examples(tool, language)) for language in LANGUAGES},
         len(tool.controls),
@@ -111,22 +110,17 @@ def _asking(tool: CatalogTool) -> Iterator[_Found]:
         if not examples:
             cost = f"nothing shows whether its phrases hear what people write in {name}"
             yield Gap.NO_EXAMPLES, ("asks", "examples"), f"no examples in {name}", cost
-        bare = replace(tool, asks=replace(tool.asks, examples_en=(), examples_es=()))
         for index, example in enumerate(examples):
-            if phrases and not _hears(bare, example):
+            if phrases and not is_heard(tool, example):
                 place = ("asks", "examples", language, index)
                 message = f"no phrase of it is in its own example {_short(example)!r}"
-                yield Gap.EXAMPLE_UNHEARD, place, message, "only a request with all the same words is read as asking"
+                yield Gap.EXAMPLE_UNHEARD, place, message, "who writes that is not understood, and is asked about it"
 
 
 def _unasked_cost(tool: CatalogTool, name: str) -> str:
     if tool.effect == "read":
         return f"whoever asks for it in {name} is not heard; a policy that wants reads to be asked for stops it"
-    return f"whoever asks for it in {name} is not heard: its calls are asked about or blocked"
-
-
-def _hears(tool: CatalogTool, example: str) -> bool:
-    return asked(TaskIndex([read_words(example)]).words, tool).level == CLEARLY_ASKED
+    return f"whoever asks for it in {name} is not understood: its calls are asked about"
 
 
 def _reading(tool: CatalogTool) -> Iterator[_Found]:
@@ -159,7 +153,7 @@ def _shared(tools: Iterable[CatalogTool]) -> Iterator[tuple[str, Gap, _Place, st
         for language in LANGUAGES:
             for index, phrase in enumerate(_phrases(tool, language)):
                 first = claimed.setdefault(written(phrase), tool)
-                if first.name == tool.name or first.effect == tool.effect == "read":
+                if first.name == tool.name or first.effect == tool.effect == "read" or phrase in GOALS:
                     continue
                 place = ("asks", "phrases", language, index)
                 cost = f"whoever asks for {first.name} is read as asking for {tool.name} too, and the other way round"

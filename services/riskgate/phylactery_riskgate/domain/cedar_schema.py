@@ -23,14 +23,16 @@ SENTINEL = NO_TOOL.name
 """An action of no tool that belongs to every group: without it a policy over an empty group does not validate."""
 
 RISKS = ("low", "medium", "high", "critical")
-EFFECTS = ("read", "write", "irreversible")
+EFFECTS = ("none", "read", "write", "irreversible")
 
 
 def action_groups(tool: CatalogTool) -> frozenset[str]:
-    """Answers every action group a tool belongs to; what is irreversible is a write too."""
+    """Return every action group of a tool; what is irreversible is a write too, and what has no effect a read."""
     groups = {f"risk:{tool.risk}", f"effect:{tool.effect}", f"level:{tool.level}"}
     if tool.effect == "irreversible":
         groups.add("effect:write")
+    if tool.effectless:
+        groups.add("effect:none")
     return frozenset(groups)
 
 
@@ -44,19 +46,27 @@ def group_names(levels: Iterable[str]) -> tuple[str, ...]:
 
 
 def build_schema(
-    tools: Mapping[str, CatalogTool], classes: Iterable[ApprovalClass], levels: tuple[str, ...]
+    tools: Mapping[str, CatalogTool],
+    classes: Iterable[ApprovalClass],
+    levels: tuple[str, ...],
+    named: Mapping[str, CatalogTool] | None = None,
 ) -> cedarpy.Schema:
-    """Builds the schema.
+    """Build the schema.
+
+    ``named`` are tools that a policy may name and the catalog does not hold: actions in no group, which no call has.
 
     Raises:
         ValueError: Cedar refuses it.
     """
     groups = group_names(levels)
     actions: dict[str, Any] = {name: {} for name in groups}
+    actions["effect:none"] = {"memberOf": [{"id": "effect:read"}]}
     actions["effect:irreversible"] = {"memberOf": [{"id": "effect:write"}]}
     actions[SENTINEL] = _action(groups, context_type(NO_TOOL))
     for name, tool in tools.items():
         actions[name] = _action(sorted(action_groups(tool)), context_type(tool))
+    for name, tool in (named or {}).items():
+        actions.setdefault(name, _action((), context_type(tool)))
     enumerated = {
         CLASS: [one.name for one in classes],
         FINDING: [str(kind) for kind in FindingKind],

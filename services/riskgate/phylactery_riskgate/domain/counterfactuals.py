@@ -18,7 +18,7 @@ from phylactery_riskgate.domain.evidence import (
     url_origin,
 )
 from phylactery_riskgate.domain.model import BoundCall, CatalogTool, Decision, Verdict
-from phylactery_riskgate.domain.tasks.model import Evidence, TaskFacts
+from phylactery_riskgate.domain.tasks.model import FROM_TEXT, Evidence, TaskFacts
 
 _MAX_NAMES = 20
 
@@ -69,8 +69,9 @@ _Others = Iterator[tuple[int, TaskFacts]]
 def _facts(facts: TaskFacts, bound: BoundCall, tool: CatalogTool) -> Iterator[tuple[str, int, _Others]]:
     """Answers every fact with its other values, and all facts as they are with it."""
     yield "intent", facts.intent, ((n, replace(facts, intent=n)) for n in _nearest(facts.intent, MAX_INTENT, up=True))
-    pointed = int(facts.delegated)
-    yield "delegated", pointed, ((n, replace(facts, delegated=bool(n))) for n in _nearest(pointed, 1, up=True))
+    refused, foreign = int(facts.refused), int(facts.foreign)
+    yield "refused", refused, ((n, replace(facts, refused=bool(n))) for n in _nearest(refused, 1))
+    yield "origin.foreign", foreign, ((n, replace(facts, foreign=bool(n))) for n in _nearest(foreign, 1))
     yield "origin.worst", facts.worst, ((n, replace(facts, worst=n)) for n in _nearest(facts.worst, MAX_ORIGIN))
     origins = origins_by_name(tool, bound, facts)
     for name in control_names(tool)[:_MAX_NAMES]:
@@ -81,6 +82,14 @@ def _facts(facts: TaskFacts, bound: BoundCall, tool: CatalogTool) -> Iterator[tu
         was = url_origin(tool, bound, facts)
         yield "origin.url", was, _with_origins(facts, urls, was)
     yield "signals", facts.signals, ((n, replace(facts, signals=n)) for n in _nearest(facts.signals, MAX_SIGNALS))
+
+    was_text = int(facts.from_text)
+    yield "content.from_text", was_text, ((n, _from_text(facts, told=bool(n))) for n in _nearest(was_text, 1))
+
+
+def _from_text(facts: TaskFacts, *, told: bool) -> TaskFacts:
+    others = tuple(one for one in facts.signal_reasons if one != FROM_TEXT)
+    return replace(facts, signal_reasons=(*others, FROM_TEXT) if told else others)
 
 
 def _with_origins(facts: TaskFacts, names: Collection[str], was: int) -> _Others:

@@ -13,6 +13,7 @@ from phylactery_riskgate.domain.binding import Binder, BindingError
 from phylactery_riskgate.domain.bundle import Bundle
 from phylactery_riskgate.domain.canonical import canonical_bytes, sha256
 from phylactery_riskgate.domain.cedar_schema import action_groups, build_entity_schema
+from phylactery_riskgate.domain.doubts import doubt
 from phylactery_riskgate.domain.evidence import UNREADABLE, TaskReader, known
 from phylactery_riskgate.domain.fact_types import NotRepresentableError
 from phylactery_riskgate.domain.facts import ContextBuilder, approved_value, without_values
@@ -129,6 +130,14 @@ class DecisionEngine:
             return self._blocked(prepared, raw_hash, error.reasons)
         return self._rule(prepared, bound, raw_hash, self._subject(caller, site), approved, usage, task)
 
+    def bind(self, tool: str, arguments: Json) -> BoundCall | None:
+        """Return a call as it would be decided about, None where the catalog has no such call."""
+        prepared = self._prepared.get(tool)
+        try:
+            return None if prepared is None else prepared.binder.bind(arguments, canonical_bytes(arguments))
+        except BindingError:
+            return None
+
     def decide_again(
         self, verdict: Verdict, caller: Caller, site: CallSite, *, approved: frozenset[str], usage: UsageReader
     ) -> Verdict:
@@ -174,9 +183,11 @@ class DecisionEngine:
         except ValueError:
             # Cedar refused the entities or the request; what it refused is not for the caller to read.
             ruling = Ruling(Decision.BLOCKED, (reason("POLICY_ERROR"),))
+        unsure = doubt(told) if ruling.decision is Decision.AUTH_REQUIRED else None
+        reasons = ruling.reasons if unsure is None else (*ruling.reasons[: MAX_REASONS - 1], unsure)
         return Verdict(
             decision=ruling.decision,
-            reasons=ruling.reasons[:MAX_REASONS],
+            reasons=reasons[:MAX_REASONS],
             bound=bound,
             approval_class=ruling.approval_class,
             policy_ids=ruling.policy_ids,
@@ -217,7 +228,7 @@ class DecisionEngine:
             if not answer.clean:
                 return Ruling(Decision.BLOCKED, (reason("POLICY_ERROR"),))
             if answer.allowed and approval_class:
-                return _approvable(policies, answer, approval_class)
+                return self._approvable(policies, answer, approval_class, forbids)
             if answer.allowed:
                 return _allowed(policies, answer)
             final = tuple(one for one in answer.policy_ids if one in policies.final)
@@ -231,6 +242,20 @@ class DecisionEngine:
         if prepared.context.asks_approved and not sets.asks_thread:
             context = {**context, APPROVED: approved_value(satisfied)}
         return question.ask(sets, context, satisfied)
+
+    def _approvable(self, policies: PolicySlice, answer: Answer, needed: str, lifted: tuple[str, ...]) -> Ruling:
+        """Return that a class is needed, because of the policies that made it: the forbids it lifts, and what names it.
+
+        ``lifted`` are the forbids that the class below it left. The other permits would hold without it, and are no
+        reason. Where one person runs RiskGate, they are asked as another class.
+        """
+        naming = [one for one in answer.policy_ids if needed in policies.named[one]]
+        makers = (*lifted, *naming) or answer.policy_ids
+        asked = self._bundle.asked_as(needed)
+        reasons = tuple(_explain("APPROVAL_REQUIRED", policies, one, approval_class=asked) for one in makers)
+        if not self._bundle.answerable(asked):
+            reasons = (*reasons, reason("APPROVAL_UNANSWERABLE", approval_class=asked))
+        return Ruling(Decision.AUTH_REQUIRED, reasons, answer.policy_ids, asked)
 
     def _highest(self, approved: frozenset[str]) -> tuple[str, ...]:
         known = [one for one in self._bundle.classes if one.name in approved]
@@ -301,13 +326,6 @@ def _subject_facts(subject: Subject, satisfied: tuple[str, ...]) -> Json:
 def _allowed(policies: PolicySlice, answer: Answer) -> Ruling:
     reasons = tuple(_explain("POLICY_PERMIT", policies, one) for one in answer.policy_ids)
     return Ruling(Decision.ALLOW, reasons, answer.policy_ids)
-
-
-def _approvable(policies: PolicySlice, answer: Answer, approval_class: str) -> Ruling:
-    reasons = tuple(
-        _explain("APPROVAL_REQUIRED", policies, one, approval_class=approval_class) for one in answer.policy_ids
-    )
-    return Ruling(Decision.AUTH_REQUIRED, reasons, answer.policy_ids, approval_class)
 
 
 def _forbidden(policies: PolicySlice, policy_ids: tuple[str, ...]) -> Ruling:

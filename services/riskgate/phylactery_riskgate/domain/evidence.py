@@ -7,7 +7,8 @@
     unless { context.approved.contains(Class::"peer") };
 
 A call without a task is told as one that nobody asked for and whose arguments come from nowhere, and ``task.shown`` is
-false. What the numbers mean is in ADR 20.
+false. What the numbers mean is in ADR 20. ``content.from_text`` says that what the call only says, or a part of it that
+is long enough, stands in what a tool answered, whether the user pointed there or not, and not in their own words.
 """
 
 from __future__ import annotations
@@ -20,23 +21,41 @@ from typing import Any
 from phylactery_riskgate.domain import pointers
 from phylactery_riskgate.domain.fact_types import FactType, Field, Kind, RecordOf, Scalar
 from phylactery_riskgate.domain.model import BoundCall, CatalogTool
-from phylactery_riskgate.domain.tasks.model import UNSHOWN, TaskFacts
+from phylactery_riskgate.domain.tasks.model import (
+    CONFIRMED,
+    FROM_TEXT,
+    INTERPRETER,
+    NOBODY,
+    RULES,
+    UNSHOWN,
+    TaskFacts,
+)
 
 TaskReader = Callable[[CatalogTool, BoundCall], TaskFacts]
 """Answers the facts of a bound call: computed from what a task was shown, or as they were recorded."""
 
-TASK_FAMILIES = ("task", "intent", "delegated", "origin", "signals")
+TASK_FAMILIES = ("task", "intent", "refused", "understood_by", "origin", "signals", "content")
 """What the context holds of a task, in the order in which it is shown."""
 
 MAX_INTENT, MAX_ORIGIN, MAX_SIGNALS = 2, 3, 2
 
-LOST = replace(UNSHOWN, shown=True, delegated=False, intent=0, worst=MAX_ORIGIN, signals=MAX_SIGNALS)
+LOST = replace(
+    UNSHOWN,
+    shown=True,
+    intent=0,
+    worst=MAX_ORIGIN,
+    signals=MAX_SIGNALS,
+    refused=True,
+    foreign=True,
+    signal_reasons=(FROM_TEXT,),
+)
 """What counts where a call named a task and its facts are not kept any more: the worst there is."""
 
-UNREADABLE = replace(LOST, signal_reasons=("what the task tells could not be worked out",))
+UNREADABLE = replace(LOST, signal_reasons=(FROM_TEXT, "what the task tells could not be worked out"))
 """What counts where the facts cannot be worked out."""
 
 _BOOL = Scalar(Kind.BOOL)
+_CONTENT_TYPE = RecordOf({"from_text": Field(_BOOL, required=True)})
 _TASK_TYPE = RecordOf({"shown": Field(_BOOL, required=True)})
 
 
@@ -52,9 +71,11 @@ def task_types(tool: CatalogTool) -> dict[str, FactType]:
     return {
         "task": _TASK_TYPE,
         "intent": _up_to(MAX_INTENT),
-        "delegated": _BOOL,
+        "refused": _BOOL,
+        "understood_by": Scalar(Kind.STRING, values=frozenset({RULES, INTERPRETER, CONFIRMED, NOBODY})),
         "origin": _origin_type(tool),
         "signals": _up_to(MAX_SIGNALS),
+        "content": _CONTENT_TYPE,
     }
 
 
@@ -70,7 +91,9 @@ def _origin_type(tool: CatalogTool) -> RecordOf:
         for name in control_names(tool)
     }
     worst = Field(_ORIGIN, required=True)
-    return RecordOf({"worst": worst, "url": worst, "by": Field(RecordOf(by), required=True)})
+    return RecordOf(
+        {"worst": worst, "foreign": Field(_BOOL, required=True), "url": worst, "by": Field(RecordOf(by), required=True)}
+    )
 
 
 def control_names(tool: CatalogTool) -> tuple[str, ...]:
@@ -88,9 +111,11 @@ def task_values(facts: TaskFacts, origins: Mapping[str, int], url: int) -> dict[
     return {
         "task": {"shown": facts.shown},
         "intent": facts.intent,
-        "delegated": facts.delegated,
-        "origin": {"worst": facts.worst, "url": url, "by": origins},
+        "refused": facts.refused,
+        "understood_by": facts.understood_by,
+        "origin": {"worst": facts.worst, "foreign": facts.foreign, "url": url, "by": origins},
         "signals": facts.signals,
+        "content": {"from_text": facts.from_text},
     }
 
 

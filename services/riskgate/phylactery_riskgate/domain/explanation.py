@@ -16,6 +16,7 @@ from phylactery_riskgate.domain.engine import DecisionEngine, Prepared, Ruling
 from phylactery_riskgate.domain.evidence import TASK_FAMILIES
 from phylactery_riskgate.domain.model import ArgumentView, Caller, CallSite, CatalogTool, Json, Verdict
 from phylactery_riskgate.domain.policies import Policy
+from phylactery_riskgate.domain.tasks.model import TaskFacts
 from phylactery_riskgate.domain.view import call_view
 from phylactery_riskgate.domain.visible import make_visible
 
@@ -110,7 +111,11 @@ def explain(engine: DecisionEngine, ask: Callable[[DecisionEngine], Verdict]) ->
     tool = None if verdict.bound is None else engine.bundle.tools[verdict.bound.tool]
     if verdict.bound is None or tool is None:
         return Explanation(verdict, (), (), ())
-    facts = [*_subject_facts(tracing, engine.bundle), *_context_facts(tracing.context, tool)]
+    facts = [
+        *_subject_facts(tracing, engine.bundle),
+        *_ask_facts(verdict.task),
+        *_context_facts(tracing.context, tool),
+    ]
     arguments = call_view(verdict.bound, tool, task=verdict.task).arguments
     return Explanation(
         verdict, tuple(tracing.steps), tuple(facts[:_MAX_FACTS]), arguments, changes(engine, verdict, tool, ask)
@@ -128,6 +133,16 @@ def _subject_facts(tracing: _Tracing, bundle: Bundle) -> Iterator[ShownFact]:
     yield _fact("principal.level", subject.level, of_level)
     yield _fact("principal.groups", list(subject.groups), f"{of_level} and entities.json" if entry else of_level)
     yield _fact("resource.tenant", subject.thread_tenant, "the thread")
+
+
+def _ask_facts(facts: TaskFacts) -> Iterator[ShownFact]:
+    """Says which ask a call uses, and how many effects of it were left; policies are not shown it."""
+    if facts.ask:
+        yield _fact("ask", facts.ask, "the user's words")
+        yield _fact("ask.used", facts.used, "calls that were redeemed by it")
+        yield _fact("ask.left", facts.left, "the user's words and what was redeemed; null is as many as its set holds")
+    if facts.retracted:
+        yield _fact("retracted", facts.retracted, "the later task whose words took the call back")
 
 
 def _context_facts(context: Json, tool: CatalogTool) -> Iterator[ShownFact]:

@@ -24,7 +24,7 @@ from phylactery_riskgate.domain.fact_types import RecordOf
 from phylactery_riskgate.domain.facts import NO_TOOL, context_type
 from phylactery_riskgate.domain.lint_ranges import impossible_literals
 from phylactery_riskgate.domain.model import ApprovalClass, CatalogTool
-from phylactery_riskgate.domain.policies import Policy, children
+from phylactery_riskgate.domain.policies import Policy, children, named_tools
 
 _CAN_FAIL = frozenset({"add", "sub", "mul", "neg", "offset", "duration_since", "get_tag"})
 """These err when a number overflows or a tag is missing; Cedar then skips the policy, and a skipped forbid allows."""
@@ -51,10 +51,34 @@ def lint(
     return (*lint_each(ordered, tools), *unguarded_critical_tools(ordered, tools, classes))
 
 
-def lint_each(policies: tuple[Policy, ...], tools: Mapping[str, CatalogTool]) -> list[Finding]:
-    """Finds what is wrong with a policy whatever the others say."""
-    found = [Finding(policy, message) for policy in policies for message in _lint_one(policy, tools)]
+def lint_each(
+    policies: tuple[Policy, ...], tools: Mapping[str, CatalogTool], elsewhere: Mapping[str, CatalogTool] | None = None
+) -> list[Finding]:
+    """Find what is wrong with a policy whatever the others say.
+
+    ``elsewhere`` are tools of the packaged catalog that this one does not hold. What a policy asks of them is not
+    misspelled, so that the packaged policies load on any catalog; ``silent_parts`` reports it.
+    """
+    found = [Finding(policy, message) for policy in policies for message in _lint_one(policy, tools, elsewhere or {})]
     return found + _repeated_ids(policies)
+
+
+def silent_parts(
+    policies: Iterable[Policy], tools: Mapping[str, CatalogTool], packaged: Mapping[str, CatalogTool]
+) -> Iterator[Finding]:
+    """Find what policies say about tools of the packaged catalog and can never say about a call of this one."""
+    for policy in policies:
+        for name in dict.fromkeys(named_tools(policy)):
+            if name not in tools:
+                yield Finding(
+                    policy, f"names the tool {name}, which this catalog does not hold: that part says nothing"
+                )
+            elif name in packaged and tools[name].schema_hash != packaged[name].schema_hash:
+                yield Finding(policy, f"names the tool {name}: this catalog's is not the packaged one; look at both")
+        contexts = _contexts(policy, tools)
+        for clause in policy.tree.clauses:
+            for message in _unknown_names(clause.expr, contexts):
+                yield Finding(policy, f"{message}: that part says nothing")
 
 
 def _repeated_ids(policies: tuple[Policy, ...]) -> list[Finding]:
@@ -67,13 +91,14 @@ def _repeated_ids(policies: tuple[Policy, ...]) -> list[Finding]:
     return found
 
 
-def _lint_one(policy: Policy, tools: Mapping[str, CatalogTool]) -> Iterator[str]:
+def _lint_one(policy: Policy, tools: Mapping[str, CatalogTool], elsewhere: Mapping[str, CatalogTool]) -> Iterator[str]:
+    contexts = _contexts(policy, tools)
+    known = [*contexts, *_contexts(policy, elsewhere)]
     for clause in policy.tree.clauses:
         widening = policy.forbids == isinstance(clause, pst.Unless)
         yield from _approval_faults(clause.expr, positive=widening)
         yield from _failing_parts(clause.expr)
-        contexts = _contexts(policy, tools)
-        yield from _unknown_names(clause.expr, contexts)
+        yield from _unknown_names(clause.expr, known)
         yield from impossible_literals(clause.expr, contexts)
 
 

@@ -258,6 +258,7 @@ class CatalogTool:
     content. ``outputs`` pairs pointers into what the tool answers, in which * is any item or property and "" the whole,
     with the kind of what stands at and below it; the longest pointer that fits a place counts, and what none fits is
     free. ``registry`` points at outputs whose whole values may be trusted though the user did not name them.
+    ``effectless`` is a read that reads nothing either, such as thinking aloud: the catalog's ``effect: none``.
     """
 
     name: str
@@ -284,3 +285,4 @@ class CatalogTool:
     asks: Asks = Asks()
     outputs: tuple[tuple[str, OutputKind], ...] = ()
     registry: tuple[str, ...] = ()
+    effectless: bool = False

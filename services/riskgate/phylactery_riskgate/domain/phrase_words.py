@@ -5,7 +5,7 @@ from __future__ import annotations
 from phylactery_riskgate.domain.catalog_facts import ANY
 from phylactery_riskgate.domain.tasks import folding
 from phylactery_riskgate.domain.tasks.languages import SMALL
-from phylactery_riskgate.domain.tasks.sentences import stem
+from phylactery_riskgate.domain.tasks.phrases import stem
 
 
 def written(phrase: str) -> tuple[str, ...]:

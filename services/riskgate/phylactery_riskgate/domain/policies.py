@@ -111,6 +111,13 @@ def _parse(file: str, line: int, statement: str) -> Policy:
     return Policy(policy_id, title, title_es[:_MAX_TITLE], file, line, replace(tree, id=policy_id))
 
 
+def named_tools(policy: Policy) -> Iterator[str]:
+    """Return the actions a policy names that are no group: the tools, in its scope or in a condition."""
+    for uid in pst.entity_uids(policy.tree):
+        if uid.type == _ACTION and ":" not in uid.id:
+            yield uid.id
+
+
 def policy_handle(policies: Iterable[Policy]) -> cedarpy.PolicySet:
     """Builds the set Cedar evaluates, in which a policy's id is its @id."""
     return policy_set(policy.tree for policy in policies)

@@ -21,14 +21,16 @@ _THREAD = "Thread"
 class PolicySlice:
     """The policies that concern one action, ready to be asked.
 
-    ``classes`` are the approval classes they name, ``final`` the forbids no approval can lift, ``threads`` the threads
-    they name, and ``always_needs_approval`` says that no permit among them permits without one.
+    ``classes`` are the approval classes they name, ``named`` those of each of them, ``final`` the forbids no approval
+    can lift, ``threads`` the threads they name, and ``always_needs_approval`` says that no permit among them permits
+    without one.
     """
 
     sets: PolicySets
     policies: Mapping[str, Policy]
     mentions: Mentions
     classes: frozenset[str]
+    named: Mapping[str, frozenset[str]]
     final: frozenset[str]
     threads: frozenset[str]
     always_needs_approval: bool
@@ -80,22 +82,24 @@ def _of_task_alone(policy: Policy) -> bool:
 
 def _slice(picked: Mapping[str, Policy]) -> PolicySlice:
     mentions = Mentions()
-    classes: set[str] = set()
+    classes: dict[str, frozenset[str]] = {}
     final: set[str] = set()
     for policy in picked.values():
-        named = set()
+        paths = set()
         for path, whole in mentioned(policy.tree.clauses):
             mentions.add(path, whole=whole)
-            named.add(path[:1])
-        classes |= {uid.id for uid in pst.entity_uids(policy.tree.clauses) if str(uid.type) == CLASS}
-        if policy.forbids and not named & {(), APPROVED_PATH}:
+            paths.add(path[:1])
+        uids = pst.entity_uids(policy.tree.clauses)
+        classes[policy.id] = frozenset(uid.id for uid in uids if str(uid.type) == CLASS)
+        if policy.forbids and not paths & {(), APPROVED_PATH}:
             final.add(policy.id)
-    named_classes = frozenset(classes)
+    named_classes = frozenset().union(*classes.values())
     return PolicySlice(
         sets=policy_sets(policy.tree for policy in picked.values()),
         policies=picked,
         mentions=mentions,
         classes=named_classes,
+        named=classes,
         final=frozenset(final),
         threads=frozenset(one for policy in picked.values() for one in _threads_named(policy)),
         always_needs_approval=all(one.forbids or permit_needs(one.tree, named_classes) for one in picked.values()),

@@ -66,6 +66,18 @@ _TEXTS: dict[str, tuple[str, str]] = {
         "No permit: the arguments were erased and the tool has changed. Propose it with another tool_call_id.",
         "Sin permiso: los argumentos se borraron y la herramienta cambió. Propóngala con otro tool_call_id.",
     ),
+    "ASK_USED_UP": (
+        "No permit: this request was carried out already. Ask the person again.",
+        "Sin permiso: esta petición ya se llevó a cabo. Vuelva a preguntar a la persona.",
+    ),
+    "PERMIT_RETRACTED": (
+        "No permit: the person took this back.",
+        "Sin permiso: la persona lo ha retirado.",
+    ),
+    "TASK_ENDED": (
+        "No further permit: what was asked for is over. Ask again in a new task.",
+        "Sin más permisos: lo que se pidió ya terminó. Vuelva a pedirlo en una tarea nueva.",
+    ),
     "POLICY_ERROR": (
         "The policies could not be evaluated, so the call is blocked.",
         "No se pudieron evaluar las políticas, así que la llamada se bloquea.",
@@ -80,6 +92,10 @@ _TEXTS: dict[str, tuple[str, str]] = {
     "APPROVAL_REQUIRED": (
         "An approval of class {approval_class} is needed: {title}",
         "Hace falta una aprobación de clase {approval_class}: {title}",
+    ),
+    "APPROVAL_UNANSWERABLE": (
+        "Nobody can answer it here: class {approval_class} takes several people, and only one person is here.",
+        "Nadie puede responderla aquí: la clase {approval_class} pide varias personas y aquí solo hay una.",
     ),
 }
 

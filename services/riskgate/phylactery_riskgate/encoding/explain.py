@@ -62,7 +62,6 @@ def _task(explanation: Explanation) -> explain_pb2.TaskExplanation:
         shown=facts.shown,
         intent=facts.intent,
         intent_words=[_safe(one) for one in facts.intent_words[:_MAX_LISTED]],
-        delegated=facts.delegated,
         arguments=[
             explain_pb2.ArgumentEvidence(
                 path=make_visible(one.path, MAX_POINTER).text, origin=origin(one.origin), place=_safe(one.place)
@@ -80,6 +79,9 @@ def _task(explanation: Explanation) -> explain_pb2.TaskExplanation:
             )
             for one in explanation.changes
         ],
+        understood_by=facts.understood_by,
+        missing=explain_pb2.Missing(kind=facts.missing[0], words=_safe(facts.missing[1])) if facts.missing[0] else None,
+        refused=facts.refused,
     )
 
 

@@ -6,8 +6,18 @@ from typing import Any
 
 from phylactery.riskgate.v1 import task_pb2
 from phylactery_chassis.timestamps import to_timestamp
+from phylactery_understanding.interpretation import Mode
 
 from phylactery_riskgate.tasks import Begun, Observed
+
+_MODES = {
+    task_pb2.INTERPRETED_MODE_UNSPECIFIED: Mode.NONE,
+    task_pb2.INTERPRETED_MODE_ADD: Mode.ADD,
+    task_pb2.INTERPRETED_MODE_REPLACE: Mode.REPLACE,
+    task_pb2.INTERPRETED_MODE_CREATE: Mode.CREATE,
+    task_pb2.INTERPRETED_MODE_REMOVE: Mode.REMOVE,
+}
+"""A number that is no mode stays text, which the edge refuses."""
 
 
 def begin_fields(request: task_pb2.BeginTaskRequest) -> dict[str, Any]:
@@ -17,7 +27,28 @@ def begin_fields(request: task_pb2.BeginTaskRequest) -> dict[str, Any]:
         "thread_id": request.thread_id,
         "words": request.words,
         "continues_task_id": request.continues_task_id,
+        "interpretation": _interpretation(request.interpretation) if request.HasField("interpretation") else None,
     }
+
+
+def _interpretation(shown: task_pb2.Interpretation) -> dict[str, Any]:
+    return {"version": shown.version, "model": shown.model, "asks": [_ask(one) for one in shown.asks]}
+
+
+def _ask(shown: task_pb2.InterpretedAsk) -> dict[str, Any]:
+    return {
+        "tool": shown.tool,
+        "slots": [{"argument": one.argument, "value": _span(one.value)} for one in shown.slots],
+        "mode": _MODES.get(shown.mode, str(shown.mode)),
+        "literal": _span(shown.literal) if shown.HasField("literal") else None,
+        "composed": shown.composed,
+        "quantity": shown.quantity,
+        "time": _span(shown.time) if shown.HasField("time") else None,
+    }
+
+
+def _span(shown: task_pb2.Span) -> dict[str, Any]:
+    return {"text": shown.text, "start": shown.start, "length": shown.length}
 
 
 def observe_fields(request: task_pb2.ObserveRequest) -> dict[str, Any]:
@@ -31,6 +62,7 @@ def observe_fields(request: task_pb2.ObserveRequest) -> dict[str, Any]:
         "result_json": request.result_json,
         "result_text": request.result_text,
         "failed": request.failed,
+        "run_id": request.run_id,
     }
 
 
@@ -41,4 +73,4 @@ def begun(task: Begun) -> task_pb2.BeginTaskResponse:
 
 def observed(kept: Observed) -> task_pb2.ObserveResponse:
     """Encodes what was kept of a result."""
-    return task_pb2.ObserveResponse(values=kept.held, cut=kept.cut, replayed=kept.replayed)
+    return task_pb2.ObserveResponse(values=kept.held, cut=kept.cut, replayed=kept.replayed, unproven=kept.unproven)

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from phylactery_chassis.edge import EdgeModel, Identifier, OptionalIdentifier, ToolName
-from pydantic import AfterValidator, Field
+from phylactery_understanding.interpretation import (
+    MAX_ASKS,
+    MAX_LITERAL,
+    MAX_QUANTITY,
+    MAX_SLOTS,
+    Interpretation,
+    InterpretedAsk,
+    Mode,
+    Slot,
+    Span,
+)
+from pydantic import AfterValidator, Field, model_validator
 
 MAX_WORDS = 100_000
 """Characters of a user's words."""
@@ -22,6 +33,68 @@ def _fits(text: str) -> str:
 _Shown = Annotated[str, AfterValidator(_fits), Field(repr=False)]
 
 
+class SpanInput(EdgeModel):
+    """A part of the words; its text is theirs."""
+
+    text: Annotated[str, Field(min_length=1, max_length=MAX_LITERAL, repr=False)]
+    start: Annotated[int, Field(ge=0, le=MAX_WORDS)]
+    length: int
+
+    @model_validator(mode="after")
+    def _same_length(self) -> Self:
+        """Refuses a length that is not the text's. Raises ValueError."""
+        if self.length != len(self.text):
+            raise ValueError(f"is {self.length}, and text has {len(self.text)} characters")
+        return self
+
+    def span(self) -> Span:
+        """Return it as the grammar has it."""
+        return Span(self.text, self.start)
+
+
+class SlotInput(EdgeModel):
+    """The words that are an argument's value."""
+
+    argument: Annotated[str, Field(min_length=1, max_length=128)]
+    value: SpanInput
+
+
+class AskInput(EdgeModel):
+    """One thing that a model read in the words."""
+
+    tool: ToolName
+    slots: Annotated[list[SlotInput], Field(max_length=MAX_SLOTS)]
+    mode: Mode = Mode.NONE
+    literal: SpanInput | None = None
+    composed: bool = False
+    quantity: Annotated[int, Field(ge=0, le=MAX_QUANTITY)]
+    time: SpanInput | None = None
+
+
+class InterpretationInput(EdgeModel):
+    """What a model read in the words."""
+
+    version: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:-]{1,64}$")]
+    model: Annotated[str, Field(pattern=r"^[^\x00-\x20\x7f]{1,256}$")]
+    asks: Annotated[list[AskInput], Field(max_length=MAX_ASKS)]
+
+    def interpretation(self) -> Interpretation:
+        """Return it as the grammar has it."""
+        return Interpretation(self.version, self.model, tuple(map(_ask, self.asks)))
+
+
+def _ask(asked: AskInput) -> InterpretedAsk:
+    return InterpretedAsk(
+        tool=asked.tool,
+        slots=tuple(Slot(one.argument, one.value.span()) for one in asked.slots),
+        mode=asked.mode,
+        content=asked.literal.span() if asked.literal is not None else None,
+        composed=asked.composed,
+        quantity=asked.quantity,
+        time=asked.time.span() if asked.time is not None else None,
+    )
+
+
 class BeginInput(EdgeModel):
     """One request of a user."""
 
@@ -29,6 +102,7 @@ class BeginInput(EdgeModel):
     thread_id: Identifier
     words: Annotated[str, Field(min_length=1, max_length=MAX_WORDS, repr=False)]
     continues_task_id: OptionalIdentifier = ""
+    interpretation: InterpretationInput | None = None
 
 
 class ObserveInput(EdgeModel):
@@ -42,6 +116,7 @@ class ObserveInput(EdgeModel):
     result_json: _Shown = ""
     result_text: _Shown = ""
     failed: bool = False
+    run_id: OptionalIdentifier = ""
 
     @property
     def text(self) -> str:

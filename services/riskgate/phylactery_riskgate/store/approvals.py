@@ -196,6 +196,16 @@ def find_due(connection: Connection, tenant: str, now_us: int) -> list[str]:
     return list(connection.execute(query).scalars())
 
 
+def find_open(connection: Connection, tenant: str, requester: str) -> list[str]:
+    """Answers ids of a user's approvals that wait for an answer or for their call, the oldest first."""
+    query = (
+        sa.select(approvals.c.id)
+        .where(approvals.c.tenant == tenant, approvals.c.requester == requester, approvals.c.state.in_(_OPEN))
+        .order_by(approvals.c.create_us, approvals.c.id)
+    )
+    return list(connection.execute(query).scalars())
+
+
 def list_approvals(
     connection: Connection,
     tenant: str,

@@ -73,6 +73,20 @@ _BY_CALL = Query(
         decisions.c.counted_approval_id == sa.bindparam("counted_approval_id"),
     )
 )
+_MOST_PER_CALL = 10
+"""Decisions about one tool call of a thread that are looked at: few runs of it give their calls the same ids."""
+_OF_THREAD_CALL = (
+    _ALL.where(
+        decisions.c.tenant == sa.bindparam("tenant"),
+        decisions.c.subject == sa.bindparam("subject"),
+        decisions.c.thread_id == sa.bindparam("thread_id"),
+        decisions.c.tool_call_id == sa.bindparam("tool_call_id"),
+    )
+    .order_by(decisions.c.create_us.desc())
+    .limit(_MOST_PER_CALL)
+)
+_BY_THREAD_CALL = Query(_OF_THREAD_CALL)
+_BY_RUN_CALL = Query(_OF_THREAD_CALL.where(decisions.c.run_id == sa.bindparam("run_id")))
 _BY_ID = Query(_ALL.where(decisions.c.tenant == sa.bindparam("tenant"), decisions.c.id == sa.bindparam("id")))
 _INSERT = RowInsert(decisions, *_COLUMNS)
 _FREE = "decisions' free places"
@@ -108,6 +122,16 @@ def find_call(connection: Connection, key: CallKey, counted_approval_id: str) ->
         "counted_approval_id": counted_approval_id,
     }
     return _found(_BY_CALL.one(connection, at))
+
+
+def decisions_of_call(connection: Connection, key: CallKey, thread_id: str) -> list[DecisionRecord]:
+    """Return the newest decisions about a tool call of a thread, those of any run where the key names none."""
+    place = {"tenant": key.tenant, "subject": key.subject, "thread_id": thread_id, "tool_call_id": key.tool_call_id}
+    if key.run_id:
+        rows = _BY_RUN_CALL.all(connection, {**place, "run_id": key.run_id})
+    else:
+        rows = _BY_THREAD_CALL.all(connection, place)
+    return [_read(row) for row in rows]
 
 
 def look_ahead(connection: Connection, keys: Sequence[CallKey]) -> None:
@@ -209,8 +233,10 @@ def _row(record: DecisionRecord) -> tuple[Any, ...]:
 
 
 def _found(row: Sequence[Any] | None) -> DecisionRecord | None:
-    if row is None:
-        return None
+    return None if row is None else _read(row)
+
+
+def _read(row: Sequence[Any]) -> DecisionRecord:
     values = list(row)
     values[_DECISION] = Decision(values[_DECISION])
     values[_REASONS] = tuple(Reason(*parts) for parts in from_json(values[_REASONS]))

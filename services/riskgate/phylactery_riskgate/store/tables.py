@@ -43,6 +43,7 @@ decisions = sa.Table(
     sa.UniqueConstraint(
         "tenant", "subject", "run_id", "tool_call_id", "counted_approval_id", name="decisions_one_per_call"
     ),
+    sa.Index("decisions_by_thread_call", "tenant", "subject", "thread_id", "tool_call_id", "create_us"),
 )
 
 approvals = sa.Table(
@@ -275,8 +276,38 @@ task_pieces = sa.Table(
     sa.Column("shown", _HASH, nullable=False),
     sa.Column("held", sa.Integer, nullable=False),
     sa.Column("cut", sa.Boolean, nullable=False),
+    sa.Column("unproven", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("sealed", sa.LargeBinary, nullable=False),
     sa.UniqueConstraint("task_id", "tool_call_id", name="task_pieces_one_per_call"),
+)
+
+# which redeemed calls used up an ask of a task's words, a row each: they go with the task
+ask_uses = sa.Table(
+    "ask_uses",
+    METADATA,
+    sa.Column("task_id", _NAME, primary_key=True),
+    sa.Column("tenant", _NAME, primary_key=True),
+    sa.Column("subject", _NAME, primary_key=True),
+    # the task and the number of the ask in its words
+    sa.Column("ask", _NAME, primary_key=True),
+    sa.Column("run_id", _NAME, primary_key=True),
+    sa.Column("tool_call_id", _NAME, primary_key=True),
+    sa.Column("args_hash", _HASH, nullable=False),
+    sa.Column("use_us", sa.BigInteger, nullable=False),
+)
+
+# what the words of a later task took back of this one
+retractions = sa.Table(
+    "retractions",
+    METADATA,
+    sa.Column("task_id", _NAME, primary_key=True),
+    sa.Column("tenant", _NAME, primary_key=True),
+    sa.Column("subject", _NAME, primary_key=True),
+    sa.Column("by_task_id", _NAME, primary_key=True),
+    sa.Column("everything", sa.Boolean, nullable=False),
+    # effects by their names, nouns and targets as keyed hashes
+    sa.Column("forbidden", sa.LargeBinary, nullable=False),
+    sa.Column("create_us", sa.BigInteger, nullable=False),
 )
 
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from phylactery_chassis.statements import Query, RowInsert, Update
 from sqlalchemy.engine import Connection
 
-from phylactery_riskgate.store import locks
+from phylactery_riskgate.store import asks, locks
 from phylactery_riskgate.store.tables import task_pieces, tasks
 
 _T, _P = tasks.c, task_pieces.c
@@ -52,7 +52,8 @@ class Task:
 class PieceRow:
     """The words, which are number 0 and no tool call's, or one result; ``shown`` is a keyed hash of it as it came.
 
-    ``held`` is how many of its values were kept, and ``cut`` says that there were more.
+    ``held`` is how many of its values were kept, ``cut`` says that there were more, and ``unproven`` that the tool
+    writes and no redemption of its call was known.
     """
 
     task_id: str
@@ -61,6 +62,7 @@ class PieceRow:
     shown: str
     held: int
     cut: bool
+    unproven: bool
     sealed: bytes
 
 
@@ -93,6 +95,7 @@ _SEALED = Query(
     .where(_P.task_id == sa.bindparam("task_id"), _P.number >= sa.bindparam("since"))
     .order_by(_P.number)
 )
+_UNPROVEN = Query(sa.select(sa.func.count()).where(_P.task_id == sa.bindparam("task_id"), _P.unproven == sa.true()))
 _ADD_TASK, _ADD_PIECE = RowInsert(tasks, *_TASK_COLUMNS), RowInsert(task_pieces, *_PIECE_COLUMNS)
 _GROW = Update(
     sa.update(tasks)
@@ -153,6 +156,12 @@ def find_piece(connection: Connection, task: Task, tool_call_id: str) -> PieceRo
     return None if row is None else PieceRow(*row)
 
 
+def count_unproven(connection: Connection, task: Task) -> int:
+    """Return how many results of a task are unproven."""
+    row = _UNPROVEN.one(connection, {"task_id": task.id})
+    return 0 if row is None else int(row[0])
+
+
 def sealed_pieces(connection: Connection, task: Task, since: int = 0) -> list[tuple[int, bytes]]:
     """Answers number and sealed bytes of the pieces of a task from a number on, in their order."""
     return [(number, bytes(sealed)) for number, sealed in _SEALED.all(connection, {"task_id": task.id, "since": since})]
@@ -166,6 +175,7 @@ def end_task(connection: Connection, task: Task, now_us: int) -> None:
 
 def drop_task(connection: Connection, task_id: str) -> None:
     """Removes a task and everything of it."""
+    asks.drop(connection, task_id)
     _EMPTY.run(connection, {"at_id": task_id})
     _DROP.run(connection, {"at_id": task_id})
 

@@ -27,47 +27,49 @@ from phylactery.agent.v1 import event_pb2 as phylactery_dot_agent_dot_v1_dot_eve
 from phylactery.agent.v1 import run_pb2 as phylactery_dot_agent_dot_v1_dot_run__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ephylactery/agent/v1/chat.proto\x12\x13phylactery.agent.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fphylactery/agent/v1/event.proto\x1a\x1dphylactery/agent/v1/run.proto\"\x98\x01\n\x12SendMessageRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x11\n\tthread_id\x18\x02 \x01(\t\x12\x0c\n\x04text\x18\x03 \x01(\t\x12\x10\n\x08language\x18\x04 \x01(\t\x12,\n\x07on_busy\x18\x05 \x01(\x0e\x32\x1b.phylactery.agent.v1.OnBusy\x12\r\n\x05graph\x18\x06 \x01(\t\"\xc1\x01\n\x13SendMessageResponse\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x18.phylactery.agent.v1.Run\x12+\n\x05reply\x18\x02 \x01(\x0b\x32\x1c.phylactery.agent.v1.Message\x12?\n\x10pending_approval\x18\x03 \x01(\x0b\x32%.phylactery.agent.v1.ApprovalRequired\x12\x15\n\rlast_sequence\x18\x04 \x01(\x03\"\x9a\x01\n\x14StreamMessageRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x11\n\tthread_id\x18\x02 \x01(\t\x12\x0c\n\x04text\x18\x03 \x01(\t\x12\x10\n\x08language\x18\x04 \x01(\t\x12,\n\x07on_busy\x18\x05 \x01(\x0e\x32\x1b.phylactery.agent.v1.OnBusy\x12\r\n\x05graph\x18\x06 \x01(\t\"B\n\x15StreamMessageResponse\x12)\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x1a.phylactery.agent.v1.Event\"?\n\x12WatchThreadRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x16\n\x0e\x61\x66ter_sequence\x18\x02 \x01(\x03\"@\n\x13WatchThreadResponse\x12)\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x1a.phylactery.agent.v1.Event\"%\n\x10GetThreadRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\"@\n\x11GetThreadResponse\x12+\n\x06thread\x18\x01 \x01(\x0b\x32\x1b.phylactery.agent.v1.Thread\"\xa1\x02\n\x06Thread\x12\n\n\x02id\x18\x01 \x01(\t\x12/\n\x0b\x63reate_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bupdate_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x15\n\rlast_sequence\x18\x04 \x01(\x03\x12*\n\x08last_run\x18\x05 \x01(\x0b\x32\x18.phylactery.agent.v1.Run\x12?\n\x10pending_approval\x18\x06 \x01(\x0b\x32%.phylactery.agent.v1.ApprovalRequired\x12\x16\n\x0e\x66irst_sequence\x18\x07 \x01(\x03\x12\r\n\x05graph\x18\x08 \x01(\t\";\n\x12ListThreadsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"\\\n\x13ListThreadsResponse\x12,\n\x07threads\x18\x01 \x03(\x0b\x32\x1b.phylactery.agent.v1.Thread\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"(\n\x13\x44\x65leteThreadRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\"\x16\n\x14\x44\x65leteThreadResponse\"\x84\x01\n\x07Message\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04role\x18\x02 \x01(\t\x12\x0c\n\x04text\x18\x03 \x01(\t\x12/\n\x0b\x63reate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06run_id\x18\x05 \x01(\t\x12\x10\n\x08sequence\x18\x06 \x01(\x03\"O\n\x13ListMessagesRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"_\n\x14ListMessagesResponse\x12.\n\x08messages\x18\x01 \x03(\x0b\x32\x1c.phylactery.agent.v1.Message\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t*w\n\x06OnBusy\x12\x17\n\x13ON_BUSY_UNSPECIFIED\x10\x00\x12\x13\n\x0fON_BUSY_ENQUEUE\x10\x01\x12\x12\n\x0eON_BUSY_REJECT\x10\x02\x12\x15\n\x11ON_BUSY_INTERRUPT\x10\x03\x12\x14\n\x10ON_BUSY_COALESCE\x10\x04\x32\xc5\x05\n\x0b\x43hatService\x12`\n\x0bSendMessage\x12\'.phylactery.agent.v1.SendMessageRequest\x1a(.phylactery.agent.v1.SendMessageResponse\x12h\n\rStreamMessage\x12).phylactery.agent.v1.StreamMessageRequest\x1a*.phylactery.agent.v1.StreamMessageResponse0\x01\x12\x62\n\x0bWatchThread\x12\'.phylactery.agent.v1.WatchThreadRequest\x1a(.phylactery.agent.v1.WatchThreadResponse0\x01\x12Z\n\tGetThread\x12%.phylactery.agent.v1.GetThreadRequest\x1a&.phylactery.agent.v1.GetThreadResponse\x12`\n\x0bListThreads\x12\'.phylactery.agent.v1.ListThreadsRequest\x1a(.phylactery.agent.v1.ListThreadsResponse\x12\x63\n\x0c\x44\x65leteThread\x12(.phylactery.agent.v1.DeleteThreadRequest\x1a).phylactery.agent.v1.DeleteThreadResponse\x12\x63\n\x0cListMessages\x12(.phylactery.agent.v1.ListMessagesRequest\x1a).phylactery.agent.v1.ListMessagesResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ephylactery/agent/v1/chat.proto\x12\x13phylactery.agent.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fphylactery/agent/v1/event.proto\x1a\x1dphylactery/agent/v1/run.proto\"\xd5\x01\n\x12SendMessageRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x11\n\tthread_id\x18\x02 \x01(\t\x12\x0c\n\x04text\x18\x03 \x01(\t\x12\x10\n\x08language\x18\x04 \x01(\t\x12,\n\x07on_busy\x18\x05 \x01(\x0e\x32\x1b.phylactery.agent.v1.OnBusy\x12\r\n\x05graph\x18\x06 \x01(\t\x12;\n\x0fshown_approvals\x18\x07 \x03(\x0b\x32\".phylactery.agent.v1.ShownApproval\"7\n\rShownApproval\x12\x13\n\x0b\x61pproval_id\x18\x01 \x01(\t\x12\x11\n\targs_hash\x18\x02 \x01(\t\"\xc1\x01\n\x13SendMessageResponse\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x18.phylactery.agent.v1.Run\x12+\n\x05reply\x18\x02 \x01(\x0b\x32\x1c.phylactery.agent.v1.Message\x12?\n\x10pending_approval\x18\x03 \x01(\x0b\x32%.phylactery.agent.v1.ApprovalRequired\x12\x15\n\rlast_sequence\x18\x04 \x01(\x03\"\xd7\x01\n\x14StreamMessageRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x11\n\tthread_id\x18\x02 \x01(\t\x12\x0c\n\x04text\x18\x03 \x01(\t\x12\x10\n\x08language\x18\x04 \x01(\t\x12,\n\x07on_busy\x18\x05 \x01(\x0e\x32\x1b.phylactery.agent.v1.OnBusy\x12\r\n\x05graph\x18\x06 \x01(\t\x12;\n\x0fshown_approvals\x18\x07 \x03(\x0b\x32\".phylactery.agent.v1.ShownApproval\"B\n\x15StreamMessageResponse\x12)\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x1a.phylactery.agent.v1.Event\"?\n\x12WatchThreadRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x16\n\x0e\x61\x66ter_sequence\x18\x02 \x01(\x03\"@\n\x13WatchThreadResponse\x12)\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x1a.phylactery.agent.v1.Event\"%\n\x10GetThreadRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\"@\n\x11GetThreadResponse\x12+\n\x06thread\x18\x01 \x01(\x0b\x32\x1b.phylactery.agent.v1.Thread\"\xa1\x02\n\x06Thread\x12\n\n\x02id\x18\x01 \x01(\t\x12/\n\x0b\x63reate_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bupdate_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x15\n\rlast_sequence\x18\x04 \x01(\x03\x12*\n\x08last_run\x18\x05 \x01(\x0b\x32\x18.phylactery.agent.v1.Run\x12?\n\x10pending_approval\x18\x06 \x01(\x0b\x32%.phylactery.agent.v1.ApprovalRequired\x12\x16\n\x0e\x66irst_sequence\x18\x07 \x01(\x03\x12\r\n\x05graph\x18\x08 \x01(\t\";\n\x12ListThreadsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"\\\n\x13ListThreadsResponse\x12,\n\x07threads\x18\x01 \x03(\x0b\x32\x1b.phylactery.agent.v1.Thread\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"(\n\x13\x44\x65leteThreadRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\"\x16\n\x14\x44\x65leteThreadResponse\"\x84\x01\n\x07Message\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04role\x18\x02 \x01(\t\x12\x0c\n\x04text\x18\x03 \x01(\t\x12/\n\x0b\x63reate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06run_id\x18\x05 \x01(\t\x12\x10\n\x08sequence\x18\x06 \x01(\x03\"O\n\x13ListMessagesRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"_\n\x14ListMessagesResponse\x12.\n\x08messages\x18\x01 \x03(\x0b\x32\x1c.phylactery.agent.v1.Message\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t*w\n\x06OnBusy\x12\x17\n\x13ON_BUSY_UNSPECIFIED\x10\x00\x12\x13\n\x0fON_BUSY_ENQUEUE\x10\x01\x12\x12\n\x0eON_BUSY_REJECT\x10\x02\x12\x15\n\x11ON_BUSY_INTERRUPT\x10\x03\x12\x14\n\x10ON_BUSY_COALESCE\x10\x04\x32\xc5\x05\n\x0b\x43hatService\x12`\n\x0bSendMessage\x12\'.phylactery.agent.v1.SendMessageRequest\x1a(.phylactery.agent.v1.SendMessageResponse\x12h\n\rStreamMessage\x12).phylactery.agent.v1.StreamMessageRequest\x1a*.phylactery.agent.v1.StreamMessageResponse0\x01\x12\x62\n\x0bWatchThread\x12\'.phylactery.agent.v1.WatchThreadRequest\x1a(.phylactery.agent.v1.WatchThreadResponse0\x01\x12Z\n\tGetThread\x12%.phylactery.agent.v1.GetThreadRequest\x1a&.phylactery.agent.v1.GetThreadResponse\x12`\n\x0bListThreads\x12\'.phylactery.agent.v1.ListThreadsRequest\x1a(.phylactery.agent.v1.ListThreadsResponse\x12\x63\n\x0c\x44\x65leteThread\x12(.phylactery.agent.v1.DeleteThreadRequest\x1a).phylactery.agent.v1.DeleteThreadResponse\x12\x63\n\x0cListMessages\x12(.phylactery.agent.v1.ListMessagesRequest\x1a).phylactery.agent.v1.ListMessagesResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'phylactery.agent.v1.chat_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ONBUSY']._serialized_start=1790
-  _globals['_ONBUSY']._serialized_end=1909
+  _globals['_ONBUSY']._serialized_start=1969
+  _globals['_ONBUSY']._serialized_end=2088
   _globals['_SENDMESSAGEREQUEST']._serialized_start=153
-  _globals['_SENDMESSAGEREQUEST']._serialized_end=305
-  _globals['_SENDMESSAGERESPONSE']._serialized_start=308
-  _globals['_SENDMESSAGERESPONSE']._serialized_end=501
-  _globals['_STREAMMESSAGEREQUEST']._serialized_start=504
-  _globals['_STREAMMESSAGEREQUEST']._serialized_end=658
-  _globals['_STREAMMESSAGERESPONSE']._serialized_start=660
-  _globals['_STREAMMESSAGERESPONSE']._serialized_end=726
-  _globals['_WATCHTHREADREQUEST']._serialized_start=728
-  _globals['_WATCHTHREADREQUEST']._serialized_end=791
-  _globals['_WATCHTHREADRESPONSE']._serialized_start=793
-  _globals['_WATCHTHREADRESPONSE']._serialized_end=857
-  _globals['_GETTHREADREQUEST']._serialized_start=859
-  _globals['_GETTHREADREQUEST']._serialized_end=896
-  _globals['_GETTHREADRESPONSE']._serialized_start=898
-  _globals['_GETTHREADRESPONSE']._serialized_end=962
-  _globals['_THREAD']._serialized_start=965
-  _globals['_THREAD']._serialized_end=1254
-  _globals['_LISTTHREADSREQUEST']._serialized_start=1256
-  _globals['_LISTTHREADSREQUEST']._serialized_end=1315
-  _globals['_LISTTHREADSRESPONSE']._serialized_start=1317
-  _globals['_LISTTHREADSRESPONSE']._serialized_end=1409
-  _globals['_DELETETHREADREQUEST']._serialized_start=1411
-  _globals['_DELETETHREADREQUEST']._serialized_end=1451
-  _globals['_DELETETHREADRESPONSE']._serialized_start=1453
-  _globals['_DELETETHREADRESPONSE']._serialized_end=1475
-  _globals['_MESSAGE']._serialized_start=1478
-  _globals['_MESSAGE']._serialized_end=1610
-  _globals['_LISTMESSAGESREQUEST']._serialized_start=1612
-  _globals['_LISTMESSAGESREQUEST']._serialized_end=1691
-  _globals['_LISTMESSAGESRESPONSE']._serialized_start=1693
-  _globals['_LISTMESSAGESRESPONSE']._serialized_end=1788
-  _globals['_CHATSERVICE']._serialized_start=1912
-  _globals['_CHATSERVICE']._serialized_end=2621
+  _globals['_SENDMESSAGEREQUEST']._serialized_end=366
+  _globals['_SHOWNAPPROVAL']._serialized_start=368
+  _globals['_SHOWNAPPROVAL']._serialized_end=423
+  _globals['_SENDMESSAGERESPONSE']._serialized_start=426
+  _globals['_SENDMESSAGERESPONSE']._serialized_end=619
+  _globals['_STREAMMESSAGEREQUEST']._serialized_start=622
+  _globals['_STREAMMESSAGEREQUEST']._serialized_end=837
+  _globals['_STREAMMESSAGERESPONSE']._serialized_start=839
+  _globals['_STREAMMESSAGERESPONSE']._serialized_end=905
+  _globals['_WATCHTHREADREQUEST']._serialized_start=907
+  _globals['_WATCHTHREADREQUEST']._serialized_end=970
+  _globals['_WATCHTHREADRESPONSE']._serialized_start=972
+  _globals['_WATCHTHREADRESPONSE']._serialized_end=1036
+  _globals['_GETTHREADREQUEST']._serialized_start=1038
+  _globals['_GETTHREADREQUEST']._serialized_end=1075
+  _globals['_GETTHREADRESPONSE']._serialized_start=1077
+  _globals['_GETTHREADRESPONSE']._serialized_end=1141
+  _globals['_THREAD']._serialized_start=1144
+  _globals['_THREAD']._serialized_end=1433
+  _globals['_LISTTHREADSREQUEST']._serialized_start=1435
+  _globals['_LISTTHREADSREQUEST']._serialized_end=1494
+  _globals['_LISTTHREADSRESPONSE']._serialized_start=1496
+  _globals['_LISTTHREADSRESPONSE']._serialized_end=1588
+  _globals['_DELETETHREADREQUEST']._serialized_start=1590
+  _globals['_DELETETHREADREQUEST']._serialized_end=1630
+  _globals['_DELETETHREADRESPONSE']._serialized_start=1632
+  _globals['_DELETETHREADRESPONSE']._serialized_end=1654
+  _globals['_MESSAGE']._serialized_start=1657
+  _globals['_MESSAGE']._serialized_end=1789
+  _globals['_LISTMESSAGESREQUEST']._serialized_start=1791
+  _globals['_LISTMESSAGESREQUEST']._serialized_end=1870
+  _globals['_LISTMESSAGESRESPONSE']._serialized_start=1872
+  _globals['_LISTMESSAGESRESPONSE']._serialized_end=1967
+  _globals['_CHATSERVICE']._serialized_start=2091
+  _globals['_CHATSERVICE']._serialized_end=2800
 # @@protoc_insertion_point(module_scope)

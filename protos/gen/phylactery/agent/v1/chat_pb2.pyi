@@ -82,6 +82,7 @@ class SendMessageRequest(_message.Message):
     LANGUAGE_FIELD_NUMBER: _builtins.int
     ON_BUSY_FIELD_NUMBER: _builtins.int
     GRAPH_FIELD_NUMBER: _builtins.int
+    SHOWN_APPROVALS_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """request_id makes the call idempotent, 8 to 128 characters of [A-Za-z0-9_.:-], unique per user. Required."""
     thread_id: _builtins.str
@@ -99,6 +100,15 @@ class SendMessageRequest(_message.Message):
     thread keeps the graph it was opened with: another one is FAILED_PRECONDITION with GRAPH_CONFLICT, and one the agent
     does not know INVALID_ARGUMENT. It is part of the body.
     """
+    @_builtins.property
+    def shown_approvals(self) -> _containers.RepeatedCompositeFieldContainer[Global___ShownApproval]:
+        """shown_approvals are the approvals whose card the caller showed the person right before they wrote the text, at most
+        20. A text that is nothing but a clear yes or no ("sí, dale", "ok", "👍", "mejor no") then answers exactly these,
+        each by its id and hash. It does so only where they are all that waits in the thread, are PENDING, of class self, and
+        the newest card. Any other text, and an answer to anything else, is an ordinary message that answers none of them.
+        It is part of the body.
+        """
+
     def __init__(
         self,
         *,
@@ -108,14 +118,41 @@ class SendMessageRequest(_message.Message):
         language: _builtins.str = ...,
         on_busy: Global___OnBusy.ValueType = ...,
         graph: _builtins.str = ...,
+        shown_approvals: _abc.Iterable[Global___ShownApproval] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["graph", b"graph", "language", b"language", "on_busy", b"on_busy", "request_id", b"request_id", "text", b"text", "thread_id", b"thread_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["graph", b"graph", "language", b"language", "on_busy", b"on_busy", "request_id", b"request_id", "shown_approvals", b"shown_approvals", "text", b"text", "thread_id", b"thread_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SendMessageRequest: _TypeAlias = SendMessageRequest  # noqa: Y015
+
+@_typing.final
+class ShownApproval(_message.Message):
+    """ShownApproval names an approval as a person was shown it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    APPROVAL_ID_FIELD_NUMBER: _builtins.int
+    ARGS_HASH_FIELD_NUMBER: _builtins.int
+    approval_id: _builtins.str
+    """approval_id is the approval. Required."""
+    args_hash: _builtins.str
+    """args_hash is the args_hash it was shown with: "sha256:" and 64 hex digits. Required."""
+    def __init__(
+        self,
+        *,
+        approval_id: _builtins.str = ...,
+        args_hash: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_id", b"approval_id", "args_hash", b"args_hash"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ShownApproval: _TypeAlias = ShownApproval  # noqa: Y015
 
 @_typing.final
 class SendMessageResponse(_message.Message):
@@ -169,6 +206,7 @@ class StreamMessageRequest(_message.Message):
     LANGUAGE_FIELD_NUMBER: _builtins.int
     ON_BUSY_FIELD_NUMBER: _builtins.int
     GRAPH_FIELD_NUMBER: _builtins.int
+    SHOWN_APPROVALS_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """request_id is as in SendMessageRequest. Required."""
     thread_id: _builtins.str
@@ -181,6 +219,10 @@ class StreamMessageRequest(_message.Message):
     """on_busy is as in SendMessageRequest."""
     graph: _builtins.str
     """graph is as in SendMessageRequest."""
+    @_builtins.property
+    def shown_approvals(self) -> _containers.RepeatedCompositeFieldContainer[Global___ShownApproval]:
+        """shown_approvals is as in SendMessageRequest."""
+
     def __init__(
         self,
         *,
@@ -190,10 +232,11 @@ class StreamMessageRequest(_message.Message):
         language: _builtins.str = ...,
         on_busy: Global___OnBusy.ValueType = ...,
         graph: _builtins.str = ...,
+        shown_approvals: _abc.Iterable[Global___ShownApproval] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["graph", b"graph", "language", b"language", "on_busy", b"on_busy", "request_id", b"request_id", "text", b"text", "thread_id", b"thread_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["graph", b"graph", "language", b"language", "on_busy", b"on_busy", "request_id", b"request_id", "shown_approvals", b"shown_approvals", "text", b"text", "thread_id", b"thread_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -432,6 +432,8 @@ class ApprovalRequired(_message.Message):
     ARGUMENTS_FIELD_NUMBER: _builtins.int
     EXPIRE_TIME_FIELD_NUMBER: _builtins.int
     CODE_FIELD_NUMBER: _builtins.int
+    ARGS_HASH_FIELD_NUMBER: _builtins.int
+    ALSO_FIELD_NUMBER: _builtins.int
     approval_id: _builtins.str
     """approval_id is what the answer names."""
     tool: _builtins.str
@@ -444,6 +446,10 @@ class ApprovalRequired(_message.Message):
     """code is what the person types after the id. It is fetched when the event is sent to the requester, is in no store,
     and is empty once the approval is answered.
     """
+    args_hash: _builtins.str
+    """args_hash is RiskGate's hash of the bound arguments that are shown: what a yes to them is bound to. It is fetched when
+    the event is sent to the requester, and is empty once the approval is answered.
+    """
     @_builtins.property
     def arguments(self) -> _containers.RepeatedCompositeFieldContainer[Global___ApprovalArgument]:
         """arguments is RiskGate's view of the bound arguments, control arguments first. It is fetched when the event is sent
@@ -453,6 +459,12 @@ class ApprovalRequired(_message.Message):
     @_builtins.property
     def expire_time(self) -> _timestamp_pb2.Timestamp:
         """expire_time is when the approval stops being valid."""
+
+    @_builtins.property
+    def also(self) -> _containers.RepeatedCompositeFieldContainer[Global___ApprovalRequired]:
+        """also are the other calls of the turn that wait for the same person, in their order: one card, shown together. Each
+        has its own id, arguments, hash and code; none has also. The run waits for the first, and reaches them in this order.
+        """
 
     def __init__(
         self,
@@ -464,10 +476,12 @@ class ApprovalRequired(_message.Message):
         arguments: _abc.Iterable[Global___ApprovalArgument] | None = ...,
         expire_time: _timestamp_pb2.Timestamp | None = ...,
         code: _builtins.str = ...,
+        args_hash: _builtins.str = ...,
+        also: _abc.Iterable[Global___ApprovalRequired] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["expire_time", b"expire_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_class", b"approval_class", "approval_id", b"approval_id", "arguments", b"arguments", "code", b"code", "expire_time", b"expire_time", "risk", b"risk", "tool", b"tool"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["also", b"also", "approval_class", b"approval_class", "approval_id", b"approval_id", "args_hash", b"args_hash", "arguments", b"arguments", "code", b"code", "expire_time", b"expire_time", "risk", b"risk", "tool", b"tool"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -145,8 +145,8 @@ class MemoryServiceServicer:
 
     def SearchMemories(self, request, context):
         """SearchMemories finds the caller's memories by words in Spanish or English, with or without accents, best first: the
-        words a memory shares with the query, and those of the turns beside it. An embeddings endpoint, where one is set, adds
-        to that and never fails the call.
+        words a memory shares with the query, those of the turns around it and those of its thread. An embeddings endpoint,
+        where one is set, adds to that and never fails the call.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -65,8 +65,8 @@ class MemoryServiceStub:
     """
     SearchMemories: _grpc.UnaryUnaryMultiCallable[_user_memory_pb2.SearchMemoriesRequest, _user_memory_pb2.SearchMemoriesResponse]
     """SearchMemories finds the caller's memories by words in Spanish or English, with or without accents, best first: the
-    words a memory shares with the query, and those of the turns beside it. An embeddings endpoint, where one is set, adds
-    to that and never fails the call.
+    words a memory shares with the query, those of the turns around it and those of its thread. An embeddings endpoint,
+    where one is set, adds to that and never fails the call.
     """
     ListMemories: _grpc.UnaryUnaryMultiCallable[_user_memory_pb2.ListMemoriesRequest, _user_memory_pb2.ListMemoriesResponse]
     """ListMemories lists the caller's memories, the last written first: what holds now, what held at a time, or all."""
@@ -121,8 +121,8 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     """
     SearchMemories: _aio.UnaryUnaryMultiCallable[_user_memory_pb2.SearchMemoriesRequest, _user_memory_pb2.SearchMemoriesResponse]  # type: ignore[assignment]
     """SearchMemories finds the caller's memories by words in Spanish or English, with or without accents, best first: the
-    words a memory shares with the query, and those of the turns beside it. An embeddings endpoint, where one is set, adds
-    to that and never fails the call.
+    words a memory shares with the query, those of the turns around it and those of its thread. An embeddings endpoint,
+    where one is set, adds to that and never fails the call.
     """
     ListMemories: _aio.UnaryUnaryMultiCallable[_user_memory_pb2.ListMemoriesRequest, _user_memory_pb2.ListMemoriesResponse]  # type: ignore[assignment]
     """ListMemories lists the caller's memories, the last written first: what holds now, what held at a time, or all."""
@@ -204,8 +204,8 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_user_memory_pb2.SearchMemoriesResponse, _abc.Awaitable[_user_memory_pb2.SearchMemoriesResponse]]:
         """SearchMemories finds the caller's memories by words in Spanish or English, with or without accents, best first: the
-        words a memory shares with the query, and those of the turns beside it. An embeddings endpoint, where one is set, adds
-        to that and never fails the call.
+        words a memory shares with the query, those of the turns around it and those of its thread. An embeddings endpoint,
+        where one is set, adds to that and never fails the call.
         """
 
     @_abc_1.abstractmethod

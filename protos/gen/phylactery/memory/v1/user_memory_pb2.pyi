@@ -82,8 +82,8 @@ class _MemorySourceEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_MemorySo
     MEMORY_SOURCE_UNSPECIFIED: _MemorySource.ValueType  # 0
     """MEMORY_SOURCE_UNSPECIFIED is refused."""
     MEMORY_SOURCE_USER: _MemorySource.ValueType  # 1
-    """MEMORY_SOURCE_USER is the person. Said by a delegate it needs a user's message in lineage; without one it counts as
-    MEMORY_SOURCE_ASSISTANT.
+    """MEMORY_SOURCE_USER is the person. Said by a delegate it needs a user's message in lineage that holds the words;
+    without one it is kept as that of unconfirmed_source.
     """
     MEMORY_SOURCE_ASSISTANT: _MemorySource.ValueType  # 2
     """MEMORY_SOURCE_ASSISTANT is the agent or its model: an extraction is a proposal, held to the same policy."""
@@ -93,6 +93,8 @@ class _MemorySourceEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_MemorySo
     """MEMORY_SOURCE_WEB is a page, a mail, a document: anything a stranger may have written."""
     MEMORY_SOURCE_SYSTEM: _MemorySource.ValueType  # 5
     """MEMORY_SOURCE_SYSTEM is whoever runs the service. Claiming it needs the role operator."""
+    MEMORY_SOURCE_TEXT: _MemorySource.ValueType  # 6
+    """MEMORY_SOURCE_TEXT is a text that was read for the person, and that neither they nor the agent is known to have said."""
 
 class MemorySource(_MemorySource, metaclass=_MemorySourceEnumTypeWrapper):
     """MemorySource is who said a text first."""
@@ -100,8 +102,8 @@ class MemorySource(_MemorySource, metaclass=_MemorySourceEnumTypeWrapper):
 MEMORY_SOURCE_UNSPECIFIED: MemorySource.ValueType  # 0
 """MEMORY_SOURCE_UNSPECIFIED is refused."""
 MEMORY_SOURCE_USER: MemorySource.ValueType  # 1
-"""MEMORY_SOURCE_USER is the person. Said by a delegate it needs a user's message in lineage; without one it counts as
-MEMORY_SOURCE_ASSISTANT.
+"""MEMORY_SOURCE_USER is the person. Said by a delegate it needs a user's message in lineage that holds the words;
+without one it is kept as that of unconfirmed_source.
 """
 MEMORY_SOURCE_ASSISTANT: MemorySource.ValueType  # 2
 """MEMORY_SOURCE_ASSISTANT is the agent or its model: an extraction is a proposal, held to the same policy."""
@@ -111,6 +113,8 @@ MEMORY_SOURCE_WEB: MemorySource.ValueType  # 4
 """MEMORY_SOURCE_WEB is a page, a mail, a document: anything a stranger may have written."""
 MEMORY_SOURCE_SYSTEM: MemorySource.ValueType  # 5
 """MEMORY_SOURCE_SYSTEM is whoever runs the service. Claiming it needs the role operator."""
+MEMORY_SOURCE_TEXT: MemorySource.ValueType  # 6
+"""MEMORY_SOURCE_TEXT is a text that was read for the person, and that neither they nor the agent is known to have said."""
 Global___MemorySource: _TypeAlias = MemorySource  # noqa: Y015
 
 class _Trust:
@@ -476,6 +480,7 @@ class WriteMemoryRequest(_message.Message):
     VALID_AT_FIELD_NUMBER: _builtins.int
     SUPERSEDES_FIELD_NUMBER: _builtins.int
     IF_CONTENT_HASH_FIELD_NUMBER: _builtins.int
+    UNCONFIRMED_SOURCE_FIELD_NUMBER: _builtins.int
     text: _builtins.str
     """text is what to remember, 1 to 10,000 characters. Required."""
     source: Global___MemorySource.ValueType
@@ -506,6 +511,10 @@ class WriteMemoryRequest(_message.Message):
     """supersedes is a memory this one retires besides the one its attribute names. Empty means none."""
     if_content_hash: _builtins.str
     """if_content_hash is the content_hash of the fact its attribute must name now; another is ABORTED. Empty asks nothing."""
+    unconfirmed_source: Global___MemorySource.ValueType
+    """unconfirmed_source is who said the text where a delegate claims it as the person's and no message of theirs in lineage
+    holds the words: MEMORY_SOURCE_ASSISTANT, or MEMORY_SOURCE_TEXT where something was read before. Unset is the first.
+    """
     @_builtins.property
     def lineage(self) -> _containers.RepeatedCompositeFieldContainer[Global___Lineage]:
         """lineage is what it was made from, at most 20. Each must be the caller's own."""
@@ -530,10 +539,11 @@ class WriteMemoryRequest(_message.Message):
         valid_at: _timestamp_pb2.Timestamp | None = ...,
         supersedes: _builtins.str = ...,
         if_content_hash: _builtins.str = ...,
+        unconfirmed_source: Global___MemorySource.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["valid_at", b"valid_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["about", b"about", "attribute", b"attribute", "if_content_hash", b"if_content_hash", "importance", b"importance", "keep", b"keep", "kind", b"kind", "lineage", b"lineage", "sequence", b"sequence", "source", b"source", "supersedes", b"supersedes", "text", b"text", "thread_id", b"thread_id", "valid_at", b"valid_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["about", b"about", "attribute", b"attribute", "if_content_hash", b"if_content_hash", "importance", b"importance", "keep", b"keep", "kind", b"kind", "lineage", b"lineage", "sequence", b"sequence", "source", b"source", "supersedes", b"supersedes", "text", b"text", "thread_id", b"thread_id", "unconfirmed_source", b"unconfirmed_source", "valid_at", b"valid_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -552,7 +562,9 @@ class WriteMemoryResponse(_message.Message):
     created: _builtins.bool
     """created says that it is new, not one that stood already."""
     embedding_skipped: _builtins.str
-    """embedding_skipped says why no vector was stored though an endpoint is set. Empty where one was, or none is set."""
+    """embedding_skipped says why no vector was stored though an endpoint is set; it is made later, once the endpoint
+    answers. Empty where one was stored, or none is set.
+    """
     @_builtins.property
     def decision(self) -> Global___WriteDecision:
         """decision is what the policy made of it."""

@@ -182,6 +182,15 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """RESOURCE_EXHAUSTED: a disk of the service is full, so nothing changed; make room and try again:
     {"reason":"ERROR_REASON_STORE_FULL","domain":"riskgate.phylactery"}
     """
+    ERROR_REASON_ASK_USED_UP: _ErrorReason.ValueType  # 42
+    """FAILED_PRECONDITION: other calls have used up the request that allowed this one; ask the person again. ask is the
+    task whose words hold the request, and its number among them:
+    {"reason":"ERROR_REASON_ASK_USED_UP","domain":"riskgate.phylactery","metadata":{"factor":"ask","ask":"…/1","quota":"1"}}
+    """
+    ERROR_REASON_PERMIT_RETRACTED: _ErrorReason.ValueType  # 43
+    """FAILED_PRECONDITION: the words of a later task took the call back, so its permit is void:
+    {"reason":"ERROR_REASON_PERMIT_RETRACTED","domain":"riskgate.phylactery","metadata":{"factor":"retraction","task_id":"…"}}
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """ErrorReason is every reason RiskGate gives. Each comment shows the ErrorInfo a client sees."""
@@ -345,5 +354,14 @@ ERROR_REASON_TASK_FULL: ErrorReason.ValueType  # 40
 ERROR_REASON_STORE_FULL: ErrorReason.ValueType  # 41
 """RESOURCE_EXHAUSTED: a disk of the service is full, so nothing changed; make room and try again:
 {"reason":"ERROR_REASON_STORE_FULL","domain":"riskgate.phylactery"}
+"""
+ERROR_REASON_ASK_USED_UP: ErrorReason.ValueType  # 42
+"""FAILED_PRECONDITION: other calls have used up the request that allowed this one; ask the person again. ask is the
+task whose words hold the request, and its number among them:
+{"reason":"ERROR_REASON_ASK_USED_UP","domain":"riskgate.phylactery","metadata":{"factor":"ask","ask":"…/1","quota":"1"}}
+"""
+ERROR_REASON_PERMIT_RETRACTED: ErrorReason.ValueType  # 43
+"""FAILED_PRECONDITION: the words of a later task took the call back, so its permit is void:
+{"reason":"ERROR_REASON_PERMIT_RETRACTED","domain":"riskgate.phylactery","metadata":{"factor":"retraction","task_id":"…"}}
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -288,19 +288,25 @@ class TaskExplanation(_message.Message):
     SHOWN_FIELD_NUMBER: _builtins.int
     INTENT_FIELD_NUMBER: _builtins.int
     INTENT_WORDS_FIELD_NUMBER: _builtins.int
-    DELEGATED_FIELD_NUMBER: _builtins.int
     ARGUMENTS_FIELD_NUMBER: _builtins.int
     SIGNALS_FIELD_NUMBER: _builtins.int
     SIGNAL_REASONS_FIELD_NUMBER: _builtins.int
     CHANGES_FIELD_NUMBER: _builtins.int
+    UNDERSTOOD_BY_FIELD_NUMBER: _builtins.int
+    MISSING_FIELD_NUMBER: _builtins.int
+    REFUSED_FIELD_NUMBER: _builtins.int
     shown: _builtins.bool
     """shown says that the call named a task. Without one everything counts as unasked and from nowhere."""
     intent: _builtins.int
     """intent says how clearly the user asked for the effect of the tool: 0 not at all, 1 half, 2 clearly."""
-    delegated: _builtins.bool
-    """delegated says that the user pointed at a place that tells what to do."""
     signals: _builtins.int
     """signals says how much the content looks like somebody else's: 0 nothing, 1 a little, 2 strongly."""
+    understood_by: _builtins.str
+    """understood_by says who understood what was asked for: "rules", the grammar alone; "interpreter", a model whose reading
+    RiskGate found in the words; "confirmed", the person, who said yes to what the rules had understood; "nobody".
+    """
+    refused: _builtins.bool
+    """refused says that the person refused it, took it back or left it out."""
     @_builtins.property
     def intent_words(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """intent_words are the words of the user that made it, safe to print, at most 10 of 200 characters each."""
@@ -317,25 +323,57 @@ class TaskExplanation(_message.Message):
     def changes(self) -> _containers.RepeatedCompositeFieldContainer[Global___FactChange]:
         """changes are the single facts that would have changed the decision, and to what."""
 
+    @_builtins.property
+    def missing(self) -> Global___Missing:
+        """missing is what is not understood, where something is not."""
+
     def __init__(
         self,
         *,
         shown: _builtins.bool = ...,
         intent: _builtins.int = ...,
         intent_words: _abc.Iterable[_builtins.str] | None = ...,
-        delegated: _builtins.bool = ...,
         arguments: _abc.Iterable[Global___ArgumentEvidence] | None = ...,
         signals: _builtins.int = ...,
         signal_reasons: _abc.Iterable[_builtins.str] | None = ...,
         changes: _abc.Iterable[Global___FactChange] | None = ...,
+        understood_by: _builtins.str = ...,
+        missing: Global___Missing | None = ...,
+        refused: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["missing", b"missing"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments", b"arguments", "changes", b"changes", "delegated", b"delegated", "intent", b"intent", "intent_words", b"intent_words", "shown", b"shown", "signal_reasons", b"signal_reasons", "signals", b"signals"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments", b"arguments", "changes", b"changes", "intent", b"intent", "intent_words", b"intent_words", "missing", b"missing", "refused", b"refused", "shown", b"shown", "signal_reasons", b"signal_reasons", "signals", b"signals", "understood_by", b"understood_by"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___TaskExplanation: _TypeAlias = TaskExplanation  # noqa: Y015
+
+@_typing.final
+class Missing(_message.Message):
+    """Missing is what keeps a request from being understood."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KIND_FIELD_NUMBER: _builtins.int
+    WORDS_FIELD_NUMBER: _builtins.int
+    kind: _builtins.str
+    """kind is what it is, for example "value", "content", "time", "negation" or "question"."""
+    words: _builtins.str
+    """words are the argument or the words it is about, safe to print, at most 200 characters. May be empty."""
+    def __init__(
+        self,
+        *,
+        kind: _builtins.str = ...,
+        words: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "words", b"words"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Missing: _TypeAlias = Missing  # noqa: Y015
 
 @_typing.final
 class ArgumentEvidence(_message.Message):

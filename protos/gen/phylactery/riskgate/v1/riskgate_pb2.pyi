@@ -133,8 +133,10 @@ class EvaluateResponse(_message.Message):
     decision: _types_pb2.Decision.ValueType
     """decision is the answer."""
     permit: _builtins.str
-    """permit is the signed, short-lived invitation to Redeem. Set only with ALLOW. A recorded ALLOW comes without one where
-    its arguments were erased and the tool's contract has changed since; the first reason, CALL_NOT_KEPT, says so.
+    """permit is the signed, short-lived invitation to Redeem. Set only with ALLOW. A recorded ALLOW that is not redeemed
+    yet comes without one, and without bound_call, where the first reason says so: CALL_NOT_KEPT where its arguments were
+    erased and the tool's contract has changed since, PERMIT_RETRACTED where later words took it back, ASK_USED_UP where
+    other calls have used up the request that allowed it, TASK_ENDED where its permit is over, and so is its task.
     """
     bundle_revision: _builtins.int
     """bundle_revision is the revision of the policy bundle that decided."""

@@ -5,9 +5,12 @@ What RiskGate is shown of one request of a user, so that it can tell by itself w
 arguments of a call come from.
 """
 
+from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -19,6 +22,38 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _InterpretedMode:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _InterpretedModeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_InterpretedMode.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    INTERPRETED_MODE_UNSPECIFIED: _InterpretedMode.ValueType  # 0
+    """INTERPRETED_MODE_UNSPECIFIED leaves it open."""
+    INTERPRETED_MODE_ADD: _InterpretedMode.ValueType  # 1
+    """INTERPRETED_MODE_ADD adds to what is there."""
+    INTERPRETED_MODE_REPLACE: _InterpretedMode.ValueType  # 2
+    """INTERPRETED_MODE_REPLACE puts something in the place of what is there, or changes it."""
+    INTERPRETED_MODE_CREATE: _InterpretedMode.ValueType  # 3
+    """INTERPRETED_MODE_CREATE makes what is not there yet."""
+    INTERPRETED_MODE_REMOVE: _InterpretedMode.ValueType  # 4
+    """INTERPRETED_MODE_REMOVE takes away what is there."""
+
+class InterpretedMode(_InterpretedMode, metaclass=_InterpretedModeEnumTypeWrapper):
+    """InterpretedMode is how something is done to a target."""
+
+INTERPRETED_MODE_UNSPECIFIED: InterpretedMode.ValueType  # 0
+"""INTERPRETED_MODE_UNSPECIFIED leaves it open."""
+INTERPRETED_MODE_ADD: InterpretedMode.ValueType  # 1
+"""INTERPRETED_MODE_ADD adds to what is there."""
+INTERPRETED_MODE_REPLACE: InterpretedMode.ValueType  # 2
+"""INTERPRETED_MODE_REPLACE puts something in the place of what is there, or changes it."""
+INTERPRETED_MODE_CREATE: InterpretedMode.ValueType  # 3
+"""INTERPRETED_MODE_CREATE makes what is not there yet."""
+INTERPRETED_MODE_REMOVE: InterpretedMode.ValueType  # 4
+"""INTERPRETED_MODE_REMOVE takes away what is there."""
+Global___InterpretedMode: _TypeAlias = InterpretedMode  # noqa: Y015
+
 @_typing.final
 class BeginTaskRequest(_message.Message):
     """BeginTaskRequest is one request of a user."""
@@ -29,6 +64,7 @@ class BeginTaskRequest(_message.Message):
     THREAD_ID_FIELD_NUMBER: _builtins.int
     WORDS_FIELD_NUMBER: _builtins.int
     CONTINUES_TASK_ID_FIELD_NUMBER: _builtins.int
+    INTERPRETATION_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """request_id makes the call repeatable, such as the id of the run or of the message, 1 to 128 characters of
     [A-Za-z0-9_.:-]. Required.
@@ -42,8 +78,18 @@ class BeginTaskRequest(_message.Message):
     continues_task_id: _builtins.str
     """continues_task_id names an earlier task of the same user and thread whose words and results still count, such as
     that of the message before: "yes, do it" means what was asked there. So do those before it, ten tasks at most. One
-    that ended or is over is NOT_FOUND with TASK_NOT_FOUND: begin without it. Empty is a request of its own.
+    that ended or is over is NOT_FOUND with TASK_NOT_FOUND: begin without it. Empty is a request of its own. Words that
+    take back what those tasks asked for close their open approvals, with the reason RETRACTED, and void the permits of
+    their calls: all of them, or those that do what the words forbid.
     """
+    @_builtins.property
+    def interpretation(self) -> Global___Interpretation:
+        """interpretation is what a model read in the words, where the edge has one. The model may be shown the words and the
+        catalog, and nothing else: no result, no memory, no profile, no file. RiskGate believes none of it that it does not
+        find in the words itself, and a refusal, a condition or a question stays one whatever it says. The first one shown
+        for a request_id counts; beginning the task again with another, or with none, changes nothing.
+        """
+
     def __init__(
         self,
         *,
@@ -51,14 +97,163 @@ class BeginTaskRequest(_message.Message):
         thread_id: _builtins.str = ...,
         words: _builtins.str = ...,
         continues_task_id: _builtins.str = ...,
+        interpretation: Global___Interpretation | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["interpretation", b"interpretation"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["continues_task_id", b"continues_task_id", "request_id", b"request_id", "thread_id", b"thread_id", "words", b"words"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["continues_task_id", b"continues_task_id", "interpretation", b"interpretation", "request_id", b"request_id", "thread_id", b"thread_id", "words", b"words"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___BeginTaskRequest: _TypeAlias = BeginTaskRequest  # noqa: Y015
+
+@_typing.final
+class Interpretation(_message.Message):
+    """Interpretation is what a model read in a person's words."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VERSION_FIELD_NUMBER: _builtins.int
+    MODEL_FIELD_NUMBER: _builtins.int
+    ASKS_FIELD_NUMBER: _builtins.int
+    version: _builtins.str
+    """version names the prompt the model was given, 1 to 64 characters of [A-Za-z0-9_.:-]. Required."""
+    model: _builtins.str
+    """model is the model's name, 1 to 256 characters without spaces. Required."""
+    @_builtins.property
+    def asks(self) -> _containers.RepeatedCompositeFieldContainer[Global___InterpretedAsk]:
+        """asks are what is asked for, in the order it was said, at most 8. None says that nothing is."""
+
+    def __init__(
+        self,
+        *,
+        version: _builtins.str = ...,
+        model: _builtins.str = ...,
+        asks: _abc.Iterable[Global___InterpretedAsk] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["asks", b"asks", "model", b"model", "version", b"version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Interpretation: _TypeAlias = Interpretation  # noqa: Y015
+
+@_typing.final
+class InterpretedAsk(_message.Message):
+    """InterpretedAsk is one thing that is asked for. No two of its spans may overlap; one that does not stand in the words as
+    it says makes the whole ask count for nothing.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TOOL_FIELD_NUMBER: _builtins.int
+    SLOTS_FIELD_NUMBER: _builtins.int
+    MODE_FIELD_NUMBER: _builtins.int
+    LITERAL_FIELD_NUMBER: _builtins.int
+    COMPOSED_FIELD_NUMBER: _builtins.int
+    QUANTITY_FIELD_NUMBER: _builtins.int
+    TIME_FIELD_NUMBER: _builtins.int
+    tool: _builtins.str
+    """tool is the catalog's name of the tool that does it, 1 to 128 characters of [A-Za-z0-9_.-]. Required."""
+    mode: Global___InterpretedMode.ValueType
+    """mode is how it is done to a target that may hold something already. Unspecified where there is no such choice."""
+    composed: _builtins.bool
+    """composed says that it is left to whoever writes it. It brings in no address and no long number from elsewhere."""
+    quantity: _builtins.int
+    """quantity is how many calls are asked for, 1 to 100; 0 is as many as the set holds that the words name."""
+    @_builtins.property
+    def slots(self) -> _containers.RepeatedCompositeFieldContainer[Global___InterpretedSlot]:
+        """slots are the words that are an argument's value, or one of its values, at most 24. What says who or what it is done
+        to has to stand in a slot of its own argument, or be known to RiskGate from a result the person named.
+        """
+
+    @_builtins.property
+    def literal(self) -> Global___Span:
+        """literal is the words that say it: the call may put them into a sentence, and adds and leaves out nothing."""
+
+    @_builtins.property
+    def time(self) -> Global___Span:
+        """time is the words that say when. Not set where none do."""
+
+    def __init__(
+        self,
+        *,
+        tool: _builtins.str = ...,
+        slots: _abc.Iterable[Global___InterpretedSlot] | None = ...,
+        mode: Global___InterpretedMode.ValueType = ...,
+        literal: Global___Span | None = ...,
+        composed: _builtins.bool = ...,
+        quantity: _builtins.int = ...,
+        time: Global___Span | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["composed", b"composed", "content", b"content", "literal", b"literal", "time", b"time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["composed", b"composed", "content", b"content", "literal", b"literal", "mode", b"mode", "quantity", b"quantity", "slots", b"slots", "time", b"time", "tool", b"tool"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_content: _TypeAlias = _typing.Literal["literal", "composed"]  # noqa: Y015
+    _WhichOneofArgType_content: _TypeAlias = _typing.Literal["content", b"content"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_content) -> _WhichOneofReturnType_content | None: ...
+
+Global___InterpretedAsk: _TypeAlias = InterpretedAsk  # noqa: Y015
+
+@_typing.final
+class InterpretedSlot(_message.Message):
+    """InterpretedSlot is the words that are an argument's value."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ARGUMENT_FIELD_NUMBER: _builtins.int
+    VALUE_FIELD_NUMBER: _builtins.int
+    argument: _builtins.str
+    """argument is the argument's name, 1 to 128 characters. Required."""
+    @_builtins.property
+    def value(self) -> Global___Span:
+        """value is the words. Required."""
+
+    def __init__(
+        self,
+        *,
+        argument: _builtins.str = ...,
+        value: Global___Span | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["value", b"value"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["argument", b"argument", "value", b"value"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___InterpretedSlot: _TypeAlias = InterpretedSlot  # noqa: Y015
+
+@_typing.final
+class Span(_message.Message):
+    """Span is a part of the words."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TEXT_FIELD_NUMBER: _builtins.int
+    START_FIELD_NUMBER: _builtins.int
+    LENGTH_FIELD_NUMBER: _builtins.int
+    text: _builtins.str
+    """text is what stands there, 1 to 4,000 characters. Required."""
+    start: _builtins.int
+    """start is where it begins: how many characters (Unicode code points) of words stand before it."""
+    length: _builtins.int
+    """length is how many characters it has; it has to be that of text."""
+    def __init__(
+        self,
+        *,
+        text: _builtins.str = ...,
+        start: _builtins.int = ...,
+        length: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["length", b"length", "start", b"start", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Span: _TypeAlias = Span  # noqa: Y015
 
 @_typing.final
 class BeginTaskResponse(_message.Message):
@@ -101,6 +296,7 @@ class ObserveRequest(_message.Message):
     RESULT_JSON_FIELD_NUMBER: _builtins.int
     RESULT_TEXT_FIELD_NUMBER: _builtins.int
     FAILED_FIELD_NUMBER: _builtins.int
+    RUN_ID_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """task_id is the task. Required."""
     tool_call_id: _builtins.str
@@ -110,13 +306,19 @@ class ObserveRequest(_message.Message):
     not know, and of a field it does not name, everything counts as free text. Required.
     """
     arguments_json: _builtins.str
-    """arguments_json is the bound arguments the tool ran with, one JSON object of at most 1 MiB. Empty is an empty object."""
+    """arguments_json is the bound arguments the tool ran with, one JSON object of at most 1 MiB. Empty means those of the
+    decision about the call, or an empty object where there is none.
+    """
     result_json: _builtins.str
     """result_json is a JSON text; its fields are told apart by what the catalog says of them."""
     result_text: _builtins.str
     """result_text is anything else, all of it free text."""
     failed: _builtins.bool
     """failed says that the tool did not do what it was asked: the call made nothing, and what it answered is an error."""
+    run_id: _builtins.str
+    """run_id is the run in which the call was evaluated and redeemed, 1 to 128 characters of [A-Za-z0-9_.:-]. Empty means
+    any run of the task's thread: enough where no two of them give different calls the same tool_call_id.
+    """
     def __init__(
         self,
         *,
@@ -127,10 +329,11 @@ class ObserveRequest(_message.Message):
         result_json: _builtins.str = ...,
         result_text: _builtins.str = ...,
         failed: _builtins.bool = ...,
+        run_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["result", b"result", "result_json", b"result_json", "result_text", b"result_text"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments_json", b"arguments_json", "failed", b"failed", "result", b"result", "result_json", b"result_json", "result_text", b"result_text", "task_id", b"task_id", "tool", b"tool", "tool_call_id", b"tool_call_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments_json", b"arguments_json", "failed", b"failed", "result", b"result", "result_json", b"result_json", "result_text", b"result_text", "run_id", b"run_id", "task_id", b"task_id", "tool", b"tool", "tool_call_id", b"tool_call_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_result: _TypeAlias = _typing.Literal["result_json", "result_text"]  # noqa: Y015
     _WhichOneofArgType_result: _TypeAlias = _typing.Literal["result", b"result"]  # noqa: Y015
@@ -147,22 +350,28 @@ class ObserveResponse(_message.Message):
     VALUES_FIELD_NUMBER: _builtins.int
     CUT_FIELD_NUMBER: _builtins.int
     REPLAYED_FIELD_NUMBER: _builtins.int
+    UNPROVEN_FIELD_NUMBER: _builtins.int
     values: _builtins.int
     """values is how many values of the result are in the index."""
     cut: _builtins.bool
     """cut says that the result held more than the index takes. What was left out counts as never seen."""
     replayed: _builtins.bool
     """replayed says that this result was shown before."""
+    unproven: _builtins.bool
+    """unproven says that the tool writes, and that RiskGate knows of no redemption of this call. So as far as it knows the
+    call never ran: all of the result is free text that nobody pointed to, and the call made nothing.
+    """
     def __init__(
         self,
         *,
         values: _builtins.int = ...,
         cut: _builtins.bool = ...,
         replayed: _builtins.bool = ...,
+        unproven: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cut", b"cut", "replayed", b"replayed", "values", b"values"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cut", b"cut", "replayed", b"replayed", "unproven", b"unproven", "values", b"values"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -70,14 +70,18 @@ class TaskServiceServicer:
         """Observe shows the result of one tool call of a task. What is kept is an index of values and their places, sealed,
         never the raw text. It is durable before it is answered, so the next Evaluate of the task knows it. The same result
         again changes nothing; another for the same tool_call_id is ALREADY_EXISTS with TASK_CONFLICT.
+
+        What RiskGate knows of the call counts. Where it decided about this tool_call_id of the thread, tool and arguments
+        must be those of a decision; others are FAILED_PRECONDITION with ARGS_MISMATCH. The result of a tool that the catalog
+        calls no read, and of which no redemption is known, is kept as unproven: nothing of it is believed.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def EndTask(self, request, context):
-        """EndTask ends a task and erases what was kept of it. What was decided keeps the facts it was decided by. A task that
-        nobody ends ends by its time. Ending it again changes nothing.
+        """EndTask ends a task and erases what was kept of it. What was decided keeps the facts it was decided by, and permits
+        of its calls are renewed no more. A task that nobody ends ends by its time. Ending it again changes nothing.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

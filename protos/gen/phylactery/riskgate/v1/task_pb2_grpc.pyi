@@ -45,10 +45,14 @@ class TaskServiceStub:
     """Observe shows the result of one tool call of a task. What is kept is an index of values and their places, sealed,
     never the raw text. It is durable before it is answered, so the next Evaluate of the task knows it. The same result
     again changes nothing; another for the same tool_call_id is ALREADY_EXISTS with TASK_CONFLICT.
+
+    What RiskGate knows of the call counts. Where it decided about this tool_call_id of the thread, tool and arguments
+    must be those of a decision; others are FAILED_PRECONDITION with ARGS_MISMATCH. The result of a tool that the catalog
+    calls no read, and of which no redemption is known, is kept as unproven: nothing of it is believed.
     """
     EndTask: _grpc.UnaryUnaryMultiCallable[_task_pb2.EndTaskRequest, _task_pb2.EndTaskResponse]
-    """EndTask ends a task and erases what was kept of it. What was decided keeps the facts it was decided by. A task that
-    nobody ends ends by its time. Ending it again changes nothing.
+    """EndTask ends a task and erases what was kept of it. What was decided keeps the facts it was decided by, and permits
+    of its calls are renewed no more. A task that nobody ends ends by its time. Ending it again changes nothing.
     """
 
 @_typing.type_check_only
@@ -66,10 +70,14 @@ class TaskServiceAsyncStub(TaskServiceStub):
     """Observe shows the result of one tool call of a task. What is kept is an index of values and their places, sealed,
     never the raw text. It is durable before it is answered, so the next Evaluate of the task knows it. The same result
     again changes nothing; another for the same tool_call_id is ALREADY_EXISTS with TASK_CONFLICT.
+
+    What RiskGate knows of the call counts. Where it decided about this tool_call_id of the thread, tool and arguments
+    must be those of a decision; others are FAILED_PRECONDITION with ARGS_MISMATCH. The result of a tool that the catalog
+    calls no read, and of which no redemption is known, is kept as unproven: nothing of it is believed.
     """
     EndTask: _aio.UnaryUnaryMultiCallable[_task_pb2.EndTaskRequest, _task_pb2.EndTaskResponse]  # type: ignore[assignment]
-    """EndTask ends a task and erases what was kept of it. What was decided keeps the facts it was decided by. A task that
-    nobody ends ends by its time. Ending it again changes nothing.
+    """EndTask ends a task and erases what was kept of it. What was decided keeps the facts it was decided by, and permits
+    of its calls are renewed no more. A task that nobody ends ends by its time. Ending it again changes nothing.
     """
 
 class TaskServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -96,6 +104,10 @@ class TaskServiceServicer(metaclass=_abc_1.ABCMeta):
         """Observe shows the result of one tool call of a task. What is kept is an index of values and their places, sealed,
         never the raw text. It is durable before it is answered, so the next Evaluate of the task knows it. The same result
         again changes nothing; another for the same tool_call_id is ALREADY_EXISTS with TASK_CONFLICT.
+
+        What RiskGate knows of the call counts. Where it decided about this tool_call_id of the thread, tool and arguments
+        must be those of a decision; others are FAILED_PRECONDITION with ARGS_MISMATCH. The result of a tool that the catalog
+        calls no read, and of which no redemption is known, is kept as unproven: nothing of it is believed.
         """
 
     @_abc_1.abstractmethod
@@ -104,8 +116,8 @@ class TaskServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _task_pb2.EndTaskRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_task_pb2.EndTaskResponse, _abc.Awaitable[_task_pb2.EndTaskResponse]]:
-        """EndTask ends a task and erases what was kept of it. What was decided keeps the facts it was decided by. A task that
-        nobody ends ends by its time. Ending it again changes nothing.
+        """EndTask ends a task and erases what was kept of it. What was decided keeps the facts it was decided by, and permits
+        of its calls are renewed no more. A task that nobody ends ends by its time. Ending it again changes nothing.
         """
 
 def add_TaskServiceServicer_to_server(servicer: TaskServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

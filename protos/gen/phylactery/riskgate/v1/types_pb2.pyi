@@ -560,7 +560,7 @@ class Approval(_message.Message):
     """decided_by is the subject who approved or rejected. Empty while PENDING."""
     closed_reason: _builtins.str
     """closed_reason says why a final state was reached, as a stable word: REJECTED_BY_USER, EXPIRED, TOO_MANY_ATTEMPTS,
-    CANCELLED_BY_REQUESTER.
+    CANCELLED_BY_REQUESTER, RETRACTED (the words of a later task took back what it was asked for).
     """
     attempts_left: _builtins.int
     """attempts_left is how many wrong codes are still tolerated, 5 at first."""
@@ -602,7 +602,7 @@ class Approval(_message.Message):
 
     @_builtins.property
     def policy_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """policy_ids names the policies that would allow the call once approved."""
+        """policy_ids names the policies that want the approval, first the one that made its class."""
 
     @_builtins.property
     def policies(self) -> _containers.RepeatedCompositeFieldContainer[Global___PolicyTitle]:

@@ -6,18 +6,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from phylactery_riskgate.domain.argument_types import one_form
 from phylactery_riskgate.domain.drafting.arguments import Guess, guess_arguments, uses
+from phylactery_riskgate.domain.drafting.changes import leading_verb, sign_of_change
 from phylactery_riskgate.domain.drafting.outputs import guess_outputs
-from phylactery_riskgate.domain.drafting.phrases import distinct, english, spanish
+from phylactery_riskgate.domain.drafting.phrases import Ask, ask_of, distinct, english, spanish
 from phylactery_riskgate.domain.drafting.schemas import DraftError, usable
 from phylactery_riskgate.domain.drafting.sources import Source
-from phylactery_riskgate.domain.drafting.vocabulary import Verb, thing_of, verb_of, words_of
+from phylactery_riskgate.domain.drafting.vocabulary import OFTEN_NOUNS, VERBS, Verb, tool_words, verb_of, words_of
 from phylactery_riskgate.domain.model import Effect, Idempotency, Risk
 
 MAX_DESCRIPTION: Final = 1_000
 MAX_NOTES: Final = 10
 """How much a draft says about one schema; the rest is counted."""
 _TIMEOUT_SECONDS: Final = 30
+_EFFECTLESS: Final = frozenset({"think", "noop", "no_op", "finish", "sequentialthinking", "sequential_thinking"})
+"""Names of tools that do nothing at all, exactly as they are."""
 _DIRECTORIES: Final = frozenset({"contact", "contacts", "directory", "members", "users", "employees", "customers"})
 
 
@@ -40,12 +44,14 @@ def draft(source: Source) -> Draft:
         DraftError: there is none a catalog would take.
     """
     made = Draft({"name": source.name})
-    words = words_of(source.name)
+    words = tool_words(source.name)
     verb = verb_of(words)
     _describe(source, made)
-    risk, effect = _effect(source, verb or verb_of(words_of(source.description)[:1]), made)
+    risk, effect = _effect(source, words, verb, made)
     made.fields.update({"risk": risk, "effect": effect})
     schema = _schema(source, made)
+    if _without_effect(source, schema, made):
+        return made
     guesses = guess_arguments(schema, words, effect)
     made.fields["risk"] = _risk(source, guesses, risk, effect, made)
     said = uses(guesses, effect)
@@ -85,35 +91,78 @@ def _readable(text: str) -> str:
     return " ".join(plain.split())[:MAX_DESCRIPTION].strip()
 
 
-def _effect(source: Source, found: tuple[int, Verb] | None, made: Draft) -> tuple[Risk, Effect]:
-    """Answers risk and effect; in doubt the worse one, and a read only where nothing speaks against it."""
+def _effect(source: Source, words: tuple[str, ...], found: tuple[int, Verb] | None, made: Draft) -> tuple[Risk, Effect]:
+    """Return risk and effect: a read only where a reading verb begins the name and nothing speaks against it."""
     known, hints = source.known, source.hints
     if known.risk and known.effect:
         return known.risk, known.effect
-    verb = found[1] if found else None
-    risk: Risk = verb.risk if verb else "high"
-    effect: Effect = verb.effect if verb else "write"
+    risk, effect = _of_words(source, words, found, made)
     if effect == "read" and (hints.read_only is False or hints.destructive):
         risk, effect = "high", "write"
         made.check("effect", "its name reads, and its server says that it changes something")
-    elif verb is None and hints.read_only:
+    elif effect != "read" and hints.read_only and source.trusted:
         risk, effect = "low", "read"
-        made.check("effect", "only its server says that it reads; nothing else does")
+        made.check("effect", "a read, because you trust its server, which says so")
     elif effect != "read" and hints.read_only:
-        made.check("effect", "its server says that it only reads, and its name says otherwise")
-    elif verb is None:
-        made.check("effect", "nothing tells what it does, so it counts as a write of high risk")
+        made.check("effect", "its server says that it only reads; --trust-annotations believes that")
     if effect == "write" and hints.destructive:
         risk, effect = "high", "irreversible"
         made.check("effect", "its server says that it may destroy something")
+    elif effect == "irreversible" and hints.destructive is False and source.trusted:
+        effect = "write"
+        made.check("effect", "no more than a write, because you trust its server, which says that it destroys nothing")
     if not made.checks.get("effect"):
         made.check("effect", "guessed from its name; critical asks two people always")
     return risk, effect
 
 
+def _of_words(
+    source: Source, words: tuple[str, ...], found: tuple[int, Verb] | None, made: Draft
+) -> tuple[Risk, Effect]:
+    """Return what its own words say. A description can make it stricter, and is never the reason for a read."""
+    described = VERBS.get(leading_verb(source.description))
+    final = described is not None and described.effect == "irreversible"
+    final = final and leading_verb(source.description) not in OFTEN_NOUNS
+    verb = found[1] if found else None
+    if found is not None and found[1].effect == "read":
+        sign = sign_of_change(words, found[0], source.description, source.input_schema)
+        if not sign:
+            return found[1].risk, "read"
+        made.check("effect", f"its name reads, and {sign}, so it counts as a write of high risk")
+        return "high", "irreversible" if final else "write"
+    if verb is None:
+        made.check("effect", "no verb in its name tells what it does, so it counts as a write of high risk")
+    elif final and verb.effect != "irreversible":
+        made.check("effect", "its description says more than its name")
+    if final or verb is None:
+        return "high", "irreversible" if final else "write"
+    return verb.risk, verb.effect
+
+
+def _without_effect(source: Source, schema: dict[str, Any], made: Draft) -> bool:
+    """Finish the entry of a tool that only thinks aloud: of a closed list of names, and nothing says otherwise."""
+    words, hints = tool_words(source.name), source.hints
+    if source.known.effect or "_".join(words) not in _EFFECTLESS or hints.read_only is False or hints.destructive:
+        return False
+    guesses = guess_arguments(schema, words, "read")
+    numbers = {"integer", "number"}
+    if any(one.control and one_form(one.schema)[1] not in numbers for one in guesses) or sign_of_change(
+        words, 0, source.description, schema
+    ):
+        return False
+    made.checks["effect"] = ["of a name that does nothing; is that so? effect: write where it is not"]
+    made.fields.update({"risk": "low", "effect": "none"})
+    made.fields.update({"controls": [], "sensitive": [], "timeout_seconds": _TIMEOUT_SECONDS})
+    made.fields.update({"idempotency": "read_only", "schema": schema})
+    return True
+
+
 def _risk(source: Source, guesses: tuple[Guess, ...], risk: Risk, effect: Effect, made: Draft) -> Risk:
     """Answers the risk once the arguments are known: a secret, or an amount for somebody, makes a change a high one."""
-    roles = {one.role for one in guesses}
+    roles = {"amount" if one.money else one.role for one in guesses if one.money or one.role != "amount"}
+    if effect == "read" and "url" in roles and not source.known.risk:
+        made.check("risk", "medium, because it reaches out to an address")
+        return "medium"
     if (
         source.known.risk
         or effect == "read"
@@ -129,7 +178,9 @@ def _idempotency(source: Source, effect: Effect, made: Draft) -> Idempotency:
     if source.known.idempotency:
         return source.known.idempotency
     if effect == "read":
-        return "read_only"
+        return "read_only" if source.hints.idempotent is not False else "unsafe"
+    if source.hints.idempotent and source.trusted:
+        return "idempotent_by_key"
     if source.hints.idempotent:
         made.check("idempotency", "its server says that twice does no more than once: idempotent_by_key if that is so")
     return "unsafe"
@@ -174,29 +225,35 @@ def _file_path(one: Guess) -> bool:
 
 def _asks(source: Source, words: tuple[str, ...], verb: tuple[int, Verb] | None, made: Draft) -> None:
     known = source.known.asks
+    asks = ask_of(words, verb, source.description, made.fields["effect"])
     phrases = {
-        "en": distinct(known.phrases.en) or list(english(words, verb)),
-        "es": distinct(known.phrases.es) or list(spanish(words, verb)),
+        "en": distinct(known.phrases.en) or list(english(words, asks)),
+        "es": distinct(known.phrases.es) or list(spanish(words, asks)),
     }
     examples = {"en": known.examples.en, "es": known.examples.es}
     made.fields["asks"] = {"phrases": phrases, "examples": examples}
-    for what in _unasked(words, verb, phrases, known_phrases=bool(known.phrases.en or known.phrases.es)):
+    for what in _unasked(words, asks, phrases, known_phrases=bool(known.phrases.en or known.phrases.es)):
         made.check("asks", what)
     if not examples["en"] or not examples["es"]:
         made.check("asks", "examples: two or three whole requests in each language, as people write them")
 
 
 def _unasked(
-    words: tuple[str, ...], verb: tuple[int, Verb] | None, phrases: dict[str, list[str]], *, known_phrases: bool
+    words: tuple[str, ...], asks: tuple[Ask, ...], phrases: dict[str, list[str]], *, known_phrases: bool
 ) -> Iterator[str]:
     if not phrases["es"]:
         yield "phrases.es: how is it asked for in Spanish?"
     if known_phrases:
         return
-    if verb is None:
+    if not asks and phrases["en"]:
         yield "phrases.en: no verb is known in its name, so this is its name alone"
-    elif not thing_of(words, verb[0]):
+    elif not asks:
+        yield "phrases: its name reads and it may do more, so nobody is heard: how is it asked for?"
+    elif not asks[0].things or words == (asks[0].word,):
         yield "phrases: its name says no more than a verb, so much that is meant for others asks for it too"
+    foreign = [one for ask in asks for one in ask.untranslated]
+    if foreign and not known_phrases:
+        yield f"phrases.es: do people call it so in Spanish? {', '.join(dict.fromkeys(foreign))}"
 
 
 def _outputs(source: Source, words: tuple[str, ...], made: Draft) -> None:

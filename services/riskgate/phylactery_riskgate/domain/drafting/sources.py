@@ -49,13 +49,17 @@ class Hints:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One tool as it says itself what it is; nothing about it was checked but the name."""
+    """One tool as it says itself what it is; nothing about it was checked but the name.
+
+    ``trusted`` says that the operator believes the hints of its server.
+    """
 
     name: str
     description: str
     input_schema: Any
     output_schema: Any = None
     hints: Hints = Hints()
+    trusted: bool = False
     known: Known = field(default_factory=Known)
 
 
@@ -68,11 +72,12 @@ class Skipped:
 
 
 def read_sources(
-    text: str, *, name: str = "", description: str = "", believed: bool = False
+    text: str, *, name: str = "", description: str = "", believed: bool = False, trusted: bool = False
 ) -> tuple[tuple[Source, ...], tuple[Skipped, ...]]:
     """Reads a list of tools, or one schema of the tool ``name``; says too what is no tool.
 
     ``believed`` takes the catalog's words in a list as they are, which is for the agent's own export alone.
+    ``trusted`` lets the annotations of an MCP server make a tool laxer, too.
 
     Raises:
         SourceError: it is neither.
@@ -88,7 +93,7 @@ def read_sources(
     names: set[str] = set()
     for index, item in enumerate(listed):
         try:
-            source = _source(item, believed=believed)
+            source = _source(item, believed=believed, trusted=trusted)
         except DraftError as error:
             skipped.append(Skipped(_name_of(item, index), str(error)))
             continue
@@ -147,7 +152,7 @@ def _schema_source(value: Any, name: str, description: str) -> Source:
     return Source(name, description or str(value.get("description", "")), value)
 
 
-def _source(item: Any, *, believed: bool) -> Source:
+def _source(item: Any, *, believed: bool, trusted: bool) -> Source:
     if isinstance(item, dict) and isinstance(item.get("function"), dict):
         item = item["function"]
     if not isinstance(item, dict):
@@ -162,6 +167,7 @@ def _source(item: Any, *, believed: bool) -> Source:
         input_schema=next((item[key] for key in _SCHEMA_KEYS if key in item), None),
         output_schema=next((item[key] for key in _OUTPUT_KEYS if key in item), None),
         hints=_hints(item.get("annotations")),
+        trusted=trusted,
         known=_known(item.get("catalog")) if believed else Known(),
     )
 

@@ -1,6 +1,6 @@
-"""What names of tools mean: verbs with what they do to the world, things, and how both are said when asking.
+"""The words that names of tools are made of: verbs with what they do, things, and how both are said when asking.
 
-It knows no tool: these are the words that names of tools are made of, with the words of people beside them.
+It knows no tool. A verb that is not listed tells nothing, and a tool nothing tells about counts as a write.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from phylactery_riskgate.domain.model import Effect, Risk
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _MARKS = re.compile(r"[^A-Za-z0-9]+")
-_LINKING: Final = re.compile(r"by|for|from|to|in|into|with|of|on|at|via|using|as|and|or|if")
-"""Words after which a tool's name says how, and no longer what."""
+LINKING: Final = re.compile(
+    r"by|for|from|to|in|into|with|of|on|at|via|using|as|and|or|if|that|which|so|until|after|before|within|between|about"
+)
+"""Words after which a name or a sentence says how, and no longer what."""
 _TOO_SHORT: Final = 3
 MAX_WORDS: Final = 40
 Said = tuple[str, ...]
@@ -29,6 +31,11 @@ class Verb:
     risk: Risk
     en: Said
     es: Said
+
+
+def word_set(text: str) -> frozenset[str]:
+    """Return the words of a list written as one text."""
+    return frozenset(text.split())
 
 
 def _rows(text: str) -> Iterator[tuple[list[str], Said, Said]]:
@@ -47,93 +54,188 @@ def _verbs(effect: Effect, risk: Risk, text: str) -> dict[str, Verb]:
 
 
 _READING: Final = """
-get fetch retrieve load obtain return
-    | get, fetch, give me, tell me, what is, what are | dame, dime, obtén, obtener, consigue, trae, cuál es, cuáles son
+get fetch retrieve | get, fetch, give me, tell me, what is, what are
+    | dame, dime, obtén, obtener, consigue, trae, cuál es, cuáles son
 list enumerate | list, show me, which | lista, listar, enumera, muestra, muéstrame, qué
-search find query lookup locate | search, find, look for, look up
+search find query lookup locate browse | search, find, look for, look up
     | busca, buscar, búscame, encuentra, encontrar, localiza
-read view open show display print cat | read, show me, open, look at
-    | lee, leer, léeme, muestra, muéstrame, enséñame, abre
-check verify inspect validate test | check, verify, look whether | comprueba, comprobar, revisa, revisar, mira, verifica
+read view see show preview | read, show me, open, look at | lee, leer, léeme, muestra, muéstrame, enséñame, abre
+check inspect | check, inspect, look whether | comprueba, comprobar, revisa, revisar, mira, verifica
 count | count, how many | cuenta, contar, cuántos, cuántas
 describe explain summarize summarise | describe, explain, summarize | describe, explica, resume, resúmeme
 compare diff | compare | compara, comparar
-calculate compute estimate convert | calculate, work out, how much | calcula, calcular, cuánto
-download export | download, export | descarga, descargar, bájame, exporta
+calculate compute estimate | calculate, work out, how much | calcula, calcular, cuánto
 recall | recall, what do you remember | qué recuerdas
 """
+"""A closed list: only a name that begins with one of these can make a read. Left out on purpose are verbs that read as
+often as they change, send or run something: open, load, return, print, test, verify, validate, convert, download."""
+
 _CHANGING: Final = """
 create make generate new build | create, make, set up | crea, crear, crees, haz, hacer, hagas, genera, prepara
 add append attach insert include | add, append, include, put | añade, agrega, incluye, pon, poner, pongas, mete
-write save store put note | write, save, store, put, note down | escribe, guarda, apunta, anota
-update edit modify change set adjust patch | update, change, edit, set | actualiza, cambia, edita, modifica, pon
+write save store put note log record
+    | write, save, store, put, note down, record | escribe, guarda, apunta, anota, registra, pon
+update edit modify change set adjust patch configure replace
+    | update, change, edit, set, modify | actualiza, cambia, edita, modifica, ajusta, pon, poner, pongas
+upgrade | upgrade, update | mejora, actualiza, sube de categoría
+downgrade | downgrade | baja de categoría, degrada
 rename | rename, change the name of | renombra, cambia el nombre
 move relocate | move | mueve, mover, pasa, lleva
-copy duplicate clone | copy, duplicate | copia, duplica
+copy duplicate clone fork | copy, duplicate, clone | copia, duplica, clona
+scale resize | scale, resize | escala, escalar, redimensiona
 schedule plan arrange | schedule, plan, arrange, set up | programa, planifica, agenda, convoca, organiza
 reschedule postpone | reschedule, postpone, move, change | reprograma, aplaza, pospone, cambia, mueve
-reserve book | book, reserve | reserva, reserves
+reserve book hold | book, reserve | reserva, reserves
 remind | remind me | recuérdame, avísame
-remember | remember | recuerda, apunta, anota
-mark flag tag label star | mark, flag, label | marca, etiqueta, señala
+remember memorize | remember | recuerda, apunta, anota
+mark flag tag label star pin | mark, flag, label, tag, pin | marca, etiqueta, señala, fija
+react like upvote | react, like | reacciona, dale me gusta
+rate review | rate, review | valora, puntúa, reseña
+comment | comment, add * comment | comenta, pon * comentario
 archive | archive | archiva
+unarchive restore recover revert undo rollback
+    | restore, recover, bring back, undo, roll back | restaura, recupera, deshaz, revierte
+close resolve complete | close, resolve, complete | cierra, cierre, resuelve, completa
+reopen | reopen, open again | reabre, vuelve a abrir
+open | open | abre, abrir
+lock | lock | bloquea, cierra con llave
+unlock | unlock | desbloquea, abre
 enable activate | enable, turn on, activate, switch on | activa, enciende, habilita
-start | start, begin | inicia, empieza, arranca
-subscribe | subscribe | suscribe, suscríbeme
+start resume launch | start, begin, resume, launch | inicia, empieza, arranca, reanuda, lanza
+play | play | pon, reproduce, toca
+subscribe follow watch | subscribe, follow | suscribe, suscríbeme, sigue
+unsubscribe unfollow | unsubscribe, unfollow | cancela la suscripción, date de baja, deja de seguir
 disable deactivate mute | disable, turn off, deactivate, mute | desactiva, apaga, silencia
-stop pause | stop, pause | para, detén, pausa
-assign | assign, give | asigna
+stop pause | stop, pause | detén, detener, pausa
+assign allocate | assign, give | asigna, da
+unassign | unassign, take * off | desasigna, quita
 upload import | upload, import | sube, importa
+download | download | descarga, bájame
+export | export | exporta
+convert translate | convert, translate | convierte, traduce
+sync synchronize refresh | sync, refresh | sincroniza, actualiza, refresca
+install | install | instala
+register enroll signup | register, sign up, enroll | registra, inscribe, apunta
 join | join | únete, únenos, apúntame
+leave quit | leave, quit | sal de, abandona, deja
 accept | accept | acepta
 decline | decline, turn down | rechaza, declina
-confirm | confirm | confirma
+confirm verify validate | confirm, verify | confirma, verifica
+return exchange | return, send back, exchange | devuelve, cambia
+apply | apply | aplica
+select choose | select, choose, pick | elige, selecciona, escoge
+fill enter type | fill in, enter, type | rellena, introduce, escribe
+click press | click, press | pulsa, haz clic
+request | request, ask for | solicita, pide
+renew extend | renew, extend | renueva, amplía, prorroga
+increase raise | increase, raise | aumenta, sube
+decrease lower reduce | decrease, lower, reduce | reduce, baja
+turn switch toggle | turn, switch | enciende, apaga, pon
+connect | connect, link | conecta, vincula
+disconnect | disconnect, unlink | desconecta, desvincula
+transition | move, change | mueve, cambia, pasa
+dismiss | dismiss | descarta
+login signin authenticate | log in, sign in | inicia sesión, entra
+logout signout | log out, sign out | cierra sesión, sal
+vote | vote | vota
+draft | draft, write | redacta, escribe
+print | print | imprime
+rotate | rotate | rota
+bookmark favorite | bookmark, save | guarda, marca
 """
 _FINAL: Final = """
-send dispatch | send | envía, enviar, envíes, manda, hazle llegar
+send dispatch deliver | send | envía, enviar, envíes, manda, hazle llegar
 mail email | send, write, email | envía, enviar, envíes, manda, escribe
-message text | message, text, send, write | envía, enviar, envíes, manda, escribe
+message text dm | message, text, send, write | envía, enviar, envíes, manda, escribe
 forward | forward | reenvía, reenviar, reenvíes
 reply respond answer rsvp | reply, answer, respond | responde, contesta
-notify | notify, inform, tell | notifica, avisa, informa
-delete remove erase destroy purge drop clear wipe discard
+notify alert | notify, inform, tell, alert | notifica, avisa, informa
+delete remove erase destroy purge drop clear wipe discard trash unlink truncate
     | delete, remove, get rid of, erase | borra, elimina, quita, bórrame
-cancel revoke | cancel, call off | cancela, anula
-pay | pay | paga, pagues, abona
-transfer wire | transfer, wire, send | transfiere, transferir, envía
-refund | refund, give back | reembolsa, devuelve
+uninstall | uninstall, remove | desinstala, quita
+overwrite | overwrite | sobrescribe
+cancel revoke void | cancel, call off, revoke | cancela, anula, revoca
+pay settle | pay | paga, pagues, abona
+transfer wire remit | transfer, wire, send | transfiere, transferir, envía, pasa
+charge bill debit | charge, bill | cobra, carga
+refund reimburse | refund, give back | reembolsa, devuelve
+donate | donate | dona
 buy purchase order checkout | buy, order, purchase | compra, pide, pedir, encarga
 sell trade | sell | vende
+invest | invest | invierte
 post publish tweet broadcast announce | post, publish | publica, publiques, anuncia
 submit | submit, hand in | presenta, entrega
+place | place, make | haz, realiza
+ship | ship, send | envía, manda
+retweet | retweet, repost | retuitea, comparte
 share | share, give access to | comparte, da acceso
 invite | invite | invita
-grant allow | grant, allow | concede, permite
+grant allow authorize | grant, allow | concede, permite, autoriza
 call dial | call, ring | llama, llámame
-run execute invoke eval | run, execute | ejecuta, lanza
-deploy release | deploy, release | despliega, publica
-merge | merge | fusiona
-push commit | push, commit | sube
+run execute invoke eval exec trigger | run, execute | ejecuta, lanza
+deploy release | deploy, release | despliega, desplegar, publica
+merge rebase | merge | fusiona, fusionar
+push commit | push, commit | sube, confirma
 approve | approve | aprueba
-reject | reject | rechaza
+reject deny | reject, deny | rechaza, deniega
 sign | sign | firma
 ban block suspend | ban, block, suspend | bloquea, suspende
-kick | kick out, remove | expulsa, echa
+kick evict | kick out, remove | expulsa, echa
 reset | reset | restablece, reinicia
-restart reboot | restart, reboot | reinicia
 shutdown kill terminate | shut down, kill, terminate | apaga, termina
 withdraw | withdraw, take out | retira, saca
-deposit | deposit, pay in | ingresa, deposita
+deposit fund | deposit, pay in, fund | ingresa, deposita
+"""
+_RISKY: Final = """
+restart reboot | restart, reboot | reinicia, reiniciar
 """
 VERBS: Final = {
     **_verbs("read", "low", _READING),
     **_verbs("write", "medium", _CHANGING),
+    **_verbs("write", "high", _RISKY),
     **_verbs("irreversible", "high", _FINAL),
 }
 
+OFTEN_NOUNS: Final = word_set(
+    """address alarm alert answer apply archive backup bill block book bookmark branch build call change charge
+    checkout clean clear clone close comment commit complete connect copy debit decrease deposit dm download draft
+    duplicate email empty exchange export favorite flag follow fork forward function fund hold import include
+    increase invite label launch leave like link lock log login logout mail mark message new note open order patch
+    pin place plan play post press print purchase push raise rate record reduce refund release reminder renew
+    reply report request reserve resume review run scale schedule set share ship sign signin signout star start
+    stop store switch tag text trade transfer transition trash trigger turn tweet type update void vote watch"""
+)
+"""Verbs that are nouns as often: as what is read (get_order, list the messages) they change nothing."""
+CHANGERS: Final = (
+    frozenset(name for name, verb in VERBS.items() if verb.effect != "read")
+    | word_set(
+        """rid exfiltrate leak steal nuke alter mutate migrate encrypt decrypt detach disconnect unset spawn inject
+    override bypass escalate impersonate elevate flush dismiss borrow lend navigate drag unpublish prune shred
+    scrub cleanup whitelist blacklist rewrite burn swap hire reveal transmit relay redirect swipe"""
+    )
+) - (OFTEN_NOUNS | {"return", "allow"})
+"""Verbs that change something and are hardly ever meant as nouns: a read has none of them in its name."""
+
+UNIX: Final = {
+    "ls": "list file", "cat": "read file", "head": "read file", "tail": "read file", "grep": "search file",
+    "tree": "list folder", "du": "show file", "df": "show disk", "stat": "show file", "wc": "count file",
+    "pwd": "show directory", "ps": "list process", "whoami": "show user", "rm": "delete file",
+    "rmdir": "delete directory", "mv": "move file", "cp": "copy file", "mkdir": "create directory",
+    "touch": "create file", "chmod": "change permission", "chown": "change owner", "ln": "create link",
+    "echo": "write text", "sed": "edit file", "cd": "change directory", "curl": "run command", "wget": "download file",
+    "bash": "run command", "sh": "run command", "shell": "run command", "sudo": "run command", "ssh": "run command",
+    "git_log": "list commit", "git_status": "show status", "git_add": "add file", "git_commit": "create commit",
+    "git_checkout": "change branch", "git_init": "create repository", "git_clone": "copy repository",
+    "tar": "create archive", "zip": "create archive", "unzip": "create file", "pkill": "kill process",
+}  # fmt: skip
+"""Commands as names of tools, and what they say in words."""
+
 _THINGS: Final = """
 email mail | email, mail, message | correo, email, mail, mensaje
-message | message | mensaje
+message dm direct_message | message | mensaje
+thread conversation chat | thread, conversation, chat | hilo, conversación, chat
+notification alert | notification, alert | notificación, aviso, alerta
+reaction | reaction | reacción
 file | file | archivo, fichero
 folder directory | folder, directory | carpeta, directorio
 document doc | document | documento
@@ -142,89 +244,201 @@ meeting appointment | meeting, appointment | reunión, cita
 calendar | calendar | calendario, agenda
 contact | contact | contacto
 user | user | usuario, usuaria
+owner | owner | propietario, propietaria
 money fund | money | dinero
 payment | payment | pago
 transaction | transaction, payment | transacción, movimiento, pago
 transfer | transfer | transferencia
 invoice | invoice | factura
 bill | bill | factura, recibo
+expense | expense | gasto
+budget | budget | presupuesto
 account | account | cuenta
+card | card | tarjeta
 balance | balance | saldo
+beneficiary payee | beneficiary, payee | beneficiario, beneficiaria
+supplier vendor | supplier | proveedor
 password | password | contraseña
+token | token | token
+permission | permission | permiso
+role | role | rol
 channel | channel | canal
+status | status | estado
 hotel | hotel | hotel
 restaurant | restaurant | restaurante
 flight | flight | vuelo
+seat | seat | asiento
+trip travel | trip | viaje
+passenger | passenger | pasajero, pasajera
+baggage luggage | baggage, luggage | equipaje
+insurance | insurance | seguro
+room | room | habitación, sala
 car | car | coche, carro
-taxi | taxi | taxi
+taxi ride | taxi, ride | taxi, viaje
 reservation booking | reservation, booking | reserva
 review | review | reseña, opinión
 order | order | pedido
+cart basket | cart, basket | carrito, cesta
+shipment package delivery | shipment, package, delivery | envío, paquete
+return | return | devolución
+refund | refund | reembolso
+coupon discount | coupon, discount | cupón, descuento
 product item | product, item | producto, artículo
+stock inventory | stock, inventory | existencias, inventario
 customer client | customer, client | cliente
-ticket issue | ticket, issue | incidencia, tique
+ticket | ticket, issue | tique, incidencia, entrada
+issue | issue, ticket | incidencia, tique, issue
+pull_request pr merge_request | pull request, PR | pull request, PR
+commit | commit | commit
+milestone | milestone | hito
 task todo | task, todo | tarea
-note | note | nota
 reminder | reminder | recordatorio
+alarm | alarm | alarma
+note | note | nota
 list | list | lista
 page webpage | page | página
 website site | website, site | sitio, web
 link url | link | enlace
 photo image picture | photo, image, picture | foto, imagen
+video | video | vídeo
+song track | song, track | canción
+playlist | playlist | lista de reproducción
 report | report | informe
 record | record | registro
+log | log | registro, log
 row | row, line | fila, línea
+column | column | columna
+cell | cell | celda
 table | table | tabla
+database db | database | base de datos
+query sql | query | consulta
+command | command | comando, orden
+script | script | script
+process | process | proceso
 comment | comment | comentario
-post | post | publicación
+post tweet | post | publicación
+story | story | historia
 branch | branch | rama
 repository repo | repository, repo | repositorio
+version release | version, release | versión
+tag label | tag, label | etiqueta
+deployment | deployment | despliegue
+service | service | servicio
+server instance | server, instance | servidor, instancia
+container | container | contenedor
+pod | pod | pod
+cluster | cluster | clúster
+replica | replica | réplica
+environment | environment | entorno
+job | job | trabajo, tarea
+workflow pipeline | workflow, pipeline | flujo, pipeline
+backup snapshot | backup, snapshot | copia de seguridad, instantánea
+incident | incident | incidente
+config configuration | configuration, config | configuración
+setting preference | setting, preference | ajuste, preferencia
+value | value | valor
+key | key | clave
+variable | variable | variable
+property field | property, field | propiedad, campo
 weather | weather, forecast | tiempo, previsión
 address | address | dirección, domicilio
 phone | phone, phone number | teléfono
+number | number | número
 profile | profile | perfil
 group | group | grupo
 member | member | miembro
+people person | people, person | persona, gente
+friend | friend | amigo, amiga
+employee | employee | empleado, empleada
+team | team | equipo
+role | role | rol
 invitation invite | invitation | invitación
 participant attendee guest | participant, guest | participante, asistente, invitado
 attachment | attachment | adjunto
 subscription | subscription | suscripción
-setting preference | setting, preference | ajuste, preferencia
+plan | plan | plan
 project | project | proyecto
-team | team | equipo
+board | board | tablero
+block | block | bloque
 spreadsheet sheet | spreadsheet, sheet | hoja de cálculo, hoja
+slide presentation | slide, presentation | diapositiva, presentación
 article | article | artículo
+form | form | formulario
+survey | survey | encuesta
+question | question | pregunta
+request | request | solicitud, petición
 price | price | precio
 rating | rating | valoración
 secret | secret | secreto
-alarm | alarm | alarma
 text | text | texto
 code | code | código
+device | device | dispositivo
+light lamp | light, lamp | luz, lámpara
+door | door | puerta
 info information detail data | info, information, details | información, datos, detalles
 iban | iban, account number | iban, número de cuenta
 day date | day, date | día, fecha
 time | time | hora
 name | name | nombre
+title | title | título
+entity | entity | entidad
+memory | memory | recuerdo, memoria
+course | course | curso
+prescription | prescription | receta
+disk | disk | disco
+archive | archive | archivo comprimido, zip
+button | button | botón
 """
-_PAYING: Final = (("pay", "transfer", "make * payment", "make * transfer"), ("paga", "transfiere", "haz * pago"))
-
-
 THINGS: Final = {name: (en, es) for names, en, es in _rows(_THINGS) for name in names}
-"""What tools act upon, and what people call it in English and Spanish."""
+"""What tools act upon, and what people call it in English and Spanish; two words are joined by _."""
 
-
+_PAYING: Final = (("pay", "transfer", "make * payment", "make * transfer"), ("paga", "transfiere", "haz * pago"))
+_BUYING: Final = (("buy", "purchase"), ("compra", "encarga"))
+_BOOKABLE: Final = ("flight", "hotel", "restaurant", "room", "seat", "ticket", "trip", "car")
+_BOOKING: Final[tuple[Said, Said]] = (
+    ("reserve", *(f"book * {name}" for thing in _BOOKABLE for name in THINGS[thing][0])),
+    tuple(f"reserva * {name}" for thing in _BOOKABLE for name in THINGS[thing][1]),
+)
 IDIOMS: Final[dict[tuple[str, str], tuple[Said, Said]]] = {
-    (verb, thing): _PAYING
-    for verb in ("send", "make", "create", "transfer")
-    for thing in ("money", "payment", "transfer")
+    **{
+        (verb, thing): _PAYING
+        for verb in ("send", "make", "create", "transfer")
+        for thing in ("money", "payment", "transfer")
+    },
+    **{
+        (verb, thing): _BUYING
+        for verb in ("add", "put", "update", "checkout", "submit")
+        for thing in ("cart", "basket")
+    },
+    **{(verb, "order"): _BUYING for verb in ("create", "submit", "confirm", "make", "place")},
+    **{
+        (verb, thing): _BOOKING
+        for verb in ("book", "reserve", "create", "make", "confirm", "hold", "select", "pay", "add")
+        for thing in ("booking", "reservation", "seat")
+    },
 }
-"""What people say for a verb and a thing that is in neither."""
+"""What people say for a verb and a thing that is in neither, and the goals that a step is part of.
+
+To buy is to put something into the cart and to check out; to book is to choose a seat, to reserve and to confirm.
+"""
+GOALS: Final = frozenset(one for said in (*_BUYING, *_BOOKING) for one in said)
+"""Phrases which several tools may claim, because each is a step of what they name."""
 
 
 def words_of(name: str) -> tuple[str, ...]:
     """Cuts a name or a sentence into lower-case words: send_email, sendEmail and "Send email" alike."""
     pieces = (piece for part in _MARKS.split(name) for piece in _CAMEL.split(part))
     return tuple(piece.lower() for piece in pieces if piece)[:MAX_WORDS]
+
+
+def tool_words(name: str) -> tuple[str, ...]:
+    """Return the words of a tool's name; a command at its end is written out: fs_mkdir says "create directory"."""
+    words = words_of(name)
+    for count in (2, 1):
+        command = "_".join(words[-count:])
+        if command in UNIX:
+            return (*words[:-count], *UNIX[command].split())
+    return words
 
 
 def singular(word: str) -> str:
@@ -241,18 +455,30 @@ def verb_of(words: tuple[str, ...]) -> tuple[int, Verb] | None:
     """Finds the first verb of a name and where it stands."""
     for place, word in enumerate(words):
         for form in (word, singular(word)):
-            if form in VERBS:
+            if form in VERBS and not (form in THINGS and thing_at(words, place)):
                 return place, VERBS[form]
     return None
+
+
+def thing_at(words: tuple[str, ...], place: int) -> str:
+    """Return the thing of two words that begins at a place, such as pull_request, or nothing."""
+    both = "_".join((words[place], singular(words[place + 1]))) if place + 1 < len(words) else ""
+    return both if both in THINGS else ""
+
+
+def thing_named(thing: tuple[str, ...]) -> str:
+    """Return the key under which a thing is known: by its last two words, or its last, which says what it is."""
+    two = "_".join(thing[-2:])
+    return two if two in THINGS else thing[-1] if thing and thing[-1] in THINGS else ""
 
 
 def thing_of(words: tuple[str, ...], verb: int) -> tuple[str, ...]:
     """Answers what a name says its verb acts upon: what follows it, up to a linking word, or what stands before it."""
     after = list(words[verb + 1 :])
-    while after and _LINKING.fullmatch(after[0]):
+    while after and LINKING.fullmatch(after[0]):
         del after[0]
     for place, word in enumerate(after):
-        if _LINKING.fullmatch(word):
+        if LINKING.fullmatch(word):
             after = after[:place]
             break
     return tuple(after) or words[:verb]

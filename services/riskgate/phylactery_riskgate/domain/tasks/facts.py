@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from phylactery_understanding.calls import Level, Understanding
 
 from phylactery_riskgate.domain.argument_types import one_form
 from phylactery_riskgate.domain.model import BoundCall, CatalogTool, Json, Role
 from phylactery_riskgate.domain.pointers import pointer
 from phylactery_riskgate.domain.tasks import folding
-from phylactery_riskgate.domain.tasks.asking import Asked, asked, nouns, picks
-from phylactery_riskgate.domain.tasks.delegating import delegated
 from phylactery_riskgate.domain.tasks.index import TaskIndex
+from phylactery_riskgate.domain.tasks.languages import MONTHS, WEEKDAYS
 from phylactery_riskgate.domain.tasks.literals import number
-from phylactery_riskgate.domain.tasks.model import FOREIGN, LISTED, NAMED, POINTED, UNSHOWN, Evidence, TaskFacts
-from phylactery_riskgate.domain.tasks.origins import BY_NOBODY, Argument, Found, origin
+from phylactery_riskgate.domain.tasks.model import (
+    FOREIGN,
+    LISTED,
+    NAMED,
+    NOBODY,
+    POINTED,
+    UNSHOWN,
+    Evidence,
+    TaskFacts,
+)
+from phylactery_riskgate.domain.tasks.origins import BY_ASK, OTHER_TEXT, UNSEEN, Argument, Found, origin
+from phylactery_riskgate.domain.tasks.phrases import nouns, picks
+from phylactery_riskgate.domain.tasks.prints import prints
 from phylactery_riskgate.domain.tasks.reading import MAX_VALUE
 from phylactery_riskgate.domain.tasks.signals import content_signals
-from phylactery_riskgate.domain.tasks.spelled import is_another
+from phylactery_riskgate.domain.tasks.understood import NO_USES, Uses, understood
+from phylactery_riskgate.domain.tasks.words import is_value
 
 MAX_LEAVES: Final = 500
 """Values of one argument that are looked at; one of more is foreign."""
+_TOO_MANY: Final = "more values than are looked at"
 MAX_DISTINCT: Final = 100
 """Different values of one call that are looked at, those of its control arguments first."""
 
@@ -29,6 +43,10 @@ _SMALL_SIZE: Final = 30_000
 """Values and prints of a task whose facts are told in milliseconds. Of the largest task the first take a second."""
 
 
+_TELLING: Final = 4
+"""Letters of a word that can call a thing."""
+_SHORT_MESSAGES: Final = 4_000
+"""Characters of messages that are parsed in milliseconds."""
 _REACHED: Final = frozenset({"principal", "url"})
 """Roles of whom, or what, a call reaches."""
 
@@ -46,18 +64,24 @@ class IndexReader:
     """Tells the facts of calls from what a task was shown."""
 
     index: TaskIndex
+    uses: Callable[[BoundCall], Uses] | None = None
+    """Answers what asks have been used for already, None where none was."""
+    retracted_by: Callable[[CatalogTool, BoundCall, str], str] | None = None
+    """Answers the task whose words took back a call, or the ask it uses; empty where none did."""
 
     def __call__(self, tool: CatalogTool, bound: BoundCall) -> TaskFacts:
         """Answers the facts of a call."""
-        return task_facts(self.index, tool, bound)
+        facts = task_facts(self.index, tool, bound, NO_USES if self.uses is None else self.uses(bound))
+        by = "" if self.retracted_by is None else self.retracted_by(tool, bound, facts.ask)
+        return facts if not by else replace(without_ask(facts), refused=True, retracted=by)
 
     @property
     def large(self) -> bool:
         """Says whether that may take so long that others should not wait for it."""
-        return self.index.size > _SMALL_SIZE
+        return self.index.size > _SMALL_SIZE or sum(map(len, self.index.messages)) > _SHORT_MESSAGES
 
 
-def task_facts(index: TaskIndex | None, tool: CatalogTool, bound: BoundCall) -> TaskFacts:
+def task_facts(index: TaskIndex | None, tool: CatalogTool, bound: BoundCall, uses: Uses = NO_USES) -> TaskFacts:
     """Works out the facts of a call; nothing of the call but its arguments is looked at."""
     if index is None:
         return UNSHOWN
@@ -65,53 +89,92 @@ def task_facts(index: TaskIndex | None, tool: CatalogTool, bound: BoundCall) -> 
         name: list(_leaves(value, pointer((name,)), _property(tool.schema, name)))
         for name, value in bound.arguments.items()
     }
-    controls = [leaf for name in leaves if is_covered(pointer((name,)), tool.controls) for leaf in leaves[name]]
-    targets = [_atoms(leaf.value) for leaf in controls]
-    # Where a call reaches somebody it goes there, and what it takes along is only read.
-    reached = [_atoms(leaf.value) for leaf in controls if role_of(tool, leaf.path) in _REACHED]
-    found = list(_evidence(index, tool, leaves))
-    named = any(
-        one.origin == NAMED and one.place not in BY_NOBODY and is_covered(one.path, tool.controls) for one in found
-    )
-    goals = reached if any(role_of(tool, one) in _REACHED for one in tool.controls) else None
-    ask = asked(index.words, tool, targets, named=named, goals=goals)
-    evidence = _weighed(index, ask, found)
+    evidence = tuple(sorted(_evidence(index, tool, leaves), key=lambda one: (-one.origin, one.path)))
+    known = understood(index, tool, bound, lambda path: role_of(tool, path), uses)
+    if known.level is Level.CLEAR:
+        evidence = tuple(
+            one if one.origin == NAMED or one.place == _TOO_MANY else replace(one, origin=NAMED, place=BY_ASK)
+            for one in evidence
+        )
+    if tool.effect == "read" and known.fault is not None and known.fault.kind == "value":
+        evidence = _mentioned(tool, evidence)
     control = [one for one in evidence if is_covered(one.path, tool.controls)]
     told = list(dict.fromkeys(content_signals(index, _contents(tool, leaves), _reached(tool, evidence))))
     if any(len(of_one) >= MAX_LEAVES for of_one in leaves.values()):
-        told.append((1, "more values than are looked at"))
+        told.append((1, _TOO_MANY))
     return TaskFacts(
         shown=True,
-        intent=ask.level,
-        intent_words=ask.words,
-        delegated=delegated(index.words),
+        intent=max(int(known.level), 0),
+        intent_words=known.words,
         arguments=evidence,
         worst=max((one.origin for one in control or evidence), default=LISTED),
         signals=max((level for level, _ in told), default=0),
         signal_reasons=tuple(reason for _, reason in told),
+        refused=known.level is Level.REFUSED,
+        foreign=_is_foreign(index, control or evidence, known),
+        understood_by=known.by if known.level is Level.CLEAR else NOBODY,
+        missing=(known.fault.kind, known.fault.words) if known.fault else ("", ""),
+        ask=known.ask,
+        quota=known.quota,
+        used=uses.counts.get(known.ask, 0),
     )
 
 
-def _weighed(index: TaskIndex, ask: Asked, evidence: list[Evidence]) -> tuple[Evidence, ...]:
-    """Sorts the evidence, the worst first; a call with nothing of what was spelled out for it takes no text's word."""
-    unnamed = all(one.origin > NAMED or one.place in BY_NOBODY for one in evidence)
-    if unnamed and any(one.origin == POINTED for one in evidence) and is_another(index, ask):
-        evidence = [
-            replace(one, origin=FOREIGN, place=f"{one.place}, and nothing of what the user spelled out")
-            if one.origin == POINTED
-            else one
-            for one in evidence
-        ]
-    return tuple(sorted(evidence, key=lambda one: (-one.origin, one.path)))
+def uses_ask(facts: TaskFacts, tool: CatalogTool) -> bool:
+    """Says whether a call that these facts allow has an effect that its ask is used up by."""
+    return bool(facts.ask) and facts.understood_by != NOBODY and tool.effect != "read"
+
+
+def without_ask(facts: TaskFacts) -> TaskFacts:
+    """Answers facts as they would be of a call that no ask yields: what only the ask named comes from nowhere."""
+    arguments = tuple(replace(one, origin=FOREIGN) if one.place == BY_ASK else one for one in facts.arguments)
+    worst = FOREIGN if arguments != facts.arguments else facts.worst
+    return replace(facts, intent=0, understood_by=NOBODY, arguments=arguments, worst=worst)
+
+
+def _mentioned(tool: CatalogTool, evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
+    """Weigh an address the user wrote, and asked to have another read, as one out of a text."""
+    return tuple(
+        replace(one, origin=max(one.origin, POINTED), place="an address that is only mentioned")
+        if role_of(tool, one.path) == "url"
+        else one
+        for one in evidence
+    )
+
+
+def _is_foreign(index: TaskIndex, control: Sequence[Evidence], known: Understanding) -> bool:
+    """Return whether a control argument is somebody else's: of a text nobody pointed to, or of any where nobody asked.
+
+    Who points to a text to have it read asks for nothing that stands in it. Where they asked, and a text holds what
+    they called it, as a list of contacts holds a name, it may be what they meant.
+    """
+    unasked = known.level is Level.NONE
+    least = POINTED if unasked or _spells_out(index, known.words) else FOREIGN
+    foreign = [one for one in control if one.origin >= least and one.place not in UNSEEN]
+    if unasked or not all(one.place.startswith(OTHER_TEXT) for one in foreign):
+        return bool(foreign)
+    return bool(foreign) and not _is_called(index, known.words)
+
+
+def _spells_out(index: TaskIndex, said: Sequence[str]) -> bool:
+    """Return whether the ask names its own target: then no text they had read names another."""
+    return any(is_value(word) and word not in index.read_with for word in map(folding.fold, said))
+
+
+def _is_called(index: TaskIndex, said: Sequence[str]) -> bool:
+    """Return whether a name in the ask stands in a text that was read."""
+    names = [folding.fold(one) for one in said[1:] if one.isalpha() and one[0].isupper() and len(one) >= _TELLING]
+    return any(
+        result.all_prints.issuperset(prints([one]))
+        for result in index.results
+        for one in names
+        if one not in MONTHS and one not in WEEKDAYS
+    )
 
 
 def _reached(tool: CatalogTool, evidence: Sequence[Evidence]) -> int:
     """Answers the origin of whom a call reaches."""
     return max((one.origin for one in evidence if role_of(tool, one.path) in _REACHED), default=NAMED)
-
-
-def _atoms(value: Any) -> list[str]:
-    return folding.atoms_of(folding.fold(value)) if isinstance(value, str) else []
 
 
 def _evidence(index: TaskIndex, tool: CatalogTool, leaves: dict[str, list[_Leaf]]) -> Iterator[Evidence]:
@@ -127,7 +190,7 @@ def _evidence(index: TaskIndex, tool: CatalogTool, leaves: dict[str, list[_Leaf]
             key = (role, name, type(leaf.value), leaf.value, leaf.limited, leaf.default)
             if key not in known:
                 if len(known) >= MAX_DISTINCT:
-                    found = (FOREIGN, "more values than are looked at")
+                    found = (FOREIGN, _TOO_MANY)
                     break
                 known[key] = origin(
                     index,
@@ -144,7 +207,7 @@ def _evidence(index: TaskIndex, tool: CatalogTool, leaves: dict[str, list[_Leaf]
                 )
             found = max(found, known[key])
         if len(of_one) >= MAX_LEAVES:
-            found = FOREIGN, "more values than are looked at"
+            found = FOREIGN, _TOO_MANY
         yield Evidence(pointer((name,)), found[0], found[1])
 
 

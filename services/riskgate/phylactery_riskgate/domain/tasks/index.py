@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import copy
 import re
+from array import array
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from itertools import chain, starmap
 from typing import Final
+
+from phylactery_understanding.interpretation import Interpretation
 
 from phylactery_riskgate.domain.tasks.computed import computed
 from phylactery_riskgate.domain.tasks.folding import atoms
 from phylactery_riskgate.domain.tasks.languages import QUANTIFIERS
 from phylactery_riskgate.domain.tasks.literals import dates_in_token
 from phylactery_riskgate.domain.tasks.naming import Named, Value, named_items, telling
-from phylactery_riskgate.domain.tasks.prints import prints
-from phylactery_riskgate.domain.tasks.words import Piece, Words, all_words, looks_literal
+from phylactery_riskgate.domain.tasks.prints import prints, triples
+from phylactery_riskgate.domain.tasks.words import Piece, Words, all_words, is_value, looks_literal
 
+LOOK: Final = "file_info"
+"""The tool by which an executor shows that a file exists."""
 PASTED: Final = "what the user pasted"
 _READ_ON: Final = 3
 """How often a text may lead to the next."""
@@ -28,7 +34,10 @@ _NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")
 
 @dataclass(frozen=True)
 class Result:
-    """What one call answered, beside the words of the task; ``made`` says that the call changed something."""
+    """What one call answered, beside the words of the task; ``made`` says that the call changed something.
+
+    ``unproven`` says that nothing is known of a run of it: then it has neither arguments nor values that are believed.
+    """
 
     words: Words = field(repr=False)
     tool: str
@@ -37,6 +46,8 @@ class Result:
     parents: tuple[int, ...]
     values: tuple[Value, ...]
     prints: dict[int, frozenset[int]] = field(repr=False)
+    unproven: bool = False
+    triples: dict[int, Sequence[int]] = field(default_factory=dict, repr=False)
 
     @computed
     def by_norm(self) -> dict[str, list[Value]]:
@@ -56,7 +67,7 @@ class Result:
     @computed
     def size(self) -> int:
         """How many values and prints there are."""
-        return len(self.values) + sum(map(len, self.prints.values()))
+        return len(self.values) + sum(map(len, self.prints.values())) + sum(map(len, self.triples.values()))
 
     @computed
     def numbers(self) -> tuple[tuple[Value, float], ...]:
@@ -140,7 +151,7 @@ class Result:
         return tuple(
             prints(value.split(" "))
             for value in self.arguments
-            if not value.isdigit() and any(telling(atoms(token)) for token in value.split(" "))
+            if not value.isdigit() and any(is_value(token) or telling(atoms(token)) for token in value.split(" "))
         )
 
     @computed
@@ -154,7 +165,10 @@ class Result:
         date = next(dates_in_token(value), "")
         if date:
             return self.words.hold_date(date)
-        tells = telling(atom for token in value.split(" ") for atom in atoms(token))
+        tokens = value.split(" ")
+        if any(map(is_value, tokens)) and self.words.hold_tokens(tokens):
+            return True
+        tells = telling(atom for token in tokens for atom in atoms(token))
         said = bool(tells) and all(atom in self.words.atom_places for atom in tells)
         return said and not all(atom.isdigit() for atom in tells)
 
@@ -167,19 +181,36 @@ def _result(piece: Piece, words: Words) -> Result:
         arguments=tuple(piece["a"]),
         parents=tuple(piece["i"]),
         values=tuple(starmap(Value, piece["v"])),
-        prints={int(item): frozenset(found) for item, found in piece["p"].items()},
+        # What a look at a file answers repeats the path it was asked about, so it says of no name whose it is.
+        prints={} if piece["tool"] == LOOK else {int(item): frozenset(found) for item, found in piece["p"].items()},
+        unproven=piece.get("u", False),
+        triples={int(item): array("I", found) for item, found in piece.get("d", {}).items()},
     )
 
 
 def _pasted(piece: Piece, words: Words) -> Result:
-    found = {0: frozenset(prints(piece["p"]))}
-    return Result(words=words, tool=PASTED, made=False, arguments=(), parents=(-1,), values=(), prints=found)
+    tokens = piece["p"]
+    return Result(
+        words=words,
+        tool=PASTED,
+        made=False,
+        arguments=(),
+        parents=(-1,),
+        values=(),
+        prints={0: frozenset(prints(tokens))},
+        triples={0: array("I", triples(tokens))},
+    )
+
+
+def _interpretation(piece: Piece) -> Interpretation | None:
+    return Interpretation.from_json(piece["i"]) if "i" in piece else None
 
 
 class TaskIndex:
     """Everything shown of one task; unchangeable."""
 
-    def __init__(self, pieces: Sequence[Piece]) -> None:
+    def __init__(self, pieces: Sequence[Piece], tasks: Sequence[str] = ()) -> None:
+        """Takes the pieces in their order, and the ids of the tasks whose words are among them, in theirs."""
         said = [piece for piece in pieces if piece["k"] == "words"]
         self.words = all_words(said)
         self.results = (
@@ -187,16 +218,26 @@ class TaskIndex:
             *(_result(piece, self.words) for piece in pieces if piece["k"] == "result"),
         )
         self._pieces = tuple(pieces)
+        self.messages = tuple(piece.get("w", "") for piece in said)
+        self.interpretations = tuple(map(_interpretation, said))
+        self.pasting = tuple(bool(piece.get("p")) or "d" in piece for piece in said)
+        self.tasks = (*tasks, *[""] * (len(said) - len(tasks)))
+        self.day = next((date.fromisoformat(piece["y"]) for piece in reversed(said) if piece.get("y")), None)
 
     def with_piece(self, piece: Piece) -> TaskIndex:
         """Answers the index with one more piece."""
         if piece["k"] == "words":
-            return TaskIndex((*self._pieces, piece))
+            return TaskIndex((*self._pieces, piece), self.tasks)
         more = copy.copy(self)
         more.__dict__ = {
             "words": self.words,
             "results": (*self.results, _result(piece, self.words)),
             "_pieces": (*self._pieces, piece),
+            "messages": self.messages,
+            "interpretations": self.interpretations,
+            "pasting": self.pasting,
+            "tasks": self.tasks,
+            "day": self.day,
         }
         return more
 
@@ -204,6 +245,26 @@ class TaskIndex:
     def size(self) -> int:
         """How many values and prints there are."""
         return sum(result.size for result in self.results)
+
+    @computed
+    def said(self) -> frozenset[int]:
+        """The triples of the user's own words."""
+        return frozenset(triples(self.words.tokens))
+
+    def held_elsewhere(self, wanted: set[int], *, pointed: bool) -> Iterator[tuple[int, int]]:
+        """Yield for every free text how many of some triples it holds that the user did not say, and how many it has.
+
+        Unless ``pointed``, the texts the user pointed to are left out, and what stands there is no evidence of another.
+        """
+        wanted = wanted - self.said
+        others = []
+        for place, result in enumerate(self.results):
+            for item, found in result.triples.items():
+                if not pointed and self.is_pointed(place, item):
+                    wanted.difference_update(found)
+                else:
+                    others.append(found)
+        return ((len(wanted.intersection(found)), len(found)) for found in others)
 
     @computed
     def asked_for(self) -> tuple[bool, ...]:

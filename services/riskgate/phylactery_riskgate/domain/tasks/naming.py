@@ -14,7 +14,7 @@ from phylactery_riskgate.domain.tasks.folding import atoms
 from phylactery_riskgate.domain.tasks.languages import EXTENSIONS, SHORT_WORDS, SMALL
 from phylactery_riskgate.domain.tasks.literals import dates_in_token
 from phylactery_riskgate.domain.tasks.picking import picked
-from phylactery_riskgate.domain.tasks.words import Words, looks_literal
+from phylactery_riskgate.domain.tasks.words import Words, is_value, looks_literal
 
 _TELLING: Final = 3
 """Letters of an atom that can tell anything."""
@@ -43,8 +43,12 @@ class Value(NamedTuple):
 
 
 def telling(parts: Iterable[str]) -> list[str]:
-    """Answers the atoms that can name anything."""
-    return [atom for atom in parts if atom not in SMALL and (len(atom) >= _TELLING or atom.isdigit())]
+    """Return the atoms that can name anything: one or two letters, or what a file's name ends with, cannot."""
+    return [
+        atom
+        for atom in parts
+        if atom not in SMALL and atom not in EXTENSIONS and (len(atom) >= _TELLING or atom.isdigit())
+    ]
 
 
 class Named(NamedTuple):
@@ -90,6 +94,8 @@ def strength(value: Value, words: Words) -> float:
         return _WHOLE if value.norm in words.token_places or value.norm in words.joined else 0
     if value.kind[0] != "n":
         return 0
+    if is_value(value.norm) and value.norm in words.token_places:
+        return _WHOLE
     parts = [atom for token in value.norm.split(" ") for atom in atoms(token)]
     while len(parts) > 1 and parts[-1] in EXTENSIONS:
         parts = parts[:-1]

@@ -20,8 +20,8 @@ from phylactery_riskgate.domain.tasks.languages import EXTENSIONS
 from phylactery_riskgate.domain.tasks.literals import dates_in_token, number, numbers_in, written_forms
 from phylactery_riskgate.domain.tasks.model import FOREIGN, LISTED, NAMED, POINTED
 from phylactery_riskgate.domain.tasks.naming import Value, strength, telling
+from phylactery_riskgate.domain.tasks.phrases import stem
 from phylactery_riskgate.domain.tasks.prints import day_print, prints
-from phylactery_riskgate.domain.tasks.sentences import stem
 from phylactery_riskgate.domain.tasks.spelling import Spelled
 from phylactery_riskgate.domain.tasks.words import is_value, looks_literal
 from phylactery_riskgate.domain.visible import make_visible
@@ -31,7 +31,7 @@ Found = tuple[int, str]
 
 _DISGUISES: Final = frozenset({Mark.BIDI, Mark.INVISIBLE, Mark.LOOK_ALIKE, Mark.MIXED_SCRIPT})
 _LOOKED_AT: Final = 4_096
-_WORDS: Final = "the user's words"
+BY_WORDS: Final = "the user's words"
 NOTHING: Final = "nothing"
 _DEFAULT: Final = "the tool's default"
 _OTHER_SPELLING: Final = "the user's words, spelled otherwise"
@@ -42,6 +42,11 @@ _GROUPING: Final = frozenset({"", " ", "-", "."})
 """What may stand between the groups of an account number."""
 _BESIDE_NUMBERS: Final = frozenset(" #€$£¥%\"'.,:")
 _BESIDE_IDS: Final = _BESIDE_NUMBERS - {"%"}
+BY_ASK: Final = "what the user asked for"
+OTHER_TEXT: Final = "other text of"
+NOWHERE: Final = "nowhere"
+UNSEEN: Final = frozenset({NOWHERE, "more values than are looked at"})
+"""Places of values that no text holds: nothing says that they are somebody else's."""
 BY_NOBODY: Final = frozenset({NOTHING, _DEFAULT})
 """Places of values that say nothing about who wants the call."""
 
@@ -131,7 +136,7 @@ def _from_nowhere(argument: Argument) -> Found:
     if argument.limited:
         return LISTED, "a choice the tool offers"
     if argument.role in spelling.STRICT:
-        return FOREIGN, "nowhere"
+        return FOREIGN, NOWHERE
     return LISTED, "written for the call"
 
 
@@ -141,7 +146,7 @@ def _of_text(index: TaskIndex, argument: Argument, tokens: Sequence[str]) -> Ite
         for one in numbers:
             yield from _of_number(index, argument, one)
     elif _said(index, tokens):
-        yield NAMED, _WORDS
+        yield NAMED, BY_WORDS
     days = list(dates_in_token(tokens[0]))
     if argument.role in {"date", "content"} and days:
         yield from _of_day(index, days)
@@ -165,11 +170,11 @@ def _of_spelled(index: TaskIndex, argument: Argument, ways: Sequence[Spelled], s
             yield from ((max(level, least), place) for level, place in _of_number(index, argument, one))
         return
     if said is not None:
-        yield said, _OTHER_SPELLING if said else _WORDS
+        yield said, _OTHER_SPELLING if said else BY_WORDS
     squeezed = "".join(tokens)
     grouped = not ways[-1].address and all(map(_GROUPING.__contains__, ways[-1].gaps))
     if grouped and _is_account(index, squeezed):
-        yield NAMED, _WORDS
+        yield NAMED, BY_WORDS
     yield from _of_values(index, " ".join(tokens), argument, ways)
     if grouped and len(tokens) > 1 and looks_literal(squeezed):
         yield from _of_values(index, squeezed, argument)
@@ -195,8 +200,8 @@ def _said(index: TaskIndex, tokens: Sequence[str]) -> bool:
 def _is_composed(index: TaskIndex, tokens: Sequence[str]) -> bool:
     """Says whether a name is made of the user's words, or a folder was put before the one they gave."""
     atoms = [atom for atom in _atoms(tokens) if atom not in EXTENSIONS]
-    # A name may be nothing but small words: todo.md of "a file called todo".
-    tells = telling(atoms) or atoms
+    # A name may be nothing but small words: todo.md of "a file called todo". But "a" is in every request.
+    tells = telling(atoms) or list(filter(spelling.can_name, atoms))
     composed = bool(tells) and all(atom in index.words.atom_places for atom in tells)
     return composed or (len(tokens) > 1 and is_value(tokens[-1]) and tokens[-1] in index.words.token_places)
 
@@ -207,7 +212,7 @@ def _atoms(tokens: Sequence[str]) -> list[str]:
 
 def _of_day(index: TaskIndex, days: Sequence[str]) -> Iterator[Found]:
     if any(index.words.hold_date(day) for day in days):
-        yield NAMED, _WORDS
+        yield NAMED, BY_WORDS
     elif index.words.relative_days:
         right = any(is_relative_day(index, day) for day in days)
         yield (NAMED if right else LISTED), "worked out from the user's words"
@@ -279,8 +284,9 @@ def _of_prints(index: TaskIndex, wanted: Sequence[int], argument: Argument) -> I
 
 
 def _text_of(index: TaskIndex, place: int, item: int) -> str:
-    told = "" if index.is_pointed(place, item) else "other "
-    return f"{told}text of {index.results[place].tool}"
+    told = "text of" if index.is_pointed(place, item) else OTHER_TEXT
+    unproven = ", which no redemption proves" if index.results[place].unproven else ""
+    return f"{told} {index.results[place].tool}{unproven}"
 
 
 def _of_number(index: TaskIndex, argument: Argument, norm: str) -> Iterator[Found]:
@@ -288,9 +294,9 @@ def _of_number(index: TaskIndex, argument: Argument, norm: str) -> Iterator[Foun
         return
     if argument.role == "object":
         if norm in index.words.ids:
-            yield (NAMED if _is_id(index, argument, norm) else LISTED), _WORDS
+            yield (NAMED if _is_id(index, argument, norm) else LISTED), BY_WORDS
     elif norm in index.words.numbers:
-        yield NAMED, _WORDS
+        yield NAMED, BY_WORDS
         return
     yield from _of_values(index, norm, argument)
     for form in written_forms(norm):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from itertools import accumulate, pairwise
+from array import array
 from typing import Final
 
 import orjson
@@ -28,10 +28,10 @@ _PRINT_WEIGHT: Final = 11
 
 
 def packed(piece: Piece) -> tuple[bytes, int]:
-    """Answers the bytes of a piece, and how many it counts as: about those of its JSON."""
-    prints: dict[str, list[int]] = piece["p"] if piece["k"] == "result" else {}
-    numbers = [number for found in prints.values() for number in found]
-    counts = {"p": {item: len(found) for item, found in prints.items()}} if prints else {}
+    """Return the bytes of a piece, and how many it counts as: about those of its JSON, and four for each triple."""
+    numbered = _numbered(piece)
+    numbers = b"".join(array("I", found).tobytes() for name in numbered for found in piece[name].values())
+    counts = {name: {item: len(found) for item, found in piece[name].items()} for name in numbered}
     plain = orjson.dumps(piece | counts)
     form, text = _PLAIN, plain
     if len(plain) > _WORTH_BYTES:
@@ -39,11 +39,13 @@ def packed(piece: Piece) -> tuple[bytes, int]:
         if len(small) < len(plain):
             form, text = _DEFLATED, small
     head = _HEAD.pack(form, len(text))
-    return head + text + struct.pack(f"<{len(numbers)}I", *numbers), len(plain) + _PRINT_WEIGHT * len(numbers)
+    prints = sum(counts.get("p", {}).values())
+    size = len(plain) + _PRINT_WEIGHT * prints + len(numbers) - _PRINT_BYTES * prints
+    return head + text + numbers, size
 
 
 def unpacked(bytes_: bytes) -> Piece:
-    """Reads what packed wrote. Raises ValueError where it is of another form."""
+    """Read what packed wrote. Raise ValueError where it is of another form."""
     if bytes_[0] not in {_PLAIN, _DEFLATED}:
         raise ValueError("a piece of another version")
     try:
@@ -51,10 +53,18 @@ def unpacked(bytes_: bytes) -> Piece:
         end = _HEAD.size + size
         text = bytes_[_HEAD.size : end]
         piece: Piece = orjson.loads(zlib.decompress(text) if form == _DEFLATED else text)
-        numbers = struct.unpack_from(f"<{(len(bytes_) - end) // _PRINT_BYTES}I", bytes_, end)
+        numbers = array("I", bytes_[end:])
     except (struct.error, zlib.error) as error:
         raise ValueError("no piece of a task") from error
-    if piece["k"] == "result":
-        ends = list(accumulate(piece["p"].values(), initial=0))
-        piece["p"] = {item: numbers[first:last] for item, (first, last) in zip(piece["p"], pairwise(ends), strict=True)}
+    start = 0
+    for name in _numbered(piece):
+        for item, count in piece[name].items():
+            piece[name][item] = numbers[start : start + count]
+            start += count
+    if start != len(numbers):
+        raise ValueError("no piece of a task")
     return piece
+
+
+def _numbered(piece: Piece) -> tuple[str, ...]:
+    return tuple(name for name in ("p", "d") if name in piece) if piece["k"] == "result" else ()

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import unicodedata
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Final
+
+from phylactery_understanding.text import merged_spans
 
 from phylactery_riskgate.domain.tasks import folding
 from phylactery_riskgate.domain.tasks.announcing import announced_in
@@ -28,16 +31,60 @@ _FORWARDED = re.compile(
 _ELISION = re.compile(r"(?:cause|cuz|cos|coz|n|til|till|em|tis|twas|bout|round|\d0s)\b")
 """Behind an apostrophe that opens no quote: 'cause, 'n', '90s."""
 _CITED = re.compile(r"^[ \t]{0,8}>[^\n]*+", re.MULTILINE)
+_CLOSES = re.compile(r"`{3,}|~{3,}|\"{3,}|</[a-z][a-z0-9_-]{0,39}>")
+"""What closes a pasted text, and stands behind it."""
 
 
 def pasted_in(folded: str) -> list[Span]:
     """Answers where something pasted begins and ends."""
-    return _merged(_pasted(folded))
+    return merged_spans(_pasted(folded))
 
 
 def doubted_in(folded: str) -> list[Span]:
     """Answers what may be pasted: what is announced as a text, and what stands between two fenced ones."""
-    return _merged((*announced_in(folded), *_between_fences(folded)))
+    return merged_spans((*announced_in(folded), *_between_fences(folded)))
+
+
+def own_part(text: str, *, sure: bool = False) -> tuple[str, bool]:
+    """Return a message without what is pasted in it, and whether what is left may be pasted, too.
+
+    With ``sure``, what may be pasted is left out, too. A line breaks where something was left out, so that no sentence
+    goes on from before a pasted text to behind it.
+    """
+    letters = text if text.isascii() else unicodedata.normalize("NFC", text)
+    folds = [letters.lower()] if text.isascii() else list(map(folding.fold, letters))
+    folded = "".join(folds)
+    pasted, doubted = pasted_in(folded), doubted_in(folded)
+    if not pasted and not doubted:
+        return text, False
+    places = range(len(folded)) if text.isascii() else [at for at, one in enumerate(folds) for _ in one]
+    pasted = [(start, _behind(folded, stop)) for start, stop in pasted]
+    left = _without(folded, pasted, doubted)
+    kept: list[str] = []
+    end = 0
+    for start, stop in merged_spans((*pasted, *(doubted if sure else ()))):
+        kept.append(letters[end : places[start]] if start < len(places) else letters[end:])
+        end = places[stop] if stop < len(places) else len(letters)
+    return "\n".join((*kept, letters[end:])), left
+
+
+def _behind(folded: str, stop: int) -> int:
+    closes = _CLOSES.match(folded, stop)
+    return closes.end() if closes is not None else stop
+
+
+def _without(folded: str, pasted: Sequence[Span], doubted: Sequence[Span]) -> bool:
+    """Return whether a doubted text has a word outside of the pasted ones."""
+    for start, stop in doubted:
+        place = start
+        for one, other in pasted:
+            if one < stop and other > place:
+                if any(map(str.isalnum, folded[place:one])):
+                    return True
+                place = max(place, other)
+        if any(map(str.isalnum, folded[place:stop])):
+            return True
+    return False
 
 
 def _pasted(folded: str) -> Iterator[Span]:
@@ -72,16 +119,6 @@ def _between_fences(folded: str) -> Iterator[Span]:
         places = [found.start() for found in fence.finditer(folded)]
         if len(places) > _PAIR:
             yield places[0], places[-1]
-
-
-def _merged(spans: Iterable[Span]) -> list[Span]:
-    merged: list[Span] = []
-    for start, stop in sorted(spans):
-        if merged and start <= merged[-1][1]:
-            merged[-1] = merged[-1][0], max(stop, merged[-1][1])
-        else:
-            merged.append((start, stop))
-    return merged
 
 
 def _quotes(folded: str) -> Iterator[Span]:

@@ -1,6 +1,7 @@
 """Prints of free text: a 32-bit number for each of its tokens, and one for each two that follow one another.
 
-They tell whether a text holds a value, and nothing else of it: neither what it says nor in which order. A result has
+They tell whether a text holds a value, and nothing else of it: neither what it says nor in which order. So do those of
+each three that follow one another ("triples"), which tell whether much of another text stands there. A result has
 thousands of tokens, so nearly all that is done for each of them runs in C, and for all its texts at once.
 """
 
@@ -19,7 +20,7 @@ from phylactery_riskgate.domain.tasks.literals import FARTHEST, dates_of, figure
 
 _FACTOR: Final = 0x9E3779B1
 """Odd, so that "a b" has the print of no "a c" and no "c b"; and it has neither that of "b a" nor that of "ab"."""
-_LANE_BITS, _LANE_BYTES = 64, 8
+_LANE_BYTES: Final = 8
 _WITHIN: Final = b".@+_'&-"
 """What may stand between the letters and digits of a token."""
 _BETWEEN_DIGITS: Final = {b":": b"\x80", b"/": b"\x81", b",": b"\x82"}
@@ -46,6 +47,12 @@ def prints(tokens: Sequence[str]) -> list[int]:
     return [*ones, *_pairs(ones)]
 
 
+def triples(tokens: Sequence[str]) -> Sequence[int]:
+    """Return the prints of every three tokens that follow one another."""
+    ones = [crc32(token.encode()) for token in tokens]
+    return _triples(ones, _pairs(ones))
+
+
 def day_print(date: str) -> int:
     """Answers the print of a day."""
     return crc32(f"d:{date}".encode())
@@ -56,13 +63,17 @@ def text_prints(folded: str, most: int) -> tuple[set[int], bool]:
     read = next(cheap_prints([folded])) if most else None
     if read is not None and read[1] <= most:
         return read[0], False
-    tokens = folding.first_tokens(folded, most + 1)
+    return token_prints(folding.first_tokens(folded, most + 1), most)
+
+
+def token_prints(tokens: Sequence[str], most: int) -> tuple[set[int], bool]:
+    """Return the same for a text that is cut into tokens already."""
     counted = tokens[:most]
     return {*prints(counted), *map(day_print, dates_of(counted))}, len(tokens) > most
 
 
-def cheap_prints(texts: Sequence[str]) -> Iterator[tuple[set[int], int] | None]:
-    """Answers the prints of each text and how many tokens it has, None for what is not ASCII, or long.
+def cheap_prints(texts: Sequence[str]) -> Iterator[tuple[set[int], int, Sequence[int]] | None]:
+    """Return the prints of each text, how many tokens it has, and its triples; None for what is not ASCII, or long.
 
     Many are read at once: what is done for a text, and not for each token, takes longer than a short text does.
     """
@@ -74,7 +85,7 @@ def cheap_prints(texts: Sequence[str]) -> Iterator[tuple[set[int], int] | None]:
         yield from (next(read) if one else None for one in cheap)
 
 
-def _ascii_prints(texts: Sequence[str]) -> list[tuple[set[int], int]]:
+def _ascii_prints(texts: Sequence[str]) -> list[tuple[set[int], int, Sequence[int]]]:
     lines = [line.split() for line in _spaced(texts).split(_END)]
     # Texts repeat their words, so each is looked at once.
     words = list({*chain.from_iterable(lines)})
@@ -85,7 +96,8 @@ def _ascii_prints(texts: Sequence[str]) -> list[tuple[set[int], int]]:
     days = _figured_days(words, tokens)
     ones = list(map(codes.__getitem__, chain.from_iterable(lines)))
     pairs = _pairs(ones)
-    read: list[tuple[set[int], int]] = []
+    threes = _triples(ones, pairs)
+    read: list[tuple[set[int], int, Sequence[int]]] = []
     start = 0
     for line in lines:
         end = start + len(line)
@@ -95,7 +107,7 @@ def _ascii_prints(texts: Sequence[str]) -> list[tuple[set[int], int]]:
         if not _MONTHS.isdisjoint(found) and _may_speak_of_days(line, ones[start:end]):
             said = [word.strip(_WITHIN).decode() for word in line]
             found.update(day_print(date) for date, _ in spoken_dates(said))
-        read.append((found, len(line)))
+        read.append((found, len(line), threes[start : max(end - 2, start)]))
         start = end
     return read
 
@@ -128,14 +140,21 @@ def _figured_days(words: Sequence[bytes], tokens: Sequence[bytes]) -> dict[bytes
 
 
 def _pairs(ones: Sequence[int]) -> Sequence[int]:
-    """Answers one * _FACTOR + other, modulo 2**32, for each one and the other behind it.
+    """Return one * _FACTOR + other, modulo 2**32, for each one and the other behind it."""
+    return _joined(ones[:-1], ones[1:])
 
-    All of them at once, each in 64 bits of a large number.
-    """
-    count = len(ones) - 1
-    if count < 1:
+
+def _triples(ones: Sequence[int], pairs: Sequence[int]) -> Sequence[int]:
+    """Return the same for each pair and the one behind it."""
+    return _joined(pairs[:-1], ones[2:])
+
+
+def _joined(firsts: Sequence[int], others: Sequence[int]) -> Sequence[int]:
+    """Join numbers of 32 bits two by two, all of them at once, each in 64 bits of a large number."""
+    count = len(firsts)
+    if not count:
         return ()
-    lanes = int.from_bytes(array("Q", ones).tobytes(), "little")
-    both = lanes * _FACTOR + (lanes >> _LANE_BITS)
-    halves = memoryview(both.to_bytes((count + 2) * _LANE_BYTES, "little")).cast("I")
+    lanes = int.from_bytes(array("Q", firsts).tobytes(), "little")
+    both = lanes * _FACTOR + int.from_bytes(array("Q", others).tobytes(), "little")
+    halves = memoryview(both.to_bytes((count + 1) * _LANE_BYTES, "little")).cast("I")
     return halves[: 2 * count : 2].tolist()

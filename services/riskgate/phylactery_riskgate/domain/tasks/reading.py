@@ -6,14 +6,17 @@ only prints (see prints.py), without their order.
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass, field
 from typing import Any, Final
+
+import orjson
 
 from phylactery_riskgate.domain.model import CatalogTool, Json
 from phylactery_riskgate.domain.tasks import folding
 from phylactery_riskgate.domain.tasks.literals import number
-from phylactery_riskgate.domain.tasks.outputs import Place, outputs
-from phylactery_riskgate.domain.tasks.prints import cheap_prints, text_prints
+from phylactery_riskgate.domain.tasks.outputs import FREE, Place, outputs
+from phylactery_riskgate.domain.tasks.prints import cheap_prints, token_prints, triples
 from phylactery_riskgate.domain.tasks.words import Piece, read_words
 
 __all__ = ["Piece", "Reading", "read_result", "read_words"]
@@ -21,6 +24,8 @@ __all__ = ["Piece", "Reading", "read_result", "read_words"]
 MAX_VALUES: Final = 4_000
 MAX_ITEMS: Final = 2_000
 MAX_PRINTS: Final = 24_000
+MAX_TRIPLES: Final = 400_000
+"""More than any text of a megabyte has, and enough that what is dictated is found at the end of one."""
 MAX_NODES: Final = 20_000
 """Objects, lists and values that are looked at."""
 MAX_VALUE: Final = 240
@@ -30,7 +35,7 @@ _MAX_NAME: Final = 12
 """Atoms of a name; what is longer is text, whatever the catalog says."""
 _MAX_FIELD: Final = 40
 """Characters of a field's name that are kept."""
-_LIST: Final = "*"
+_OPENING: Final = frozenset("{[")
 _is_token = folding.PLAIN_TOKEN.fullmatch
 
 
@@ -52,28 +57,60 @@ def read_result(
     *,
     is_text: bool,
     failed: bool,
+    unproven: bool = False,
 ) -> Reading:
     """Reads what one call answered; ``is_text`` says that ``result`` is no JSON, so that all of it is free text.
 
-    Of a tool that is None, and of a call that failed, everything is free text.
+    Of a tool that is None, and of a call that failed, everything is free text. Where nothing proves that the call ran
+    at all (``unproven``) it made nothing either, and was made with nothing.
     """
-    kinds = () if tool is None or failed or is_text else tool.outputs
-    reader = _Reader()
-    reader.read(result, outputs(kinds, () if tool is None else tool.registry), 0, 0, "")
+    reader = _walked(tool if not (failed or is_text or unproven) else None, result)
     prints = reader.prints()
-    made = tool is not None and tool.effect != "read" and not failed
+    made = tool is not None and tool.effect != "read" and not (failed or unproven)
     piece: Piece = {
         "k": "result",
         "tool": tool_name,
         "call": tool_call_id,
         "made": made,
-        "a": _argument_values(arguments),
+        "u": unproven,
+        "a": [] if unproven else _argument_values(arguments),
         "i": reader.parents,
         "v": reader.values,
         # A set of integers has one order in every process, and it is not the text's.
         "p": {str(item): list(found) for item, found in prints.items()},
+        "d": {str(item): found for item, found in reader.triples.items() if found},
     }
     return Reading(piece, len(reader.values), reader.cut)
+
+
+def _walked(tool: CatalogTool | None, result: Any) -> _Reader:
+    """Walk a result. One of another shape than the catalog's is believed in nothing, and keeps what is private."""
+    if tool is None:
+        reader = _Reader()
+        reader.read(result, FREE, 0, 0, "")
+        return reader
+    try:
+        reader = _Reader()
+        reader.read(result, outputs(tool.outputs, tool.registry), 0, 0, "")
+    except _OtherShapeError:
+        reader = _Reader()
+        reader.read(result, outputs(tuple(one for one in tool.outputs if one[1] == "private"), ()), 0, 0, "")
+    return reader
+
+
+class _OtherShapeError(Exception):
+    """A result has not the shape the catalog's pointers say it has."""
+
+
+def _holds_json(text: str) -> bool:
+    """Return True if a text is an object or a list of its own: nothing of it is a field of what it stands in."""
+    if text.lstrip()[:1] not in _OPENING:
+        return False
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return False
+    return True
 
 
 def _argument_values(arguments: Json) -> list[str]:
@@ -102,6 +139,7 @@ class _Reader:
     parents: list[int] = field(default_factory=lambda: [-1])
     values: list[list[Any]] = field(default_factory=list)
     texts: list[tuple[str, int]] = field(default_factory=list)
+    triples: dict[int, array[int]] = field(default_factory=dict)
     nodes: int = 0
     cut: bool = False
 
@@ -109,19 +147,25 @@ class _Reader:
         self.nodes += 1
         if depth > MAX_DEPTH or self.nodes > MAX_NODES:
             self.cut = True
-        elif isinstance(value, str):
-            self._text(value, place, item, name)
         elif isinstance(value, dict):
             self._object(value, place, depth, item)
         elif isinstance(value, list):
             self._list(value, place, depth, item, name)
-        elif value is not None and not isinstance(value, bool):
+        elif value is None or isinstance(value, bool):
+            return
+        elif place.holds_fields or place.holds_items:
+            raise _OtherShapeError
+        elif isinstance(value, str):
+            self._text(value, place, item, name)
+        else:
             written = number(value)
             if written:
                 self._value(written, place, item, name)
 
     def _list(self, values: list[Any], place: Place, depth: int, item: int, name: str) -> None:
-        below = place.below(_LIST)
+        if place.holds_fields:
+            raise _OtherShapeError
+        below = place.items
         for one in values:
             inside = self._item(item) if isinstance(one, dict) or not depth else item
             self.read(one, below, depth + 1, inside, name)
@@ -154,7 +198,7 @@ class _Reader:
     def _text(self, value: str, place: Place, item: int, name: str) -> None:
         plain = value.isascii()
         folded = value.lower() if plain else folding.fold(value)
-        if place.free or len(folded) > MAX_VALUE:
+        if place.free or len(folded) > MAX_VALUE or (place.kind != "private" and _holds_json(value)):
             self.texts.append((folded, item))
             return
         if plain and _is_token(folded):
@@ -175,20 +219,25 @@ class _Reader:
         self.values.append([*kept, written] if written else kept)
 
     def prints(self) -> dict[int, set[int]]:
-        """Answers the prints of the free text of each item, as many as are kept."""
+        """Return the prints of the free text of each item, as many as are kept, and keep its triples."""
         found: dict[int, set[int]] = {}
-        kept = 0
+        kept = noted = 0
         cheap = cheap_prints([text for text, _ in self.texts])
         for folded, item in self.texts:
             most = max(MAX_PRINTS - kept, 0) // 2
-            read = next(cheap) if most else None  # where nothing more is kept, nothing more is read
+            read = next(cheap)
             if read is not None and read[1] <= most:
-                more = read[0]
+                more, threes = read[0], read[2]
             else:
-                more, cut = text_prints(folded, most)
+                tokens = folding.tokens(folded)
+                more, cut = token_prints(tokens, most)
+                threes = triples(tokens) if read is None else read[2]
                 self.cut = self.cut or cut
             known = found.setdefault(item, set())
             before = len(known)
             known |= more
             kept += len(known) - before
+            if noted + len(threes) <= MAX_TRIPLES:
+                self.triples.setdefault(item, array("I")).extend(threes)
+                noted += len(threes)
         return found

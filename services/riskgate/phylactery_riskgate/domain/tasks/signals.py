@@ -13,13 +13,13 @@ from typing import Final
 from phylactery_riskgate.domain.tasks import folding
 from phylactery_riskgate.domain.tasks.index import TaskIndex
 from phylactery_riskgate.domain.tasks.languages import DETAILS
-from phylactery_riskgate.domain.tasks.model import NAMED
+from phylactery_riskgate.domain.tasks.model import FROM_TEXT, NAMED
 from phylactery_riskgate.domain.tasks.naming import telling
-from phylactery_riskgate.domain.tasks.prints import prints
+from phylactery_riskgate.domain.tasks.prints import prints, triples
 from phylactery_riskgate.domain.tasks.words import follow, looks_literal
 
 Signal = tuple[int, str]
-"""1 is worth a question, 2 worth a stop; and why."""
+"""1 is worth a question, 2 worth a stop, and 0 to be known; and why."""
 
 MAX_CONTENT: Final = 200_000
 _LINK = re.compile(r"(?:https?://|www\.)[^\s<>\"'()]{3,2000}+", re.IGNORECASE)
@@ -28,8 +28,15 @@ _MAX_LINKS: Final = 50
 _MAX_ENCODED: Final = 8
 _DICTATED: Final = 6
 """Tokens that follow one another just so by no chance."""
+_SHARE: Final = 0.4
+"""Part of a content's triples. Where every fifth word is another, three in five pairs stay, and two in five triples."""
+_LONG, _LONG_SHARE = 30_000, 0.5
+"""Triples of a text so long that it has many of any other by chance, and the part that counts there."""
+_FEW, _SHORT = 3, 6
+"""Triples that no phrase everybody uses has in a short content, and how many triples a short content has."""
 _SEVERAL: Final = 2
 _SHORTEST_PRIVATE: Final = 4
+_NO_ITEMS: Final[frozenset[int]] = frozenset()
 _READABLE: Final = 0.9
 _GRAM: Final = 8
 """Letters and digits that stand together by no chance."""
@@ -58,8 +65,10 @@ def content_signals(index: TaskIndex, contents: Iterable[str], reached: int) -> 
             yield from _private(index, said)
             if reached > NAMED and _gives_away(index, said):
                 yield min(reached, 2), "values the user did not name, for somebody they did not name"
+        if any(_is_from_text(index, said) for said in (tokens, *decoded)):
+            yield 0, FROM_TEXT
         if len(tokens) >= _DICTATED and _is_dictated(index, tokens):
-            yield 1, "text somebody else wrote, word by word"
+            yield 1, "text somebody else wrote, word by word or nearly"
 
 
 def _links(folded: str) -> Iterator[str]:
@@ -162,14 +171,25 @@ def _asked_for(index: TaskIndex, wanted: list[str], field: str) -> bool:
     return bool(names) and all(name in index.words.atom_places for name in names)
 
 
-def _is_dictated(index: TaskIndex, tokens: list[str]) -> bool:
-    """Says whether a whole content stands in free text nobody pointed to."""
-    if index.words.hold_tokens(tokens):
+def _is_dictated(index: TaskIndex, tokens: list[str], *, pointed: bool = False) -> bool:
+    """Return True if a content stands in free text, as it is there or with words changed.
+
+    Unless ``pointed``, it is text that nobody pointed to.
+    """
+    wanted = set(triples(tokens))
+    least = _FEW if len(wanted) <= _SHORT else _FEW + 1
+    return any(
+        held >= max(least, (_SHARE if size <= _LONG else _LONG_SHARE) * len(wanted))
+        for held, size in index.held_elsewhere(wanted, pointed=pointed)
+    )
+
+
+def _is_from_text(index: TaskIndex, tokens: list[str]) -> bool:
+    """Return True if a content, a single word left out, stands in what a tool answered and not in the user's words."""
+    tells = len(tokens) > 1 or any(map(str.isdigit, "".join(tokens)))
+    if not tells or index.words.hold_tokens(tokens):
         return False
-    wanted = prints(tokens)
-    found = [
-        index.is_pointed(place, item)
-        for place, result in enumerate(index.results)
-        for item in result.items_with(wanted)
-    ]
-    return bool(found) and not any(found)
+    norm, wanted = " ".join(tokens), prints(tokens)
+    if any(norm in result.by_norm or result.first_with(wanted, _NO_ITEMS) is not None for result in index.results):
+        return True
+    return len(tokens) >= _DICTATED and _is_dictated(index, tokens, pointed=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from phylactery_riskgate.domain.tasks import folding
+from phylactery_riskgate.domain.tasks.languages import EXTENSIONS, SMALL
 from phylactery_riskgate.domain.tasks.model import LISTED, NAMED
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ _WEB: Final = frozenset({"http", "https"})
 _SECURE: Final = "https"
 _OF_SCHEME: Final = "://"
 _POSSESSIVE: Final = "'s"
+_NAME: Final = 3
+"""Letters of a small word that can be a name."""
 _LONGEST: Final = 24
 """Characters of what stands between two tokens that are kept."""
 
@@ -150,7 +153,14 @@ def _said(words: Words, value: Spelled, role: Role) -> Iterator[int]:
             level = _level(words, value, role, place, scheme)
             if level is not None:
                 yield level
-    if role != "url" and not value.address and not value.wild and words.hold_plain_atoms(_atoms(value.tokens)):
+    atoms = _atoms(value.tokens)
+    if (
+        role != "url"
+        and not value.address
+        and not value.wild
+        and any(map(can_name, atoms))
+        and words.hold_plain_atoms(atoms)
+    ):
         yield LISTED
     if role == "principal" and _is_called(value) and value.tokens[-1] in words.token_places:
         yield LISTED
@@ -159,6 +169,11 @@ def _said(words: Words, value: Spelled, role: Role) -> Iterator[int]:
 def bare(token: str) -> str:
     """Answers a token without the ending of a possessive."""
     return token.removesuffix(_POSSESSIVE)
+
+
+def can_name(atom: str) -> bool:
+    """Return True if a part of a value can be a name by itself: "a txt" is no a.txt, but todo.md may be called todo."""
+    return atom not in EXTENSIONS and (len(atom) >= _NAME or atom not in SMALL)
 
 
 def _atoms(tokens: Sequence[str]) -> list[str]:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from phylactery_understanding.interpretation import Interpretation
+
 from phylactery_riskgate.domain.tasks import folding, spelling
 from phylactery_riskgate.domain.tasks.computed import computed
 from phylactery_riskgate.domain.tasks.languages import (
@@ -41,12 +43,13 @@ _JOINED, _SHORT_PART, _PARTS = 10, 6, 10
 """An account number written in groups: its length, that of a group, and how many there are."""
 
 
-def read_words(words: str) -> Piece:
+def read_words(words: str, day: str = "", interpretation: Interpretation | None = None) -> Piece:
     """Reads the user's own words.
 
     A piece holds the tokens, where a sentence begins ("b") or a pause ends ("c"), the tokens in quotes ("q"), those
     beside the sign of a currency ("m") or of percent ("%"), and apart from them the tokens of what was pasted ("p")
     and, as a piece of its own, what may be pasted ("d").
+    What a model read in them ("i") stands as it was shown: it is checked against the words whenever it is used.
     "s" tells what stands between the tokens and "x" how they are written with accents (see spelling.py).
     """
     folded = folding.fold(words)
@@ -54,9 +57,13 @@ def read_words(words: str) -> Piece:
     pasted, doubted = _within(spans, pasted_in(folded)), _within(spans, doubted_in(folded))
     piece = {
         "k": "words",
+        "w": words,
+        "y": day,
         "p": [folded[start:stop] for at, (start, stop) in enumerate(spans) if at in pasted],
         **_read(words, folded, spans, [at for at in range(len(spans)) if at not in pasted and at not in doubted]),
     }
+    if interpretation is not None:
+        piece["i"] = interpretation.to_json()
     if not doubted <= pasted:
         piece["d"] = _read(words, folded, spans, sorted(doubted - pasted))
     return piece
