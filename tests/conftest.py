@@ -19,7 +19,7 @@ os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # Tests name their model themselves: one of whoever runs them is not asked.
-for _name in [name for name in os.environ if name.startswith(("PHYLACTERY_MODEL", "AGENT_MODEL"))]:
+for _name in [name for name in os.environ if name.startswith(("PHYLACTERY_MODEL", "AGENT_MODEL", "AGENT_INTERPRETER"))]:
     del os.environ[_name]
 
 # No example fails for the machine's load. Every run tries the same ones, so that a run says something about the change

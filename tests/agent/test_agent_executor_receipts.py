@@ -325,7 +325,7 @@ async def test_a_write_that_ran_into_its_time_is_judged_by_its_journal(
 async def test_asking_about_an_effect_needs_no_receipt_and_knows_what_it_cannot_know(executor: Executor) -> None:
     outputs = FakeOutputs()
     write = {"path": "a.txt", "content": "x"}
-    asked = {"effect_key": "ek_1", "tenant": "acme", "outputs": outputs, "memories": FakeMemories()}
+    asked = {"effect_key": "ek_1", "tenant": "acme", "user_id": "ana", "outputs": outputs, "memories": FakeMemories()}
     assert (await executor.reconcile("write_file", write, **asked)).state == "not_done"
     assert (await executor.reconcile("write_file", {"path": 1}, **asked)).state == "unknown"
     assert (await executor.reconcile("count", {"label": "one"}, **asked)).state == "unknown"
@@ -356,6 +356,12 @@ async def test_another_side_that_never_answers_leaves_the_effect_unknown(
     monkeypatch.setitem(executor._implementations, "count", silent_count)
     async with asyncio.timeout(60):
         answer = await executor.reconcile(
-            "count", {"label": "one"}, effect_key="ek_1", tenant="acme", outputs=FakeOutputs(), memories=FakeMemories()
+            "count",
+            {"label": "one"},
+            effect_key="ek_1",
+            tenant="acme",
+            user_id="ana",
+            outputs=FakeOutputs(),
+            memories=FakeMemories(),
         )
     assert answer.state == "unknown"

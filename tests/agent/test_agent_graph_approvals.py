@@ -130,7 +130,7 @@ async def test_two_approvals_in_one_run_come_one_after_the_other(tmp_path: Path)
     assert ended(state) == ("suspended", "AWAITING_APPROVAL")
     assert "ap_waiting0 no es la aprobación que espera (ya se usó una vez)" in said(state)
     assert ended(await chat.say("APROBAR ap_waiting1 code-1-right")) == ("done", "ANSWERED")
-    assert written(chat) == "hola!"
+    assert written(chat) == "hola\n!\n"
 
 
 async def test_a_wrong_code_says_how_many_tries_are_left_and_keeps_waiting(chat: Chat) -> None:

@@ -75,6 +75,34 @@ async def test_what_is_not_understood_is_asked_about_and_the_next_message_is_pla
     assert "hola mundo" in said(state)
 
 
+@pytest.mark.parametrize(
+    ("request_text", "asked"),
+    [
+        (
+            "write hello to a.txt unless it exists",
+            (
+                "“write hello to a.txt unless it exists” depends on a condition, and I cannot tell whether it holds."
+                " I have done nothing. Shall I do it now? Then ask without the condition."
+            ),
+        ),
+        (
+            "escribe el contenido de notas.txt en c.txt",
+            (
+                "No sé copiar lo que hay en un fichero a otro, y no he hecho nada de"
+                " «escribe el contenido de notas.txt en c.txt»."
+                " ¿Te leo el primero, o escribo un texto que me des entre comillas?"
+            ),
+        ),
+    ],
+)
+async def test_what_is_understood_in_part_is_asked_about_in_plain_words_and_nothing_is_called(
+    chat: Chat, request_text: str, asked: str
+) -> None:
+    state = await chat.say(request_text)
+    assert ended(state) == ("suspended", "AWAITING_USER_INPUT")
+    assert (said(state), chat.gate.calls) == (asked, [])
+
+
 async def test_small_talk_after_a_question_ends_the_run(chat: Chat) -> None:
     await chat.say("haz el pino")
     assert ended(await chat.say("hola")) == ("done", "ANSWERED")

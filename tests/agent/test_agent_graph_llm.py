@@ -346,5 +346,5 @@ async def test_a_model_that_wants_the_same_again_after_a_crash_has_it_done_once(
         model.script(wanted)
     model.script(says("Apuntado."))
     assert ended(await chat.go_on()) == ("done", "ANSWERED")
-    assert (chat.sandbox / "b.txt").read_text() == "+"
+    assert (chat.sandbox / "b.txt").read_text() == "+\n"
     assert [row.state for row in chat.ledger.rows.values()] == ["finished"]

@@ -41,7 +41,7 @@ async def test_death_before_the_answer_proposes_the_same_again_and_asks_once(cha
     assert len(chat.events.of("tool_proposed")) == len(chat.events.of("approval_required")) == 1
     assert len(chat.ledger.rows) == 1
     assert ended(await chat.say(YES)) == ("done", "ANSWERED")
-    assert written(chat) == "+"
+    assert written(chat) == "+\n"
 
 
 @pytest.mark.parametrize("point", ["agent.6", "agent.7", "agent.8", "agent.9", "agent.10"])
@@ -50,17 +50,17 @@ async def test_death_anywhere_after_the_yes_appends_once(chat: Chat, point: str)
     await dying(chat, point, YES)
     state = await chat.go_on()
     assert ended(state) == ("done", "ANSWERED")
-    assert written(chat) == "+"
+    assert written(chat) == "+\n"
     assert [(row.state, row.status) for row in chat.ledger.rows.values()] == [("finished", "success")]
     assert len(chat.gate.redemptions) == 1
 
 
-@pytest.mark.parametrize("point", ["agent.write_file.noted", "agent.write_file.renamed"])
+@pytest.mark.parametrize("point", ["agent.write_file.noted", "agent.write_file.kept", "agent.write_file.renamed"])
 async def test_death_inside_the_write_appends_once(chat: Chat, point: str) -> None:
     await chat.say(WRITE)
     await dying(chat, point, YES)
     assert ended(await chat.go_on()) == ("done", "ANSWERED")
-    assert written(chat) == "+"
+    assert written(chat) == "+\n"
 
 
 @pytest.mark.parametrize("point", ["agent.1", "agent.7", "agent.8", "agent.9", "agent.10"])
@@ -101,7 +101,7 @@ async def test_dying_twice_at_the_same_point_still_counts_once(chat: Chat) -> No
     with dies_at("agent.10"), pytest.raises(Died):
         await chat.go_on()
     assert ended(await chat.go_on()) == ("done", "ANSWERED")
-    assert written(chat) == "+"
+    assert written(chat) == "+\n"
 
 
 async def test_a_fault_of_an_unsafe_tool_puts_it_in_doubt_at_once(chat: Chat) -> None:
@@ -135,6 +135,15 @@ async def test_a_permit_that_ran_out_is_asked_for_once_more(chat: Chat) -> None:
     assert counter.counted == ["one"]
 
 
+@pytest.mark.parametrize("why", ["TASK_ENDED", "PERMIT_RETRACTED", "ASK_USED_UP"])
+async def test_a_permit_that_ran_out_and_is_not_renewed_runs_nothing_and_says_why(chat: Chat, why: str) -> None:
+    chat.gate.expired_permits.add("permit-0")
+    chat.gate.withheld = why
+    assert ended(await chat.say("count one")) == ("done", "BLOCKED")
+    assert counter.counted == []
+    assert [row.error_code for row in chat.ledger.rows.values()] == [why]
+
+
 async def test_a_permit_whose_key_was_revoked_is_asked_for_once_more(chat: Chat) -> None:
     chat.gate.revoked_permits.add("permit-0")
     assert ended(await chat.say("count one")) == ("done", "ANSWERED")
@@ -151,7 +160,7 @@ async def test_a_permit_revoked_around_a_crash_runs_an_approved_write_once(chat:
     await dying(chat, point, YES)
     chat.gate.revoked_permits.update(f"permit-{number}" for number in range(len(chat.gate.permits) + 1))
     assert ended(await chat.go_on()) == ("done", "ANSWERED")
-    assert written(chat) == "+"
+    assert written(chat) == "+\n"
     assert len(chat.gate.redemptions) == 1
 
 
@@ -222,7 +231,7 @@ async def test_a_gate_that_is_away_after_the_crash_leaves_no_started_row_behind(
     assert {row.state for row in chat.ledger.rows.values()} <= {"finished", "in_doubt"}
 
 
-@pytest.mark.parametrize(("point", "content"), [("agent.8", None), ("agent.9", "+")])
+@pytest.mark.parametrize(("point", "content"), [("agent.8", None), ("agent.9", "+\n")])
 async def test_a_policy_changed_after_the_crash_asks_the_journal_what_happened(
     chat: Chat, point: str, content: str | None
 ) -> None:
@@ -272,5 +281,5 @@ async def test_an_approval_riskgate_forgot_after_the_effect_loses_no_effect(chat
     chat.gate.available = True
     chat.gate.approvals.clear()
     assert ended(await chat.wake()) == ("done", "ANSWERED")
-    assert written(chat) == "+"
+    assert written(chat) == "+\n"
     assert [(row.state, row.status) for row in chat.ledger.rows.values()] == [("finished", "success")]

@@ -45,7 +45,7 @@ async def living(place: McpPlace) -> AsyncIterator[dict[str, Implementation]]:
 
 
 def call(text: str, key: str = "ek_1") -> Invocation:
-    return Invocation(McpArguments({"text": text}), key, FakeOutputs(), FakeMemories(), "acme")
+    return Invocation(McpArguments({"text": text}), key, FakeOutputs(), FakeMemories(), "acme", "ana")
 
 
 async def held(place: McpPlace) -> None:

@@ -85,7 +85,7 @@ async def test_a_model_that_goes_away_after_a_call_never_has_the_rules_do_it_aga
     state = await chat.say('añade "+" a b.txt')
     reason = getattr(error, "reason", "MODEL_EMPTY")
     assert ended(state) == ("failed", reason)
-    assert (chat.sandbox / "b.txt").read_text() == "+"
+    assert (chat.sandbox / "b.txt").read_text() == "+\n"
     assert (len(chat.ledger.rows), len(chat.gate.redemptions)) == (1, 1)
     assert "Guardado en «b.txt»" in said(state), "what was done is told"
     assert reason in said(state)

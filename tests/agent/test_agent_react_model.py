@@ -301,3 +301,28 @@ async def test_a_message_nobody_wants_kept_is_answered_and_leaves_no_words_of_it
     model.script(proposes(("remember", {"text": "el alijo"})), says("No."))
     state = await chat.say("recuerda el alijo")
     assert (state["steps"]["s1"]["last_error"], chat.memories.kept) == ("DO_NOT_STORE", [])
+
+
+async def test_the_writes_of_one_reply_stand_on_one_card_and_one_answer_runs_them(
+    chat: Chat, model: ScriptedModel
+) -> None:
+    writes = [("write_file", {"path": f"{name}.txt", "content": name}) for name in ("uno", "dos")]
+    model.script(proposes(*writes), says("Hecho."))
+    state = await chat.say("escribe dos notas")
+    assert ended(state) == ("suspended", "AWAITING_APPROVAL")
+    (card,) = chat.events.of("approval_required")
+    assert [one["approval_id"] for one in (card, *card["also"])] == ["ap_waiting0", "ap_waiting1"]
+    chat.also_answered = {"ap_waiting1": "code-1-right"}
+    state = await chat.say("APROBAR ap_waiting0 code-0-right")
+    assert ended(state) == ("done", "ANSWERED")
+    assert [(chat.sandbox / f"{name}.txt").read_text() for name in ("uno", "dos")] == ["uno", "dos"]
+    assert len(chat.gate.redemptions) == 2
+
+
+async def test_a_no_to_the_first_write_of_a_reply_begins_none_of_the_others(chat: Chat, model: ScriptedModel) -> None:
+    writes = [("write_file", {"path": f"{name}.txt", "content": name}) for name in ("uno", "dos")]
+    model.script(proposes(*writes), says("Hecho."))
+    await chat.say("escribe dos notas")
+    state = await chat.say("RECHAZAR ap_waiting0")
+    assert ended(state) == ("done", "APPROVAL_REJECTED")
+    assert not any((chat.sandbox / f"{name}.txt").exists() for name in ("uno", "dos"))

@@ -73,7 +73,7 @@ def check(chat: Chat, state: dict[str, Any], deaths: Deaths) -> None:
     """Checks what holds after every death: each effect once, ledger, state and events agree."""
     assert deaths.left < 0, f"{deaths.node} never ran so often"
     assert (state["run_status"], state["finish_reason"]) == ("done", "ANSWERED")
-    assert (chat.sandbox / "b.txt").read_text() == "+"
+    assert (chat.sandbox / "b.txt").read_text() == "+\n"
     assert counter.counted == ["one"]
     assert {row.state for row in chat.ledger.rows.values()} == {"finished"}
     assert len(chat.gate.redemptions) == len(chat.ledger.rows) == len(state["plan"])
@@ -135,7 +135,7 @@ async def test_a_death_inside_the_effect_appends_once(tmp_path: Path, stores: St
         await chat.say("APROBAR ap_waiting0 code-0-right")
     state = await chat.go_on()
     assert (state["run_status"], state["finish_reason"]) == ("done", "ANSWERED")
-    assert (chat.sandbox / "b.txt").read_text() == "+"
+    assert (chat.sandbox / "b.txt").read_text() == "+\n"
     assert len(chat.gate.redemptions) == 2
 
 

@@ -138,6 +138,12 @@ async def test_a_blocked_call_stops_the_episode_and_what_is_left_is_told(chat: C
     assert [row.state for row in chat.ledger.rows.values()] == ["finished", "denied"]
 
 
+async def test_what_is_understood_in_part_is_asked_about_and_not_done(chat: Chat) -> None:
+    state = await chat.say("write hello to a.txt unless it exists")
+    assert "I have done nothing. Shall I do it now? Then ask without the condition." in said(state)
+    assert path(chat, state) == ["echo:done"]
+
+
 async def test_what_a_tool_that_is_off_would_do_is_told_as_that(chat: Chat) -> None:
     object_to("send_email", "test", "NOT_CONFIGURED")
     try:

@@ -81,7 +81,7 @@ async def test_an_approval_of_react_survives_a_restart_and_runs_once(react: Syst
     approval_id, code = approval_of(asked)
     done = await ana.say(f"APROBAR {approval_id} {code}")
     assert (done.run.id, done.run.status, done.run.graph) == (asked.run.id, DONE, "react")
-    assert (react.sandbox / "b.txt").read_text() == "+"
+    assert (react.sandbox / "b.txt").read_text() == "+\n"
     assert react.agent.database.read_sync(
         lambda c: {tuple(row) for row in c.exec_driver_sql("SELECT graph, graph_version FROM agent_runs")}
     ) == {("react", SPECS["react"].version)}
@@ -97,7 +97,7 @@ async def test_eight_answers_at_once_and_one_elsewhere_are_one_effect(react: Sys
         return_exceptions=True,
     )
     assert any(getattr(answer, "run", None) is not None and answer.run.status == DONE for answer in answers[:8])
-    assert (react.sandbox / "b.txt").read_text() == "+"
+    assert (react.sandbox / "b.txt").read_text() == "+\n"
     run = await ana.run(asked.run.id)
     assert [call.state for call in run.tool_calls] == ["finished", "finished"]
 
@@ -113,7 +113,7 @@ async def test_two_threads_wait_for_two_approvals_at_once_and_each_gets_its_own(
         ana.say("APROBAR {} {}".format(*approval_of(second)), "t2"),
     )
     assert [answer.run.status for answer in done] == [DONE, DONE]
-    assert [(react.sandbox / name).read_text() for name in ("uno.txt", "dos.txt")] == ["1", "2"]
+    assert [(react.sandbox / name).read_text() for name in ("uno.txt", "dos.txt")] == ["1\n", "2\n"]
 
 
 async def test_a_model_on_an_endpoint_proposes_and_answers_through_the_same_door(

@@ -34,6 +34,17 @@ async def test_an_effect_goes_from_proposed_to_finished_and_queues_its_report(st
     }
 
 
+async def test_a_run_has_read_once_a_tool_but_remember_was_begun(stores: Stores, claim: Claim) -> None:
+    ledger = stores.ledger(claim.lease)
+    assert not await ledger.has_read()
+    await ledger.propose(call("c0", "remember"), plan_step="s1")
+    await ledger.start("c0", execution_id="ex_0", effect_key="k0", bound=replace(BOUND, tool="remember"))
+    await ledger.propose(call(), plan_step="s1")
+    assert not await ledger.has_read()
+    await ledger.start("c1", execution_id="ex_1", effect_key="k1", bound=BOUND)
+    assert await ledger.has_read()
+
+
 async def test_the_same_step_again_changes_nothing(stores: Stores, claim: Claim) -> None:
     ledger = stores.ledger(claim.lease)
     for _ in range(2):

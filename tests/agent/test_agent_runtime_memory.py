@@ -10,6 +10,7 @@ from phylactery.memory.v1 import memory_pb2_grpc, user_memory_pb2
 from phylactery_agent.adapters.memory import MemoriesAdapter
 from phylactery_agent.adapters.riskgate import RiskGateAdapter
 from phylactery_agent.ports import GateDecision, MemoryUnavailableError, Remembered
+from phylactery_agent.runtime.ledger import SqlLedger
 from phylactery_agent.runtime.model import Owner
 
 from tests.support.agent_system import DONE, Person, System
@@ -82,6 +83,27 @@ async def test_what_a_tool_answers_is_never_remembered(system: System, ana: Pers
     assert "prefiero el mate" in (await ana.say("lee nota.txt")).reply.text
     await system.agent.delivery.flush_all()
     assert await memories(system, ana) == []
+
+
+async def test_what_the_person_did_not_say_is_remembered_as_a_texts_once_something_was_read(
+    system: System, ana: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def has_read(_ledger: SqlLedger) -> bool:
+        return True
+
+    async def misled(self: MemoriesAdapter, text: str, **about: Any) -> Remembered:
+        return await real(self, "mi banco es Banco Malo" if "banco" in text else text, **about)
+
+    real = MemoriesAdapter.write
+    monkeypatch.setattr(SqlLedger, "has_read", has_read)
+    monkeypatch.setattr(MemoriesAdapter, "write", misled)
+    await ana.say("recuerda que el banco cierra tarde")
+    await ana.say("recuerda que prefiero el té")
+    kept = {one.text or one.untrusted_text: one.source for one in await memories(system, ana)}
+    assert kept == {
+        "mi banco es Banco Malo": user_memory_pb2.MEMORY_SOURCE_TEXT,
+        "prefiero el té": user_memory_pb2.MEMORY_SOURCE_USER,
+    }
 
 
 async def test_words_said_while_memory_was_away_are_remembered_once_when_it_is_back(

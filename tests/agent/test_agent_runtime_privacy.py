@@ -27,6 +27,7 @@ from tests.support.agent_bench import Bench
 from tests.support.agent_process import AgentProcess
 from tests.support.agent_stores import BOUND, Stores, call
 from tests.support.agent_system import DONE, SUSPENDED, Person, System, approval_of, refused
+from tests.support.agent_threads import delete
 
 Code = grpc.StatusCode
 MARK = "zarzuela"
@@ -392,3 +393,50 @@ async def test_an_agent_killed_in_the_middle_of_an_erasure_finishes_it_and_the_s
         assert await threads_of(system, system.through(channel, ana), "t1", "t2") == []
         assert (await system.through(channel, ana).say("repite hola", "t1")).run.status == DONE
     process.end()
+
+
+async def versions_of(system: System, person: Person, name: str, *contents: str) -> list[str]:
+    """Lets a person write a file several times; answers what is kept beside the files for everybody."""
+    for content in contents:
+        approval_id, code = approval_of(await person.say(f'escribe "{content}" en {name}', "files"))
+        assert (await person.say(f"APROBAR {approval_id} {code}", "files")).run.status == DONE
+    return kept_versions(system.folder / "agent")
+
+
+def kept_versions(folder: Path) -> list[str]:
+    found = (folder / "journal" / "versions").rglob("*")
+    return sorted(path.read_text() for path in found if path.is_file() and path.name != "changes.json")
+
+
+async def test_earlier_versions_of_files_go_with_the_user_who_changed_them_and_with_no_thread(
+    system: System, ana: Person
+) -> None:
+    ben = system.person("ben")
+    await versions_of(system, ana, "ana.txt", f"{MARK} 1", f"{MARK} 2")
+    assert await versions_of(system, ben, "ben.txt", "organillo 1", "organillo 2") == ["organillo 1", f"{MARK} 1"]
+    await delete(ana, "files")
+    assert kept_versions(system.folder / "agent") == ["organillo 1", f"{MARK} 1"]
+    await erase(system.agent_channel, ana.metadata)
+    assert kept_versions(system.folder / "agent") == ["organillo 1"]
+    assert files_with(system.folder / "agent", MARK, "ana.txt") == []
+    assert (system.sandbox / "ana.txt").read_text() == f"{MARK} 2", "the file is the tenant's"
+
+
+async def test_a_backup_brings_no_version_back_of_a_user_who_has_no_thread_in_it(
+    system: System, ana: Person, tmp_path: Path
+) -> None:
+    await versions_of(system, ana, "ana.txt", f"{MARK} 1", f"{MARK} 2")
+    await delete(ana, "files")
+    await system.stop("agent")
+    folder, backup = system.folder / "agent", tmp_path / "backup"
+    shutil.copytree(folder, backup, ignore=shutil.ignore_patterns("erasures.jsonl"))
+    await system.start_agent()
+    await erase(system.agent_channel, ana.metadata)
+    assert kept_versions(folder) == []
+    await system.stop("agent")
+    for path in folder.glob("*.db*"):
+        path.unlink()
+    shutil.copytree(backup, folder, dirs_exist_ok=True)
+    assert kept_versions(folder) == [f"{MARK} 1"]
+    await system.start_agent()
+    assert kept_versions(folder) == []

@@ -57,6 +57,35 @@ def test_every_example_a_tool_declares_is_what_its_patterns_read(spec: ToolSpec,
     assert classify(example.text).language == example.language
 
 
+@pytest.mark.parametrize(
+    ("text", "args"),
+    [
+        ("undo", {}),
+        ("Undo that!", {}),
+        ("undo my last change, please", {}),
+        ("restore the previous version of notes.txt", {"path": "notes.txt"}),
+        ("please go back to the previous version of the file “my notes.txt”", {"path": "my notes.txt"}),
+        ("revert to the last version of notes.txt", {"path": "notes.txt"}),
+        ("undo the last change to notes.txt", {"path": "notes.txt"}),
+        ("deshaz", {}),
+        ("deshacer", {}),
+        ("Deshaz eso.", {}),
+        ("por favor, deshaz mi último cambio", {}),
+        ("¿puedes deshacer el ultimo cambio de notas.txt?", {"path": "notas.txt"}),
+        ("vuelve a la versión anterior de notas.txt", {"path": "notas.txt"}),
+        ("restaura la versión anterior del fichero «mis notas.txt»", {"path": "mis notas.txt"}),
+    ],
+)
+def test_who_wants_a_change_undone_is_understood(text: str, args: dict[str, Any]) -> None:
+    (readings,) = read_request(text).clauses
+    assert [(call.tool, call.args) for call in readings] == [("undo_write", args)]
+
+
+@pytest.mark.parametrize("text", ["never undo that", "I would rather not undo it", "nunca deshagas eso", "undone"])
+def test_who_wants_nothing_undone_has_nothing_undone(text: str) -> None:
+    assert read_request(text).clauses == ()
+
+
 def test_every_builtin_schema_is_the_default_bundles_word_for_word() -> None:
     catalog = {tool["name"]: tool["schema"] for tool in yaml.safe_load(CATALOG.read_text(encoding="utf-8"))["tools"]}
     assert {spec.name: dict(spec.schema) for spec in BUILTIN_SPECS} == {

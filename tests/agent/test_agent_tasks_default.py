@@ -22,14 +22,14 @@ WRITES = [
     ('¿puedes escribir "hola" en {name}?', "hola"),
     ('quiero que escribas "buenos días" en {name}', "buenos días"),
     ("graba «la niña comió piñas» en el archivo {name}", "la niña comió piñas"),
-    ('añade "una línea" a {name}', "una línea"),
-    ('agrega "una línea" al fichero {name}', "una línea"),
-    ('anexa "una línea" a {name}', "una línea"),
+    ('añade "una línea" a {name}', "una línea\n"),
+    ('agrega "una línea" al fichero {name}', "una línea\n"),
+    ('anexa "una línea" a {name}', "una línea\n"),
     ('write "hello" to {name}', "hello"),
     ('save "hello" in {name}', "hello"),
     ('could you store "hello" in the file {name}?', "hello"),
-    ('append "one line" to {name}', "one line"),
-    ('add "one line" to {name}', "one line"),
+    ('append "one line" to {name}', "one line\n"),
+    ('add "one line" to {name}', "one line\n"),
 ]
 
 
@@ -58,6 +58,14 @@ async def test_every_example_of_every_tool_goes_through_in_both_languages_and_no
     here = [spec for spec in BUILTIN_SPECS if disabled_reason(spec.name) is None]
     for spec in here:
         for number, example in enumerate(spec.examples):
+            if spec.name == "write_file" and "append" not in example.text and "añade" not in example.text.lower():
+                for name in (
+                    "notes.txt",
+                    "notas.txt",
+                    "a.txt",
+                    "b.txt",
+                ):  # what is there is replaced only if that is said
+                    (box / name).unlink(missing_ok=True)
             answer = await person.say(example.text.replace("out_abcdefgh", pointer), f"{spec.name}-{number}")
             ran = [(call.tool, call.state, call.status) for call in answer.run.tool_calls]
             if (answer.run.status, ran) != (DONE, [(spec.name, "finished", "success")]):

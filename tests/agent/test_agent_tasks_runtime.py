@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+from phylactery_agent.executor import Executor, ToolSettings
 from phylactery_agent.ports import BoundCall, GateRefusedError, GateUnavailableError
 from phylactery_agent.ports import ProposedCall as Proposed
 from phylactery_agent.runtime.erasures import ErasureStore
@@ -136,7 +138,7 @@ async def test_every_result_is_shown_once_and_before_the_next_question(
         ("observe", "c2"),
         ("evaluate", "c3"),
     ]
-    about = {"tool": "echo", "arguments_json": '{"text":"hola"}'}
+    about = {"run_id": run_id, "tool": "echo", "arguments_json": '{"text":"hola"}'}
     assert gate.tasks["task_0"].shown == {
         "c1": {**about, "result_text": "hola", "failed": False},
         "c2": {**about, "result_text": "no se puede", "failed": True},
@@ -391,3 +393,115 @@ async def test_a_turn_that_was_given_back_and_counts_no_attempt_keeps_the_task_i
     await served.serve(again)
     assert [call[0] for call in asked(gate)] == ["begin_task", "evaluate", "evaluate"]
     assert [task_id for _, task_id in gate.asked_in] == ["task_0", "task_0"]
+
+
+@pytest.fixture
+def replacing(stores: Stores, bench: Bench, tmp_path: Path) -> Proposed:
+    """A call that would replace a file which is there."""
+    bench.executor = Executor(ToolSettings(tmp_path / "sandbox", tmp_path / "journal"))
+    box = tmp_path / "sandbox" / ANA.tenant
+    box.mkdir()
+    box.joinpath("a.txt").write_text("hola")
+    return proposed("c1", "write_file", {"path": "a.txt", "content": "x"})
+
+
+def looked(gate: FakeGate) -> dict[str, Any]:
+    """Answers what RiskGate was shown of looks, by the tool_call_id."""
+    return {
+        tool_call_id: json.loads(shown["result_json"])
+        for task in gate.tasks.values()
+        for tool_call_id, shown in task.shown.items()
+        if shown["tool"] == "file_info"
+    }
+
+
+async def test_a_file_that_a_call_would_replace_is_shown_once_before_the_first_question_about_it(
+    stores: Stores, bench: Bench, gate: FakeGate, replacing: Proposed
+) -> None:
+    await stores.accepted(text="escribe x en a.txt")
+    lease = (await stores.claimed()).lease
+    turn = bench.gate(lease, "escribe x en a.txt")
+    for _ in range(3):  # as it is asked about again with its approval
+        await turn.evaluate(replacing, run_id=lease.run_id, **WHERE)
+    assert [method for method, _ in asked(gate)] == ["begin_task", "observe", "evaluate", "evaluate", "evaluate"]
+    found = looked(gate)["c1.info"]
+    assert (found["path"], found["exists"], found["size"]) == ("a.txt", True, 4)
+    (shown,) = gate.tasks["task_0"].shown.values()
+    assert (shown["arguments_json"], shown["failed"]) == ('{"path":"a.txt"}', False)
+
+
+async def test_the_look_stays_what_it_was_when_the_file_changes_before_the_next_question(
+    stores: Stores, bench: Bench, gate: FakeGate, replacing: Proposed, tmp_path: Path
+) -> None:
+    await stores.accepted(text="escribe x en a.txt")
+    lease = (await stores.claimed()).lease
+    turn = bench.gate(lease, "escribe x en a.txt")
+    await turn.evaluate(replacing, run_id=lease.run_id, **WHERE)
+    (tmp_path / "sandbox" / ANA.tenant / "a.txt").write_text("much longer than before")
+    await turn.evaluate(replacing, run_id=lease.run_id, **WHERE)
+    assert looked(gate)["c1.info"]["size"] == 4
+
+
+@pytest.mark.usefixtures("replacing")
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("write_file", {"path": "new.txt", "content": "x"}),
+        ("write_file", {"path": "a.txt", "content": "x", "append": True}),
+        ("write_file", {"path": "nowhere/a.txt", "content": "x"}),
+        ("write_file", {"path": "../a.txt", "content": "x"}),
+        ("read_file", {"path": "a.txt"}),
+        ("write_file", {"path": "a.txt"}),
+    ],
+    ids=["new", "append", "no folder", "outside", "read", "no content"],
+)
+async def test_nothing_is_shown_of_a_call_that_replaces_nothing(
+    stores: Stores, bench: Bench, gate: FakeGate, call: tuple[str, dict[str, Any]]
+) -> None:
+    await stores.accepted(text="algo")
+    lease = (await stores.claimed()).lease
+    await bench.gate(lease, "algo").evaluate(proposed("c1", *call), run_id=lease.run_id, **WHERE)
+    assert [method for method, _ in asked(gate)] == ["begin_task", "evaluate"]
+
+
+@pytest.mark.parametrize("point", ["agent.looked", "agent.outbox.before", "agent.11.observe", "agent.outbox.settled"])
+async def test_killed_around_the_look_the_next_attempt_shows_it_all_the_same_and_once(
+    stores: Stores, bench: Bench, gate: FakeGate, replacing: Proposed, point: str
+) -> None:
+    await stores.accepted(text="escribe x en a.txt")
+    lease = (await stores.claimed()).lease
+    with dies_at(point), pytest.raises(Died):
+        await bench.gate(lease, "escribe x en a.txt").evaluate(replacing, run_id=lease.run_id, **WHERE)
+    assert gate.asked_in == []
+    again = (await stores.claimed()).lease
+    await bench.gate(again, "escribe x en a.txt").evaluate(replacing, run_id=lease.run_id, **WHERE)
+    assert list(looked(gate)) == ["c1.info"]
+    assert gate.asked_in == [("c1", "task_0")]
+
+
+async def test_what_a_call_that_has_begun_wrote_itself_is_not_shown_as_what_it_replaces(
+    stores: Stores, bench: Bench, gate: FakeGate, replacing: Proposed
+) -> None:
+    await stores.accepted(text="escribe x en a.txt")
+    lease = (await stores.claimed()).lease
+    ledger = stores.ledger(lease)
+    await ledger.propose(replacing, plan_step="s1")
+    bound = BoundCall("write_file", "v1", replacing.canonical_args, replacing.args_hash)
+    await ledger.start("c1", execution_id="ex_c1", effect_key="k", bound=bound)
+    await bench.gate(lease, "escribe x en a.txt").evaluate(replacing, run_id=lease.run_id, **WHERE)
+    assert looked(gate) == {}
+
+
+async def test_a_look_riskgate_does_not_take_stops_the_call_it_belongs_to(
+    stores: Stores, bench: Bench, gate: FakeGate, replacing: Proposed
+) -> None:
+    await stores.accepted(text="escribe x en a.txt")
+    lease = (await stores.claimed()).lease
+    turn = bench.gate(lease, "escribe x en a.txt")
+    gate.down.add("observe")
+    with pytest.raises(GateUnavailableError):
+        await turn.evaluate(replacing, run_id=lease.run_id, **WHERE)
+    gate.down.clear()
+    assert gate.asked_in == []
+    await turn.evaluate(replacing, run_id=lease.run_id, **WHERE)
+    assert list(looked(gate)) == ["c1.info"]

@@ -39,13 +39,13 @@ def json_tool(monkeypatch: pytest.MonkeyPatch) -> str:
 def test_only_json_of_a_tool_that_answers_json_is_shown_as_json(
     json_tool: str, output: str, failed: bool, form: str
 ) -> None:
-    shown = observation("task_1", json_tool, "c1", Result("{}", output, failed))
+    shown = observation("task_1", "run_1", json_tool, "c1", Result("{}", output, failed))
     assert {"result_json", "result_text"} & shown.keys() == {form}
 
 
 def test_a_text_that_looks_like_json_stays_text_for_whoever_wrote_it_would_choose_the_fields() -> None:
     ensure_tools_registered()
-    shown = observation("task_1", "read_file", "c1", Result("{}", '{"id": "chosen"}', failed=False))
+    shown = observation("task_1", "run_1", "read_file", "c1", Result("{}", '{"id": "chosen"}', failed=False))
     assert shown["result_text"] == '{"id": "chosen"}'
     assert "result_json" not in shown
 
@@ -53,17 +53,17 @@ def test_a_text_that_looks_like_json_stays_text_for_whoever_wrote_it_would_choos
 @pytest.mark.parametrize("letter", ["x", "ñ", "𐍈"])
 def test_a_result_over_the_limit_is_cut_and_says_how_much_is_missing(letter: str) -> None:
     whole = letter * (2 * MAX_RESULT_BYTES // len(letter.encode()))
-    shown = observation("task_1", "read_file", "c1", Result("{}", whole, failed=False))["result_text"]
+    shown = observation("task_1", "run_1", "read_file", "c1", Result("{}", whole, failed=False))["result_text"]
     assert MAX_RESULT_BYTES - 8 <= len(shown.encode()) <= MAX_RESULT_BYTES
     kept, _, said = shown.partition("\n[cut here: ")
     assert whole.startswith(kept)
     assert said == f"{len((whole[len(kept) :]).encode())} of {len(whole.encode())} bytes were not shown]"
     fits = letter * (MAX_RESULT_BYTES // len(letter.encode()))
-    assert observation("task_1", "read_file", "c1", Result("{}", fits, failed=False))["result_text"] == fits
+    assert observation("task_1", "run_1", "read_file", "c1", Result("{}", fits, failed=False))["result_text"] == fits
 
 
 def test_nothing_answered_is_nothing_shown() -> None:
-    shown = observation("task_1", "echo", "c1", Result("{}", "", failed=True))
+    shown = observation("task_1", "run_1", "echo", "c1", Result("{}", "", failed=True))
     assert not {"result_json", "result_text"} & shown.keys()
 
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
+import rfc8785
 from phylactery_agent.adapters.riskgate import RiskGateAdapter
-from phylactery_agent.ports import GateRefusedError, GateUnavailableError
+from phylactery_agent.ports import GateRefusedError, GateUnavailableError, ProposedCall
 from phylactery_agent.runtime.model import Owner
+from phylactery_agent.runtime.tasks import Result, observation
 
-from tests.support.agent_system import DONE, FAILED, SUSPENDED, Person, System, approval_of
+from tests.support.agent_system import DONE, FAILED, SUSPENDED, Person, System, approval_of, open_system
 
 _TRIES = 3_000
 
@@ -46,9 +51,9 @@ class WatchedGate:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._gate, name)
 
-    async def begin_task(self, request_id: str, *, thread_id: str, words: str, continues: str) -> str:
+    async def begin_task(self, request_id: str, *, words: str, continues: str, **where: Any) -> str:
         self._wire.enter("begin_task", request_id)
-        task_id = await self._gate.begin_task(request_id, thread_id=thread_id, words=words, continues=continues)
+        task_id = await self._gate.begin_task(request_id, words=words, continues=continues, **where)
         self._wire.begun[task_id] = (words, continues)
         return task_id
 
@@ -265,7 +270,9 @@ async def test_what_goes_on_after_an_approval_names_the_task_of_the_request_and_
     await told_all(system)
     [(task_id, begun)] = wire.begun.items()
     assert begun == ('añade "línea" a lista.txt y luego lee lista.txt', "")
-    assert wire.asked_in == [("write_file", task_id), ("write_file", task_id), ("read_file", task_id)]
+    # What waits for a person is asked ahead with what stands behind it, so the reading is asked about twice.
+    assert {task for _, task in wire.asked_in} == {task_id}
+    assert [tool for tool, _ in wire.asked_in if tool == "write_file"] == ["write_file"] * 2
     assert [(shown["tool"], shown["arguments_json"]) for shown in wire.shown] == [
         ("write_file", '{"append":true,"content":"línea","path":"lista.txt"}'),
         ("read_file", '{"path":"lista.txt"}'),
@@ -304,3 +311,69 @@ async def test_whatever_a_person_types_opens_a_task(
     await told_all(system)
     assert [words for words, _ in wire.begun.values()] == [said]
     assert len(wire.shown) == (reason == "ANSWERED")
+
+
+async def test_riskgate_is_shown_the_file_a_call_would_replace_before_it_is_asked_and_once(
+    system: System, ana: Person, wire: Wire
+) -> None:
+    system.sandbox.joinpath("notas.txt").write_text("mañana")
+    asked = await ana.say('escribe "hola" en notas.txt')
+    assert wire.methods() == ["begin_task", "observe", "evaluate"]
+    (shown,) = wire.shown
+    (call,) = asked.run.tool_calls
+    assert (shown["tool"], shown["tool_call_id"]) == ("file_info", f"{call.tool_call_id}.info")
+    found = json.loads(shown["result_json"])
+    assert found.pop("modified")
+    assert found == {"path": "notas.txt", "exists": True, "size": 7}
+    approval_id, code = approval_of(asked)
+    assert (await ana.say(f"APROBAR {approval_id} {code}")).run.status == DONE
+    await told_all(system)
+    assert [one["tool"] for one in wire.shown] == ["file_info", "write_file"]
+    assert [(call.tool, call.state) for call in (await ana.run(asked.run.id)).tool_calls] == [
+        ("write_file", "finished")
+    ]
+
+
+async def test_an_undo_is_asked_about_and_brings_the_file_back(system: System, ana: Person) -> None:
+    system.sandbox.joinpath("notas.txt").write_text("mañana")
+    for words in ('escribe "hola" en notas.txt', "deshaz eso"):
+        asked = await ana.say(words)
+        assert asked.run.status == SUSPENDED
+        approval_id, code = approval_of(asked)
+        answer = await ana.say(f"APROBAR {approval_id} {code}")
+        assert answer.run.status == DONE
+    assert system.sandbox.joinpath("notas.txt").read_text() == "mañana"
+    assert "«notas.txt» vuelve a estar como antes." in answer.reply.text
+    nothing = await system.person("ben").say("undo")
+    approval_id, code = approval_of(nothing)
+    assert (
+        "there is no change of yours to undo"
+        in (await system.person("ben").say(f"APPROVE {approval_id} {code}")).reply.text
+    )
+
+
+@pytest.mark.parametrize("path", ["notes.txt", "evil.txt"])
+async def test_a_look_at_a_file_vouches_for_no_name(tmp_path: Path, path: str) -> None:
+    """The name in the answer is the one that was asked about: nobody but the caller says it."""
+    async with open_system(tmp_path) as system:
+        gate = system.agent.services.gate(Owner("acme", "ana"))
+        decisions = []
+        args = {"path": path, "content": "hello"}
+        canonical = rfc8785.dumps(args).decode()
+        proposed = ProposedCall(
+            "write_file", "c1", args, canonical, "sha256:" + hashlib.sha256(canonical.encode()).hexdigest()
+        )
+        for run_id in ("run_1", "run_2"):
+            task_id = await gate.begin_task(run_id, thread_id="t1", words='Write "hello" to notes.txt', continues="")
+            if run_id == "run_2":
+                found = json.dumps({"path": path, "exists": True, "size": 5, "modified": "2026-11-22T10:00:00Z"})
+                result = Result(json.dumps({"path": path}), found, failed=False)
+                await gate.observe(observation(task_id, "r1", "file_info", "c1.info", result))
+            decision = await gate.evaluate(
+                proposed, thread_id="t1", run_id=run_id, plan_step="1", pathway="tool_intent", task_id=task_id
+            )
+            decisions.append((decision.decision, [reason.code for reason in decision.reasons]))
+        # A file that is there is not replaced without a word; a name the person did not say is asked about as before.
+        assert [decision for decision, _ in decisions] == (
+            ["ALLOW", "AUTH_REQUIRED"] if path == "notes.txt" else ["AUTH_REQUIRED", "AUTH_REQUIRED"]
+        )

@@ -138,7 +138,8 @@ async def test_a_call_that_was_planned_before_its_tool_was_switched_off_is_refus
         done = await ana.say(f"APROBAR {approval.approval_id} {approval.code}")
         assert (system.sandbox / "b.txt").read_text() == "hola"
         run = await ana.run(done.run.id)
-        assert [call.tool for call in run.tool_calls] == ["write_file"], "echo was proposed though it is switched off"
+        done = [call.tool for call in run.tool_calls if call.status == "success"]
+        assert done == ["write_file"], "echo ran though it is switched off"
 
 
 async def test_a_plugins_tools_are_listed_with_their_module_and_off_where_no_catalog_holds_them(

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from phylactery_agent.tools.builtin import builtin_implementations, listing
+from phylactery_agent.tools.builtin import listing
 from phylactery_agent.tools.contract import Implementation, Invocation, ToolFailedError
 from phylactery_agent.tools.specs import LIST_DIR, SEARCH_FILES, ListDirArguments, SearchFilesArguments
 from phylactery_riskgate.domain.derived import path_facts
 
+from tests.support.agent_files import file_tools
 from tests.support.agent_graph import FakeMemories, FakeOutputs
 
 SECRET = "outside the sandbox"
@@ -29,19 +30,19 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tools(tmp_path: Path, folder: Path) -> dict[str, Implementation]:
-    return dict(builtin_implementations(folder.parent, tmp_path / "journal", 1_000))
+    return file_tools(folder.parent, tmp_path / "journal")
 
 
 async def listed(tools: dict[str, Implementation], path: str = "", tenant: str = "acme") -> dict[str, Any]:
     args = ListDirArguments.model_construct(path=path)
-    call = Invocation(args, "ek_list", FakeOutputs(), FakeMemories(), tenant)
+    call = Invocation(args, "ek_list", FakeOutputs(), FakeMemories(), tenant, "ana")
     return dict(json.loads(await tools["list_dir"].run(call)))
 
 
 async def found(tools: dict[str, Implementation], pattern: str, path: str = "", **more: Any) -> dict[str, Any]:
     fields: dict[str, Any] = {"literal": False, "ignore_case": False, "limit": 100, **more}
     args = SearchFilesArguments.model_construct(pattern=pattern, path=path, **fields)
-    call = Invocation(args, "ek_search", FakeOutputs(), FakeMemories(), "acme")
+    call = Invocation(args, "ek_search", FakeOutputs(), FakeMemories(), "acme", "ana")
     return dict(json.loads(await tools["search_files"].run(call)))
 
 

@@ -95,7 +95,7 @@ def tools(post: Post, **changes: Any) -> MailTools:
 
 async def send(mail: MailTools, to: str = "ana@example.org", subject: str = "Hola", body: str = "Llego a las 9") -> str:
     args = SendEmailArguments.model_construct(to=to, subject=subject, body=body)
-    return await mail.send_email(Invocation(args, KEY, FakeOutputs(), FakeMemories(), "acme"))
+    return await mail.send_email(Invocation(args, KEY, FakeOutputs(), FakeMemories(), "acme", "ana"))
 
 
 async def refused(mail: MailTools, **fields: str) -> str:

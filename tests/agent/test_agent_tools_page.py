@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from phylactery_agent.outside_settings import OutsideSettings
 from phylactery_agent.settings import AgentSettings
-from phylactery_agent.tools.builtin import listing, web
+from phylactery_agent.tools.builtin import listing, versions, web
 from phylactery_agent.tools.contract import ToolSpec
 from phylactery_agent.tools.specs import BUILTIN_SPECS
 from phylactery_chassis.settings import ServiceSettings
@@ -19,6 +19,8 @@ SETTINGS = [
     "time_zone",
     "reminders_per_user",
     "reminder_poll_seconds",
+    "file_versions",
+    "file_version_bytes",
 ]
 
 
@@ -54,6 +56,7 @@ def test_a_setting_is_named_with_its_default(name: str) -> None:
 def test_the_bounds_are_the_codes() -> None:
     for bound in (f"{listing.MAX_ENTRIES:,} entries", f"{listing.MAX_FILES:,} files", f"{listing.MAX_DEPTH} folders"):
         assert bound in PAGE
+    assert f"At most {versions.MAX_CHANGES:,} changes" in PAGE
     assert f"{listing.MAX_SEARCHED_BYTES // 1024**2} MiB" in PAGE
     assert f"{listing.MAX_SEARCH_SECONDS:g} seconds" in PAGE
     assert web.MAX_REDIRECTS == 5

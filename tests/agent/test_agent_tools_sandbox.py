@@ -8,11 +8,11 @@ import socket
 from pathlib import Path
 
 import pytest
-from phylactery_agent.tools.builtin import builtin_implementations
 from phylactery_agent.tools.builtin.sandbox import Sandbox, split_path
 from phylactery_agent.tools.contract import Implementation, Invocation, ToolFailedError
 from phylactery_agent.tools.specs import ReadFileArguments, WriteFileArguments
 
+from tests.support.agent_files import file_tools
 from tests.support.agent_graph import FakeMemories, FakeOutputs
 
 SECRET = "outside the sandbox"
@@ -27,17 +27,17 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tools(tmp_path: Path, folder: Path) -> dict[str, Implementation]:
-    return dict(builtin_implementations(folder.parent, tmp_path / "journal", 1_000))
+    return file_tools(folder.parent, tmp_path / "journal")
 
 
 async def read(tools: dict[str, Implementation], path: str, tenant: str = "acme") -> str:
     args = ReadFileArguments.model_construct(path=path)
-    return await tools["read_file"].run(Invocation(args, "ek_read", FakeOutputs(), FakeMemories(), tenant))
+    return await tools["read_file"].run(Invocation(args, "ek_read", FakeOutputs(), FakeMemories(), tenant, "ana"))
 
 
 async def write(tools: dict[str, Implementation], path: str, content: str = "x", key: str = "ek_1") -> str:
     args = WriteFileArguments.model_construct(path=path, content=content, append=False)
-    return await tools["write_file"].run(Invocation(args, key, FakeOutputs(), FakeMemories(), "acme"))
+    return await tools["write_file"].run(Invocation(args, key, FakeOutputs(), FakeMemories(), "acme", "ana"))
 
 
 async def test_a_file_in_a_sub_folder_is_read(tools: dict[str, Implementation], folder: Path) -> None:

@@ -88,7 +88,7 @@ def tools(*allowed: str, resolve: Any = nowhere, **changes: Any) -> WebTools:
 
 async def get(web: WebTools, url: str) -> str:
     args = HttpGetArguments.model_construct(url=url)
-    return await web.http_get(Invocation(args, "ek_get", FakeOutputs(), FakeMemories(), "acme"))
+    return await web.http_get(Invocation(args, "ek_get", FakeOutputs(), FakeMemories(), "acme", "ana"))
 
 
 async def refused(web: WebTools, url: str) -> str:

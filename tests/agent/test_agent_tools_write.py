@@ -10,20 +10,18 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from phylactery_agent.tools.builtin import builtin_implementations
 from phylactery_agent.tools.builtin.files import FileTools
-from phylactery_agent.tools.builtin.journal import EffectJournal
-from phylactery_agent.tools.builtin.sandbox import Sandbox
 from phylactery_agent.tools.contract import EffectUnknownError, Invocation, Reconciled, ToolFailedError
 from phylactery_agent.tools.specs import WriteFileArguments
 from phylactery_chassis import crashpoints
 
+from tests.support.agent_files import file_tools, file_tools_in
 from tests.support.agent_graph import FakeMemories, FakeOutputs
 
 
 def appending(text: str = "+", key: str = "ek_1", path: str = "a.txt", *, append: bool = True) -> Invocation:
     return Invocation(
-        WriteFileArguments(path=path, content=text, append=append), key, FakeOutputs(), FakeMemories(), "acme"
+        WriteFileArguments(path=path, content=text, append=append), key, FakeOutputs(), FakeMemories(), "acme", "ana"
     )
 
 
@@ -41,7 +39,7 @@ def names(folder: Path) -> list[str]:
 
 @pytest.fixture
 def files(tmp_path: Path) -> FileTools:
-    return FileTools(Sandbox(tmp_path / "sandbox", 1_000), EffectJournal(tmp_path / "journal"))
+    return file_tools_in(tmp_path)
 
 
 @pytest.fixture
@@ -59,13 +57,13 @@ async def test_writing_replaces_and_appending_adds(files: FileTools, target: Pat
     await files.write_file(appending("one", "ek_1", append=False))
     await files.write_file(appending("two", "ek_2", append=False))
     await files.write_file(appending("+three", "ek_3"))
-    assert content(target) == "two+three"
+    assert content(target) == "two\n+three\n"
 
 
 async def test_the_same_key_again_writes_nothing_again(files: FileTools, target: Path) -> None:
     for _ in range(3):
         await files.write_file(appending())
-    assert content(target) == "+"
+    assert content(target) == "+\n"
 
 
 async def test_the_same_key_again_writes_nothing_even_after_the_file_went_back(files: FileTools, target: Path) -> None:
@@ -78,12 +76,12 @@ async def test_the_same_key_again_writes_nothing_even_after_the_file_went_back(f
 async def test_another_key_is_another_effect(files: FileTools, target: Path) -> None:
     await files.write_file(appending(key="ek_1"))
     await files.write_file(appending(key="ek_2"))
-    assert content(target) == "++"
+    assert content(target) == "+\n+\n"
 
 
 async def test_many_writers_at_once_lose_nothing(files: FileTools, target: Path) -> None:
     await asyncio.gather(*(files.write_file(appending(key=f"ek_{number % 8}")) for number in range(24)))
-    assert content(target) == "+" * 8
+    assert content(target) == "+\n" * 8
 
 
 async def test_nothing_begun_is_reconciled_as_not_done(files: FileTools) -> None:
@@ -101,12 +99,17 @@ def _write_and_die(folder: str, point: str) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     crashpoints.install(hook)
-    files = FileTools(Sandbox(Path(folder) / "sandbox", 1_000), EffectJournal(Path(folder) / "journal"))
+    files = file_tools_in(Path(folder))
     asyncio.run(files.write_file(appending()))
 
 
 @pytest.mark.parametrize(
-    ("point", "state"), [("agent.write_file.noted", "not_done"), ("agent.write_file.renamed", "done")]
+    ("point", "state"),
+    [
+        ("agent.write_file.noted", "not_done"),
+        ("agent.write_file.kept", "not_done"),
+        ("agent.write_file.renamed", "done"),
+    ],
 )
 async def test_a_process_killed_around_the_rename_leaves_an_effect_that_is_known_and_counts_once(
     files: FileTools, target: Path, tmp_path: Path, point: str, state: Literal["done", "not_done"]
@@ -118,7 +121,7 @@ async def test_a_process_killed_around_the_rename_leaves_an_effect_that_is_known
     assert process.exitcode == -signal.SIGKILL
     assert (await files.reconcile_write(appending())).state == state
     await files.write_file(appending())
-    assert content(target) == "before+"
+    assert content(target) == "before\n+\n"
     assert names(target.parent) == ["a.txt"]
 
 
@@ -144,7 +147,7 @@ async def test_a_second_crash_before_the_rename_still_counts_once(files: FileToo
         crashpoints.install(None)
     assert content(target) is None
     await files.write_file(appending())
-    assert content(target) == "+"
+    assert content(target) == "+\n"
 
 
 async def test_an_append_by_another_run_between_crash_and_recovery_is_kept(files: FileTools, target: Path) -> None:
@@ -156,7 +159,7 @@ async def test_an_append_by_another_run_between_crash_and_recovery_is_kept(files
         crashpoints.install(None)
     await files.write_file(appending("two", "ek_2"))
     await files.write_file(appending("one", "ek_1"))
-    assert content(target) == "twoone"
+    assert content(target) == "two\none\n"
 
 
 async def test_a_file_changed_after_an_unfinished_note_cannot_be_judged(files: FileTools, target: Path) -> None:
@@ -200,7 +203,7 @@ async def test_a_write_cancelled_before_its_rename_never_happens_later(files: Fi
 async def test_content_that_is_no_unicode_text_is_refused(files: FileTools, target: Path) -> None:
     args = WriteFileArguments.model_construct(path="a.txt", content="\ud800", append=False)
     with pytest.raises(ToolFailedError, match="NOT_UTF8"):
-        await files.write_file(Invocation(args, "ek_1", FakeOutputs(), FakeMemories(), "acme"))
+        await files.write_file(Invocation(args, "ek_1", FakeOutputs(), FakeMemories(), "acme", "ana"))
     assert content(target) is None
 
 
@@ -211,12 +214,12 @@ async def test_a_folder_that_vanished_cannot_be_judged(files: FileTools) -> None
 async def test_read_output_says_which_range_it_answers_and_why_it_cannot(tmp_path: Path) -> None:
     from phylactery_agent.tools.specs import ReadOutputArguments
 
-    tool = builtin_implementations(tmp_path / "s", tmp_path / "j", 10)["read_output"]
+    tool = file_tools(tmp_path / "s", tmp_path / "j")["read_output"]
     outputs = FakeOutputs({"out_1": "0123456789"})
     known, unknown = (ReadOutputArguments(pointer=pointer, offset=2, limit=3) for pointer in ("out_1", "out_2"))
-    assert await tool.run(Invocation(known, "ek", outputs, FakeMemories(), "acme")) == "[2-5 / 10]\n234"
+    assert await tool.run(Invocation(known, "ek", outputs, FakeMemories(), "acme", "ana")) == "[2-5 / 10]\n234"
     with pytest.raises(ToolFailedError, match="OUTPUT_NOT_FOUND"):
-        await tool.run(Invocation(unknown, "ek", outputs, FakeMemories(), "acme"))
+        await tool.run(Invocation(unknown, "ek", outputs, FakeMemories(), "acme", "ana"))
     outputs.available = False
     with pytest.raises(ToolFailedError, match="MEMORY_UNAVAILABLE"):
-        await tool.run(Invocation(known, "ek", outputs, FakeMemories(), "acme"))
+        await tool.run(Invocation(known, "ek", outputs, FakeMemories(), "acme", "ana"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 from phylactery_cli.supervisor import Stack, StackError, running
+from phylactery_riskgate.domain.bundle import default_bundle_folder
 
 from tests.support import commands
 from tests.support.asking import asks_first
@@ -78,6 +80,7 @@ def alive(pid: int) -> bool:
 def test_run_opens_a_chat_asks_before_it_writes_and_stops_all_three(tmp_path: Path, leave: str):
     terminal = Terminal("run", "--data-dir", str(tmp_path / "data"), "--language", "en", env=PORTS)
     terminal.expect("model    none: static mode")
+    terminal.expect("one person runs this, so you are asked")
     terminal.expect("you ›")
     pids = pids_of(tmp_path / "data")
     assert len(pids) == 3
@@ -97,6 +100,10 @@ def test_run_opens_a_chat_asks_before_it_writes_and_stops_all_three(tmp_path: Pa
         terminal.expect("Saved")
         terminal.expect("you ›")
         assert (files_in(tmp_path) / "card.txt").read_text() == CARD
+        terminal.type("/undo")
+        terminal.expect("undo_write.+ALLOW.+I removed “card.txt”")
+        terminal.expect("you ›")
+        assert not (files_in(tmp_path) / "card.txt").exists()
         terminal.type("/trace")
         terminal.expect("3 services")
         terminal.type("/help")
@@ -282,3 +289,49 @@ def test_approvals_are_listed_shown_approved_and_rejected_at_riskgate(tmp_path: 
             one.await_status(event_pb2.RUN_STATUS_DONE)
             two.await_status(event_pb2.RUN_STATUS_DONE)
             assert lines(stack, "command.txt") == ["by command"]
+
+
+def test_a_stack_says_that_one_person_is_asked_only_where_such_a_bundle_decides(tmp_path: Path):
+    own = Path(shutil.copytree(default_bundle_folder(), tmp_path / "own"))
+    settings = (own / "riskgate.yaml").read_text()
+    (own / "riskgate.yaml").write_text(re.sub(r"(?m)^revision: \d+", "revision: 1000", settings))
+    chosen = {"riskgate": {"RISKGATE_BUNDLE": str(own)}}
+    with running(ForkedStack(tmp_path / "alone", FREE_PORTS)) as stack:
+        assert stack.single_user()
+    with running(ForkedStack(tmp_path / "data", FREE_PORTS, extra_env=chosen)) as stack:
+        assert not stack.single_user()
+    with running(ForkedStack(tmp_path / "data", FREE_PORTS)) as stack:  # their own bundle is newer and goes on deciding
+        assert not stack.single_user()
+
+
+def test_a_card_of_several_calls_is_answered_in_words_or_one_by_one(tmp_path: Path):
+    asking = {"RISKGATE_BUNDLE": str(asks_first(tmp_path / "bundle"))}
+    terminal = Terminal("run", "--data-dir", str(tmp_path / "data"), "--language", "en", env=PORTS | asking)
+    terminal.expect("you ›")
+    terminal.type('append "one" to a.txt and append "two" to b.txt')
+    terminal.expect("approve these 2 calls.+1\\..+a\\.txt.+2\\..+b\\.txt.+yes or /approve: all 2")
+    terminal.expect("you ›")
+    terminal.type("yes, but make it three")
+    terminal.expect("still waiting")
+    terminal.expect("you ›")
+    assert not (files_in(tmp_path) / "a.txt").exists()
+    terminal.type("yes please")
+    terminal.expect("ANSWERED")
+    terminal.expect("you ›")
+    assert [(files_in(tmp_path) / name).read_text().split() for name in ("a.txt", "b.txt")] == [["one"], ["two"]]
+    terminal.type('append "one" to c.txt and append "two" to d.txt')
+    terminal.expect("approve these 2 calls")
+    terminal.expect("you ›")
+    terminal.type("/reject 2")
+    terminal.expect("will not be done.+A person has to approve this.+c\\.txt")
+    terminal.expect("you ›")
+    terminal.type("/approve 3")
+    terminal.expect("the card has 1")
+    terminal.expect("you ›")
+    terminal.type("dale")
+    terminal.expect("Saved")
+    terminal.expect("you ›")
+    assert (files_in(tmp_path) / "c.txt").exists()
+    assert not (files_in(tmp_path) / "d.txt").exists()
+    terminal.type("/quit")
+    assert terminal.exit_code() == 0

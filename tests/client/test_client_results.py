@@ -84,6 +84,10 @@ def filled(kind):
         elif field.message_type is not None and field.message_type.full_name == "google.protobuf.Duration":
             getattr(message, field.name).FromTimedelta(SPAN)
             plain[field.name] = SPAN
+        elif field.message_type is kind.DESCRIPTOR:  # one of its own kind: it is enough that it is empty
+            getattr(message, field.name).add()
+            result = next(result for result, known in MESSAGES.items() if known.DESCRIPTOR is kind.DESCRIPTOR)
+            plain[field.name] = (plain_of(decode(result, kind())),)
         elif field.message_type is not None:
             part, values = filled(message_factory.GetMessageClass(field.message_type))
             target = getattr(message, field.name)

@@ -67,6 +67,8 @@ def test_what_a_model_proposes_waits_for_a_person_and_the_key_lies_nowhere(
 def test_killed_between_a_reply_and_its_use_the_run_goes_on_and_the_effect_happens_once(
     modelled: Stack, server: ModelServer, point: str, paid: int
 ) -> None:
+    # What reads the words is asked beside the planner and passes the same points.
+    modelled.extra_env["agent"] = {**modelled.extra_env["agent"], "AGENT_INTERPRETER": "off"}
     server.script(*[PROPOSAL] * paid, says("It is written."))
     crash_at(modelled, "agent", point)
     modelled.start()
@@ -79,6 +81,28 @@ def test_killed_between_a_reply_and_its_use_the_run_goes_on_and_the_effect_happe
         assert asked.run.status == SUSPENDED
         assert len(server.asked) == paid, "a reply that is durable is paid once"
         assert len(set(conversations(server))) == 1, "the same question, whoever asks it"
+        done = ana.say(yes(asked))
+        assert (done.run.status, done.reply.text) == (DONE, "It is written.")
+        assert lines(modelled) == ["one line"]
+        assert [call.state for call in ana.run(done.run.id).tool_calls] == ["finished"]
+
+
+@pytest.mark.parametrize(("point", "paid"), [("agent.model.kept", 1), ("agent.model.answered", 2)])
+def test_killed_while_its_words_are_interpreted_the_run_goes_on_and_the_effect_happens_once(
+    modelled: Stack, server: ModelServer, point: str, paid: int
+) -> None:
+    server.otherwise = lambda _asked: hangs()
+    crash_at(modelled, "agent", point)
+    modelled.start()
+    with Person(modelled, "ana") as ana:
+        ana.say_and_lose(ASK, "ask-request-1")
+        await_death(modelled, "agent")
+        assert len(server.interpretations) == 1
+        server.script(PROPOSAL, says("It is written."))
+        relaunch(modelled, "agent")
+        asked = ana.say(ASK, request_id="ask-request-1")
+        assert asked.run.status == SUSPENDED
+        assert len(server.interpretations) == paid, "an interpretation that is durable is paid once"
         done = ana.say(yes(asked))
         assert (done.run.status, done.reply.text) == (DONE, "It is written.")
         assert lines(modelled) == ["one line"]

@@ -29,6 +29,6 @@ def test_the_page_runs_what_was_asked_for_and_blocks_what_the_file_asked_for(tmp
         lines, wanted = said.splitlines(), promised.splitlines()
         assert lines[:2] == wanted[:2]
         assert lines[2].startswith(wanted[2].removesuffix("…"))
-        assert "nobody asked for" in lines[2]
+        assert "nobody pointed to" in lines[2]
         asks = program.replace("task_id=task_id, **where", "**where")
         assert "write_file log.txt -> AUTH_REQUIRED" in run_page(stack, asks), "without its task a write asks"

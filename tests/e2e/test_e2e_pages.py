@@ -78,13 +78,20 @@ def run_python(body: str, *, setup: str = "", limit: float = 60) -> str:
     return done.stdout
 
 
+def test_the_card_of_the_chat_page_is_answered_in_words(stack: Stack):
+    piece = blocks("chat.md", "python")[0].replace("t1", "t-card")
+    setup = f'answer = "yes please"\nclient = PhylacteryClient("{stack.target("agent")}")\n'
+    told = run_python(f"{piece}print(turn.run.status, [call.state for call in turn.run.tool_calls])\n", setup=setup)
+    assert told == "DONE ['finished', 'finished']\n"
+
+
 @needs_grpcurl
 def test_the_lines_of_the_chat_page_follow_a_thread_and_delete_it(stack: Stack):
     watch, delete = commands("chat.md")
     with Person(stack, "local", thread="t1") as person:
         person.say("echo hi")
     assert first_of(stack, watch)["event"]["sequence"] == "1"
-    (piece,) = blocks("chat.md", "python")
+    _, piece = blocks("chat.md", "python")
     setup = f'last = 0\nclient = PhylacteryClient("{stack.target("agent")}")\n'
     assert run_python(f"{piece.rstrip()}\n    print(last)\n    break\n", setup=setup) == "1\n"
     assert said(stack, delete) == {}

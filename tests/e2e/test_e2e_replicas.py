@@ -57,6 +57,7 @@ AFTER_THE_YES = [
             "agent.7",
             "agent.8",
             "agent.write_file.noted",
+            "agent.write_file.kept",
             "agent.write_file.renamed",
             "agent.9",
             "agent.10",
@@ -271,7 +272,7 @@ def test_agents_killed_at_random_lose_no_message_and_do_nothing_twice(
             one.result(180)
         settled(url)
     assert {path.name: path.read_text() for path in sandbox(stack).glob("log-*.txt")} == {
-        f"log-{n}-{t}.txt": "one line" for n in range(kills) for t in range(4)
+        f"log-{n}-{t}.txt": "one line\n" for n in range(kills) for t in range(4)
     }
 
 

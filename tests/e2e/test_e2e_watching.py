@@ -35,12 +35,14 @@ def until(watch: Iterator[event_pb2.Event], sequence: int) -> list[event_pb2.Eve
 
 
 def told(event: event_pb2.Event) -> bytes:
-    """Answers what is stored of an event: code and arguments are shown only while the approval waits."""
+    """Answers what is stored of an event: what answers it is shown only while the approval waits."""
     stored = event_pb2.Event()
     stored.CopyFrom(event)
     if stored.HasField("approval_required"):
         stored.approval_required.ClearField("code")
         stored.approval_required.ClearField("arguments")
+        stored.approval_required.ClearField("args_hash")
+        stored.approval_required.ClearField("also")
     return stored.SerializeToString(deterministic=True)
 
 

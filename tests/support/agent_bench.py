@@ -19,7 +19,7 @@ from phylactery_agent.ports import (
 )
 from phylactery_agent.runtime.delivery import Delivery
 from phylactery_agent.runtime.model import Lease, Owner
-from phylactery_agent.runtime.reporting import ReportingGate, TurnTask
+from phylactery_agent.runtime.reporting import ReplacedFiles, ReportingGate, TurnTask
 from phylactery_agent.runtime.sanitizing import Sanitizing
 from phylactery_agent.runtime.seal import Sealer
 from phylactery_agent.runtime.services import TranscriptPage
@@ -158,8 +158,10 @@ class Bench:
     def gate(self, lease: Lease, words: str = "", *, opens_run: bool = True) -> ReportingGate:
         """Answers RiskGate as a turn with these words uses it."""
         gate = self.services.gate(lease.owner)
-        task = TurnTask(gate, TaskStore(self.stores.database, self.stores.clock), lease, words, opens_run=opens_run)
-        return ReportingGate(gate, self.delivery, lease, task)
+        store = TaskStore(self.stores.database, self.stores.clock)
+        task = TurnTask(gate, store, lease, words, opens_run=opens_run)
+        replaced = ReplacedFiles(cast("Executor", self.executor), store, lease)
+        return ReportingGate(gate, self.delivery, lease, task, replaced)
 
     def server(self, heartbeat_seconds: float = 10.0) -> TurnServer:
         tools: Any = {

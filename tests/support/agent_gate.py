@@ -102,6 +102,8 @@ class FakeGate:
     permits: dict[str, tuple[str, BoundCall, str]] = field(default_factory=dict)
     expired_permits: set[str] = field(default_factory=set)
     revoked_permits: set[str] = field(default_factory=set)
+    withheld: str = ""
+    """Why calls that were allowed get no permit when they are asked about again; empty while they do."""
     pathways: list[str] = field(default_factory=list)
     redemptions: dict[tuple[str, str], Redemption] = field(default_factory=dict)
     records: dict[tuple[str, str, str], GateDecision] = field(default_factory=dict)
@@ -109,6 +111,8 @@ class FakeGate:
     requests: dict[str, str] = field(default_factory=dict)
     asked_in: list[tuple[str, str]] = field(default_factory=list)
     """Each Evaluate: which call, in which task."""
+    interpretations: list[Any] = field(default_factory=list)
+    """What each BeginTask said a model read in the words."""
     refusals: dict[str, str] = field(default_factory=dict)
     """Methods that answer with this reason."""
 
@@ -119,8 +123,11 @@ class FakeGate:
         if method in self.refusals:
             raise GateRefusedError(self.refusals[method], "refused")
 
-    async def begin_task(self, request_id: str, *, thread_id: str, words: str, continues: str) -> str:
+    async def begin_task(
+        self, request_id: str, *, thread_id: str, words: str, continues: str, interpretation: Any = None
+    ) -> str:
         self._enter("begin_task", request_id)
+        self.interpretations.append(interpretation)
         if continues:
             self._task(continues)
         task_id = self.requests.setdefault(request_id, f"task_{len(self.requests)}")
@@ -168,13 +175,20 @@ class FakeGate:
         key = (run_id, call.tool_call_id, approval_id)
         if approval_id:
             self._check_usable(approval_id, known=key in self.records)
-        if key not in self.records:
+        known = key in self.records
+        if not known:
             self.records[key] = self._decide(call, thread_id, run_id, approval_id)
         decision = self.records[key]
+        if known and self.withheld:
+            reason = GateReason(self.withheld, "no permit", "sin permiso")
+            return replace(decision, reasons=(reason, *decision.reasons), bound=None)
         if decision.decision == "ALLOW" and decision.bound is not None:
             permit = f"permit-{len(self.permits)}"
             self.permits[permit] = (call.tool_call_id, decision.bound, approval_id)
             decision = replace(decision, permit=permit)
+        if decision.approval is not None:  # as it is now, whenever the decision was made
+            now = self.approvals[decision.approval.id]
+            decision = replace(decision, approval=replace(decision.approval, state=now.state))
         return decision
 
     def _check_usable(self, approval_id: str, *, known: bool) -> None:

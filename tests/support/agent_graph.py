@@ -231,6 +231,7 @@ class Chat:
         self.config: Any = {"configurable": {"thread_id": "th_1"}}
         self.turns = self.runs = 0
         self.code = ""
+        self.also_answered: dict[str, str] = {}
         self.language: Language | None = None
         self.allowed_tools: tuple[str, ...] = ()
         self.narrowed_now: tuple[str, ...] = ()
@@ -250,6 +251,7 @@ class Chat:
             executor=self.executor,
             language=language,
             reply_code=self.code,
+            also_answered=self.also_answered,
             evict_over_chars=self.evict_over_chars,
             inspector=self.inspector,
             allowed_tools=self.narrowed_now,

@@ -27,6 +27,10 @@ Call = tuple[str, Mapping[str, Any] | str] | tuple[str, Mapping[str, Any] | str,
 """A tool's name, its arguments as an object or as the text a model wrote, and an id; "" leaves the id out."""
 
 
+_INTERPRETING = "You read one message that a person wrote to an assistant"
+"""How the prompt of an interpretation begins."""
+
+
 @dataclass(frozen=True)
 class Asked:
     """One request as it came."""
@@ -42,6 +46,10 @@ class Asked:
     @property
     def streamed(self) -> bool:
         return bool(self.body.get("stream"))
+
+    @property
+    def is_for_interpretation(self) -> bool:
+        return str(self.messages[0]["content"]).startswith(_INTERPRETING)
 
     @property
     def tools(self) -> list[str]:
@@ -277,6 +285,9 @@ class ModelServer:
         self.asked: list[Asked] = []
         """Every request, oldest first."""
         self.otherwise: Callable[[Asked], Answer] = lambda _asked: says("ok")
+        self.interpretations: list[Asked] = []
+        """Every request for an interpretation, oldest first: they are apart, for they come beside the others."""
+        self.interpret: Callable[[Asked], Answer] = lambda _asked: says('{"asks": []}')
         self._script: deque[Answer] = deque()
         self._changed = threading.Condition()
         self._closing = threading.Event()
@@ -297,6 +308,9 @@ class ModelServer:
     def take(self, asked: Asked) -> Answer:
         """Notes a request and answers what to do with it."""
         with self._changed:
+            if asked.is_for_interpretation:
+                self.interpretations.append(asked)
+                return self.interpret(asked)
             self.asked.append(asked)
             answer = self._script.popleft() if self._script else self.otherwise(asked)
             self._changed.notify_all()

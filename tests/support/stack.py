@@ -83,18 +83,26 @@ class Person:
         """Answers a request id nobody used."""
         return f"request-{next(self._numbers):06d}"
 
-    def say(self, text: str, *, request_id: str = "", timeout: float = 60) -> chat_pb2.SendMessageResponse:
-        """Says something and waits for the answer."""
+    def say(
+        self, text: str, *, request_id: str = "", timeout: float = 60, shown: Mapping[str, str] | None = None
+    ) -> chat_pb2.SendMessageResponse:
+        """Says something and waits for the answer; shown has the hashes of the approvals that were shown, by id."""
         request = chat_pb2.SendMessageRequest(
-            request_id=request_id or self.new_request_id(), thread_id=self.thread, text=text
+            request_id=request_id or self.new_request_id(),
+            thread_id=self.thread,
+            text=text,
+            shown_approvals=[
+                chat_pb2.ShownApproval(approval_id=name, args_hash=args_hash)
+                for name, args_hash in (shown or {}).items()
+            ],
         )
         stub = chat_pb2_grpc.ChatServiceStub(self.channel("agent"))
         return stub.SendMessage(request, metadata=self.metadata, timeout=timeout)
 
-    def say_and_lose(self, text: str, request_id: str) -> grpc.RpcError:
+    def say_and_lose(self, text: str, request_id: str, *, shown: Mapping[str, str] | None = None) -> grpc.RpcError:
         """Says something to an agent that dies meanwhile, and answers the error the client saw."""
         try:
-            answer = self.say(text, request_id=request_id)
+            answer = self.say(text, request_id=request_id, shown=shown)
         except grpc.RpcError as error:
             return error
         raise AssertionError(f"the agent answered instead of dying: {answer.run.reason}")

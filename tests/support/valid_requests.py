@@ -37,6 +37,7 @@ def valid_requests() -> dict[str, list[Message]]:
     spec = output_pb2.OutputSpec(thread_id="t1", run_id="r1", tool_call_id="c1", tool_name="echo")
     said = {"request_id": "request-1", "thread_id": "t1", "text": "hola", "language": "es", "on_busy": 1}
     said["graph"] = "secured"
+    said["shown_approvals"] = [chat_pb2.ShownApproval(approval_id="ap_other", args_hash="sha256:" + "0" * 64)]
     asked = {"thread_id": "t1", "run_id": "r1"}
     inspected = inspection_pb2.InspectOptions(
         kinds=[inspection_pb2.FINDING_KIND_ES_DNI],
@@ -181,7 +182,7 @@ def valid_requests() -> dict[str, list[Message]]:
         ],
         "TaskService/Observe": [
             task_pb2.ObserveRequest(
-                task_id="ta_none", tool_call_id="c1", tool="echo", arguments_json='{"text":"hola"}', result_text="hola"
+                task_id="ta_none", tool_call_id="o1", tool="echo", arguments_json='{"text":"hola"}', result_text="hola"
             )
         ],
         "TaskService/EndTask": [task_pb2.EndTaskRequest(task_id="ta_none")],

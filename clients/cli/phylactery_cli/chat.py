@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from collections.abc import Callable
 from contextlib import aclosing, suppress
@@ -19,6 +20,7 @@ from phylactery_cli.terminal import one_line, printable
 from phylactery_cli.texts import Texts
 from phylactery_cli.traces import spans_of, trace_tree
 
+_ANSWER = re.compile(r"(?P<command>/approve|/reject)(?: +(?P<number>[1-9][0-9]?))?")
 _SPANS_PAUSE_SECONDS = 0.1
 """The agent's last spans end just after its answer; a short wait shows them too."""
 _DEATH_SECONDS, _POLL_SECONDS = 1.0, 0.05
@@ -124,26 +126,44 @@ class Chat:
                 self._console.print(self._texts("help"))
             case "/trace":
                 await self._trace()
-            case "/approve" | "/reject":
-                await self._answer(line)
+            case "/undo":
+                await self._say(self._texts("undo"))
+            case _ if found := _ANSWER.fullmatch(line):
+                await self._answer(found["command"], int(found["number"] or 0))
             case _ if line.startswith("/"):
                 self._console.print(self._texts("unknown", text=one_line(line)))
             case _:
                 await self._say(line)
 
-    async def _answer(self, command: str) -> None:
-        waiting = self._printer.waiting
-        if waiting is None:
+    async def _answer(self, command: str, number: int) -> None:
+        """Answers the card that waits: all of it, or one call of it by its number."""
+        card = self._printer.waiting
+        if card is None:
             self._console.print(self._texts("nothing_waits"))
-        elif not waiting.code:
-            self._console.print(self._texts("elsewhere", id=one_line(waiting.approval_id)))
+            return
+        each = (card, *card.also)
+        if number > len(each):
+            self._console.print(self._texts("no_such_number", count=len(each)))
+            return
+        one = each[max(number - 1, 0)]
+        if not one.code:
+            self._console.print(self._texts("elsewhere", id=one_line(one.approval_id)))
+        elif card.also and not number:
+            await self._say(self._texts("yes" if command == "/approve" else "no"))
         elif command == "/approve":
-            await self._say(f"{self._texts('approve_verb')} {waiting.approval_id} {waiting.code}")
+            await self._say(f"{self._texts('approve_verb')} {one.approval_id} {one.code}")
         else:
-            await self._say(f"{self._texts('reject_verb')} {waiting.approval_id}")
+            await self._say(f"{self._texts('reject_verb')} {one.approval_id}")
+        if number and one is not card and self._printer.waiting is card:  # the first still waits: what is left is shown
+            thread = await self._client.get_thread(self._thread_id)
+            if thread.pending_approval is not None:
+                self._printer.ask(thread.pending_approval)
 
     async def _say(self, text: str) -> None:
-        said = self._client.stream_message(text, thread_id=self._thread_id, graph=self._graph, timeout=120)
+        """Says something, with what stands on the card that waits: the agent reads a clear yes or no as its answer."""
+        said = self._client.stream_message(
+            text, thread_id=self._thread_id, graph=self._graph, shown=self._printer.waiting, timeout=120
+        )
         try:
             async with aclosing(said) as events:
                 async for event in events:

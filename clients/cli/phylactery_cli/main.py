@@ -61,6 +61,8 @@ def _serving(data_dir: Path, console: Console, texts: Texts) -> Iterator[Stack]:
                 console.print(f"{name:<9}{stack.target(name)}", style="dim")
             for line in model_lines(texts):
                 console.print(line, style="dim", soft_wrap=True)
+            if stack.single_user():
+                console.print(texts("single_user"), style="dim", soft_wrap=True)
             console.print(f"{texts('files')}: {stack.sandbox}", style="dim", soft_wrap=True)
             yield stack
             console.print(texts("bye"), style="dim")

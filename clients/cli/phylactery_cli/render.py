@@ -17,6 +17,7 @@ from phylactery_cli.event_texts import EventTexts
 from phylactery_cli.terminal import one_line, printable
 from phylactery_cli.texts import Language, Texts
 
+_HASH_CHARACTERS = 12
 _DECISION_STYLES = {"ALLOW": "green", "AUTH_REQUIRED": "yellow", "BLOCKED": "red"}
 
 
@@ -97,23 +98,35 @@ class EventPrinter:
         self._console.print(self._approval(asked))
 
     def _approval(self, asked: PendingApproval) -> Panel:
-        table = Table.grid(padding=(0, 2))
-        table.add_row(self._texts("tool"), Text(one_line(asked.tool), style="bold"))
-        table.add_row(self._texts("risk"), one_line(self._words.state(asked.risk)))
-        for argument in asked.arguments:
-            style = "bold" if argument.control else ""
-            table.add_row(one_line(argument.path), Text(one_line(argument.display), style=style, overflow="fold"))
-        rows: list[RenderableType] = [table]
+        each = (asked, *asked.also)
+        rows: list[RenderableType] = []
+        for number, one in enumerate(each, 1):
+            rows += [*([""] if rows else []), self._call(one, number if asked.also else 0)]
         if asked.expire_time is not None:
             left = (asked.expire_time - datetime.now(UTC)).total_seconds()
             rows.append(Text(self._texts("expires", minutes=max(0, round(left / 60))), style="dim"))
-        if asked.code:
+        if asked.also and all(one.code for one in each):
+            rows += ["", self._texts("answer_several", count=len(each))]
+        elif asked.code:
             reply = f"{self._texts('approve_verb')} {one_line(asked.approval_id)} {one_line(asked.code)}"
             rows += ["", self._texts("answer"), Text(self._texts("or_type", text=reply), style="dim")]
         else:
             rows += ["", self._texts("elsewhere", id=one_line(asked.approval_id))]
-        title = Text(self._texts("approval"), style="bold")
+        title = Text(self._texts("approvals" if asked.also else "approval", count=len(each)), style="bold")
         return Panel(Group(*rows), title=title, border_style="yellow", padding=(1, 2))
+
+    def _call(self, one: PendingApproval, number: int) -> Table:
+        """Return one call of a card; its number and short hash tell it from the others."""
+        table = Table.grid(padding=(0, 2))
+        name = Text(one_line(one.tool), style="bold")
+        if number:
+            name.append(f"  {one_line(one.args_hash.removeprefix('sha256:'))[:_HASH_CHARACTERS]}", style="dim")
+        table.add_row(f"{number}." if number else self._texts("tool"), name)
+        table.add_row(self._texts("risk"), one_line(self._words.state(one.risk)))
+        for argument in one.arguments:
+            style = "bold" if argument.control else ""
+            table.add_row(one_line(argument.path), Text(one_line(argument.display), style=style, overflow="fold"))
+        return table
 
 
 def detail(event: event_pb2.Event, language: Language) -> str:

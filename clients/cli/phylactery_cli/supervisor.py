@@ -14,7 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+import grpc
+import yaml
+from phylactery.riskgate.v1 import policy_pb2, policy_pb2_grpc
 from phylactery_chassis.healthcheck import serving
+from phylactery_riskgate.domain.bundle_files import SETTINGS_FILE, single_user_bundle_folder
 
 SERVICES = ("riskgate", "memory", "agent")
 """In the order they start: the agent asks the other two."""
@@ -72,6 +76,26 @@ class Stack:
     _interrupted: bool = field(default=False, init=False)
 
     @property
+    def _one_person(self) -> bool:
+        """Return True where nobody configured another bundle, or identities that tell several people apart."""
+        chosen = {**os.environ, **self.extra_env.get("riskgate", {})}
+        return "RISKGATE_BUNDLE" not in chosen and chosen.get("RISKGATE_IDENTITY_MODE", "none") == "none"
+
+    def single_user(self) -> bool:
+        """Return True where the bundle that decides asks the requester instead of a peer.
+
+        RiskGate is asked: the data folder may hold a newer bundle of the person's own, which goes on deciding.
+        """
+        if not self._one_person:
+            return False
+        with grpc.insecure_channel(self.target("riskgate")) as channel:
+            shown = policy_pb2_grpc.PolicyServiceStub(channel).GetBundle(
+                policy_pb2.GetBundleRequest(with_files=True), timeout=_START_SECONDS
+            )
+        settings = next(file.content for file in shown.files if file.name == SETTINGS_FILE)
+        return bool(yaml.safe_load(settings).get("single_user"))
+
+    @property
     def sandbox(self) -> Path:
         """Answers the folder of the files the agent may touch for tenant 'local', who everybody on loopback is."""
         return self.data_dir / "agent" / "sandbox" / "local"
@@ -122,6 +146,8 @@ class Stack:
             f"{prefix}_PORT": os.environ.get(f"{prefix}_PORT", str(self.ports[name])),
             f"{prefix}_READY_FILE": str(ready),
         }
+        if name == "riskgate" and self._one_person:
+            env["RISKGATE_BUNDLE"] = str(single_user_bundle_folder())
         if name == "agent":
             env["AGENT_RISKGATE_TARGET"] = self.target("riskgate")
             env["AGENT_MEMORY_TARGET"] = self.target("memory")

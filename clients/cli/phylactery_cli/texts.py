@@ -11,6 +11,7 @@ Language: TypeAlias = Literal["es", "en"]
 _TEXTS: Mapping[Language, Mapping[str, str]] = {
     "en": {
         "approve_verb": "APPROVE",
+        "undo": "undo the last change",
         "reject_verb": "REJECT",
         "you": "you",
         "agent": "agent",
@@ -20,11 +21,17 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
         "model_at": "{model} at {url}",
         "model_fallback": "fallback",
         "model_none": "none: static mode; PHYLACTERY_MODEL_BASE_URL and PHYLACTERY_MODEL name one",
+        "single_user": "approvals: one person runs this, so you are asked where a team would ask somebody else",
         "approval": "A person has to approve this",
+        "approvals": "A person has to approve these {count} calls",
+        "yes": "yes",
+        "no": "no",
+        "no_such_number": "There is no such call: the card has {count}.",
         "tool": "tool",
         "risk": "risk",
         "expires": "expires in {minutes} min",
-        "answer": "/approve to let it run once   ·   /reject to cancel it",
+        "answer": "yes or /approve to let it run once   ·   no or /reject to cancel it",
+        "answer_several": "yes or /approve: all {count}  ·  no or /reject: none  ·  /approve 1, /reject 2: that one",
         "or_type": "or type: {text}",
         "nothing_waits": "Nothing waits for an answer.",
         "no_turn": "No turn yet: say something first.",
@@ -34,8 +41,10 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
         "unknown": "No such command: {text}. /help lists them.",
         "elsewhere": "This approval is answered at RiskGate, not here: phylactery approvals show {id}",
         "help": (
-            "/approve        approve what waits, once\n"
-            "/reject         reject what waits\n"
+            "/approve        approve what waits, once; a clear yes does the same\n"
+            "/reject         reject what waits; a clear no does the same\n"
+            "/approve 2      approve one call of several; /reject 2 rejects it\n"
+            "/undo           undo your last change of a file\n"
             "/trace          show the last turn through the three services\n"
             "/help           this list\n"
             "/quit           leave (Ctrl-D too; Ctrl-C takes back what you typed)\n"
@@ -150,6 +159,7 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
     },
     "es": {
         "approve_verb": "APROBAR",
+        "undo": "deshaz el último cambio",
         "reject_verb": "RECHAZAR",
         "you": "tú",
         "agent": "agente",
@@ -159,11 +169,17 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
         "model_at": "{model} en {url}",
         "model_fallback": "reserva",
         "model_none": "ninguno: modo estático; PHYLACTERY_MODEL_BASE_URL y PHYLACTERY_MODEL nombran uno",
+        "single_user": "aprobaciones: esto lo lleva una sola persona; se te pregunta a ti lo que en un equipo a otra",
         "approval": "Una persona tiene que aprobar esto",
+        "approvals": "Una persona tiene que aprobar estas {count} llamadas",
+        "yes": "sí",
+        "no": "no",
+        "no_such_number": "Esa llamada no existe: la tarjeta tiene {count}.",
         "tool": "herramienta",
         "risk": "riesgo",
         "expires": "caduca en {minutes} min",
-        "answer": "/approve para que se ejecute una vez   ·   /reject para cancelarlo",
+        "answer": "sí o /approve para que se ejecute una vez   ·   no o /reject para cancelarlo",
+        "answer_several": "sí o /approve: las {count}  ·  no o /reject: ninguna  ·  /approve 1, /reject 2: solo esa",
         "or_type": "o escribe: {text}",
         "nothing_waits": "Nada espera una respuesta.",
         "no_turn": "Todavía no hay ningún turno: di algo primero.",
@@ -173,8 +189,10 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
         "unknown": "No existe la orden {text}. /help las enumera.",
         "elsewhere": "Esta aprobación se responde en RiskGate, no aquí: phylactery approvals show {id}",
         "help": (
-            "/approve        aprueba lo que espera, una vez\n"
-            "/reject         rechaza lo que espera\n"
+            "/approve        aprueba lo que espera, una vez; un sí claro hace lo mismo\n"
+            "/reject         rechaza lo que espera; un no claro hace lo mismo\n"
+            "/approve 2      aprueba una llamada de varias; /reject 2 la rechaza\n"
+            "/undo           deshace tu último cambio en un fichero\n"
             "/trace          muestra el último turno a través de los tres servicios\n"
             "/help           esta lista\n"
             "/quit           salir (también Ctrl-D; Ctrl-C borra lo que has escrito)\n"

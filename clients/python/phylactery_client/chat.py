@@ -24,7 +24,7 @@ from phylactery.agent.v1 import (
 from phylactery_client.channel import ServiceClient, new_request_id
 from phylactery_client.decode import decode, enum_number
 from phylactery_client.erasure_results import AgentErasure
-from phylactery_client.results import ChatPage, DrawnGraph, Event, Graph, Thread, ThreadPage, Turn
+from phylactery_client.results import ChatPage, DrawnGraph, Event, Graph, PendingApproval, Thread, ThreadPage, Turn
 from phylactery_client.run_results import RetriedRun, Run, RunPage, RunStepPage, ToolCallPage, ToolCallRecord
 from phylactery_client.tool_results import ToolList
 
@@ -49,6 +49,7 @@ class PhylacteryClient(ServiceClient):
         language: str = "",
         on_busy: str = "",
         graph: str = "",
+        shown: PendingApproval | None = None,
         request_id: str | None = None,
         timeout: float | None = None,
     ) -> Turn:
@@ -56,6 +57,7 @@ class PhylacteryClient(ServiceClient):
 
         The same request_id with the same body answers the same turn again; without one each call is a new message.
         on_busy is ENQUEUE, REJECT, INTERRUPT or COALESCE, empty for the first; graph is empty for the thread's own.
+        shown is the card the person was shown: a text that is nothing but a clear yes or no answers exactly that.
         Raises ValueError for an on_busy that is none.
         """
         request = chat_pb2.SendMessageRequest(
@@ -65,6 +67,7 @@ class PhylacteryClient(ServiceClient):
             language=language,
             on_busy=_on_busy(on_busy),
             graph=graph,
+            shown_approvals=_shown(shown),
         )
         return decode(Turn, await self._call(self._chat.SendMessage, request, timeout))
 
@@ -76,6 +79,7 @@ class PhylacteryClient(ServiceClient):
         language: str = "",
         on_busy: str = "",
         graph: str = "",
+        shown: PendingApproval | None = None,
         request_id: str | None = None,
         timeout: float | None = None,
     ) -> AsyncGenerator[Event]:
@@ -91,6 +95,7 @@ class PhylacteryClient(ServiceClient):
             language=language,
             on_busy=_on_busy(on_busy),
             graph=graph,
+            shown_approvals=_shown(shown),
         )
         async with aclosing(self._stream(self._chat.StreamMessage, request, timeout)) as responses:
             async for response in responses:
@@ -242,3 +247,11 @@ def event_of(raw: event_pb2.Event) -> Event:
     """Answers an event of the wire as a result."""
     create_time = raw.create_time.ToDatetime(tzinfo=UTC) if raw.HasField("create_time") else None
     return Event(raw.thread_id, raw.run_id, raw.sequence, create_time, raw.WhichOneof("kind") or "", raw)
+
+
+def _shown(card: PendingApproval | None) -> list[chat_pb2.ShownApproval]:
+    """Return what was shown, as the contract names it. A card without hashes comes from an agent that takes none."""
+    shown = () if card is None else (card, *card.also)
+    return [
+        chat_pb2.ShownApproval(approval_id=one.approval_id, args_hash=one.args_hash) for one in shown if one.args_hash
+    ]

@@ -46,6 +46,9 @@ class PendingApproval:
     arguments: tuple[ApprovalArgument, ...]
     expire_time: datetime | None
     code: str = field(repr=False)
+    args_hash: str = ""
+    also: tuple[PendingApproval, ...] = ()
+    """The other calls of the turn that wait for the same person: one card."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,11 +275,15 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What RiskGate kept of a tool's result; cut says that it held more than is kept."""
+    """What RiskGate kept of a tool's result; cut says that it held more than is kept.
+
+    unproven says that the tool writes and no redemption of the call is known, so that nothing of it is believed.
+    """
 
     values: int
     cut: bool
     replayed: bool
+    unproven: bool
 
 
 @dataclass(frozen=True, slots=True)

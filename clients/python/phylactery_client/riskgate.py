@@ -162,17 +162,23 @@ class RiskGateClient(ServiceClient):
         result_json: str | None = None,
         result_text: str | None = None,
         failed: bool = False,
+        run_id: str = "",
         timeout: float | None = None,
     ) -> Observation:
         """Shows what a tool answered, as JSON or as text, before anything else of the task is evaluated.
 
         It is for whoever ran the tool, with the bound arguments it ran with; neither result says that it answered
-        nothing. Raises ValueError where both are given.
+        nothing. run_id is that of evaluate and redeem. Raises ValueError where both results are given.
         """
         if result_json is not None and result_text is not None:
             raise ValueError("a tool answers result_json or result_text, not both")
         request = task_pb2.ObserveRequest(
-            task_id=task_id, tool_call_id=tool_call_id, tool=tool, arguments_json=arguments_json, failed=failed
+            task_id=task_id,
+            tool_call_id=tool_call_id,
+            tool=tool,
+            arguments_json=arguments_json,
+            failed=failed,
+            run_id=run_id,
         )
         if result_json is not None:
             request.result_json = result_json

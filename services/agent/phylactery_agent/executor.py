@@ -27,8 +27,9 @@ from phylactery_agent.receipts import (
     expected_header,
     verify_receipt,
 )
-from phylactery_agent.tools.builtin import builtin_implementations
+from phylactery_agent.tools.builtin import builtin_implementations, file_to_replace
 from phylactery_agent.tools.builtin.journal import EffectJournal
+from phylactery_agent.tools.builtin.versions import VersionLimits, VersionStore
 from phylactery_agent.tools.contract import (
     EffectUnknownError,
     Implementation,
@@ -80,12 +81,16 @@ class EffectInDoubtError(Exception):
 class ToolSettings:
     """Where tools work: the sandbox, the effect journal outside it, plug-in modules by importable name, MCP servers.
 
-    Every tenant has a folder of its own in the sandbox.
+    Every tenant has a folder of its own in the sandbox. Earlier versions of files are kept beside the journal's notes.
     """
 
     sandbox: Path
     journal: Path
     max_file_bytes: int = DEFAULT_MAX_FILE_BYTES
+    file_versions: int = 20
+    """Earlier versions kept of one file."""
+    file_version_bytes: int = 64 * 1024 * 1024
+    """Bytes kept of all of a user's."""
     plugins: tuple[str, ...] = ()
     web: WebSettings | None = None
     """None switches http_get off."""
@@ -108,9 +113,17 @@ class Executor:
         if settings.journal.resolve().is_relative_to(settings.sandbox.resolve()):
             raise ToolRegistrationError("the effect journal must lie outside the sandbox")
         ensure_tools_registered(settings.plugins)
+        self._sandbox, self._journal = settings.sandbox, EffectJournal(settings.journal)
+        limits = VersionLimits(settings.file_versions, settings.file_version_bytes)
+        self._versions = VersionStore(settings.journal / "versions", limits)
         self._implementations: dict[str, Implementation] = dict(
             builtin_implementations(
-                settings.sandbox, settings.journal, settings.max_file_bytes, settings.web, settings.mail
+                settings.sandbox,
+                self._journal,
+                self._versions,
+                settings.max_file_bytes,
+                web=settings.web,
+                mail=settings.mail,
             )
         )
         for name, needed in (("http_get", settings.web), ("send_email", settings.mail)):
@@ -118,7 +131,6 @@ class Executor:
             if needed is None:
                 object_to(name, _BY, "NOT_CONFIGURED")
         self._implementations.update(_plugin_implementations(settings.plugins))
-        self._journal = EffectJournal(settings.journal)
         self._servers = _mcp_servers(settings.mcp)
         if self._servers is not None:
             self._implementations.update(self._servers.register())
@@ -137,6 +149,22 @@ class Executor:
         """Drops what is noted outside the database of effects that will never be asked about again."""
         for key in effect_keys:
             self._journal.remove(key)
+
+    def forget_user(self, tenant: str, user_id: str) -> None:
+        """Remove the earlier versions of files that are kept of a user."""
+        with self._journal.exclusive():
+            self._versions.forget(tenant, user_id)
+
+    def kept_users(self) -> Sequence[tuple[str, str]]:
+        """Return tenant and user of everybody of whom earlier versions of files are kept."""
+        return self._versions.users()
+
+    async def file_to_replace(self, tenant: str, path: str) -> str | None:
+        """Return what file_info answers about a file, None where a write to the path would replace none.
+
+        It needs no receipt, because looking changes nothing and only RiskGate is told.
+        """
+        return await asyncio.to_thread(file_to_replace, self._sandbox, tenant, path)
 
     async def run(
         self,
@@ -157,7 +185,9 @@ class Executor:
             EffectInDoubtError: it failed and nobody can say whether the effect happened.
         """
         spec, implementation, args = await self._admit(receipt, bound, execution, keys)
-        invocation = Invocation(args, execution.effect_key, outputs, memories, execution.tenant, reminders)
+        invocation = Invocation(
+            args, execution.effect_key, outputs, memories, execution.tenant, execution.user_id, reminders
+        )
         with span(f"{semconv.EXECUTE_TOOL} {bound.tool}", attributes=_described(bound, execution)):
             attempts = 1 + (spec.contract.retries if _repeatable(spec) else 0)
             for attempt in range(1, attempts + 1):
@@ -179,6 +209,7 @@ class Executor:
         *,
         effect_key: str,
         tenant: str,
+        user_id: str,
         outputs: Outputs,
         memories: Memories,
         reminders: Reminders | None = None,
@@ -194,7 +225,8 @@ class Executor:
             args = spec.args_model.model_validate(dict(arguments))
         except ValidationError:
             return Reconciled("unknown")
-        return await _ask(spec, implementation, Invocation(args, effect_key, outputs, memories, tenant, reminders))
+        invocation = Invocation(args, effect_key, outputs, memories, tenant, user_id, reminders)
+        return await _ask(spec, implementation, invocation)
 
     async def _admit(
         self, receipt: str, bound: BoundCall, execution: Execution, keys: ReceiptKeys

@@ -37,6 +37,12 @@ class AgentSettings(OutsideSettings, ModelSettings):
         "out of what a restore overwrites",
     )
     sandbox_dir: Path | None = Field(None, description="the only folder file tools reach; empty is <data_dir>/sandbox")
+    file_versions: int = Field(
+        20, ge=1, le=1_000, description="earlier versions kept of one file a user changes; the newest can be undone"
+    )
+    file_version_bytes: int = Field(
+        64 * 1024 * 1024, ge=2 * 1024 * 1024, description="bytes of earlier versions kept of all files of one user"
+    )
     react_max_steps: int = Field(8, ge=1, le=25, description="how often reasoner or model may run in one react run")
     react_tool_rounds: int = Field(
         1, ge=1, le=8, description="how often a model may propose calls in one react run; several each time"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from phylactery_agent.ports import Language
+from phylactery_agent.texts_doubts import DOUBT_TEXTS
 from phylactery_agent.texts_model import MODEL_ERRORS, MODEL_TEXTS
 from phylactery_agent.texts_react import REACT_TEXTS
 from phylactery_agent.tool_texts import TOOL_ERRORS
@@ -14,6 +15,7 @@ from phylactery_agent.tools.contract import ToolSpec
 TEXTS: Final[Mapping[str, Mapping[Language, str]]] = {
     **MODEL_TEXTS,
     **REACT_TEXTS,
+    **DOUBT_TEXTS,
     "greeting": {"es": "¡Hola! ¿En qué te ayudo?", "en": "Hello! How can I help?"},
     "greeting_by_name": {"es": "¡Hola, {name}! ¿En qué te ayudo?", "en": "Hello, {name}! How can I help?"},
     "memory_degraded": {
@@ -110,6 +112,14 @@ TEXTS: Final[Mapping[str, Mapping[Language, str]]] = {
     "approval_wrong_id": {
         "es": "{given} no es la aprobación que espera ({why}). La que espera es {approval_id}.",
         "en": "{given} is not the approval that waits ({why}). The one that waits is {approval_id}.",
+    },
+    "ahead_approved": {
+        "es": "Anotado: {tool} ({approval_id}) está aprobada. Primero espera respuesta {waiting}.",
+        "en": "Noted: {tool} ({approval_id}) is approved. {waiting} still needs your answer first.",
+    },
+    "ahead_rejected": {
+        "es": "Anotado: {tool} ({approval_id}) no se hará. Sigue esperando respuesta {waiting}.",
+        "en": "Noted: {tool} ({approval_id}) will not be done. {waiting} still needs your answer.",
     },
     "approval_refused": {
         "es": "RiskGate no acepta la respuesta: {why}. La aprobación {approval_id} sigue pendiente.",
@@ -282,6 +292,11 @@ ERRORS: Final[Mapping[str, Mapping[Language, str]]] = {
     "NOT_DONE": {"es": "una persona ha dicho que no llegó a hacerse", "en": "a person has said that it was not done"},
     "POLICY_CHANGED": {"es": "las políticas han cambiado", "en": "the policies changed"},
     "BUDGET_EXCEEDED": {"es": "un presupuesto no alcanza para esto", "en": "a budget does not cover this"},
+    "ASK_USED_UP": {
+        "es": "eso que me pediste ya está hecho; si lo quieres otra vez, pídemelo de nuevo",
+        "en": "what you asked for has been done already; if you want it again, ask me again",
+    },
+    "PERMIT_RETRACTED": {"es": "lo has retirado", "en": "you took it back"},
     "NOT_ELIGIBLE": {
         "es": "la tiene que responder otra persona en RiskGate",
         "en": "another person has to answer it at RiskGate",

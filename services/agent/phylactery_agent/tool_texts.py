@@ -9,6 +9,14 @@ from phylactery_agent.ports import Language
 
 TOOL_ERRORS: Final[Mapping[str, Mapping[Language, str]]] = {
     "NOT_A_FOLDER": {"es": "eso no es una carpeta", "en": "that is no folder"},
+    "NOTHING_TO_UNDO": {
+        "es": "no hay ningún cambio tuyo que deshacer ahí",
+        "en": "there is no change of yours to undo",
+    },
+    "CHANGED_SINCE": {
+        "es": "alguien ha cambiado el fichero después, así que lo dejo como está",
+        "en": "somebody else has changed the file since, so I leave it as it is",
+    },
     "PATTERN_INVALID": {
         "es": "no es una expresión regular RE2; búscala como texto literal",
         "en": "it is no RE2 expression; search for it literally",

@@ -189,7 +189,7 @@ class MemoriesAdapter:
         self._stub, self._metadata = connection.messages, _metadata(owner)
 
     async def write(
-        self, text: str, *, thread_id: str, message_ids: Sequence[str], valid_us: int, keep: bool
+        self, text: str, *, thread_id: str, message_ids: Sequence[str], valid_us: int, keep: bool, read: bool = False
     ) -> Remembered:
         """Gives the write policy a text of the person; memory holds it against the messages it was said in."""
         said_in = [user_memory_pb2.MessageRef(thread_id=thread_id, message_id=name) for name in message_ids]
@@ -198,6 +198,7 @@ class MemoriesAdapter:
             source=user_memory_pb2.MEMORY_SOURCE_USER,
             lineage=[user_memory_pb2.Lineage(message=message) for message in said_in],
             keep=keep,
+            unconfirmed_source=user_memory_pb2.MEMORY_SOURCE_TEXT if read else user_memory_pb2.MEMORY_SOURCE_ASSISTANT,
             valid_at=to_timestamp(valid_us),
         )
         answer = await _answered(self._stub.WriteMemory(request, metadata=self._metadata))

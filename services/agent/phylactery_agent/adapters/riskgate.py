@@ -24,8 +24,10 @@ from phylactery_chassis.channel import call_metadata
 from phylactery_chassis.identity import Principal
 from phylactery_chassis.logs import get_logger
 from phylactery_chassis.timestamps import from_timestamp
+from phylactery_understanding.interpretation import Interpretation
 
 from phylactery_agent.adapters.errors import refusal_of
+from phylactery_agent.adapters.interpretation import interpretation_message
 from phylactery_agent.ports import (
     ApprovalInfo,
     BoundCall,
@@ -107,10 +109,22 @@ class RiskGateAdapter:
         self._connection = connection
         self._metadata = aio.Metadata(*call_metadata(Principal(owner.user_id, owner.tenant, frozenset())))
 
-    async def begin_task(self, request_id: str, *, thread_id: str, words: str, continues: str) -> str:
-        """Opens a task with the user's own words and answers its id."""
+    async def begin_task(
+        self,
+        request_id: str,
+        *,
+        thread_id: str,
+        words: str,
+        continues: str,
+        interpretation: Interpretation | None = None,
+    ) -> str:
+        """Opens a task with the user's own words, and what a model read in them, and answers its id."""
         request = task_pb2.BeginTaskRequest(
-            request_id=request_id, thread_id=thread_id, words=words, continues_task_id=continues
+            request_id=request_id,
+            thread_id=thread_id,
+            words=words,
+            continues_task_id=continues,
+            interpretation=None if interpretation is None else interpretation_message(interpretation),
         )
         task_id: str = (await self._answer(self._connection.tasks.BeginTask, request)).task_id
         return task_id

@@ -154,6 +154,20 @@ def approval_update(decision: GateDecision) -> dict[str, Any]:
     }
 
 
+SELF_CLASS: Final = "self"
+
+
+def approval_fields(approval_id: str, approval: ApprovalState) -> dict[str, Any]:
+    """Return what an event says of an approval: no code and no argument value."""
+    return {
+        "approval_id": approval_id,
+        "tool": approval["tool"],
+        "risk": approval["risk"],
+        "approval_class": approval["approval_class"],
+        "expire_time": rfc3339(approval["expire_us"]),
+    }
+
+
 def rfc3339(microseconds: int) -> str:
     """Answers a time as protobuf's JSON form writes it."""
     return (_EPOCH + timedelta(microseconds=microseconds)).isoformat().replace("+00:00", "Z")

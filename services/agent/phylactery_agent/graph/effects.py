@@ -173,6 +173,9 @@ class Effect:
         again = await self._evaluate()
         if again.decision != "ALLOW":
             raise GateRefusedError("POLICY_CHANGED", "the decision is another one now")
+        if again.bound is None:
+            code = again.reasons[0].code if again.reasons else "POLICY_CHANGED"
+            raise GateRefusedError(code, "the call gets no permit any more")
         return await self._context.gate.redeem(
             again.permit, self._call, execution_id=execution_id, thread_id=thread_id, run_id=run_id
         )
@@ -250,6 +253,7 @@ class Effect:
             self._tool["args"],
             effect_key=key,
             tenant=self._state["tenant"],
+            user_id=self._state["user_id"],
             outputs=self._context.outputs,
             memories=self._context.memories,
             reminders=self._context.reminders,

@@ -1,12 +1,19 @@
-"""What a person is told who asks, without a model, for what only a tool would do that is switched off."""
+"""What a person is told whose request is not planned: it is understood in part, or its tool is switched off."""
 
 from __future__ import annotations
 
 from phylactery_agent.ports import Language
-from phylactery_agent.static.rules import off_tool
+from phylactery_agent.static.rules import Reading, off_tool
 from phylactery_agent.texts import say, shortened
 from phylactery_agent.tools.outside import SWITCHES
 from phylactery_agent.tools.registry import disabled_reason
+
+
+def not_planned(reading: Reading, language: Language) -> str:
+    """Return the question about a request that is understood in part, or why its tool is off; empty for neither."""
+    if reading.doubt:
+        return say(f"doubt_{reading.doubt}", language, clause=shortened(reading.unknown))
+    return off_told(reading.unknown, language)
 
 
 def off_told(clause: str, language: Language) -> str:

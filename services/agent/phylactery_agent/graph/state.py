@@ -110,6 +110,15 @@ class ApprovalState(TypedDict):
     expire_us: int
 
 
+class AskedAhead(ApprovalState):
+    """An approval of a later call of the plan, asked for together with the one the run waits for."""
+
+    approval_id: str
+    args_hash: str
+    tool_call_id: str
+    step_id: str
+
+
 class SecurityContext(TypedDict):
     """Who asks and with which narrowed means."""
 
@@ -207,6 +216,8 @@ class AgentState(TurnState):
     awaiting_approval: bool
     approval_hash: str | None
     approval_state: ApprovalState | None
+    asked_ahead: list[AskedAhead]
+    """What is shown with the approval that waits, on one card, in the order of the calls."""
     awaiting_user_input: bool
     directive: str
     notes: list[str]
@@ -260,6 +271,7 @@ def new_run_input(turn: Turn) -> dict[str, Any]:
         approval_id=None,
         approval_hash=None,
         approval_state=None,
+        asked_ahead=[],
         awaiting_user_input=False,
         directive="",
         notes=[],

@@ -85,6 +85,11 @@ class ModelSettings(ServiceSettings):
         default=True, description="ask how many tokens a streamed reply took; off where the endpoint refuses that"
     )
 
+    interpreter: Literal["on", "off"] = Field(
+        "on", description="ask the model what a person's words ask for, for RiskGate to check; off leaves it to rules"
+    )
+    interpreter_seconds: float = Field(5.0, gt=0, le=120, description="how long a turn waits for that")
+
     model_connect_seconds: float = Field(5.0, gt=0, le=120, description="bound of connecting")
     model_first_token_seconds: float = Field(60.0, gt=0, le=600, description="bound until a reply begins")
     model_between_tokens_seconds: float = Field(30.0, gt=0, le=600, description="bound of a pause within a reply")

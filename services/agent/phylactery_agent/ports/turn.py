@@ -76,6 +76,8 @@ class TurnContext:
     language: Language
     reply_code: str = field(default="", repr=False)
     """The code of an approval reply, unmasked; lives only as long as this turn."""
+    also_answered: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The codes of the other approvals of the card that the same reply answers, by id; they live as long."""
     evict_over_chars: int = 10_000
     model: Model | None = None
     """The model of this run; None is static mode."""

@@ -189,12 +189,17 @@ class ErasureStore:
 
 async def forget_noted(forget: Callable[[Iterable[str]], None], effects: Iterable[str], *, of: str) -> None:
     """Drops what tools noted of effects, by their keys; ``of`` says whose. Raises Unavailable where that fails."""
+    await remove_files(lambda: forget(effects), of=of)
+
+
+async def remove_files(remove: Callable[[], None], *, of: str) -> None:
+    """Run what removes files that tools keep; ``of`` says whose. Raise Unavailable where that fails."""
     try:
-        await asyncio.to_thread(forget, effects)
+        await asyncio.to_thread(remove)
     except OSError as error:
         raise Unavailable(
             "STORE_UNAVAILABLE",
-            f"what tools noted of the {of}'s effects cannot be removed ({error.strerror}); "
+            f"what tools kept of the {of}'s effects cannot be removed ({error.strerror}); "
             "look at the data folder, and ask again",
         ) from None
 

@@ -24,6 +24,16 @@ _MAX_WORD = 64
 _OF_RUN = TOOL_CALLS.c.run_id == sa.bindparam("of_run")
 _ROW = Query(sa.select(TOOL_CALLS).where(_OF_RUN, TOOL_CALLS.c.tool_call_id == sa.bindparam("of_call")))
 _STARTED = Query(sa.select(TOOL_CALLS).where(_OF_RUN, TOOL_CALLS.c.state == "started"))
+_READ = Query(
+    sa.select(TOOL_CALLS.c.tool_call_id)
+    .where(
+        _OF_RUN,
+        TOOL_CALLS.c.state != "proposed",
+        TOOL_CALLS.c.state != "denied",
+        TOOL_CALLS.c.tool != "remember",
+    )
+    .limit(1)
+)
 _GIVEN = ("run_id", "tool_call_id", "tool", "plan_step", "args_hash", "fence", "tenant", "user_id")
 _before = TOOL_CALLS.alias()
 _PROPOSE = Update(
@@ -72,6 +82,11 @@ class SqlLedger:
             return None if row is None else _ledger_row(row)
 
         return await self._database.read_quickly(work, one=True)
+
+    async def has_read(self) -> bool:
+        """Return True if a tool of the run was begun that may have answered something to remember."""
+        at = {"of_run": self._lease.run_id}
+        return await self._database.read_quickly(lambda connection: _READ.one(connection, at) is not None, one=True)
 
     async def propose(self, call: ProposedCall, *, plan_step: str) -> None:
         """Writes the proposal; the same one again changes nothing.
@@ -195,7 +210,7 @@ class SqlLedger:
                 told = values if result is None else {**values, "output": to_bytes(result.output)}
                 queue_outcome(connection, lease, _report(row.execution_id, outcome, told), now_us=now)
             if result is not None and (task_id := task_of(connection, lease.run_id)):
-                shown = observation(task_id, row.tool, tool_call_id, result)
+                shown = observation(task_id, lease.run_id, row.tool, tool_call_id, result)
                 queue_observation(connection, lease, shown, now_us=now)
             return "" if row.state == to else str(row.tool)
 

@@ -76,6 +76,7 @@ _REFUSED = Query(
     )
     .limit(1)
 )
+_QUEUED = Query(sa.select(OUTBOX.c.outbox_id).where(OUTBOX.c.once == sa.bindparam("once")))
 _LANES = Query(sa.select(OUTBOX.c.kind, OUTBOX.c.thread_key).where(OUTBOX.c.state == "waiting").distinct())
 _SETTLE = Update(
     sa.text(
@@ -138,7 +139,16 @@ def queue_memory(connection: Connection, lease: Lease, said: Mapping[str, Any], 
 
 def queue_observation(connection: Connection, lease: Lease, shown: Mapping[str, Any], *, now_us: int) -> None:
     """Queues a tool's result for the task at RiskGate, once per call."""
-    _queue(connection, lease, "observation", f"{shown['task_id']}:{shown['tool_call_id']}", shown, now_us=now_us)
+    _queue(connection, lease, "observation", _once_shown(shown), shown, now_us=now_us)
+
+
+def is_queued(connection: Connection, shown: Mapping[str, Any]) -> bool:
+    """Return whether a result was queued for the task before, delivered or not."""
+    return _QUEUED.one(connection, {"once": f"observation:{_once_shown(shown)}"}) is not None
+
+
+def _once_shown(shown: Mapping[str, Any]) -> str:
+    return f"{shown['task_id']}:{shown['tool_call_id']}"
 
 
 def queue_task_end(connection: Connection, lease: Lease, task_id: str, *, now_us: int) -> None:

@@ -25,7 +25,7 @@ from phylactery_chassis.pauses import pause
 from phylactery_agent.ports import GateRefusedError, GateUnavailableError
 from phylactery_agent.runtime.delivery import Delivery
 from phylactery_agent.runtime.duties import Duties
-from phylactery_agent.runtime.erasures import Erasure, ErasureCounts, ErasureStore, Removed, forget_noted
+from phylactery_agent.runtime.erasures import Erasure, ErasureCounts, ErasureStore, Removed, forget_noted, remove_files
 from phylactery_agent.runtime.inbox import InboxStore
 from phylactery_agent.runtime.model import Owner
 from phylactery_agent.runtime.runner import Runner
@@ -54,6 +54,10 @@ class PrivacyTools:
     news: ThreadNews
     forget_effects: Callable[[Iterable[str]], None]
     """Drops what tools noted of effects, by their keys. May raise OSError."""
+    forget_files: Callable[[str, str], None]
+    """Removes the earlier versions of files kept of a tenant's user. May raise OSError."""
+    kept_files: Callable[[], Sequence[tuple[str, str]]]
+    """Returns the tenants and users of whom there are such versions."""
     retry_seconds: float
     duties: Duties
     look_seconds: float | None = None
@@ -140,7 +144,7 @@ class Privacy:
             return True
         async with self._at_once, self._t.duties.doing(_DUTY):
             missing = await self._missing()
-            users = await self._t.store.users() if missing else ()
+            users = await self._users() if missing else ()
             by_hash = {subject_hash(self._t.log.salt, user.tenant, user.user_id): user for user in users}
             failures = 0
             for intent in missing:
@@ -165,6 +169,11 @@ class Privacy:
     async def _missing(self) -> Sequence[Erasure]:
         written = await asyncio.to_thread(self._t.log.read)
         return unfinished(written, await self._t.store.known())
+
+    async def _users(self) -> Sequence[Owner]:
+        """Return everybody something is kept of, in the database or beside it."""
+        kept = await asyncio.to_thread(self._t.kept_files)
+        return [*await self._t.store.users(), *(Owner(tenant, user_id) for tenant, user_id in kept)]
 
     async def _written_down(self, owner: Owner, key: str, *, by_operator: bool) -> Erasure:
         """Answers the erasure a request asks for, from the log where it was begun before."""
@@ -218,6 +227,8 @@ class Privacy:
         """Closes what is open and removes the user's threads; None where a new thread came meanwhile."""
         await self._close(owner, held)
         await forget_noted(self._t.forget_effects, await self._t.store.effects(owner), of="user")
+        if owner.user_id:  # an erasure that is replayed may name nobody who is here
+            await remove_files(lambda: self._t.forget_files(owner.tenant, owner.user_id), of="user")
         crashpoints.reach("agent.erase.forgotten")
 
         def done(counts: ErasureCounts) -> Erasure:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from phylactery_agent.ports import Recalled, Remembered
@@ -14,19 +14,23 @@ from phylactery_agent.runtime.services import Services
 
 @dataclass(frozen=True, slots=True)
 class TurnMemories:
-    """ports.Memories of one turn. request_turn is the turn that brought the request, where it was an earlier one."""
+    """ports.Memories of one turn. request_turn is the turn that brought the request, where it was an earlier one.
+
+    has_read tells whether a tool of the run answered anything yet.
+    """
 
     services: Services
     delivery: Delivery
     lease: Lease
     turn: StoredTurn
     request_turn: str
+    has_read: Callable[[], Awaitable[bool]]
 
     async def remember(self, text: str) -> Remembered:
         """Keeps a text because it was asked for.
 
         The transcript takes the message first: memory believes a text as the person's only where a message of theirs
-        holds its words, whatever a plan or a model makes of them.
+        holds its words, whatever a plan or a model makes of them. Once a tool answered, other words count as a text's.
         """
         lease = self.lease
         await self.delivery.flush("transcript", lease.thread_key)
@@ -39,6 +43,7 @@ class TurnMemories:
             message_ids=[message_id(turn) for turn in turns],
             valid_us=self.turn.created_us,
             keep=True,
+            read=await self.has_read(),
         )
 
     async def recall(self, query: str, *, limit: int) -> Sequence[Recalled]:

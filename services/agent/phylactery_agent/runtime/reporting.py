@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import Final, Literal
 
+import rfc8785
 from phylactery_chassis.crashpoints import reach
+from pydantic import ValidationError
 
+from phylactery_agent.executor import Executor
 from phylactery_agent.ports import ApprovalInfo, GateDecision, GateRefusedError, ProposedCall, Redeemed
 from phylactery_agent.runtime.asides import drop
 from phylactery_agent.runtime.delivery import Delivery
+from phylactery_agent.runtime.interpreting import Interpreter
 from phylactery_agent.runtime.model import Lease
 from phylactery_agent.runtime.services import TaskGate
-from phylactery_agent.runtime.tasks import TaskStore
+from phylactery_agent.runtime.tasks import Result, TaskStore, observation
+from phylactery_agent.tools.specs import FILE_INFO, WRITE_FILE, WriteFileArguments
 
 MAX_CONTINUED: Final = 8
 """How many messages of a run, one after the other, count as one conversation about one thing."""
+LOOKED: Final = ".info"
+"""What the id of a call is followed by in that of the look at the file it would replace."""
 _NOT_SHOWN: Final = "RESULT_NOT_SHOWN"
 _OVER: Final = frozenset({"TASK_NOT_FOUND", "TASK_ENDED"})
 
@@ -30,12 +38,22 @@ class TurnTask:
     """
 
     def __init__(
-        self, gate: TaskGate, store: TaskStore, lease: Lease, words: str, *, opens_run: bool, fresh: bool = False
+        self,
+        gate: TaskGate,
+        store: TaskStore,
+        lease: Lease,
+        words: str,
+        *,
+        opens_run: bool,
+        fresh: bool = False,
+        interpreter: Interpreter | None = None,
     ) -> None:
         """Takes what the person said in this turn, nothing where it is an answer to an approval.
 
-        fresh says that nobody served the run before, so that it has no task.
+        fresh says that nobody served the run before, so that it has no task. interpreter reads the words before they
+        open one; None leaves them to RiskGate's rules.
         """
+        self._interpreter = interpreter
         self._gate, self._store, self._lease = gate, store, lease
         self._words, self._opens_run, self._fresh = words, opens_run, fresh
         self._known: str | None = None
@@ -74,22 +92,63 @@ class TurnTask:
         """Opens the task under a name that depends on run and turn alone: opened again, it is the same."""
         lease = self._lease
         request_id = lease.run_id if self._opens_run else f"{lease.run_id}:{lease.turn_id}"
+        begin = partial(
+            self._gate.begin_task,
+            request_id,
+            thread_id=lease.thread_id,
+            words=self._words,
+            interpretation=await self._interpreter.read(self._words) if self._interpreter is not None else None,
+        )
         try:
-            return await self._gate.begin_task(
-                request_id, thread_id=lease.thread_id, words=self._words, continues=continues
-            )
+            return await begin(continues=continues)
         except GateRefusedError as error:
             if not continues or error.reason not in _OVER:
                 raise
         # The person took longer to answer than RiskGate keeps a task: then their words stand alone.
-        return await self._gate.begin_task(request_id, thread_id=lease.thread_id, words=self._words, continues="")
+        return await begin(continues="")
+
+
+class ReplacedFiles:
+    """The files that calls of a turn would replace: RiskGate is shown them before it is asked about the call."""
+
+    def __init__(self, executor: Executor, store: TaskStore, lease: Lease) -> None:
+        self._executor, self._store, self._lease = executor, store, lease
+
+    async def show(self, call: ProposedCall, task: TurnTask) -> bool:
+        """Queue what file_info answers about the file a call would replace; return whether there is one.
+
+        Raises GateUnavailableError, GateRefusedError, LeaseLostError.
+        """
+        path = _replaced_path(call)
+        found = await self._executor.file_to_replace(self._lease.owner.tenant, path) if path else None
+        task_id = await task.current() if found else ""
+        if found is None or not task_id:
+            return False
+        result = Result(rfc8785.dumps({"path": path}).decode(), found, failed=False)
+        shown = observation(task_id, self._lease.run_id, FILE_INFO.name, f"{call.tool_call_id}{LOOKED}", result)
+        await self._store.show_before(self._lease, call.tool_call_id, shown)
+        return True
+
+
+def _replaced_path(call: ProposedCall) -> str:
+    """Return the path a call would replace, empty where it appends or is no valid write: RiskGate refuses that one."""
+    if call.tool != WRITE_FILE.name:
+        return ""
+    try:
+        args = WriteFileArguments.model_validate_json(call.canonical_args)
+    except ValidationError:
+        return ""
+    return "" if args.append else args.path
 
 
 class ReportingGate:
     """ports.Gate of one turn: before each Evaluate the thread's reports and results are delivered (effects.md, 11)."""
 
-    def __init__(self, gate: TaskGate, delivery: Delivery, lease: Lease, task: TurnTask) -> None:
+    def __init__(
+        self, gate: TaskGate, delivery: Delivery, lease: Lease, task: TurnTask, replaced: ReplacedFiles
+    ) -> None:
         self._gate, self._delivery, self._lease, self._task = gate, delivery, lease, task
+        self._replaced = replaced
 
     def expect(self) -> None:
         """Says that a call will likely be asked about in this turn."""
@@ -110,6 +169,8 @@ class ReportingGate:
         key = self._lease.thread_key
         await self._delivery.flush("outcome", key)
         await self._delivery.flush("observation", key, self._lease.run_id)  # a task is one run's
+        if await self._replaced.show(call, self._task):
+            await self._delivery.flush("observation", key, self._lease.run_id)
         if await self._delivery.refused("observation", key, self._lease.run_id):
             raise GateRefusedError(_NOT_SHOWN, "RiskGate did not take the result of an earlier call of this run")
         return await self._gate.evaluate(

@@ -7,7 +7,7 @@ a code is, and goes when the turn ends.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -25,6 +25,8 @@ from phylactery_agent.static.intents import asks_not_to_store, is_fixed_talk
 _REPLY: Final = expression(r"^(?:(?:APROBAR|APPROVE)\s+ap_[a-z2-7]{26}\s+_{8}|(?:RECHAZAR|REJECT)\s+ap_[a-z2-7]{26})$")
 """A strict reply, masked, to an approval as RiskGate names them: no other word is in it."""
 _TEXT_REFUSED: Final = frozenset({"INVALID_REQUEST", "TOO_MANY_FINDINGS"})
+_CODES: Final = " "
+"""Stands between the codes of one reply; no code and no id has it."""
 _log = get_logger("edge")
 
 
@@ -49,8 +51,8 @@ class Sanitizing:
     def __init__(self, services: Services, sealer: Sealer) -> None:
         self._services, self._sealer = services, sealer
 
-    async def take(self, owner: Owner, text: str, *, turn_id: str) -> Taken:
-        """Answers a text as it may be stored.
+    async def take(self, owner: Owner, text: str, *, turn_id: str, also: Mapping[str, str] | None = None) -> Taken:
+        """Answers a text as it may be stored; also has the codes of other approvals that a reply answers, by id.
 
         Raises Unavailable RISKGATE_UNAVAILABLE where nobody can look at it: then nothing of it is kept, and the client,
         which still holds it, sends it again. InvalidArgument INVALID_REQUEST for a text nobody can look at whole.
@@ -58,13 +60,14 @@ class Sanitizing:
         masked = mask(text)
         looked = await self._look(owner, masked.text)
         differs = looked.text != masked.text
+        codes = _CODES.join([masked.code, *(f"{name}:{code}" for name, code in (also or {}).items())])
         return Taken(
             text=looked.text,
             findings=json.dumps(
                 [f"secret:{kind}" for kind in looked.secrets] + [f"personal:{kind}" for kind in looked.personal]
             ),
             do_not_store=asks_not_to_store(masked.text),
-            sealed_code=self._sealer.seal(masked.code, turn_id=turn_id) if masked.code else None,
+            sealed_code=self._sealer.seal(codes, turn_id=turn_id) if codes else None,
             sealed_words=self._sealer.seal(masked.text, turn_id=_words_of(turn_id)) if differs else None,
         )
 
@@ -88,6 +91,13 @@ class Sanitizing:
                 "the text cannot be inspected as a whole; send it in parts",
                 violations=[Violation("text", error.reason)],
             ) from None
+
+    def codes(self, turn: StoredTurn) -> tuple[str, Mapping[str, str]]:
+        """Return the code of a reply, and those of the other approvals it answers, by id. Raises SealError."""
+        if turn.sealed_code is None:
+            return "", {}
+        code, *others = self._sealer.open(turn.sealed_code, turn_id=turn.turn_id).split(_CODES)
+        return code, {name: other for name, _, other in (one.partition(":") for one in others)}
 
     def words(self, turn: StoredTurn) -> str:
         """Answers what the person typed, codes masked; as it was stored where the seal cannot be opened any more."""

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from phylactery_understanding.interpretation import Interpretation
+
 from phylactery_agent.ports import (
     Gate,
     GateDecision,
@@ -61,9 +63,12 @@ class UserMemory(Protocol):
     """What memory remembers about one user. Raises MemoryUnavailableError and MemoryRefusedError."""
 
     async def write(
-        self, text: str, *, thread_id: str, message_ids: Sequence[str], valid_us: int, keep: bool
+        self, text: str, *, thread_id: str, message_ids: Sequence[str], valid_us: int, keep: bool, read: bool = False
     ) -> Remembered:
-        """Gives the write policy a text of the person, said in those messages; keep says that it was asked for."""
+        """Gives the write policy a text of the person, said in those messages; keep says that it was asked for.
+
+        read says that something was read before: what the messages do not hold is then a text's, and nobody's word.
+        """
         ...
 
     async def recall(self, query: str, *, limit: int) -> Sequence[Recalled]:
@@ -81,9 +86,18 @@ class TaskGate(Gate, Protocol):
     The graph never sees this side of it, so that nothing a model proposes can name a task or say where a value is from.
     """
 
-    async def begin_task(self, request_id: str, *, thread_id: str, words: str, continues: str) -> str:
+    async def begin_task(
+        self,
+        request_id: str,
+        *,
+        thread_id: str,
+        words: str,
+        continues: str,
+        interpretation: Interpretation | None = None,
+    ) -> str:
         """Opens a task with the user's own words and answers its id; the same request_id and words are the same task.
 
+        interpretation is what a model read in the words, which RiskGate checks; the first one shown counts.
         continues names the task whose words still count, empty where these stand alone. Raises GateUnavailableError,
         GateRefusedError with TASK_NOT_FOUND where that one is over.
         """

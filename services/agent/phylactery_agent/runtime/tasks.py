@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import sqlalchemy as sa
 from phylactery_chassis.clock import Clock
+from phylactery_chassis.crashpoints import reach
 from phylactery_chassis.database import Database
 from phylactery_chassis.statements import Query, RowUpdate
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.runtime.lease import require_lease
 from phylactery_agent.runtime.model import Lease
-from phylactery_agent.runtime.schema import INBOX
+from phylactery_agent.runtime.outbox import is_queued, queue_observation
+from phylactery_agent.runtime.schema import INBOX, TOOL_CALLS
 from phylactery_agent.tools.registry import TOOL_REGISTRY
 
 MAX_RESULT_BYTES: Final = 1024 * 1024
@@ -28,6 +30,13 @@ _OF_RUN = Query(
     .order_by(INBOX.c.position)
 )
 _SET = RowUpdate(INBOX, "turn_id")
+_BEGUN = Query(
+    sa.select(TOOL_CALLS.c.state).where(
+        TOOL_CALLS.c.run_id == sa.bindparam("of_run"),
+        TOOL_CALLS.c.tool_call_id == sa.bindparam("of_call"),
+        TOOL_CALLS.c.state != "proposed",
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +56,14 @@ class Result:
     failed: bool
 
 
-def observation(task_id: str, tool: str, tool_call_id: str, result: Result) -> dict[str, Any]:
-    """Answers what RiskGate is shown of a result; result_json or result_text is missing where there is none of it.
+def observation(task_id: str, run_id: str, tool: str, tool_call_id: str, result: Result) -> dict[str, Any]:
+    """Return what RiskGate is shown of a run's result; result_json or result_text is missing where there is none.
 
     A result too long is cut, says so, and is text whatever it was.
     """
     shown: dict[str, Any] = {
         "task_id": task_id,
+        "run_id": run_id,
         "tool": tool,
         "tool_call_id": tool_call_id,
         "arguments_json": result.arguments_json,
@@ -107,6 +117,23 @@ class TaskStore:
     async def of_run(self, run_id: str) -> Sequence[OpenedTask]:
         """Answers the tasks of a run, oldest first."""
         return await self._database.read_quickly(lambda connection: tasks_of(connection, run_id), one=True)
+
+    async def show_before(self, lease: Lease, tool_call_id: str, shown: Mapping[str, Any]) -> None:
+        """Commit, once, what RiskGate is to be shown before it is first asked about a call.
+
+        Nothing is added where the call has begun: what is found then may be its own doing. Raises LeaseLostError.
+        """
+        clock = self._clock
+
+        def work(connection: Connection) -> None:
+            now = clock.now_us()
+            require_lease(connection, lease, now)
+            begun = _BEGUN.one(connection, {"of_run": lease.run_id, "of_call": tool_call_id})
+            if begun is None and not is_queued(connection, shown):
+                queue_observation(connection, lease, shown, now_us=now)
+
+        await self._database.write(work)
+        reach("agent.looked")
 
     async def note(self, lease: Lease, task_id: str) -> None:
         """Commits that the words of the lease's turn opened a task. Raises LeaseLostError."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar, cast
 
@@ -36,6 +36,7 @@ from phylactery_agent.runtime.delivery import Delivery
 from phylactery_agent.runtime.events import ThreadEvents
 from phylactery_agent.runtime.hearing import Heard, asked_in
 from phylactery_agent.runtime.hydrating import Hydrating
+from phylactery_agent.runtime.interpreting import Interpreter
 from phylactery_agent.runtime.lease import (
     Leases,
     RunCancelledError,
@@ -45,7 +46,7 @@ from phylactery_agent.runtime.metrics import TurnTimes
 from phylactery_agent.runtime.model import Claim, Ending, Lease
 from phylactery_agent.runtime.model_runs import RunModels
 from phylactery_agent.runtime.remembering import TurnMemories
-from phylactery_agent.runtime.reporting import ReportingGate, TurnTask
+from phylactery_agent.runtime.reporting import ReplacedFiles, ReportingGate, TurnTask
 from phylactery_agent.runtime.runs import RunStore
 from phylactery_agent.runtime.sanitizing import Sanitizing, kinds_found
 from phylactery_agent.runtime.schedules import Reminding, TurnReminders
@@ -58,6 +59,8 @@ from phylactery_agent.runtime.writes import TurnWrites
 from phylactery_agent.saver.saver import held_by
 from phylactery_agent.static.grammar import parse_reply
 from phylactery_agent.static.intents import TASK
+from phylactery_agent.tools.contract import ToolSpec
+from phylactery_agent.tools.registry import offered_tools
 from phylactery_agent.tools.specs import REMEMBER
 
 T = TypeVar("T")
@@ -93,6 +96,8 @@ class TurnTools:
     """None is static mode."""
     reminding: Reminding | None = None
     """None keeps no reminders."""
+    interpreter_seconds: float = 0.0
+    """How long a turn waits for what a model reads in its words; 0 asks none."""
 
 
 class StateLostError(Exception):
@@ -226,7 +231,7 @@ class TurnServer:
         self._require_version(claim, writes, graph.spec.version, begun=snapshot.values.get("run_id") == lease.run_id)
         if taken_in and not snapshot.next:
             return cast("TurnState", snapshot.values)
-        with contextlib.closing(self._gate(claim)) as gate:
+        with contextlib.closing(self._gate(claim, snapshot.values)) as gate:
             given: dict[str, Any] | None = None
             if not taken_in:
                 if heard.intent == TASK and not claim.turn.resumed:
@@ -287,16 +292,19 @@ class TurnServer:
         request_turn = before.get("request_turn", "") if claim.turn.resumed else ""
         private = claim.turn.do_not_store or before.get("do_not_store", False)
         inspector = self._t.services.inspector(lease.owner)
+        ledger = SqlLedger(self._t.database, writes, keep_outputs=not private)
+        reply_code, also_answered = self._codes(claim)
         return TurnContext(
             gate=gate,
             outputs=self._t.services.outputs(lease.owner),
             inspector=inspector,
-            memories=TurnMemories(self._t.services, self._t.delivery, lease, claim.turn, request_turn),
-            ledger=SqlLedger(self._t.database, writes, keep_outputs=not private),
+            memories=TurnMemories(self._t.services, self._t.delivery, lease, claim.turn, request_turn, ledger.has_read),
+            ledger=ledger,
             events=ThreadEvents(writes),
             executor=self._t.executor,
             language=heard.language,
-            reply_code=self._code(claim),
+            reply_code=reply_code,
+            also_answered=also_answered,
             evict_over_chars=self._t.evict_over_chars,
             allowed_tools=claim.turn.allowed_tools,
             findings=tuple(kinds_found(claim.turn.findings)),
@@ -309,25 +317,49 @@ class TurnServer:
         shared = self._t.reminding
         return TurnReminders(shared, claim.lease, claim.turn, heard.language, request_turn) if shared else None
 
-    def _gate(self, claim: Claim) -> ReportingGate:
+    def _gate(self, claim: Claim, before: Mapping[str, Any]) -> ReportingGate:
         """Answers RiskGate for this turn. Only what a person says opens a task; an answer to an approval opens none."""
         turn, lease = claim.turn, claim.lease
         said = turn.kind == "message" and parse_reply(turn.text) is None
         words = self._t.sanitizing.words(turn) if said else ""
         gate = self._t.services.gate(lease.owner)
         first_claim = lease.fence == 1  # not the attempt: one that is given back may count none
-        task = TurnTask(gate, self._tasks, lease, words, opens_run=not turn.resumed, fresh=first_claim)
-        return ReportingGate(gate, self._t.delivery, lease, task)
+        interpreter = self._interpreter(claim, before) if words else None
+        opens_run = not turn.resumed
+        task = TurnTask(
+            gate, self._tasks, lease, words, opens_run=opens_run, fresh=first_claim, interpreter=interpreter
+        )
+        replaced = ReplacedFiles(self._t.executor, self._tasks, lease)
+        return ReportingGate(gate, self._t.delivery, lease, task, replaced)
 
-    def _code(self, claim: Claim) -> str:
-        """Answers the code of an approval reply; without it, if the key was replaced, the graph asks for it again."""
-        if claim.turn.sealed_code is None:
-            return ""
+    def _interpreter(self, claim: Claim, before: Mapping[str, Any]) -> Interpreter | None:
+        """Answers what reads the words of this turn, None in static mode and where it is switched off.
+
+        It has no part in the turn's own conversation, and is given nothing of it.
+        """
+        models, seconds, turn = self._t.models, self._t.interpreter_seconds, claim.turn
+        if models is None or not seconds:
+            return None
+        earlier = before if turn.resumed else {}
+        model = models.of(
+            claim.lease,
+            self._t.services.inspector(claim.lease.owner),
+            keep=not (turn.do_not_store or earlier.get("do_not_store", False)),
+        )
+        narrowed = earlier.get("security_context", {}).get("allowed_tools", ())
+
+        def offered() -> Sequence[ToolSpec]:
+            return [spec for spec in offered_tools(turn.allowed_tools) if not narrowed or spec.name in narrowed]
+
+        return Interpreter(model, offered, turn_id=turn.turn_id, seconds=seconds)
+
+    def _codes(self, claim: Claim) -> tuple[str, Mapping[str, str]]:
+        """Answers the codes of an approval reply; without them, if the key was replaced, the graph asks again."""
         try:
-            return self._t.sealer.open(claim.turn.sealed_code, turn_id=claim.lease.turn_id)
+            return self._t.sanitizing.codes(claim.turn)
         except SealError as error:
             _log.error("a reply's code is lost", reason=str(error), run_id=claim.lease.run_id)
-            return ""
+            return "", {}
 
 
 def _sorry(claim: Claim, reason: str, language: Language) -> Ending:

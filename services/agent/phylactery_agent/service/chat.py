@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from phylactery_chassis import telemetry
@@ -12,6 +12,7 @@ from phylactery_chassis.crashpoints import reach
 from phylactery_chassis.errors import InvalidArgument, OutOfRange, Unavailable, Violation
 from phylactery_chassis.identity import Principal, Role
 from phylactery_chassis.ids import new_id
+from phylactery_understanding.answers import read_answer
 
 from phylactery_agent.ports import (
     MemoryRefusedError,
@@ -159,7 +160,8 @@ class ChatEdge:
 
     async def _take_in(self, principal: Principal, request: MessageRequest, body_hash: str, turn_id: str) -> StoredTurn:
         owner = owner_of(principal)
-        taken = await self._t.sanitizing.take(owner, request.text, turn_id=turn_id)
+        text, also = await self._read(owner, request)
+        taken = await self._t.sanitizing.take(owner, text, turn_id=turn_id, also=also)
         return await self._t.accept(
             Incoming(
                 owner=owner,
@@ -182,6 +184,23 @@ class ChatEdge:
                 traceparent=telemetry.inject().get("traceparent", ""),
             )
         )
+
+    async def _read(self, owner: Owner, request: MessageRequest) -> tuple[str, Mapping[str, str]]:
+        """Return the text to take in, and the codes of the other approvals it answers, by id.
+
+        A clear yes or no to exactly what the caller showed becomes the strict reply that the graph's router knows
+        (seed 000). Any other text stays as it is, and answers nothing.
+        """
+        answer = read_answer(request.text) if request.shown_approvals and request.thread_id else "unclear"
+        if answer == "unclear":
+            return request.text, {}
+        shown = {one.approval_id: one.args_hash for one in request.shown_approvals}
+        waiting = await self._t.showing.waiting(owner, request.thread_id, shown)
+        if not waiting:
+            return request.text, {}
+        first, *others = waiting
+        text = f"APPROVE {first.id} {first.code}" if answer == "yes" else f"REJECT {first.id}"
+        return text, {other.id: other.code for other in others}
 
     async def _gone(self, turn: StoredTurn) -> OutOfRange:
         """Answers what to say where a turn's events are not kept any more."""
@@ -212,7 +231,9 @@ def _body(request: MessageRequest) -> bytes:
     """Answers what the same request_id must come with again; what is left to its default is not in it."""
     body = [request.thread_id, request.text, request.language]
     choices = [request.on_busy or "enqueue", request.graph]
-    return json.dumps(body if choices == ["enqueue", ""] else body + choices).encode()
+    shown = [[one.approval_id, one.args_hash] for one in request.shown_approvals]
+    whole = body if choices == ["enqueue", ""] and not shown else body + choices
+    return json.dumps([*whole, *shown]).encode()
 
 
 def too_old(thread_id: str, first_sequence: int) -> OutOfRange:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from google.protobuf import json_format
@@ -32,7 +33,7 @@ def event_message(shown: ShownEvent) -> event_pb2.Event:
         create_time=to_timestamp(stored.created_us),
     )
     json_format.ParseDict({stored.kind: dict(stored.payload)}, message, ignore_unknown_fields=True)
-    if shown.live is not None:
+    if shown.live:
         _fill(message.approval_required, shown.live)
     return message
 
@@ -41,15 +42,16 @@ def approval_message(pending: PendingApproval) -> event_pb2.ApprovalRequired:
     """Answers what waits for a person."""
     message = event_pb2.ApprovalRequired()
     json_format.ParseDict(dict(pending.stored), message, ignore_unknown_fields=True)
-    if pending.live is not None:
-        _fill(message, pending.live)
+    _fill(message, pending.live)
     return message
 
 
-def _fill(message: event_pb2.ApprovalRequired, live: ApprovalInfo) -> None:
-    message.code = live.code
-    for argument in live.arguments:
-        message.arguments.add(path=argument.path, display=argument.display, control=argument.control)
+def _fill(card: event_pb2.ApprovalRequired, live: Mapping[str, ApprovalInfo]) -> None:
+    for message in (card, *card.also):
+        if (info := live.get(message.approval_id)) is not None:
+            message.code, message.args_hash = info.code, info.args_hash
+            for argument in info.arguments:
+                message.arguments.add(path=argument.path, display=argument.display, control=argument.control)
 
 
 def run_message(shown: ShownRun, limits: BudgetLimits | None = None) -> run_pb2.Run:

@@ -99,6 +99,8 @@ def _executor(settings: AgentSettings) -> Executor:
         ToolSettings(
             sandbox=settings.sandbox,
             journal=settings.data_dir / "journal",
+            file_versions=settings.file_versions,
+            file_version_bytes=settings.file_version_bytes,
             plugins=tuple(settings.tool_modules),
             web=settings.web(),
             mail=settings.mail(),

@@ -108,6 +108,7 @@ def make_turns(shared: Shared) -> TurnServer:
             evict_over_chars=settings.evict_over_chars,
             active_seconds=settings.active_seconds,
             models=RunModels(shared.models, database, clock) if shared.models is not None else None,
+            interpreter_seconds=settings.interpreter_seconds if settings.interpreter == "on" else 0.0,
             reminding=Reminding(database, clock, settings.time_zone, settings.reminders_per_user, shared.firing.wake),
         )
     )
@@ -145,6 +146,8 @@ def make_privacy(shared: Shared, runner: Runner, log: ErasureLog[Erasure]) -> Pr
             services=shared.outside.services,
             news=shared.news,
             forget_effects=shared.outside.executor.forget,
+            forget_files=shared.outside.executor.forget_user,
+            kept_files=shared.outside.executor.kept_users,
             retry_seconds=shared.settings.retry_seconds,
             duties=shared.duties,
             look_seconds=shared.look_seconds,

@@ -11,6 +11,13 @@ MAX_TEXT = 20_000
 DEFAULT_PAGE = 50
 
 
+class ShownApproval(EdgeModel):
+    """An approval as the caller showed it."""
+
+    approval_id: Identifier
+    args_hash: Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
+
+
 class MessageRequest(EdgeModel):
     """SendMessage and StreamMessage."""
 
@@ -20,6 +27,7 @@ class MessageRequest(EdgeModel):
     language: Literal["", "es", "en"]
     on_busy: Literal["", "enqueue", "reject", "interrupt", "coalesce"] = ""
     graph: Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]{0,64}$")] = ""
+    shown_approvals: Annotated[tuple[ShownApproval, ...], Field(max_length=20)] = ()
 
 
 class ThreadRequest(EdgeModel):

@@ -278,5 +278,8 @@ def _message(request: chat_pb2.SendMessageRequest | chat_pb2.StreamMessageReques
             "language": request.language,
             "on_busy": encode.on_busy_word(request.on_busy),
             "graph": request.graph,
+            "shown_approvals": tuple(
+                {"approval_id": shown.approval_id, "args_hash": shown.args_hash} for shown in request.shown_approvals
+            ),
         },
     )

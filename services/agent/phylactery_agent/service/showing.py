@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from phylactery_chassis.errors import NotFound
 
+from phylactery_agent.graph.common import SELF_CLASS
 from phylactery_agent.ports import ApprovalInfo, GateRefusedError, GateUnavailableError
 from phylactery_agent.runtime.events import EventLog
 from phylactery_agent.runtime.model import Owner, StoredEvent, StoredRun
@@ -27,18 +29,40 @@ class Showing:
         """Answers an event of the owner's as it is sent to them."""
         if event.kind != APPROVAL or not await self._may_wait(owner, event):
             return ShownEvent(event)
-        state, live = await self._live(owner, event.payload.get("approval_id", ""))
-        return ShownEvent(event, live if state == "PENDING" else None)
+        looked = [(approval_id, *await self._live(owner, approval_id)) for approval_id in _ids(event.payload)]
+        return ShownEvent(event, {name: live for name, state, live in looked if live and state == "PENDING"})
 
     async def pending(self, run: StoredRun) -> PendingApproval | None:
-        """Answers what a run waits for; None once RiskGate says that it is answered."""
+        """Answers what a run waits for, with what else is open on its card; None once RiskGate says it is answered."""
         if run.status != "suspended" or not run.approval_id:
             return None
         stored = await self._log.newest(run.run_id, APPROVAL)
-        state, live = await self._live(run.owner, run.approval_id)
-        if stored is None or state not in ("PENDING", ""):
+        if stored is None:
             return None
-        return PendingApproval(stored.payload, live)
+        card, live = [], dict[str, ApprovalInfo]()
+        for one in _from(run.approval_id, stored.payload):
+            state, info = await self._live(run.owner, one["approval_id"])
+            if state in ("PENDING", ""):
+                card.append(one)
+                live |= {info.id: info} if info else {}
+        if not card or card[0]["approval_id"] != run.approval_id:
+            return None
+        return PendingApproval(card[0] | ({"also": card[1:]} if card[1:] else {}), live)
+
+    async def waiting(self, owner: Owner, thread_id: str, shown: Mapping[str, str]) -> Sequence[ApprovalInfo]:
+        """Return what waits in a thread, the first the run waits for, if that is what somebody showed the requester.
+
+        shown has the hashes by approval id. Nothing is returned where they are not all of one card, the newest, where
+        more waits than was shown, where another person is asked, or where RiskGate cannot be asked.
+        """
+        run = await self._runs.newest(owner, thread_id)
+        pending = None if run is None else await self.pending(run)
+        stored = None if run is None else await self._log.newest(run.run_id, APPROVAL)
+        if pending is None or stored is None or not shown.keys() <= set(_ids(stored.payload)):
+            return ()
+        found = [pending.live.get(approval_id) for approval_id in _ids(pending.stored)]
+        seen = [one for one in found if one and one.approval_class == SELF_CLASS and shown.get(one.id) == one.args_hash]
+        return seen if len(seen) == len(found) else ()
 
     async def _may_wait(self, owner: Owner, event: StoredEvent) -> bool:
         """Says whether the approval can still be open: whoever reads a long log again does not ask about each."""
@@ -47,7 +71,7 @@ class Showing:
         except NotFound:
             return False
         if run.status == "suspended":
-            return bool(run.approval_id == event.payload.get("approval_id", ""))
+            return run.approval_id in _ids(event.payload)
         return run.status in ACTIVE
 
     async def _live(self, owner: Owner, approval_id: str) -> tuple[str, ApprovalInfo | None]:
@@ -59,3 +83,15 @@ class Showing:
         except GateRefusedError as error:
             return error.reason, None
         return info.state, info
+
+
+def _ids(card: Mapping[str, Any]) -> list[str]:
+    """Return the ids of the approvals on a card, in the order of their calls."""
+    return [str(one.get("approval_id", "")) for one in (card, *card.get("also", ()))]
+
+
+def _from(approval_id: str, card: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return what a card says of one approval and of those behind it; of all where it is not on it."""
+    each = [{name: value for name, value in one.items() if name != "also"} for one in (card, *card.get("also", ()))]
+    ids = _ids(card)
+    return each[ids.index(approval_id) :] if approval_id in ids else each

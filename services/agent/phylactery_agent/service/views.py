@@ -12,18 +12,21 @@ from phylactery_agent.runtime.model import StoredEvent, StoredRun, StoredThread,
 
 @dataclass(frozen=True, slots=True)
 class PendingApproval:
-    """What waits for the requester: the stored fields, and code and arguments as RiskGate shows them right now."""
+    """What waits for the requester: the stored fields, and code and arguments as RiskGate shows them right now, by id.
+
+    stored has the other approvals of the card in "also".
+    """
 
     stored: Mapping[str, Any]
-    live: ApprovalInfo | None = field(default=None, repr=False)
+    live: Mapping[str, ApprovalInfo] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class ShownEvent:
-    """An event on its way to the requester; live is set on approval_required while the approval is PENDING."""
+    """An event on its way to the requester; live has the approvals of approval_required that are PENDING, by id."""
 
     event: StoredEvent
-    live: ApprovalInfo | None = field(default=None, repr=False)
+    live: Mapping[str, ApprovalInfo] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,13 @@ clause gives an ordered list of readings: the first is planned, the others serve
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
 from pydantic import ValidationError
 
+from phylactery_agent.static import doubts
 from phylactery_agent.static.expressions import Expression, expression
 from phylactery_agent.tools.contract import Pattern, ToolSpec
 from phylactery_agent.tools.registry import TOOL_REGISTRY, disabled_reason, offered_tools
@@ -30,6 +31,10 @@ _LEADING = expression(
 )
 _TRAILING = expression(r"(?i)(?:,?\s+(?:por\s+favor|please))[.!?\s]*$")
 _END = ".!?,;:"
+_MOST_CUTS: Final = 100
+"""Places of a clause at which its verb may be meant again."""
+_READ_STANDING: Final = r"(?:l[eé]e|mu[eé]stra|[aá]bre|ens[eé][nñ]a)lo"
+_STANDING = expression(r"(?i)^" + _READ_STANDING + r"[\s.!?]*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,23 +48,118 @@ class PlannedCall:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the rules made of a request: the readings per clause, or the clause nobody understands."""
+    """What the rules made of a request: the readings per clause, or the clause nobody understands.
+
+    ``doubt`` is the kind of doubt about that clause, empty where nothing is known of it.
+    """
 
     clauses: tuple[tuple[PlannedCall, ...], ...]
     unknown: str = ""
+    doubt: str = ""
 
 
 def read_request(text: str) -> Reading:
-    """Answers the reading of a request; the first cut in which every clause is understood wins."""
-    cleaned = _clean(text[:MAX_REQUEST_CHARS])
+    """Return the reading of a request; the first cut in which every clause is understood wins.
+
+    No clause with an effect is planned from words that are no request, or that stand for what is not known.
+    """
+    text = text[:MAX_REQUEST_CHARS]
+    cleaned = _clean(text)
     unknown = cleaned
     for number, cut in enumerate((_cut(cleaned, weak=True), _cut(cleaned, weak=False), [cleaned])):
-        readings = [tuple(_readings(_clean(clause))) for clause in cut]
+        pieces = [part for clause in cut for part in _completed(clause)]
+        readings = [_read(_clean(piece)) for piece in pieces]
         if readings and all(readings):
-            return Reading(tuple(readings))
+            return _doubted(text, cleaned, pieces, readings) or _resolved(pieces, readings)
         if number == 0:
-            unknown = next((clause for clause, found in zip(cut, readings, strict=True) if not found), cleaned)
-    return Reading((), unknown)
+            unknown = next((piece for piece, found in zip(pieces, readings, strict=True) if not found), cleaned)
+    return Reading((), unknown, doubts.doubt_of_talk(text, unknown))
+
+
+def _doubted(text: str, cleaned: str, pieces: list[str], readings: list[list[PlannedCall]]) -> Reading | None:
+    """Return the clause with an effect that is no request after all, None where there is none."""
+    effects = [(piece, found[0]) for piece, found in zip(pieces, readings, strict=True) if _has_effect(found[0])]
+    # "can you" before the first clause is said of all of them
+    lead = text[: max(text.find(cleaned), 0)]
+    for piece, call in effects:
+        # a pattern without arguments is said word for word by the tool itself: undo that
+        kind = doubts.doubt_of_clause(lead + _without_opening(piece)) if call.args else ""
+        kind = kind or doubts.doubt_of_content(call.args, _without_quotes(piece))
+        if kind:
+            return Reading((), _clean(piece), kind)
+    plain = text
+    for piece, found in zip(pieces, readings, strict=True):
+        plain = plain.replace(piece, _without_opening(piece) if found[0].args else "")
+    kind = doubts.doubt_of_message(plain) if effects else ""
+    return Reading((), cleaned, kind) if kind else None
+
+
+def _read(clause: str) -> list[PlannedCall]:
+    """Return the readings of a clause; léelo is read as lee eso."""
+    if _STANDING.match(clause):
+        return [replace(call, text=clause) for call in _readings("lee eso")[:1]]
+    return _readings(clause)
+
+
+def _has_effect(call: PlannedCall) -> bool:
+    return TOOL_REGISTRY[call.tool].contract.effect != "read"
+
+
+def _without_opening(piece: str) -> str:
+    """Return a clause without the words that open it, where they are a tool's own and forbid: no olvides."""
+    clause = _LEADING.sub("", piece)
+    opening = _verbs(_offered()).match(clause)
+    return clause[opening.end() :] if opening is not None and doubts.forbids(opening.group()) else piece
+
+
+def _resolved(pieces: list[str], readings: list[list[PlannedCall]]) -> Reading:
+    """Return the readings with the only file of the message where a word stands for it."""
+    standing = [
+        isinstance(path := found[0].args.get("path"), str)
+        and path.lower() in doubts.STANDING | doubts.OTHER
+        and (_STANDING.match(found[0].text) is not None or path in _without_quotes(found[0].text))
+        for found in readings
+    ]
+    named = {found[0].args.get("path") for found, stands in zip(readings, standing, strict=True) if not stands}
+    files = [path for path in named if isinstance(path, str) and path]
+    clauses: list[tuple[PlannedCall, ...]] = []
+    for piece, found, stands in zip(pieces, readings, standing, strict=True):
+        if stands and (len(files) != 1 or found[0].args["path"].lower() in doubts.OTHER):
+            return Reading((), _clean(piece), doubts.WHICH_FILE)
+        meant = [replace(found[0], args={**found[0].args, "path": files[0]})] if stands else found
+        clauses.append(tuple(meant))
+    return Reading(tuple(clauses))
+
+
+def _completed(clause: str) -> list[str]:
+    """Return the clauses of one whose verb is said once: write one to one.txt and two to two.txt."""
+    cleaned = _clean(clause)
+    opening = _verbs(_offered()).match(cleaned)
+    if opening is None:
+        return [clause]
+    masked = _without_quotes(cleaned)
+    parts: list[str] = []
+    tool, verb, begin = "", "", 0
+    cuts = [(found.start(), found.end()) for found in _WEAK.finditer(masked) if _names_file(cleaned, found.start())]
+    for start, end in [*cuts[:_MOST_CUTS], (len(cleaned),) * 2]:
+        part = verb + cleaned[begin:start]
+        read = _readings(part)
+        if not read or (tool and read[0].tool != tool) or not doubts.is_file(str(read[0].args.get("path", ""))):
+            continue
+        tool, verb = read[0].tool, opening.group()
+        parts.append(part)
+        begin = end
+    return parts if len(parts) > 1 and begin == len(cleaned) else [clause]
+
+
+def _names_file(text: str, end: int) -> bool:
+    """Return whether the word before a place names a file, or ends a quoted name."""
+    word = text[text.rfind(" ", 0, end) + 1 : end]
+    return word[-1:] in _QUOTES.values() or doubts.is_file(word)
+
+
+def _offered() -> tuple[str, ...]:
+    return tuple(spec.name for spec in offered_tools())
 
 
 def off_tool(clause: str) -> str | None:
@@ -79,7 +179,7 @@ def _cut(text: str, *, weak: bool) -> list[str]:
     masked = _without_quotes(text)
     connectors = [_STRONG, _WEAK] if weak else [_STRONG]
     spans = sorted((found.start(), found.end()) for connector in connectors for found in connector.finditer(masked))
-    verbs = _verbs(tuple(spec.name for spec in offered_tools()))
+    verbs = _verbs(_offered())
     pieces: list[str] = []
     begin = 0
     for start, end in spans:
@@ -93,7 +193,7 @@ def _cut(text: str, *, weak: bool) -> list[str]:
 @lru_cache(maxsize=8)
 def _verbs(names: tuple[str, ...]) -> Expression:
     alternatives = [verb for name in names for verb in TOOL_REGISTRY[name].verbs]
-    return expression(r"(?i)^(?:" + "|".join(alternatives) + r")(?:\s|:)")
+    return expression(r"(?i)^(?:" + "|".join(alternatives) + r")(?:\s|:)|^" + _READ_STANDING + r"[\s.!?]*$")
 
 
 def _without_quotes(text: str) -> str:

@@ -35,6 +35,8 @@ FINAL_ERRORS: Final = frozenset(
         "PATH_OUTSIDE_SANDBOX",
         "ACCESS_DENIED",
         "PATTERN_INVALID",
+        "NOTHING_TO_UNDO",
+        "CHANGED_SINCE",
         "OUTPUT_NOT_FOUND",
         "OUTPUT_NOT_REHYDRATABLE",
         "RANGE_PAST_END",
@@ -172,6 +174,7 @@ class Invocation:
     outputs: Outputs
     memories: Memories
     tenant: str
+    user_id: str
     reminders: Reminders | None = None
     """None where nobody keeps any."""
 

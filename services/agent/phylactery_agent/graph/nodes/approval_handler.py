@@ -6,6 +6,7 @@ everything unclear keeps the approval and the run waiting.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 from langgraph.runtime import Runtime
@@ -32,12 +33,12 @@ async def approval_handler(
 ) -> Command[Literal["Tools", "Supervisor", "Finalizer"]]:
     """Answers the approval that waits, if it is the one that was named."""
     context = runtime.context
-    reply = parse_reply(state["incoming"]["text"])
+    reply, code = _reply_to(state, context)
     waiting = str(state["approval_id"])
-    if reply is not None and reply.approval_id != waiting:
-        return await _wrong_id(state, context, reply.approval_id)
     try:
-        return await _by_state(state, context, await _answer(state, context, reply))
+        if reply is not None and reply.approval_id != waiting:
+            return await _another(state, context, reply)
+        return await _by_state(state, context, await _answer(state, context, reply, code))
     except GateUnavailableError:
         note = say("gate_unavailable_waiting", state["language"], approval_id=waiting)
         return _keep_waiting(state, note, reason=GATE_UNAVAILABLE)
@@ -45,16 +46,30 @@ async def approval_handler(
         return await _refused(state, context, error)
 
 
-async def _answer(state: AgentState, context: TurnContext, reply: ApprovalReply | None) -> str:
+def _reply_to(state: AgentState, context: TurnContext) -> tuple[ApprovalReply | None, str]:
+    """Return the person's answer to what is waited for, with its code; None where the message answers nothing here.
+
+    One message may answer a whole card: its text names the first approval of it, and the others come beside it.
+    """
+    reply = parse_reply(state["incoming"]["text"])
+    waiting = str(state["approval_id"])
+    if reply is not None and waiting in context.also_answered:
+        return replace(reply, approval_id=waiting), context.also_answered[waiting]
+    if not state["awaiting_approval"]:  # the plan came here: the message was about a call before this one
+        return None, ""
+    return reply, context.reply_code
+
+
+async def _answer(state: AgentState, context: TurnContext, reply: ApprovalReply | None, code: str) -> str:
     """Answers the approval's state after the answer; "" where a yes came without its code and none is in yet."""
     waiting, thread_id = str(state["approval_id"]), state["thread_id"]
     if reply is not None and reply.verb == "reject":
+        for other in context.also_answered:
+            await _reject_too(state, context, other)
         return (await context.gate.reject(waiting, reason="", thread_id=thread_id)).state
-    if reply is not None and context.reply_code:
+    if reply is not None and code:
         args_hash = str(state["approval_hash"])
-        answered = await context.gate.approve(
-            waiting, args_hash=args_hash, code=context.reply_code, thread_id=thread_id
-        )
+        answered = await context.gate.approve(waiting, args_hash=args_hash, code=code, thread_id=thread_id)
         return answered.state
     current = (await context.gate.get_approval(waiting)).state
     # The code lives only as long as its turn; after a crash the yes may have been taken, or it has to come again.
@@ -104,6 +119,39 @@ async def _started(state: AgentState, context: TurnContext) -> bool:
     return row is not None and row.state == "started"
 
 
+async def _reject_too(state: AgentState, context: TurnContext, approval_id: str) -> None:
+    try:
+        await context.gate.reject(approval_id, reason="", thread_id=state["thread_id"])
+    except GateRefusedError as error:
+        if error.reason not in {"APPROVAL_NOT_PENDING", "APPROVAL_EXPIRED", "APPROVAL_NOT_FOUND"}:
+            raise
+
+
+async def _another(state: AgentState, context: TurnContext, reply: ApprovalReply) -> Outcome:
+    """Passes on an answer to another call of the card; the run goes on waiting for the first one."""
+    ahead = next((one for one in state["asked_ahead"] if one["approval_id"] == reply.approval_id), None)
+    if ahead is None:
+        return await _wrong_id(state, context, reply.approval_id)
+    language, thread_id = state["language"], state["thread_id"]
+    named = {"approval_id": reply.approval_id, "tool": ahead["tool"]}
+    try:
+        if reply.verb == "reject":
+            await context.gate.reject(reply.approval_id, reason="", thread_id=thread_id)
+            return _keep_waiting(state, say("ahead_rejected", language, **named, waiting=state["approval_id"]))
+        if not context.reply_code:
+            return _keep_waiting(state, say("code_missing", language))
+        await context.gate.approve(
+            reply.approval_id, args_hash=ahead["args_hash"], code=context.reply_code, thread_id=thread_id
+        )
+    except GateRefusedError as error:
+        if error.reason == "CODE_MISMATCH" and error.metadata.get("attempts_left", "0") != "0":
+            left = error.metadata["attempts_left"]
+            return _keep_waiting(state, say("code_wrong", language, left=left, approval_id=reply.approval_id))
+        why = error_text(error.reason, language)
+        return _keep_waiting(state, say("approval_refused", language, why=why, approval_id=state["approval_id"]))
+    return _keep_waiting(state, say("ahead_approved", language, **named, waiting=state["approval_id"]))
+
+
 async def _wrong_id(state: AgentState, context: TurnContext, given: str) -> Outcome:
     language = state["language"]
     why = say(f"state_{await approval_standing(context, given)}", language)
@@ -126,15 +174,27 @@ async def _close(state: AgentState, context: TurnContext, directive: str) -> Out
             output="",
             error_code=directive.upper(),
         )
+    reply = parse_reply(state["incoming"]["text"])
+    rejected = context.also_answered if reply is not None and reply.verb == "reject" else {}
     note = say(directive, state["language"], tool=tool["name"], approval_id=state["approval_id"])
     return Command(
         goto="Supervisor",
-        update={**APPROVAL_CLEARED, "directive": directive, "notes": [*state["notes"], note]},
+        update={
+            **APPROVAL_CLEARED,
+            "directive": directive,
+            "notes": [*state["notes"], note],
+            "asked_ahead": [ahead for ahead in state["asked_ahead"] if ahead["approval_id"] not in rejected],
+        },
     )
 
 
 def _keep_waiting(state: AgentState, note: str, *, reason: str = AWAITING_APPROVAL) -> Outcome:
     return Command(
         goto="Finalizer",
-        update={"run_status": "suspended", "finish_reason": reason, "notes": [*state["notes"], note]},
+        update={
+            "awaiting_approval": True,
+            "run_status": "suspended",
+            "finish_reason": reason,
+            "notes": [*state["notes"], note],
+        },
     )

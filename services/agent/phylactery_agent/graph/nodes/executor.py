@@ -6,6 +6,7 @@ Whatever it comes from: one proposal at a time, and RiskGate decides about each.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import rfc8785
@@ -73,13 +74,7 @@ async def _asked(state: AgentState, context: TurnContext, planned: PlannedStep) 
 async def _propose(state: AgentState, context: TurnContext, tool: ProposedTool, queue: list[ProposedTool]) -> Outcome:
     budgets = {**state["budgets"], "tool_calls": state["budgets"]["tool_calls"] + 1}
     update = {**_update(tool, queue), "budgets": budgets}
-    refusal = "" if tool["canonical_args"] else "INVALID_ARGUMENTS"
-    if not may_use(state, context, tool["name"]):
-        refusal = "TOOL_NOT_ALLOWED"
-    if state["do_not_store"] and tool["name"] == REMEMBER.name:
-        refusal = "DO_NOT_STORE"
-    if refused_reason(tool["name"]) is not None:
-        refusal = TOOL_DISABLED
+    refusal = refusal_of(state, context, tool)
     if refusal:
         reasons = [error_text(refusal, state["language"])]
         return Command(
@@ -90,6 +85,32 @@ async def _propose(state: AgentState, context: TurnContext, tool: ProposedTool, 
     payload = {name: tool[name] for name in ("tool_call_id", "args_hash", "step_id")} | {"tool": tool["name"]}
     await context.events.emit(Told("tool_proposed", payload, key=f"proposed:{tool['tool_call_id']}"))
     return Command(goto="RiskGate", update=update)
+
+
+def refusal_of(state: AgentState, context: TurnContext, tool: ProposedTool) -> str:
+    """Return why a call is not even proposed to RiskGate, empty where it is."""
+    refusal = "" if tool["canonical_args"] else "INVALID_ARGUMENTS"
+    if not may_use(state, context, tool["name"]):
+        refusal = "TOOL_NOT_ALLOWED"
+    if state["do_not_store"] and tool["name"] == REMEMBER.name:
+        refusal = "DO_NOT_STORE"
+    if refused_reason(tool["name"]) is not None:
+        refusal = TOOL_DISABLED
+    return refusal
+
+
+def known_after(state: AgentState) -> Iterator[ProposedTool]:
+    """Yield the calls that follow the current one and whose arguments are known, as they will be proposed.
+
+    It ends before the first step that is open: its arguments depend on results.
+    """
+    yield from state["queued_tools"]
+    for planned in state["plan"]:
+        if state["steps"][planned["id"]]["status"] != "pending":
+            continue
+        if planned.get("open"):
+            return
+        yield _proposed(state, planned, planned["tool"], planned["args"], "")
 
 
 def _uncalled(

@@ -10,10 +10,10 @@ from langgraph.types import Command
 from phylactery_agent.graph.common import fingerprint, step_told
 from phylactery_agent.graph.llm.asking import model_of
 from phylactery_agent.graph.llm.planning import plan_by_model, replan_by_model
-from phylactery_agent.graph.off import off_told
+from phylactery_agent.graph.off import not_planned
 from phylactery_agent.graph.state import MAX_PLAN_STEPS, MAX_TRIES, AgentState, PlannedStep, StepState
 from phylactery_agent.ports import Language, TurnContext
-from phylactery_agent.static.rules import PlannedCall, read_request
+from phylactery_agent.static.rules import PlannedCall, Reading, read_request
 from phylactery_agent.texts import say, shortened, tool_list
 from phylactery_agent.tools.registry import offered_tools
 
@@ -44,7 +44,7 @@ def _plan(state: AgentState) -> dict[str, Any]:
     request = state["incoming"]["text"]
     reading = read_request(request)
     if not reading.clauses:
-        note = _not_planned(reading.unknown, state["language"])
+        note = _not_planned(reading, state["language"])
         return {"plan": [], "steps": {}, "directive": "unknown", "notes": [*state["notes"], note]}
     if len(reading.clauses) > MAX_PLAN_STEPS:
         note = say("too_many_steps", state["language"], limit=MAX_PLAN_STEPS)
@@ -70,10 +70,11 @@ def _plan(state: AgentState) -> dict[str, Any]:
     }
 
 
-def _not_planned(clause: str, language: Language) -> str:
-    """Says why nothing was planned: the tool that would do it is switched off, or nobody understands the clause."""
-    unknown = say("unknown", language, clause=shortened(clause), tools=tool_list(offered_tools(), language))
-    return off_told(clause, language) or unknown
+def _not_planned(reading: Reading, language: Language) -> str:
+    """Return why nothing was planned: a doubt about the request, a tool that is off, or words nobody understands."""
+    clause = shortened(reading.unknown)
+    unknown = say("unknown", language, clause=clause, tools=tool_list(offered_tools(), language))
+    return not_planned(reading, language) or unknown
 
 
 def _replan(state: AgentState) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 from langgraph.runtime import Runtime
 from langgraph.types import Command
@@ -36,8 +36,9 @@ STEPS_OF_A_CALL: Final = 5
 begun. Finalizer may always speak, so it is not counted."""
 STEPS_OF_A_REPLAN: Final = 2
 """Supersteps to Planner and back here."""
+_REJECTED: Final = "APPROVAL_REJECTED"
 _CLOSED: Final = {
-    "rejected": "APPROVAL_REJECTED",
+    "rejected": _REJECTED,
     "cancelled": "APPROVAL_CANCELLED",
     "expired": "APPROVAL_EXPIRED",
 }
@@ -59,7 +60,7 @@ async def _go_on(state: AgentState, context: TurnContext) -> Outcome:
     stop = _stopped(state, steps)
     if stop is not None:
         return stop
-    step = _first(steps, "running") or _first(steps, "pending")
+    step = _first(steps, "running") or _next(state, steps)
     if step is None:
         nothing = [] if steps or state["notes"] else [say("nothing_to_do", state["language"])]
         return _end(state, "done", "ANSWERED", nothing)
@@ -82,16 +83,25 @@ async def _go_on(state: AgentState, context: TurnContext) -> Outcome:
 def _stopped(state: AgentState, steps: list[StepState]) -> Outcome | None:
     """Answers how a plan with a blocked or failed step ends; None where it goes on."""
     blocked = _first(steps, "blocked")
-    if blocked is not None:
+    if blocked is not None and not (blocked["last_error"] == _REJECTED and _next(state, steps)):
         if blocked["last_error"] in LOOPS:
             return _replan_or_ask(state, reason=str(blocked["last_error"]))
-        return _end(state, "done", "BLOCKED", _not_done(state))
+        reason = _REJECTED if blocked["last_error"] == _REJECTED else "BLOCKED"
+        return _end(state, "done", reason, _not_done(state))
     failed = _first(steps, "failed")
     if failed is None:
         return None
     if failed["last_error"] == EFFECT_IN_DOUBT:
         return _end(state, "failed", EFFECT_IN_DOUBT, _not_done(state))
     return _replan_or_ask(state)
+
+
+def _next(state: AgentState, steps: list[StepState]) -> StepState | None:
+    """Return the step to begin. After one of a card was rejected that is only one that was asked about on it."""
+    if not any(step["last_error"] == _REJECTED for step in steps):
+        return _first(steps, "pending")
+    asked = {ahead["step_id"] for ahead in state["asked_ahead"]}
+    return next((step for step in steps if step["id"] in asked and step["status"] == "pending"), None)
 
 
 def _spent(state: AgentState) -> Outcome | None:
@@ -141,13 +151,20 @@ def _failures(state: AgentState) -> list[str]:
 
 
 async def _closed(state: AgentState, context: TurnContext, reason: str) -> Outcome:
-    """Ends after an approval that did not come: its step is blocked, and what may depend on it is not begun."""
+    """Ends after an approval that did not come: its step is blocked, and what may depend on it is not begun.
+
+    What stands on the same card does not depend on it: the person answers each call there for itself.
+    """
     steps = state["steps"]
     current = state["current_step"]
     if current is not None and current in steps:
         blocked = StepState(**{**steps[current], "status": "blocked", "last_error": reason})
         await context.events.emit(step_told(blocked))
         steps = with_step(state, blocked)
+    merged = cast("AgentState", {**state, "steps": steps, "directive": ""})
+    if reason == _REJECTED and _next(merged, list(steps.values())):
+        onward = await _go_on(merged, context)
+        return Command(goto=onward.goto, update={"steps": steps, **cast("dict[str, Any]", onward.update)})
     return _end(state, "done", reason, _not_done(state), steps=steps)
 
 

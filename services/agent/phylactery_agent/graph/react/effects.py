@@ -47,7 +47,7 @@ async def tool_executor(
 
 async def risk_gate(
     state: ReactState, runtime: Runtime[TurnContext]
-) -> Command[Literal["Tools", "AwaitApproval", "Interpreter", "finalizer"]]:
+) -> Command[Literal["Tools", "AwaitApproval", "ApprovalHandler", "Interpreter", "finalizer"]]:
     """Evaluates the proposal."""
     command = await shared_gate.risk_gate(state, runtime)
     return Command(goto=_small_finalizer(command.goto), update=command.update)

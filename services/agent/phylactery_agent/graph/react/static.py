@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from phylactery_agent.graph.guards import STEP_LIMIT
-from phylactery_agent.graph.off import off_told
+from phylactery_agent.graph.off import not_planned
 from phylactery_agent.graph.react.effects import room_for_a_call
 from phylactery_agent.graph.react.outcomes import ended, limit_note
 from phylactery_agent.graph.react.state import ReactMetadata, ReactState, Selected
@@ -55,8 +55,8 @@ async def reasoner(
         return Command(goto="critic", update={**update, **stopped, "metadata": ready})
     if len(state["plan"]) >= len(passes(state["user_query"])):
         reading = read_request(state["user_query"])
-        if not reading.clauses and (off := off_told(reading.unknown, state["language"])):
-            update["notes"] = [*state["notes"], off]
+        if not reading.clauses and (note := not_planned(reading, state["language"])):
+            update["notes"] = [*state["notes"], note]
         return Command(goto="critic", update={**update, "metadata": ready})
     return Command(goto="tool_selector", update=update)
 

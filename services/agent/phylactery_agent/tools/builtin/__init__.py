@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from phylactery_agent.tools.builtin.files import FileTools
+from phylactery_agent.tools.builtin.files import FileTools, file_info
 from phylactery_agent.tools.builtin.journal import EffectJournal
 from phylactery_agent.tools.builtin.listing import FolderTools
 from phylactery_agent.tools.builtin.mail import MailTools
 from phylactery_agent.tools.builtin.memories import recall, remember
 from phylactery_agent.tools.builtin.reminders import cancel_reminder, create_reminder, list_reminders
-from phylactery_agent.tools.builtin.sandbox import Sandbox, tenant_folder
+from phylactery_agent.tools.builtin.sandbox import Sandbox, named_folder
 from phylactery_agent.tools.builtin.texts import echo, read_output, rehydrate_output, search_output
+from phylactery_agent.tools.builtin.versions import VersionStore
 from phylactery_agent.tools.builtin.web import WebTools
 from phylactery_agent.tools.contract import Implementation, Invocation, ToolFailedError
 from phylactery_agent.tools.outside import MailSettings, WebSettings
 from phylactery_agent.tools.registry import TOOL_DISABLED
 
-__all__ = ["builtin_implementations"]
+__all__ = ["builtin_implementations", "file_to_replace"]
 
 
 class _TenantFiles:
     """The file tools of every tenant: each has a folder of its own below one root, and reaches no other."""
 
-    def __init__(self, root: Path, journal: EffectJournal, max_file_bytes: int) -> None:
+    def __init__(self, root: Path, journal: EffectJournal, versions: VersionStore, max_file_bytes: int) -> None:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._root, self._journal, self._max_file_bytes = root, journal, max_file_bytes
+        self._root, self._journal, self._versions = root, journal, versions
+        self._max_file_bytes = max_file_bytes
         self._tools: dict[str, tuple[FileTools, FolderTools]] = {}
 
     def of(self, invocation: Invocation) -> FileTools:
@@ -39,8 +42,8 @@ class _TenantFiles:
 
     def _of(self, tenant: str) -> tuple[FileTools, FolderTools]:
         if tenant not in self._tools:
-            sandbox = Sandbox(self._root / tenant_folder(tenant), self._max_file_bytes)
-            self._tools[tenant] = (FileTools(sandbox, self._journal), FolderTools(sandbox))
+            sandbox = Sandbox(self._root / named_folder(tenant), self._max_file_bytes)
+            self._tools[tenant] = (FileTools(sandbox, self._journal, self._versions), FolderTools(sandbox))
         return self._tools[tenant]
 
 
@@ -56,15 +59,26 @@ def _outside(web: WebSettings | None, mail: MailSettings | None) -> Mapping[str,
     }
 
 
+def file_to_replace(root: Path, tenant: str, path: str) -> str | None:
+    """Return what file_info answers about a file of a tenant, None where a write to the path would replace none."""
+    try:
+        found = file_info(Sandbox(root / named_folder(tenant), 0), path)
+    except ToolFailedError:  # then the write fails as well
+        return None
+    return found if json.loads(found)["exists"] else None
+
+
 def builtin_implementations(
     sandbox: Path,
-    journal: Path,
+    journal: EffectJournal,
+    versions: VersionStore,
     max_file_bytes: int,
+    *,
     web: WebSettings | None = None,
     mail: MailSettings | None = None,
 ) -> Mapping[str, Implementation]:
-    """Answers the functions by tool name. Both folders are created when missing; the journal is outside the sandbox."""
-    files = _TenantFiles(sandbox, EffectJournal(journal), max_file_bytes)
+    """Return the functions by tool name. The sandbox is created when missing."""
+    files = _TenantFiles(sandbox, journal, versions, max_file_bytes)
     return {
         **_outside(web, mail),
         "echo": Implementation(run=echo),
@@ -73,6 +87,11 @@ def builtin_implementations(
             run=lambda call: files.of(call).write_file(call),
             reconcile=lambda call: files.of(call).reconcile_write(call),
         ),
+        "undo_write": Implementation(
+            run=lambda call: files.of(call).undo_write(call),
+            reconcile=lambda call: files.of(call).reconcile_undo(call),
+        ),
+        "file_info": Implementation(run=lambda call: files.of(call).file_info(call)),
         "list_dir": Implementation(run=lambda call: files.folders_of(call).list_dir(call)),
         "search_files": Implementation(run=lambda call: files.folders_of(call).search_files(call)),
         "read_output": Implementation(run=read_output),

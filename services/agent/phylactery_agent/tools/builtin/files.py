@@ -1,26 +1,28 @@
-"""read_file and write_file. A write counts once wherever the process is killed.
+"""read_file, file_info, write_file and undo_write. A change counts once wherever the process is killed.
 
-Order of a write: temporary file durable → note durable → rename (the effect) → folder durable → note says done.
-The temporary file carries the effect's key in its name, so after a crash its presence says the rename did not happen.
+Order of a change: temporary file durable → note durable → previous version durable → rename (the effect) → folder
+durable → note says done. The temporary file carries the effect's key in its name, so after a crash its presence says
+the rename did not happen. A change that removes the file renames it to that name, so there its presence says it did.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
+import json
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from phylactery_chassis.crashpoints import reach
 
 from phylactery_agent.tools.builtin.journal import EffectJournal, JournalNote
-from phylactery_agent.tools.builtin.sandbox import RESERVED_PREFIX, Sandbox
+from phylactery_agent.tools.builtin.sandbox import RESERVED_PREFIX, Sandbox, modified_at, split_path
+from phylactery_agent.tools.builtin.versions import FileChange, FileVersions, VersionStore, sha256
 from phylactery_agent.tools.contract import EffectUnknownError, Invocation, Reconciled, ToolFailedError, arguments_of
-from phylactery_agent.tools.specs import ReadFileArguments, WriteFileArguments
+from phylactery_agent.tools.specs import FileInfoArguments, ReadFileArguments, UndoWriteArguments, WriteFileArguments
 
 WriteState = Literal["done", "not_done", "unknown"]
 
@@ -44,19 +46,23 @@ class _Commit:
             self._closed = True
 
 
-def _sha(data: bytes | None) -> str:
-    return "" if data is None else hashlib.sha256(data).hexdigest()
+@dataclass(frozen=True, slots=True)
+class _Effect:
+    """One effect on files: its key, the user's versions, and the moment it may still happen."""
+
+    key: str
+    versions: FileVersions
+    commit: _Commit
 
 
 class FileTools:
-    """The two file tools over one sandbox and one journal."""
+    """The tools over the files of one sandbox, with one journal and the versions of its users."""
 
-    def __init__(self, sandbox: Sandbox, journal: EffectJournal) -> None:
-        self._sandbox = sandbox
-        self._journal = journal
+    def __init__(self, sandbox: Sandbox, journal: EffectJournal, versions: VersionStore) -> None:
+        self._sandbox, self._journal, self._versions = sandbox, journal, versions
 
     async def read_file(self, invocation: Invocation) -> str:
-        """Answers a file's text.
+        """Return a file's text.
 
         Raises:
             ToolFailedError: NOT_FOUND, NOT_UTF8, or as Sandbox says.
@@ -64,26 +70,57 @@ class FileTools:
         args = arguments_of(invocation, ReadFileArguments)
         return await asyncio.to_thread(self._read, args.path)
 
+    async def file_info(self, invocation: Invocation) -> str:
+        """Return whether a file exists, its size in bytes and the time of its last change.
+
+        Raises:
+            ToolFailedError: NOT_A_FILE, or as Sandbox says.
+        """
+        args = arguments_of(invocation, FileInfoArguments)
+        return await asyncio.to_thread(file_info, self._sandbox, args.path)
+
     async def write_file(self, invocation: Invocation) -> str:
-        """Writes or appends, once per effect key; answers the path.
+        """Write or append, once per effect key, and return the path.
 
         Raises:
             ToolFailedError: FILE_TOO_LARGE, NOT_FOUND for a missing folder, TIMEOUT, or as Sandbox says.
             EffectUnknownError: an earlier attempt cannot be judged any more.
         """
         args = arguments_of(invocation, WriteFileArguments)
-        commit = _Commit()
-        try:
-            return await asyncio.to_thread(self._write, args, invocation.effect_key, commit)
-        except asyncio.CancelledError:
-            commit.close()  # the thread cannot be stopped, but its rename can
-            raise
+        return await self._done_once(invocation, lambda effect: self._write(args, effect))
+
+    async def undo_write(self, invocation: Invocation) -> str:
+        """Restore what the user's newest change replaced, once per effect key; return the path and what became of it.
+
+        Raises:
+            ToolFailedError: NOTHING_TO_UNDO, CHANGED_SINCE, TIMEOUT, or as Sandbox says.
+            EffectUnknownError: an earlier attempt cannot be judged any more.
+        """
+        args = arguments_of(invocation, UndoWriteArguments)
+        return await self._done_once(invocation, lambda effect: self._undo(args.path, effect))
 
     async def reconcile_write(self, invocation: Invocation) -> Reconciled:
-        """Answers whether the write under this key happened."""
+        """Return whether the write under this key happened."""
         args = arguments_of(invocation, WriteFileArguments)
         state = await asyncio.to_thread(self._judge_alone, args.path, invocation.effect_key)
         return Reconciled(state, args.path if state == "done" else "")
+
+    async def reconcile_undo(self, invocation: Invocation) -> Reconciled:
+        """Return whether the undo under this key happened; which file it was about is in its note alone."""
+        note = await asyncio.to_thread(self._journal.read, invocation.effect_key)
+        if note is None:
+            return Reconciled("not_done")
+        state = await asyncio.to_thread(self._judge_alone, note.path, invocation.effect_key)
+        return Reconciled(state, _undone(note) if state == "done" else "")
+
+    async def _done_once(self, invocation: Invocation, work: Callable[[_Effect], str]) -> str:
+        versions = self._versions.of(invocation.tenant, invocation.user_id)
+        effect = _Effect(invocation.effect_key, versions, _Commit())
+        try:
+            return await asyncio.to_thread(work, effect)
+        except asyncio.CancelledError:
+            effect.commit.close()  # the thread cannot be stopped, but its rename can
+            raise
 
     def _read(self, path: str) -> str:
         with self._sandbox.parent(path) as (folder, name):
@@ -95,45 +132,117 @@ class FileTools:
         except UnicodeDecodeError as error:
             raise ToolFailedError("NOT_UTF8", "the file is not UTF-8 text") from error
 
-    def _write(self, args: WriteFileArguments, effect_key: str, commit: _Commit) -> str:
+    def _write(self, args: WriteFileArguments, effect: _Effect) -> str:
         with self._journal.exclusive(), self._sandbox.parent(args.path) as (folder, name):
-            judged = self._judge(folder, name, effect_key)
-            if judged == "unknown":
-                raise EffectUnknownError("the file changed after an unfinished write")
-            if judged == "not_done":
-                self._replace(folder, name, args, effect_key, commit)
+            if self._is_to_be_done(folder, name, effect):
+                before = self._sandbox.read_bytes(folder, name)
+                self._change(folder, name, args.path, before, self._content(args, before), effect)
         return args.path
 
-    def _replace(self, folder: int, name: str, args: WriteFileArguments, effect_key: str, commit: _Commit) -> None:
-        before = self._sandbox.read_bytes(folder, name)
+    def _content(self, args: WriteFileArguments, before: bytes | None) -> bytes:
         try:
             content = args.content.encode()
         except UnicodeEncodeError as error:
             raise ToolFailedError("NOT_UTF8", "the content is not valid Unicode") from error
-        after = (before or b"") + content if args.append else content
+        after = _with_line(before or b"", content) if args.append else content
         if len(after) > self._sandbox.max_file_bytes:
             raise ToolFailedError("FILE_TOO_LARGE", f"the file would pass {self._sandbox.max_file_bytes} bytes")
-        draft = _draft_name(effect_key)
-        self._forget(folder, draft, effect_key)
-        _store_draft(folder, draft, after)
-        note = JournalNote(args.path, _sha(before), _sha(after), done=False)
-        self._journal.write(effect_key, note)
-        reach("agent.write_file.noted")
+        return after
+
+    def _undo(self, path: str, effect: _Effect) -> str:
+        with self._journal.exclusive():
+            begun = self._journal.read(effect.key)
+            if begun is not None:
+                with self._sandbox.parent(begun.path) as (folder, name):
+                    if not self._is_to_be_done(folder, name, effect):
+                        return _undone(begun)
+                    self._forget(folder, effect)
+            return self._restore(path, effect)
+
+    def _restore(self, path: str, effect: _Effect) -> str:
+        """Undo the newest change that happened, of a path where it is given."""
+        if path:
+            split_path(path)  # a path that leads outside is told as such, not as one without a change
+        for change in reversed(effect.versions.changes()):
+            if path and change.path != path:
+                continue
+            with self._sandbox.parent(change.path) as (folder, name):
+                current = self._sandbox.read_bytes(folder, name)
+                if not self._happened(folder, name, change, current):
+                    continue
+                if sha256(current) != change.after:
+                    raise ToolFailedError("CHANGED_SINCE", "somebody else changed the file since")
+                restored = effect.versions.content(change.before) if change.before else None
+                if change.before and restored is None:
+                    break
+                return _undone(self._change(folder, name, change.path, current, restored, effect))
+        raise ToolFailedError("NOTHING_TO_UNDO", "no earlier version is kept")
+
+    def _happened(self, folder: int, name: str, change: FileChange, current: bytes | None) -> bool:
+        """Return False for a change whose process died, or failed, between keeping the version and replacing it.
+
+        The note of a deleted thread is gone; then the file tells.
+        """
+        if self._journal.read(change.effect_key) is None:
+            return sha256(current) != change.before
+        return self._judge(folder, name, change.effect_key) != "not_done"
+
+    def _is_to_be_done(self, folder: int, name: str, effect: _Effect) -> bool:
+        """Return whether an effect did not happen yet.
+
+        Raises:
+            EffectUnknownError: an earlier attempt cannot be judged any more.
+        """
+        judged = self._judge(folder, name, effect.key)
+        if judged == "unknown":
+            raise EffectUnknownError("the file changed after an unfinished write")
+        return judged == "not_done"
+
+    def _change(  # noqa: PLR0917 - the file by folder, name and path; what it held and shall hold
+        self, folder: int, name: str, path: str, before: bytes | None, after: bytes | None, effect: _Effect
+    ) -> JournalNote:
+        """Have a file hold something else, or be no more where after is None; keep what it held."""
+        draft = _draft_name(effect.key)
+        note = JournalNote(path, sha256(before), sha256(after), done=False)
+        self._forget(folder, effect)
         try:
-            with commit.moment():
-                os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+            if after is not None:
+                _store_draft(folder, draft, after)
+            self._journal.write(effect.key, note)
+            reach("agent.write_file.noted")
+            if note.before != note.after:
+                change = FileChange(effect.key, path, note.before, len(before or b""), note.after)
+                effect.versions.keep(change, before)
+        except OSError:
+            self._forget(folder, effect)
+            raise
+        reach("agent.write_file.kept")
+        source, target = (name, draft) if after is None else (draft, name)
+        try:
+            with effect.commit.moment():
+                os.replace(source, target, src_dir_fd=folder, dst_dir_fd=folder)
         except ToolFailedError:
-            self._forget(folder, draft, effect_key)
+            self._forget(folder, effect)
             raise
         reach("agent.write_file.renamed")
-        os.fsync(folder)
-        self._journal.write(effect_key, replace(note, done=True))
+        return self._finish(folder, effect.key, note)
 
-    def _forget(self, folder: int, draft: str, effect_key: str) -> None:
-        """Takes back an attempt that did not happen: the note first, so that no note is ever without its draft."""
-        self._journal.remove(effect_key)
+    def _finish(self, folder: int, effect_key: str, note: JournalNote) -> JournalNote:
+        """Note that an effect is done, durably, and remove what a removal left."""
+        os.fsync(folder)
+        done = replace(note, done=True)
+        self._journal.write(effect_key, done)
+        if not note.after:
+            with suppress(FileNotFoundError):
+                os.unlink(_draft_name(effect_key), dir_fd=folder)
+        return done
+
+    def _forget(self, folder: int, effect: _Effect) -> None:
+        """Take back an attempt that did not happen: its note before its draft, so that no note is without its draft."""
+        effect.versions.drop(effect.key)
+        self._journal.remove(effect.key)
         with suppress(FileNotFoundError):
-            os.unlink(draft, dir_fd=folder)
+            os.unlink(_draft_name(effect.key), dir_fd=folder)
 
     def _judge_alone(self, path: str, effect_key: str) -> WriteState:
         try:
@@ -143,14 +252,41 @@ class FileTools:
             return "unknown"
 
     def _judge(self, folder: int, name: str, effect_key: str) -> WriteState:
+        """Return what became of an effect; one that happened and was not noted as done is noted now."""
         note = self._journal.read(effect_key)
         if note is None:
             return "not_done"
         if note.done:
             return "done"
-        if _exists(folder, _draft_name(effect_key)):
+        if _exists(folder, _draft_name(effect_key)) is bool(note.after):
             return "not_done"
-        return "done" if _sha(self._sandbox.read_bytes(folder, name)) == note.after else "unknown"
+        if note.after and sha256(self._sandbox.read_bytes(folder, name)) != note.after:
+            return "unknown"
+        self._finish(folder, effect_key, note)
+        return "done"
+
+
+def file_info(sandbox: Sandbox, path: str) -> str:
+    """Return what file_info answers about a path. Raises ToolFailedError as Sandbox.stat_file."""
+    found = sandbox.stat_file(path)
+    told = (
+        {"size": None, "modified": None} if found is None else {"size": found.st_size, "modified": modified_at(found)}
+    )
+    return json.dumps({"path": path, "exists": found is not None, **told}, ensure_ascii=False)
+
+
+def _with_line(before: bytes, content: bytes) -> bytes:
+    """Return a file's bytes with the content as whole lines at the end."""
+    if not content:
+        return before
+    begin = b"" if not before or before.endswith(b"\n") else b"\n"
+    end = b"" if content.endswith(b"\n") else b"\n"
+    return before + begin + content + end
+
+
+def _undone(note: JournalNote) -> str:
+    """Return what undo_write answers."""
+    return json.dumps({"path": note.path, "removed": not note.after}, ensure_ascii=False)
 
 
 def _draft_name(effect_key: str) -> str:

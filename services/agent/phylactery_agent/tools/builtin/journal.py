@@ -47,15 +47,7 @@ class EffectJournal:
 
     def write(self, effect_key: str, note: JournalNote) -> None:
         """Makes the note durable, replacing the one before in one step."""
-        target = self._folder / self.name_of(effect_key)
-        draft = target.with_suffix(".tmp")
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(json.dumps(asdict(note)).encode())
-            file.flush()
-            os.fsync(descriptor)
-        draft.replace(target)
-        self._sync()
+        write_durably(self._folder / self.name_of(effect_key), json.dumps(asdict(note)).encode())
 
     def remove(self, effect_key: str) -> None:
         """Durably forgets a note, where there is one."""
@@ -63,7 +55,7 @@ class EffectJournal:
             (self._folder / self.name_of(effect_key)).unlink()
         except FileNotFoundError:
             return
-        self._sync()
+        sync_folder(self._folder)
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
@@ -75,9 +67,23 @@ class EffectJournal:
         finally:
             os.close(descriptor)
 
-    def _sync(self) -> None:
-        descriptor = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+
+def write_durably(target: Path, data: bytes) -> None:
+    """Replace a file in one step that outlasts a crash."""
+    draft = target.with_suffix(".tmp")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(descriptor)
+    draft.replace(target)
+    sync_folder(target.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make what was created, renamed and removed in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

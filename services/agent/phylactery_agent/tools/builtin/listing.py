@@ -17,13 +17,12 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Final, Protocol, cast
 
 import re2
 
-from phylactery_agent.tools.builtin.sandbox import Sandbox
+from phylactery_agent.tools.builtin.sandbox import Sandbox, modified_at
 from phylactery_agent.tools.contract import Invocation, ToolFailedError, arguments_of
 from phylactery_agent.tools.specs import ListDirArguments, SearchFilesArguments
 
@@ -234,5 +233,5 @@ def _entry(folder: int, name: str) -> dict[str, Any] | None:
     entry["kind"] = _kind(folder, name)
     if entry["kind"] == "file":
         entry["size"] = found.st_size
-    entry["modified"] = datetime.fromtimestamp(found.st_mtime, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    entry["modified"] = modified_at(found)
     return entry

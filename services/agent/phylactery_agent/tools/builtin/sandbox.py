@@ -10,6 +10,7 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -139,6 +140,34 @@ class Sandbox:
             raise ToolFailedError("FILE_TOO_LARGE", f"the file is larger than {self.max_file_bytes} bytes")
         return data
 
+    def stat_file(self, path: str) -> os.stat_result | None:
+        """Return a regular file's status, None where there is no file or no folder it could be in.
+
+        Raises:
+            ToolFailedError: as split_path; PATH_OUTSIDE_SANDBOX for a symlink, NOT_A_FILE, ACCESS_DENIED.
+        """
+        try:
+            with self.parent(path) as (folder, name):
+                found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise ToolFailedError("ACCESS_DENIED", "the system denies access to the file") from error
+        except ToolFailedError as error:
+            if error.code == "NOT_FOUND":
+                return None
+            raise
+        if stat.S_ISLNK(found.st_mode):
+            raise ToolFailedError("PATH_OUTSIDE_SANDBOX", "the path is a symbolic link")
+        if not stat.S_ISREG(found.st_mode):
+            raise ToolFailedError("NOT_A_FILE", "the path is not a regular file")
+        return found
+
+
+def modified_at(found: os.stat_result) -> str:
+    """Return the time of a file's last change as tools write it: RFC 3339, UTC, whole seconds."""
+    return datetime.fromtimestamp(found.st_mtime, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
 
 def _failed(error: OSError, folder: int, name: str) -> ToolFailedError:
     if error.errno == errno.ENOENT:
@@ -159,7 +188,7 @@ def _is_link(folder: int, name: str) -> bool:
         return False
 
 
-def tenant_folder(tenant: str) -> str:
-    """Answers the folder of a tenant: its name, escaped where that could mean another place or a hidden one."""
-    name = quote(tenant, safe="@:")
+def named_folder(owner: str) -> str:
+    """Return the folder of a tenant or user: the name, escaped where that could mean another place or a hidden one."""
+    name = quote(owner, safe="@:")
     return "%2E" + name[1:] if name.startswith(".") else name

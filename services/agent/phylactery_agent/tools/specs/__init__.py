@@ -8,7 +8,16 @@ from __future__ import annotations
 from typing import Final
 
 from phylactery_agent.tools.contract import ToolSpec
-from phylactery_agent.tools.specs.files import READ_FILE, WRITE_FILE, ReadFileArguments, WriteFileArguments
+from phylactery_agent.tools.specs.files import (
+    FILE_INFO,
+    READ_FILE,
+    UNDO_WRITE,
+    WRITE_FILE,
+    FileInfoArguments,
+    ReadFileArguments,
+    UndoWriteArguments,
+    WriteFileArguments,
+)
 from phylactery_agent.tools.specs.folders import LIST_DIR, SEARCH_FILES, ListDirArguments, SearchFilesArguments
 from phylactery_agent.tools.specs.mail import SEND_EMAIL, SendEmailArguments
 from phylactery_agent.tools.specs.memories import (
@@ -42,6 +51,7 @@ __all__ = [
     "CANCEL_REMINDER",
     "CREATE_REMINDER",
     "ECHO",
+    "FILE_INFO",
     "HTTP_GET",
     "LIST_DIR",
     "LIST_REMINDERS",
@@ -53,10 +63,12 @@ __all__ = [
     "SEARCH_FILES",
     "SEARCH_OUTPUT",
     "SEND_EMAIL",
+    "UNDO_WRITE",
     "WRITE_FILE",
     "CancelReminderArguments",
     "CreateReminderArguments",
     "EchoArguments",
+    "FileInfoArguments",
     "HttpGetArguments",
     "ListDirArguments",
     "ListRemindersArguments",
@@ -68,6 +80,7 @@ __all__ = [
     "SearchFilesArguments",
     "SearchOutputArguments",
     "SendEmailArguments",
+    "UndoWriteArguments",
     "WriteFileArguments",
 ]
 
@@ -82,6 +95,8 @@ BUILTIN_SPECS: Final[tuple[ToolSpec, ...]] = (
     LIST_DIR,
     READ_FILE,
     WRITE_FILE,
+    UNDO_WRITE,
+    FILE_INFO,
     SEND_EMAIL,
     RECALL,
     SEARCH_FILES,

@@ -1,4 +1,4 @@
-"""read_file and write_file, and what they share with other tools over files."""
+"""read_file, write_file, undo_write and file_info."""
 
 from __future__ import annotations
 
@@ -9,12 +9,18 @@ from pydantic import Field
 
 from phylactery_agent.tools.contract import Contract, Example, Pattern, ToolSpec
 from phylactery_agent.tools.specs.parts import FILE_EN, FILE_ES, PATH, READ_EN, READ_ES, Arguments, object_schema
+from phylactery_agent.tools.specs.shown import file_shown, undone_shown
 
 _CONTENT: Final = r"(?P<content>.+)"
 _WRITE_ES: Final = r"(?:escribe|escribir|escribas|guarda|guardar|graba)"
 _WRITE_EN: Final = r"(?:write|save|store)"
 _APPEND_ES: Final = r"(?:a[nñ]ade|a[nñ]adir|agrega|agregar|anexa)"
 _APPEND_EN: Final = r"(?:append|add)"
+_UNDO_ES: Final = r"(?:deshaz|deshacer)"
+_BACK_ES: Final = r"(?:vuelve\s+a|restaura|recupera)"
+_BACK_EN: Final = r"(?:restore|(?:go\s+back|revert)\s+to)"
+_LAST_ES: Final = r"(?:el|mi)\s+[uú]ltimo\s+cambio"
+_LAST_EN: Final = r"(?:the|my)\s+last\s+change"
 
 
 class ReadFileArguments(Arguments):
@@ -29,6 +35,18 @@ class WriteFileArguments(Arguments):
     path: str = Field(min_length=1, max_length=400)
     content: str
     append: bool = False
+
+
+class UndoWriteArguments(Arguments):
+    """The arguments of undo_write; an empty path is the file of the user's newest change."""
+
+    path: str = Field(default="", max_length=400)
+
+
+class FileInfoArguments(Arguments):
+    """The arguments of file_info."""
+
+    path: str = Field(min_length=1, max_length=400)
 
 
 def _a_file(args: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -59,8 +77,8 @@ READ_FILE: Final = ToolSpec(
 WRITE_FILE: Final = ToolSpec(
     name="write_file",
     descriptions={
-        "es": 'escribir o añadir en un fichero: escribe "hola" en notas.txt',
-        "en": 'write or append to a file: write "hello" to notes.txt',
+        "es": 'escribir un fichero o añadirle líneas al final: escribe "hola" en notas.txt',
+        "en": 'write a file, or append whole lines to it: write "hello" to notes.txt',
     },
     schema=object_schema(
         ["path", "content"],
@@ -93,4 +111,58 @@ WRITE_FILE: Final = ToolSpec(
     ),
     labels={"es": "Guardado en «{path}».", "en": "Saved to “{path}”."},
     quotes_output=False,
+)
+
+UNDO_WRITE: Final = ToolSpec(
+    name="undo_write",
+    descriptions={
+        "es": "deshacer tu último cambio en un fichero: deshaz el último cambio de notas.txt",
+        "en": "undo your last change of a file: undo the last change to notes.txt",
+    },
+    schema=object_schema([], path={"type": "string", "maxLength": 400, "default": ""}),
+    args_model=UndoWriteArguments,
+    contract=Contract(risk="low", effect="write", idempotency="reconcilable", controls=("/path",), answers="json"),
+    verbs=(_UNDO_ES, _BACK_ES, r"undo", _BACK_EN),
+    patterns=(
+        Pattern("es", _UNDO_ES + r"(?:\s+(?:eso|esto|" + _LAST_ES + r"))?"),
+        Pattern("es", _UNDO_ES + r"\s+" + _LAST_ES + r"\s+(?:del?|en)\s+" + FILE_ES + PATH),
+        Pattern("es", _BACK_ES + r"\s+la\s+versi[oó]n\s+anterior\s+del?\s+" + FILE_ES + PATH),
+        Pattern("en", r"undo(?:\s+(?:that|this|it|" + _LAST_EN + r"))?"),
+        Pattern("en", r"undo\s+" + _LAST_EN + r"\s+(?:to|of|in)\s+" + FILE_EN + PATH),
+        Pattern("en", _BACK_EN + r"\s+the\s+(?:previous|earlier|last)\s+version\s+of\s+" + FILE_EN + PATH),
+    ),
+    examples=(
+        Example("es", "deshaz eso", {}),
+        Example("es", "deshaz el último cambio", {}),
+        Example("es", "deshaz el último cambio en b.txt", {"path": "b.txt"}),
+        Example("en", "undo", {}),
+        Example("en", "undo the last change", {}),
+        Example("en", "undo the last change to b.txt", {"path": "b.txt"}),
+    ),
+    labels={"es": "Cambio deshecho.", "en": "Change undone."},
+    shown=undone_shown,
+)
+
+FILE_INFO: Final = ToolSpec(
+    name="file_info",
+    descriptions={
+        "es": "saber si un fichero existe, su tamaño y su último cambio: ¿existe notas.txt?",
+        "en": "tell whether a file exists, its size and its last change: does notes.txt exist?",
+    },
+    schema=object_schema(["path"], path={"type": "string", "minLength": 1, "maxLength": 400}),
+    args_model=FileInfoArguments,
+    contract=Contract(
+        risk="low", effect="read", idempotency="read_only", retries=1, controls=("/path",), answers="json"
+    ),
+    verbs=(r"existe", r"does"),
+    patterns=(
+        Pattern("es", r"existe\s+" + FILE_ES + PATH, meant=_a_file),
+        Pattern("en", r"does\s+" + FILE_EN + PATH + r"\s+exist", meant=_a_file),
+    ),
+    examples=(
+        Example("es", "¿existe el fichero b.txt?", {"path": "b.txt"}),
+        Example("en", "does b.txt exist?", {"path": "b.txt"}),
+    ),
+    labels={"es": "Sobre ese fichero:", "en": "About that file:"},
+    shown=file_shown,
 )

@@ -50,6 +50,31 @@ def _entry(entry: dict[str, Any]) -> str:
     return f"{name} ({entry['size']} B)" if entry["kind"] == "file" else name
 
 
+def file_shown(output: str, language: Language) -> str:
+    """Return what file_info found."""
+    found = json.loads(output)
+    path = printable(found["path"])
+    if not found["exists"]:
+        return {"es": f"No existe «{path}».", "en": f"There is no “{path}”."}[language]
+    changed = {"es": "último cambio", "en": "last change"}[language]
+    return f"{path} ({found['size']} B), {changed}: {datetime.fromisoformat(found['modified']):%Y-%m-%d %H:%M} UTC"
+
+
+def undone_shown(output: str, language: Language) -> str:
+    """Return what became of the file whose change undo_write undid."""
+    undone = json.loads(output)
+    path = printable(undone["path"])
+    if undone["removed"]:
+        return {
+            "es": f"He quitado «{path}», porque ese cambio lo había creado.",
+            "en": f"I removed “{path}”, because that change had created it.",
+        }[language]
+    return {
+        "es": f"«{path}» vuelve a estar como antes.",
+        "en": f"“{path}” is as it was before.",
+    }[language]
+
+
 def matches_shown(output: str, language: Language) -> str:
     """Answers the lines search_files found, one a line."""
     answer = json.loads(output)

@@ -1,0 +1,239 @@
+"""What a model reads in a person's words, before a task is opened with them.
+
+It is shown the words and the tools on offer, never a result, a memory, a profile or a file: whoever wrote one of those
+must have no say in what a person asked for. What it answers is copied out of the words or is not used; RiskGate looks
+at every word of it again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from importlib.resources import files
+from typing import Annotated, Final, Literal
+
+from phylactery_chassis.logs import get_logger
+from phylactery_understanding.answers import read_answer
+from phylactery_understanding.interpretation import (
+    MAX_ASKS,
+    MAX_LITERAL,
+    MAX_QUANTITY,
+    MAX_SLOTS,
+    MAX_WORDS,
+    Interpretation,
+    InterpretedAsk,
+    Mode,
+    Slot,
+    Span,
+    pasted,
+)
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from phylactery_agent.ports import ModelBudgetError, ModelMessage, ModelUnavailableError
+from phylactery_agent.ports.model import Model
+from phylactery_agent.tools.contract import ToolSpec
+
+PROMPT: Final = "interpret-1"
+"""The file of the prompt, and its version: another text gets another name."""
+MAX_REPLY: Final = 16_000
+"""Characters of an answer that are read."""
+NOT_AN_INTERPRETATION: Final = "NOT_AN_INTERPRETATION"
+WORDS_NOT_THERE: Final = "WORDS_NOT_THERE"
+_MAX_CATALOG: Final = 40_000
+"""Characters of the tools a model is shown; those that do not fit are left out."""
+_MAX_DESCRIPTION: Final = 300
+_PASTED: Final = "[pasted text]"
+_FENCES: Final = ("```json", "```")
+
+_Text = Annotated[str, Field(min_length=1, max_length=MAX_LITERAL)]
+_Name = Annotated[str, Field(min_length=1, max_length=128)]
+Offered = Callable[[], Sequence[ToolSpec]]
+
+_log = get_logger("interpreter")
+
+
+class _Asked(BaseModel):
+    """One ask as a model writes it."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    tool: _Name
+    slots: Annotated[dict[_Name, _Text | list[_Text]], Field(max_length=MAX_SLOTS)] = {}
+    mode: Literal["", "add", "replace", "create", "remove"] = ""
+    content: _Text | None = None
+    composed: bool = False
+    quantity: Annotated[int, Field(ge=0, le=MAX_QUANTITY)] = 1
+    time: _Text | None = None
+
+
+class _Reply(BaseModel):
+    """A whole answer."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    asks: Annotated[list[_Asked], Field(max_length=MAX_ASKS)]
+
+
+class UnusableReplyError(Exception):
+    """A model answered what is no interpretation, or words that the person did not write. Holds a stable reason."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Interpreter:
+    """Asks the model of one turn."""
+
+    def __init__(self, model: Model, offered: Offered, *, turn_id: str, seconds: float) -> None:
+        """Takes the run's model, the tools on offer, and how long a turn waits for it."""
+        self._model, self._offered, self._turn_id, self._seconds = model, offered, turn_id, seconds
+
+    async def read(self, words: str) -> Interpretation | None:
+        """Return what the model reads in words, None where it does not tell in time, or tells what cannot be used.
+
+        A turn goes on without it: RiskGate then understands by its rules alone. Raises LeaseLostError and
+        RunCancelledError, as every call of a model does.
+        """
+        tools = [spec for spec in self._offered() if spec.contract.effect != "read"]
+        if len(words) > MAX_WORDS or not tools or read_answer(words) != "unclear":
+            return None
+        try:
+            return await self._asked(words, tools)
+        except (ModelUnavailableError, ModelBudgetError, UnusableReplyError) as error:
+            _log.info("a request is not interpreted", reason=error.reason)
+        except TimeoutError:
+            _log.info("a request is not interpreted", reason="TIMEOUT")
+        return None
+
+    async def _asked(self, words: str, tools: Sequence[ToolSpec]) -> Interpretation:
+        messages = [ModelMessage("system", _told(tools)), ModelMessage("user", without_pasted(words))]
+        async with asyncio.timeout(self._seconds):
+            reply = await self._model.reply(messages, key=f"interpret:{self._turn_id}")
+        if reply.calls or len(reply.text) > MAX_REPLY:
+            raise UnusableReplyError(NOT_AN_INTERPRETATION)
+        return read_reply(reply.text, words, reply.model, frozenset(spec.name for spec in tools))
+
+
+def without_pasted(words: str) -> str:
+    """Return words with what was pasted into them left out."""
+    shown, place = "", 0
+    for start, stop in pasted(words):
+        shown, place = f"{shown}{words[place:start]}{_PASTED}", stop
+    return shown + words[place:]
+
+
+def read_reply(text: str, words: str, model: str, tools: frozenset[str]) -> Interpretation:
+    """Return an answer as RiskGate takes it: every value at the place of the words where it stands.
+
+    Raises UnusableReplyError where it is no interpretation, or the words do not hold a value of it.
+    """
+    try:
+        reply = _Reply.model_validate_json(_bare(text))
+    except (ValidationError, ValueError, RecursionError):
+        raise UnusableReplyError(NOT_AN_INTERPRETATION) from None
+    if any(one.tool not in tools for one in reply.asks):
+        raise UnusableReplyError(NOT_AN_INTERPRETATION)
+    return Interpretation(PROMPT, _named(model), tuple(_ask(one, words) for one in reply.asks))
+
+
+def _named(model: str) -> str:
+    """Return a model's name as RiskGate takes it, whatever its endpoint calls it."""
+    return "".join(one if one.isprintable() and not one.isspace() else "_" for one in model[:256]) or "unnamed"
+
+
+def _ask(asked: _Asked, words: str) -> InterpretedAsk:
+    taken = pasted(words)
+
+    def place(value: str) -> Span:
+        span = _place(words, value, taken)
+        taken.append((span.start, span.stop))
+        return span
+
+    # The longest is looked for first: a short one stands in many places.
+    values = sorted(_values(asked), key=lambda one: -len(one[1]))
+    found = [(name, place(value)) for name, value in values]
+    return InterpretedAsk(
+        tool=asked.tool,
+        slots=tuple(Slot(name, span) for name, span in found if name not in {_CONTENT, _TIME}),
+        mode=Mode(asked.mode),
+        content=next((span for name, span in found if name == _CONTENT), None),
+        composed=asked.composed and asked.content is None,
+        quantity=asked.quantity,
+        time=next((span for name, span in found if name == _TIME), None),
+    )
+
+
+_CONTENT: Final = "\x00content"
+_TIME: Final = "\x00time"
+
+
+def _values(asked: _Asked) -> Iterator[tuple[str, str]]:
+    for name, value in asked.slots.items():
+        yield from ((name, one) for one in ([value] if isinstance(value, str) else value))
+    if asked.content is not None:
+        yield _CONTENT, asked.content
+    if asked.time is not None:
+        yield _TIME, asked.time
+
+
+def _place(words: str, value: str, taken: Sequence[tuple[int, int]]) -> Span:
+    """Return where words hold a value: apart from what is taken, and first where it is no part of a longer word."""
+    places = [
+        at
+        for at in _all_places(words, value)
+        if not any(at < stop and start < at + len(value) for start, stop in taken)
+    ]
+    if not places:
+        raise UnusableReplyError(WORDS_NOT_THERE)
+    whole = [at for at in places if not _is_part(words, at, at + len(value))]
+    return Span(value, (whole or places)[0])
+
+
+def _all_places(words: str, value: str) -> Iterator[int]:
+    at = words.find(value)
+    while at >= 0:
+        yield at
+        at = words.find(value, at + 1)
+
+
+def _is_part(words: str, start: int, stop: int) -> bool:
+    before, after = words[start - 1 : start] if start else "", words[stop : stop + 1]
+    return (before.isalnum() and words[start].isalnum()) or (after.isalnum() and words[stop - 1].isalnum())
+
+
+def _bare(text: str) -> str:
+    """Return an answer without the fence that some models put around JSON."""
+    bare = text.strip()
+    if bare.startswith("```") and bare.endswith("```"):
+        bare = next(bare.removeprefix(fence) for fence in _FENCES if bare.startswith(fence))
+        return bare.removesuffix("```").strip()
+    return bare
+
+
+def _told(tools: Sequence[ToolSpec]) -> str:
+    lines: list[str] = []
+    room = _MAX_CATALOG
+    for spec in tools:
+        line = json.dumps(_described(spec), ensure_ascii=False)
+        room -= len(line) + 1
+        if room < 0:
+            break
+        lines.append(line)
+    return _prompt() + "\n".join(lines)
+
+
+def _described(spec: ToolSpec) -> dict[str, object]:
+    properties = spec.schema.get("properties", {})
+    arguments = {
+        name: str(about.get("description") or about.get("type") or "")[:_MAX_DESCRIPTION]
+        if isinstance(about, dict)
+        else ""
+        for name, about in properties.items()
+    }
+    return {"tool": spec.name, "does": spec.descriptions["en"][:_MAX_DESCRIPTION], "arguments": arguments}
+
+
+@lru_cache(maxsize=1)
+def _prompt() -> str:
+    return files(__package__).joinpath("prompts", f"{PROMPT}.txt").read_text(encoding="utf-8")

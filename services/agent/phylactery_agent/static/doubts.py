@@ -1,0 +1,92 @@
+"""Why the rules do not plan what their patterns would read: what the words say besides what a pattern takes of them.
+
+The patterns find arguments; whether the words are a request at all is judged by the library that RiskGate judges with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from phylactery_understanding.lexicon import lexicon
+from phylactery_understanding.request import Fault, parse
+from phylactery_understanding.text import Kind, tokenize
+
+from phylactery_agent.static.expressions import expression
+
+QUESTION: Final = "question"
+WHICH_FILE: Final = "which_file"
+WHAT_CONTENT: Final = "what_content"
+COPY: Final = "copy"
+_OPERATORS: Final = frozenset(
+    {"negation", "exclusion", "condition", "hypothetical", "report", "permission", "past", "future", "irony",
+     "retraction", "announce", "idiom"}
+)  # fmt: skip
+KINDS: Final = _OPERATORS | {QUESTION, WHICH_FILE, WHAT_CONTENT, COPY}
+"""Every kind of doubt; each has a sentence in texts_doubts."""
+_NOT_OF_TALK: Final = frozenset({"past", "future", "report", "irony"})
+"""Kinds that say nothing of words which nobody took for a request anyway."""
+STANDING: Final = frozenset({"it", "that", "this", "them", "eso", "esto", "ese", "este"})
+"""Words that stand for what was named before."""
+OTHER: Final = frozenset({"other", "otro"})
+"""Words for a file that is not the one that was named."""
+_SAME: Final = STANDING | {"the same", "lo mismo", "ello"}
+_CONTENTS: Final = expression(
+    r"(?is)^(?:(?:all|everything)\s+)?(?:(?:the\s+)?(?:whole\s+)?(?:contents?|text)\s+(?:of|from|in)\s"
+    r"|what(?:['’]?s|\s+is|\s+stands)\s+in\s"
+    r"|(?:todo\s+)?(?:el\s+)?(?:contenido|texto)\s+(?:del?|en)\s|(?:todo\s+)?lo\s+que\s+(?:hay|pone|dice)\s+(?:en\s)?)"
+)
+_OTHER: Final = expression(
+    r"(?is)^.*\b(?:the\s+other(?:\s+(?:one|file))?|(?:el|al|del)\s+otro(?:\s+(?:fichero|archivo))?)[\s.!?]*$"
+)
+
+
+def doubt_of_clause(clause: str) -> str:
+    """Return the kind of the first operator that keeps a clause from being a request, empty where there is none."""
+    request = parse(clause)
+    return _first((request.fault, *(ask.fault for ask in request.asks)), _OPERATORS | {QUESTION})
+
+
+def doubt_of_message(text: str) -> str:
+    """Return the kind of what takes a whole message back; a question in it speaks of its own clause alone."""
+    return _first((parse(text).fault,), _OPERATORS)
+
+
+def doubt_of_talk(text: str, clause: str) -> str:
+    """Return what can be asked about words that no pattern reads, empty where nothing was understood of them."""
+    if _OTHER.match(clause):
+        return WHICH_FILE
+    request = parse(text)
+    if found := _first((ask.fault for ask in request.asks), _OPERATORS - _NOT_OF_TALK):
+        return found
+    if any("copy" in ask.verb.meanings and any(map(is_file, (one.raw for one in ask.tokens))) for ask in request.asks):
+        return COPY
+    known = lexicon()
+    verbs = any(one.kind is Kind.WORD and known.verb(one.text) for one in request.tokens)
+    return _first((request.fault,), _OPERATORS - _NOT_OF_TALK) if verbs else ""
+
+
+def doubt_of_content(args: Mapping[str, Any], unquoted: str) -> str:
+    """Return the doubt about a content that stands for another one; ``unquoted`` is the clause without quoted parts."""
+    content = args.get("content")
+    if not isinstance(content, str) or content not in unquoted:
+        return ""
+    if content.strip().lower() in _SAME:
+        return WHAT_CONTENT
+    copied = _CONTENTS.match(content) is not None and any(one.kind is Kind.LITERAL for one in tokenize(content))
+    return COPY if copied else ""
+
+
+def is_file(word: str) -> bool:
+    """Return whether a word names one thing as it is written, as a file's name does."""
+    tokens = tokenize(word)
+    return len(tokens) == 1 and tokens[0].kind in {Kind.LITERAL, Kind.QUOTE}
+
+
+def forbids(opening: str) -> bool:
+    """Return whether the words that open a tool's clause hold an operator themselves: no olvides."""
+    return parse(opening).fault is not None
+
+
+def _first(faults: Iterable[Fault | None], kinds: frozenset[str]) -> str:
+    return next((one.kind for one in faults if one is not None and one.kind in kinds), "")

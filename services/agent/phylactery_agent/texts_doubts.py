@@ -1,0 +1,91 @@
+"""What a person is asked whose words were understood only in part, in Spanish and English, by the kind of doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from phylactery_agent.ports import Language
+
+DOUBT_TEXTS: Final[Mapping[str, Mapping[Language, str]]] = {
+    "doubt_negation": {
+        "es": "En «{clause}» dices que algo no se haga, y no sé con seguridad qué. No he hecho nada. ¿Qué hago?"
+        " Si es parte del texto, ponlo entre comillas.",
+        "en": "In “{clause}” you say that something is not to be done, and I am not sure what. I have done nothing."
+        " What shall I do? If it belongs to the text, put the text in quotes.",
+    },
+    "doubt_exclusion": {
+        "es": "En «{clause}» dejas algo fuera, y no sé hacerlo así. No he hecho nada."
+        " ¿Me dices solo lo que sí quieres?",
+        "en": "In “{clause}” you leave something out, and I cannot do it like that. I have done nothing."
+        " Can you name only what you do want?",
+    },
+    "doubt_condition": {
+        "es": "«{clause}» depende de una condición, y no sé si se cumple. No he hecho nada."
+        " ¿Lo hago ahora? Pídelo sin la condición.",
+        "en": "“{clause}” depends on a condition, and I cannot tell whether it holds. I have done nothing."
+        " Shall I do it now? Then ask without the condition.",
+    },
+    "doubt_hypothetical": {
+        "es": "«{clause}» suena a una idea. No he hecho nada. ¿Lo hago? Pídelo sin rodeos.",
+        "en": "“{clause}” sounds like an idea. I have done nothing. Shall I do it? Then just ask for it.",
+    },
+    "doubt_report": {
+        "es": "En «{clause}» cuentas lo que dijo otra persona. No he hecho nada."
+        " ¿Lo quieres tú? Pídelo con tus palabras.",
+        "en": "In “{clause}” you tell what somebody else said. I have done nothing."
+        " Do you want it? Then ask for it yourself.",
+    },
+    "doubt_permission": {
+        "es": "«{clause}» habla de lo que se puede hacer. No he hecho nada. ¿Lo hago? Pídelo sin rodeos.",
+        "en": "“{clause}” speaks of what may be done. I have done nothing. Shall I do it? Then just ask for it.",
+    },
+    "doubt_past": {
+        "es": "«{clause}» habla de algo que ya pasó. No he hecho nada. ¿Qué hago ahora?"
+        " Si es parte del texto, ponlo entre comillas.",
+        "en": "“{clause}” speaks of something past. I have done nothing. What shall I do now?"
+        " If it belongs to the text, put the text in quotes.",
+    },
+    "doubt_future": {
+        "es": "«{clause}» habla de algo para más tarde. No he hecho nada. ¿Qué hago ahora?"
+        " Si es parte del texto, ponlo entre comillas.",
+        "en": "“{clause}” speaks of something for later. I have done nothing. What shall I do now?"
+        " If it belongs to the text, put the text in quotes.",
+    },
+    "doubt_irony": {
+        "es": "«{clause}» suena a broma. No he hecho nada. Si va en serio, pídelo otra vez sin esa parte.",
+        "en": "“{clause}” sounds like a joke. I have done nothing. If you mean it, ask again without that part.",
+    },
+    "doubt_retraction": {
+        "es": "En «{clause}» te echas atrás en algo. No he hecho nada. ¿Lo quieres? Pídelo otra vez.",
+        "en": "In “{clause}” you take something back. I have done nothing. Do you still want it? Then ask once more.",
+    },
+    "doubt_announce": {
+        "es": "«{clause}» habla de las palabras, no de hacerlo. No he hecho nada. ¿Lo hago? Pídelo sin rodeos.",
+        "en": "“{clause}” speaks of the words, not of doing it. I have done nothing."
+        " Shall I do it? Then just ask for it.",
+    },
+    "doubt_idiom": {
+        "es": "«{clause}» puede ser solo una forma de hablar. No he hecho nada. ¿Qué quieres que haga?",
+        "en": "“{clause}” may be just a way of speaking. I have done nothing. What would you like me to do?",
+    },
+    "doubt_question": {
+        "es": "«{clause}» suena a pregunta. No he hecho nada. ¿Lo hago? Pídelo sin el signo de interrogación.",
+        "en": "“{clause}” sounds like a question. I have done nothing."
+        " Shall I do it? Then ask without the question mark.",
+    },
+    "doubt_which_file": {
+        "es": "En «{clause}» no sé a qué fichero te refieres. ¿Cuál es? Dilo por su nombre, por ejemplo: lee notas.txt",
+        "en": "In “{clause}” I cannot tell which file you mean. Which one? Say its name, for example: read notes.txt",
+    },
+    "doubt_what_content": {
+        "es": "En «{clause}» no sé qué texto quieres. No he hecho nada. ¿Cuál es? Escríbelo entre comillas.",
+        "en": "In “{clause}” I cannot tell which text you mean. I have done nothing. Which one? Write it in quotes.",
+    },
+    "doubt_copy": {
+        "es": "No sé copiar lo que hay en un fichero a otro, y no he hecho nada de «{clause}»."
+        " ¿Te leo el primero, o escribo un texto que me des entre comillas?",
+        "en": "I cannot copy what is in one file to another, and I have done nothing of “{clause}”."
+        " Shall I read you the first one, or write a text that you give me in quotes?",
+    },
+}

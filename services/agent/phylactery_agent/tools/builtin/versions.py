@@ -1,0 +1,142 @@
+"""Previous versions of files: what a change replaced, kept per user and outside the sandbox, so that it can be undone.
+
+A user's folder holds `changes.json`, the user's changes from the oldest to the newest, and each kept content once, in a
+file named by its SHA-256. Whoever changes one holds the lock of the effect journal.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote
+
+from phylactery_agent.tools.builtin.journal import sync_folder, write_durably
+from phylactery_agent.tools.builtin.sandbox import named_folder
+
+MAX_CHANGES: Final = 1_000
+"""Changes kept of one user, those of files that were new included: all are read at every change."""
+_INDEX: Final = "changes.json"
+
+
+@dataclass(frozen=True, slots=True)
+class VersionLimits:
+    """How many earlier versions of one file are kept, and how many bytes of all of a user's. The newest always is."""
+
+    per_file: int
+    bytes_per_user: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """One change of a file: SHA-256 and size before it, SHA-256 after it; "" where there was no file."""
+
+    effect_key: str
+    path: str
+    before: str
+    size: int
+    after: str
+
+
+class FileVersions:
+    """The changes of one user, and what their files held before."""
+
+    def __init__(self, folder: Path, limits: VersionLimits) -> None:
+        self._folder, self._limits = folder, limits
+
+    def changes(self) -> Sequence[FileChange]:
+        """Return the changes that are kept, oldest first."""
+        try:
+            raw = (self._folder / _INDEX).read_bytes()
+        except FileNotFoundError:
+            return ()
+        return [FileChange(**change) for change in json.loads(raw)]
+
+    def content(self, sha: str) -> bytes | None:
+        """Return a kept content, None where it is gone or no longer what was kept."""
+        try:
+            data = (self._folder / sha).read_bytes()
+        except FileNotFoundError:
+            return None
+        return data if sha256(data) == sha else None
+
+    def keep(self, change: FileChange, before: bytes | None) -> None:
+        """Make a change and what it replaces durable; the oldest go where there are too many."""
+        if not self._folder.is_dir():
+            self._folder.mkdir(mode=0o700, parents=True)
+            sync_folder(self._folder.parent)
+            sync_folder(self._folder.parent.parent)
+        if before is not None and self.content(change.before) is None:
+            write_durably(self._folder / change.before, before)
+        self._store([*self.changes(), change])
+
+    def drop(self, effect_key: str) -> None:
+        """Forget a change that did not happen."""
+        changes = self.changes()
+        left = [change for change in changes if change.effect_key != effect_key]
+        if len(left) < len(changes):
+            self._store(left)
+
+    def _store(self, changes: Sequence[FileChange]) -> None:
+        """Write the changes first and remove what no change needs then: a crash leaves too much, never too little."""
+        kept = list(self._within_limits(changes))
+        kept.reverse()
+        write_durably(self._folder / _INDEX, json.dumps([asdict(change) for change in kept]).encode())
+        needed = {_INDEX, *(change.before for change in kept)}
+        for path in self._folder.iterdir():
+            if path.name not in needed:
+                path.unlink()
+
+    def _within_limits(self, changes: Sequence[FileChange]) -> Iterator[FileChange]:
+        """Yield the newest changes, newest first."""
+        per_path: Counter[str] = Counter()
+        counted: set[str] = set()
+        total = 0
+        for number, change in enumerate(reversed(changes)):
+            per_path[change.path] += 1
+            size = 0 if change.before in counted else change.size
+            if number and (number >= MAX_CHANGES or total + size > self._limits.bytes_per_user):
+                return
+            if per_path[change.path] <= self._limits.per_file:
+                counted.add(change.before)
+                total += size
+                yield change
+
+
+class VersionStore:
+    """The versions of every user of every tenant, below one folder."""
+
+    def __init__(self, root: Path, limits: VersionLimits) -> None:
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._root, self._limits = root, limits
+
+    def of(self, tenant: str, user_id: str) -> FileVersions:
+        """Return the versions of one user."""
+        return FileVersions(self._folder(tenant, user_id), self._limits)
+
+    def users(self) -> Sequence[tuple[str, str]]:
+        """Return tenant and user of everybody of whom something is kept."""
+        return [(unquote(folder.parent.name), unquote(folder.name)) for folder in self._root.glob("*/*")]
+
+    def forget(self, tenant: str, user_id: str) -> None:
+        """Durably remove everything kept of one user."""
+        folder = self._folder(tenant, user_id)
+        with suppress(FileNotFoundError):
+            shutil.rmtree(folder)
+            sync_folder(folder.parent)
+
+    def _folder(self, tenant: str, user_id: str) -> Path:
+        if not tenant or not user_id:
+            raise ValueError("versions belong to a user of a tenant")
+        return self._root / named_folder(tenant) / named_folder(user_id)
+
+
+def sha256(data: bytes | None) -> str:
+    """Return the SHA-256 of a content in hex, "" where there is none."""
+    return "" if data is None else hashlib.sha256(data).hexdigest()

@@ -1,0 +1,168 @@
+"""Static mode: what is no request, or stands for what is not known, is asked about and never planned."""
+
+from __future__ import annotations
+
+import pytest
+from phylactery_agent.static.doubts import KINDS
+from phylactery_agent.static.rules import read_request
+from phylactery_agent.texts import TEXTS
+from phylactery_agent.tools.registry import ensure_tools_registered, withdraw
+from phylactery_agent.tools.specs import BUILTIN_SPECS
+
+ensure_tools_registered()
+
+
+@pytest.fixture(autouse=True)
+def _everything_is_configured() -> None:
+    for spec in BUILTIN_SPECS:
+        withdraw(spec.name, "settings")
+
+
+def _calls(text: str) -> list[tuple[str, dict[str, object]]]:
+    return [(readings[0].tool, readings[0].args) for readings in read_request(text).clauses]
+
+
+@pytest.mark.parametrize(
+    ("text", "doubt"),
+    [
+        ("remind me every day except Sunday to run", "exclusion"),
+        ("recuérdame cada día a las 9 salvo el domingo correr", "exclusion"),
+        ("write hello to a.txt unless it exists", "condition"),
+        ("write hello to a.txt if it rains", "condition"),
+        ("write hello, if it rains, to a.txt", "condition"),
+        ("escribe hola en a.txt si llueve", "condition"),
+        ("write hello to a.txt... no, wait", "negation"),
+        ("escribe hola en a.txt, mejor no", "retraction"),
+        ("cancel the reminder to water the plants, no, wait", "negation"),
+        ("undo that, no wait", "retraction"),
+        ("leave b.txt alone and write x to a.txt", "exclusion"),
+        ("write x to a.txt and leave b.txt alone", "exclusion"),
+        ("add milk but not eggs to list.txt", "exclusion"),
+        ("no me lo guardes", "negation"),
+        ("no escribas hola en a.txt", "negation"),
+        ("don't write hello to a.txt", "negation"),
+        ("write hello to a.txt?", "question"),
+        ("read a.txt and write x to b.txt, no, wait", "negation"),
+        ("write x to b.txt and remember that I was only kidding", "irony"),
+    ],
+)
+def test_what_is_no_request_is_asked_about_and_never_planned(text: str, doubt: str) -> None:
+    reading = read_request(text)
+    assert (reading.clauses, reading.doubt) == ((), doubt)
+    assert reading.unknown
+
+
+@pytest.mark.parametrize(
+    ("text", "args"),
+    [
+        ('write "no" to a.txt', {"content": "no", "path": "a.txt"}),
+        ('write "not if it rains" to a.txt', {"content": "not if it rains", "path": "a.txt"}),
+        ("escribe «no, espera» en a.txt", {"content": "no, espera", "path": "a.txt"}),
+        ("could you write hello to a.txt, please?", {"content": "hello", "path": "a.txt"}),
+        ("¿puedes escribir hola en a.txt?", {"content": "hola", "path": "a.txt"}),
+        ("write salt and pepper to a.txt", {"content": "salt and pepper", "path": "a.txt"}),
+        ("remember that I never eat meat", {"text": "I never eat meat"}),
+        ("no olvides que no como carne", {"text": "no como carne"}),
+        ('remind me "not to eat meat" tomorrow at 9', {"text": "not to eat meat", "when": "tomorrow at 9"}),
+        ("send an email to ana@example.org: I can not come", {"to": "ana@example.org", "body": "I can not come"}),
+    ],
+)
+def test_content_is_content_whatever_it_says(text: str, args: dict[str, object]) -> None:
+    assert [found for _, found in _calls(text)] == [args]
+
+
+def test_a_doubt_about_a_look_stops_no_other_look() -> None:
+    assert _calls("read a.txt?") == [("read_file", {"path": "a.txt"})]
+
+
+def test_a_politeness_before_the_first_clause_is_said_of_all_of_them() -> None:
+    assert [tool for tool, _ in _calls("can you read a.txt and write x to b.txt?")] == ["read_file", "write_file"]
+
+
+def test_a_tools_own_opening_forbids_nothing_to_the_next_clause() -> None:
+    assert [tool for tool, _ in _calls("no olvides que vivo en Lima y escribe x en a.txt")] == [
+        "remember",
+        "write_file",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("write one to one.txt and two to two.txt", [("one", "one.txt"), ("two", "two.txt")]),
+        ("escribe uno en uno.txt y dos en dos.txt", [("uno", "uno.txt"), ("dos", "dos.txt")]),
+        (
+            'write "one" to one.txt, "two and a half" to two.txt and "three" to three.txt',
+            [("one", "one.txt"), ("two and a half", "two.txt"), ("three", "three.txt")],
+        ),
+        ("write salt and pepper to a.txt and sugar to b.txt", [("salt and pepper", "a.txt"), ("sugar", "b.txt")]),
+    ],
+)
+def test_a_verb_that_is_said_once_holds_for_every_file(text: str, written: list[tuple[str, str]]) -> None:
+    assert [(args["content"], args["path"]) for _, args in _calls(text)] == written
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "write the contents of a.txt to c.txt",
+        "escribe el contenido de a.txt en c.txt",
+        "copy a.txt to c.txt",
+        "copia a.txt a c.txt",
+    ],
+)
+def test_what_is_in_another_file_is_asked_about_and_its_description_is_not_written(text: str) -> None:
+    reading = read_request(text)
+    assert (reading.clauses, reading.doubt, reading.unknown) == ((), "copy", text)
+
+
+def test_quoted_words_about_another_file_are_written() -> None:
+    args = {"content": "the contents of a.txt", "path": "c.txt"}
+    assert _calls('write "the contents of a.txt" to c.txt') == [("write_file", args)]
+
+
+@pytest.mark.parametrize("text", ["write it to a.txt", "escribe eso en a.txt", "append the same to b.txt"])
+def test_a_word_that_stands_for_a_text_is_not_written(text: str) -> None:
+    assert (read_request(text).clauses, read_request(text).doubt) == ((), "what_content")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "write x to a.txt and read it",
+        "write x to a.txt, then show me that",
+        "escribe x en a.txt y léelo",
+        "escribe x en a.txt; lee eso",
+    ],
+)
+def test_a_word_that_stands_for_a_file_is_the_only_one_of_the_message(text: str) -> None:
+    assert [args["path"] for _, args in _calls(text)] == ["a.txt", "a.txt"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "read it",
+        "léelo",
+        "read the other file",
+        "lee el otro",
+        "write x to a.txt and read the other",
+        "write x to a.txt; write y to b.txt; read it",
+    ],
+)
+def test_a_word_that_stands_for_no_one_file_is_asked_about(text: str) -> None:
+    assert (read_request(text).clauses, read_request(text).doubt) == ((), "which_file")
+
+
+def test_a_file_whose_name_is_quoted_is_read_by_that_name() -> None:
+    assert _calls('read "it"')[0] == ("read_file", {"path": "it"})
+
+
+@pytest.mark.parametrize("text", ["tell me a story", "tell me a joke", "no me gusta el té", "what time is it?"])
+def test_talk_is_no_half_understood_request(text: str) -> None:
+    reading = read_request(text)
+    assert (reading.clauses, reading.doubt) == ((), "")
+
+
+def test_every_kind_of_doubt_has_a_sentence() -> None:
+    assert {key for key in TEXTS if key.startswith("doubt_")} == {f"doubt_{kind}" for kind in KINDS}

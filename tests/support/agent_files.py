@@ -1,0 +1,30 @@
+"""The file tools over folders of a test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from phylactery_agent.tools.builtin import builtin_implementations
+from phylactery_agent.tools.builtin.files import FileTools
+from phylactery_agent.tools.builtin.journal import EffectJournal
+from phylactery_agent.tools.builtin.sandbox import Sandbox
+from phylactery_agent.tools.builtin.versions import VersionLimits, VersionStore
+from phylactery_agent.tools.contract import Implementation
+
+MAX_FILE_BYTES = 1_000
+LIMITS = VersionLimits(per_file=20, bytes_per_user=64 * 1024)
+
+
+def file_tools_in(folder: Path, limits: VersionLimits = LIMITS) -> FileTools:
+    """Returns the tools over one sandbox, its journal and its versions, all of them below a folder."""
+    return FileTools(
+        Sandbox(folder / "sandbox", MAX_FILE_BYTES),
+        EffectJournal(folder / "journal"),
+        VersionStore(folder / "versions", limits),
+    )
+
+
+def file_tools(sandbox: Path, journal: Path) -> dict[str, Implementation]:
+    """Returns the built-in tools by name."""
+    versions = VersionStore(journal / "versions", LIMITS)
+    return dict(builtin_implementations(sandbox, EffectJournal(journal), versions, MAX_FILE_BYTES))
