@@ -42,10 +42,10 @@ class Collection:
     questions: Sequence[Question]
 
 
-def folder() -> Path:
-    """Answers where the data lies: beside the checkout, or where PHYLACTERY_DATA_DIR says."""
+def folder(name: str = "memory") -> Path:
+    """Return where the data of a kind lies: beside the checkout, or where PHYLACTERY_DATA_DIR says."""
     beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    return Path(os.environ.get("PHYLACTERY_DATA_DIR", beside)) / "memory"
+    return Path(os.environ.get("PHYLACTERY_DATA_DIR", beside)) / name
 
 
 def conversations() -> list[Collection]:

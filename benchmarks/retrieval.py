@@ -15,7 +15,7 @@ from phylactery_chassis.database import Database
 from phylactery_chassis.identity import Principal, Role
 from phylactery_memory.domain.memories import Kind, Layer, Memory, Source, Trust
 from phylactery_memory.domain.retrieval.index import pack_postings, pack_records, unpack_postings, unpack_records
-from phylactery_memory.domain.retrieval.ranking import best_first, bm25, with_neighbours
+from phylactery_memory.domain.retrieval.ranking import best_first, bm25, hits_of, in_conversation
 from phylactery_memory.domain.retrieval.words import terms
 from phylactery_memory.embeddings import NoEmbeddings
 from phylactery_memory.memories import Draft, Memories, Written
@@ -67,12 +67,13 @@ class Rules:
                 postings.setdefault(term, []).append((number, count))
         self._postings = {term: unpack_postings([pack_postings(pairs)]) for term, pairs in postings.items()}
 
-    def search(self, query: str, *, neighbours: bool = True) -> Ranking:
-        """Answers the names of the best passages; without neighbours it is plain BM25."""
+    def search(self, query: str, *, conversation: bool = True) -> Ranking:
+        """Return the names of the best passages; without the conversation it is plain BM25."""
         wanted = {term: self._postings[term] for term in terms(query).counts if term in self._postings}
-        scores = bm25(self._records, wanted)
-        if neighbours:
-            scores = with_neighbours(self._records, scores)
+        hits = hits_of(self._records, wanted)
+        scores = bm25(self._records["length"], hits)
+        if conversation:
+            scores = in_conversation(self._records, scores, hits)
         everything = np.ones(len(self._records), dtype=bool)
         return [self._names[place] for place in best_first(self._records, scores, everything, _DEPTH)]
 
@@ -178,7 +179,7 @@ async def _locomo(memories: Memories, found: Sequence[Collection]) -> None:
         for question, ranking in zip(collection.questions, rankings, strict=True):
             service.append(scored(ranking, question.answers))
             alone.append(scored(rules.search(question.text), question.answers))
-            plain.append(scored(rules.search(question.text, neighbours=False), question.answers))
+            plain.append(scored(rules.search(question.text, conversation=False), question.answers))
     for depth in (5, 10, _DEPTH):
         _emit(f"locomo_r{depth}", *([one.recalls[depth] for one in run] for run in (alone, plain, service)))
     _emit("locomo_mrr", *([one.reciprocal for one in run] for run in (alone, plain, service)))
@@ -196,7 +197,7 @@ async def _spanish(memories: Memories, collection: Collection) -> None:
         plain: list[float] = []
         for question in collection.questions:
             query = typed(question.text)
-            rankings = (await served.search(query), rules.search(query), rules.search(query, neighbours=False))
+            rankings = (await served.search(query), rules.search(query), rules.search(query, conversation=False))
             for ranking, run in zip(rankings, (service, alone, plain), strict=True):
                 run.append(scored(ranking, question.answers).recalls[5])
         _emit(name, alone, plain, service)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,10 +15,11 @@ import yaml
 from phylactery_riskgate.domain.bundle import default_bundle_folder, load_bundle
 from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.model import Caller, CallSite, CatalogTool, Decision, RawCall, Verdict
-from phylactery_riskgate.domain.tasks.facts import task_facts
+from phylactery_riskgate.domain.tasks.facts import task_facts, uses_ask
 from phylactery_riskgate.domain.tasks.index import TaskIndex
 from phylactery_riskgate.domain.tasks.model import TaskFacts
 from phylactery_riskgate.domain.tasks.reading import read_result, read_words
+from phylactery_riskgate.domain.tasks.understood import Uses
 
 from benchmarks.agentdojo.parts import Answer, Call, Json, Said, Session, Shown, compact
 
@@ -77,17 +79,27 @@ class _InsideSession(Open):
     def __init__(self, engine: DecisionEngine, words: str) -> None:
         self._engine = engine
         self._index = TaskIndex([read_words(words)])
+        self._used: list[tuple[str, str]] = []
+        """The asks of calls that ran, and those calls: what a running RiskGate counts when a permit is redeemed."""
 
     async def evaluate(self, call_id: str, call: Call) -> Answer:
         """Computes the facts and asks the policies."""
         verdict, facts = self._decide(call_id, call)
-        return Answer(_SAID[verdict.decision], _why(verdict, facts))
+        return Answer(_SAID[verdict.decision], _why(verdict, facts), facts)
+
+    async def starts(self, call_id: str, call: Call, answer: Answer) -> bool:  # noqa: ARG002
+        """Uses up the ask that allowed the call; what was approved has none."""
+        if answer.ticket is not None and uses_ask(answer.ticket, self._engine.bundle.tools[call.tool]):
+            self._used.append((answer.ticket.ask, _name(call.tool, call.arguments)))
+        return True
 
     def _decide(self, call_id: str, call: Call) -> tuple[Verdict, TaskFacts | None]:
         told: list[TaskFacts] = []
 
         def facts(tool: CatalogTool, bound: Any) -> TaskFacts:
-            told.append(task_facts(self._index, tool, bound))
+            same = _name(tool.name, call.arguments)
+            uses = Uses(Counter(ask for ask, _ in self._used), {ask for ask, done in self._used if done == same})
+            told.append(task_facts(self._index, tool, bound, uses))
             return told[-1]
 
         raw = RawCall(call.tool, call_id, compact(call.arguments))
@@ -106,6 +118,10 @@ class _InsideSession(Open):
             failed=shown.failed,
         )
         self._index = self._index.with_piece(reading.piece)
+
+
+def _name(tool: str, arguments: Json) -> str:
+    return f"{tool} {compact(arguments)}"
 
 
 def _why(verdict: Verdict, facts: TaskFacts | None) -> str:

@@ -79,6 +79,7 @@ class _Session:
             result_json=None if shown.is_text else written,
             result_text=written if shown.is_text else None,
             failed=shown.failed,
+            run_id=self._where["run_id"],
         )
 
     async def end(self) -> None:
