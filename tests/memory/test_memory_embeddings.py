@@ -23,6 +23,7 @@ from phylactery_memory.embeddings import HttpEmbeddings, LateVectors
 from phylactery_memory.settings import MemorySettings
 from phylactery_memory.store.pending_vectors import BATCH, BATCH_CHARACTERS, LONGEST_WAIT_US, PendingVectors
 
+from tests.support.agents import wait_until
 from tests.support.postgres import create_database
 
 TOPICS = {"car": 0, "automobile": 0, "vehicle": 0, "sea": 1, "ocean": 1, "beach": 1, "bread": 2, "bakery": 2}
@@ -396,9 +397,8 @@ async def test_what_waits_gets_its_vector_from_the_model_that_is_set_then(make_m
     await first.channel.close()
     await first.server.stop()
     second = await make_memory(data_dir=folder, embeddings_url=endpoint.url, embeddings_model="other")
-    async with asyncio.timeout(60):  # the round that a service begins with
-        while second.count("pending_vectors"):
-            await asyncio.sleep(0.01)
+    # The round that a service begins with.
+    await asyncio.to_thread(wait_until, lambda: not second.count("pending_vectors"), "the vector")
     assert texts(await search(second.user(), "vehicle")) == ["my automobile is blue"]
     assert texts(await search(second.user(), "beach")) == ["my automobile is blue"]
 
