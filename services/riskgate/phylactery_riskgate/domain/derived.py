@@ -44,9 +44,9 @@ _TEXT = Scalar(Kind.STRING)
 _TEXTS = SetOf(_TEXT)
 _FOLDED = Scalar(Kind.STRING, folded=True)
 """Hosts, domains and suffixes: always in lower case."""
-_LABEL = "[a-z0-9_]++(?:-++[a-z0-9_]++)*+"
-"""Possessive throughout, so it is linear on any text."""
-_HOST_NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*+")
+_LABEL = "[a-z0-9_]++(?:-++[a-z0-9_]++)*"
+"""Possessive within its group, so it is linear on any text."""
+_HOST_NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 _NUMBER_LABEL = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 

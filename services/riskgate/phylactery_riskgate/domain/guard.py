@@ -25,7 +25,7 @@ _MAX_NUMBER_LITERAL = 128
 """Longer literals are refused unread: no number that is kept exactly needs as many, and reading them takes long."""
 
 # Possessive, and a string may stay open at the end: linear on any text, however many quotes it escapes.
-_BRACKET_OR_STRING = re.compile(r'[\[{]|[\]}]|"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+_BRACKET_OR_STRING = re.compile(r'[\[{]|[\]}]|"[^"\\]*+(?:\\.[^"\\]*+)*"?', re.DOTALL)
 
 
 class GuardError(Exception):

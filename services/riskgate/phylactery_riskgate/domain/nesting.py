@@ -9,7 +9,7 @@ MAX_NESTING = 150
 1,400 operators on it runs out of stack, which ends the process."""
 
 _WORD = re.compile(
-    r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|//[^\n]*|\|\||&&|[-+*.!<>=,(\[{)\]}]|\b(?:if|then|else|has|like|in|is)\b', re.DOTALL
+    r'"[^"\\]*+(?:\\.[^"\\]*+)*"?|//[^\n]*|\|\||&&|[-+*.!<>=,(\[{)\]}]|\b(?:if|then|else|has|like|in|is)\b', re.DOTALL
 )
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 _LOOSEST = frozenset({"||", "if", "then", "else"})

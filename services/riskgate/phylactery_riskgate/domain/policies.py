@@ -19,7 +19,7 @@ _POLICY_ID = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _MAX_TITLE = 200
 MAX_POLICIES = 2_000
 _ACTION = pst.EntityType("Action")
-_PIECE = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|//[^\n]*|;|\s+|[^\s";/]+|/', re.DOTALL)
+_PIECE = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*"?|//[^\n]*|;|\s+|[^\s";/]+|/', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

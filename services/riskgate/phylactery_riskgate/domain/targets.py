@@ -21,7 +21,7 @@ from phylactery_riskgate.domain.model import BoundCall, CatalogTool
 from phylactery_riskgate.domain.pointers import parse, value_at
 
 _FINDERS = {"uri": host_of_uri, "email": host_of_email}
-_PATTERN = re.compile(r"(?:\*\.)?[a-z0-9_]++(?:-++[a-z0-9_]++)*+(?:\.[a-z0-9_]++(?:-++[a-z0-9_]++)*+)*+")
+_PATTERN = re.compile(r"(?:\*\.)?[a-z0-9_]++(?:-++[a-z0-9_]++)*(?:\.[a-z0-9_]++(?:-++[a-z0-9_]++)*)*")
 _NUMBER, _TEXTS = COUNT, SetOf(Scalar(Kind.STRING, folded=True))
 
 TARGETS_TYPE = RecordOf(
