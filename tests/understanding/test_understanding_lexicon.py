@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from phylactery_understanding.lexicon import CLASSES, FOLDER, OPERATORS, LexiconError, lexicon, read_lexicon
+from phylactery_understanding.lexicon import CLASSES, FOLDER, OPERATORS, LexiconError, lexicon, read_lexicons
 
 
 @pytest.fixture
@@ -19,31 +19,45 @@ def folder(tmp_path: Path) -> Path:
     ("file", "text", "fault"),
     [
         ("en/words.yaml", "please: [please\nnegation: [no]\n", r"en/words\.yaml:2: no YAML"),
-        ("en/words.yaml", "pleas: [please]\n", r"en/words\.yaml: no class 'pleas'; there are: quantity, please"),
-        ("es/words.yaml", "negation: [no, nunca]\n", r"es/words\.yaml: 'negation' must be a list of texts; quote"),
-        ("es/verbs.yaml", "send: enviar\n", r"es/verbs\.yaml: 'send' must be a list of texts"),
-        ("en/verbs.yaml", "send: ['']\n", r"en/verbs\.yaml: 'send' must be a list of texts"),
-        ("en/words.yaml", "quantity: {one: first}\n", r"en/words\.yaml: quantity must map words to whole numbers"),
+        ("en/words.yaml", "pleas: [please]\n", r"en/words\.yaml:1: no class 'pleas'; there are: quantity, please"),
+        (
+            "es/words.yaml",
+            "stop: [a]\nnegation: [no, nunca]\n",
+            r"es/words\.yaml:2: 'negation' must be a list of texts; quote",
+        ),
+        ("es/verbs.yaml", "send: enviar\n", r"es/verbs\.yaml:1: 'send' must be a list of texts"),
+        ("en/verbs.yaml", "send: ['']\n", r"en/verbs\.yaml:1: 'send' must be a list of texts"),
+        ("en/words.yaml", "quantity: {one: first}\n", r"en/words\.yaml:1: quantity must map words to whole numbers"),
+        ("en/words.yaml", "stop: [a]\nplease: [b]\nstop: [c]\n", r"en/words\.yaml:3: 'stop' stands in line 1 already"),
+        ("en/words.yaml", "- please\n", r"en/words\.yaml:1: must be a mapping"),
         ("effects.yaml", "send: [tell\n", r"effects\.yaml:2: no YAML"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_told_with_the_file(folder: Path, file: str, text: str, fault: str) -> None:
+def test_what_is_wrong_in_a_file_is_told_with_the_file_and_the_line(
+    folder: Path, file: str, text: str, fault: str
+) -> None:
     (folder / file).write_text(text, encoding="utf-8")
     with pytest.raises(LexiconError, match=fault):
-        read_lexicon(folder)
+        read_lexicons(folder)
 
 
 def test_a_folder_without_effects_is_told(folder: Path) -> None:
     (folder / "effects.yaml").unlink()
     with pytest.raises(LexiconError, match=r"effects\.yaml cannot be read"):
-        read_lexicon(folder)
+        read_lexicons(folder)
+
+
+def test_a_file_that_is_no_text_is_told(folder: Path) -> None:
+    (folder / "es" / "verbs.yaml").write_bytes(b"send: [\xff]\n")
+    with pytest.raises(LexiconError, match=r"es/verbs\.yaml: no UTF-8"):
+        read_lexicons(folder)
 
 
 def test_a_language_may_lack_its_verbs_or_its_words(folder: Path) -> None:
     (folder / "xx").mkdir()
     (folder / "xx" / "words.yaml").write_text("negation: [xno]\n", encoding="utf-8")
-    read = read_lexicon(folder)
-    assert read.holds("negation", "xno")
+    read = read_lexicons(folder)
+    assert read.by_language["xx"].holds("negation", "xno")
     assert not lexicon().holds("negation", "xno")
 
 

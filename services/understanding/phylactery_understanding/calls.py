@@ -16,7 +16,6 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from phylactery_understanding.content import Source, fidelity, stated
-from phylactery_understanding.lexicon import lexicon
 from phylactery_understanding.numbers import readings, value_of
 from phylactery_understanding.request import Ask, Fault, Label, Request
 from phylactery_understanding.text import STEM, Kind, Token, fold, is_disguised, tokenize, written
@@ -314,7 +313,7 @@ def hears(request: Request, call: Call) -> bool:
 
 def _forbids(request: Request, call: Call) -> bool:
     """Return whether a message forbids just what a call does: don't send it, no lo borres."""
-    words = lexicon()
+    words = request.lexicon
     texts = [one.text for one in request.tokens]
     for at, text in enumerate(texts):
         if not words.holds("negation", text) and words.match("negation", texts, at) < _PAIR:
@@ -337,9 +336,9 @@ def _told(request: Request, call: Call) -> bool:
     values = [str(one.value) for one in call.arguments if isinstance(one.value, str) and not one.default]
     said = []
     for clause in request.statements:
-        polite = lexicon().match("polite", [one.text for one in clause], 0)
+        polite = request.lexicon.match("polite", [one.text for one in clause], 0)
         said.extend(clause[polite:])
-    return stated(values, said)
+    return stated(values, said, request.lexicon)
 
 
 def _by(request: Request, ask: Ask, call: Call) -> Understanding:
@@ -357,8 +356,7 @@ def same_effect(ask: Ask, call: Call) -> bool:
     """Return whether the verb of an ask may mean what a call does."""
     if _hears(ask, call):
         return True
-    words = lexicon()
-    return any(not ask.verb.meanings.isdisjoint(words.yields(effect)) for effect in call.effects)
+    return any(not ask.verb.meanings.isdisjoint(ask.lexicon.yields(effect)) for effect in call.effects)
 
 
 def _hears(ask: Ask, call: Call) -> bool:
@@ -396,9 +394,8 @@ def _is_about(ask: Ask, call: Call) -> bool:
 
 def _quota(ask: Ask) -> int:
     """Return how many effects an ask allows: as many as targets are named, 0 for "all" of a set."""
-    words = lexicon()
     objects = list(ask.of(Label.OBJECT, Label.ARTICLE))
-    if any(words.holds("universal", one.text) for one in objects):
+    if any(ask.lexicon.holds("universal", one.text) for one in objects):
         return 0
     literals = sum(one.kind is Kind.LITERAL for one in ask.of(Label.OBJECT))
     joints = sum(one.text in _JOINTS for one in ask.tokens)
@@ -514,7 +511,7 @@ class Match:
         if is_disguised(text):
             return False
         ask, exact, plain = self._ask, _is_exact(text), _name(text)
-        if plain in _ORDINALS or lexicon().holds("universal", plain):
+        if plain in _ORDINALS or self._ask.lexicon.holds("universal", plain):
             return False
         for at, token in enumerate(ask.tokens):
             open_to = inside or ask.labels[at] not in _NO_GOAL
@@ -592,7 +589,9 @@ class Match:
             if self._tells(at, one) and one.text.removesuffix("'s") != own
         ]
         before = [one for one in self._ask.before if one.kind is not Kind.MARK] if self._ask.refers else []
-        before = [one for one in before if not lexicon().holds("stop", one.text) and one.stem not in self._call.nouns]
+        before = [
+            one for one in before if not self._ask.lexicon.holds("stop", one.text) and one.stem not in self._call.nouns
+        ]
         said = self._ask.times.features
 
         def score(one: Item) -> int:
@@ -615,7 +614,7 @@ class Match:
             place not in self._used
             and self._ask.labels[place] in {Label.OBJECT, Label.QUOTE, Label.ARTICLE, Label.CONTENT}
             and token.kind is not Kind.MARK
-            and not lexicon().holds("stop", token.text)
+            and not self._ask.lexicon.holds("stop", token.text)
             and token.stem not in self._call.nouns
         )
 
@@ -715,7 +714,7 @@ class Match:
 
     def _leftover(self, *, has_content: bool, has_dates: bool) -> Fault | None:
         """Return the first word of the ask that nothing of the call answers to."""
-        ask, words = self._ask, lexicon()
+        ask, words = self._ask, self._ask.lexicon
         names = {stem for one in self._call.arguments for stem in _names_of(one.name)}
         verb = ask.labels.index(Label.VERB)
         for at, (token, label) in enumerate(zip(ask.tokens, ask.labels, strict=True)):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from phylactery_understanding.lexicon import lexicon
+from phylactery_understanding.lexicon import Lexicon
 from phylactery_understanding.numbers import readings, value_of
 from phylactery_understanding.request import ARTIFACTS, Ask, Fault, Label, Request
 from phylactery_understanding.text import STEM, Kind, Token, tokenize
@@ -22,6 +22,8 @@ _NEGATIONS: Final = frozenset(
     """
     no not never nunca jamas dont don't doesn't didn't won't can't cannot isn't aren't wasn't haven't hasn't sin
     without ni tampoco nobody nadie ningun ninguno ninguna nothing doesnt didnt wont cant nor couldn't wouldn't
+    pas jamais rien aucun aucune sans nao nem nenhum nenhuma sem non nessuno nessuna niente nicht kein keine keinen nie
+    niemals ohne mai cap ningu sense
     """.split()
 )
 _MAKING: Final = frozenset({"compose", "create", "make", "draft", "summarize", "translate", "convert"})
@@ -100,17 +102,17 @@ def fidelity(
         return Fidelity(_composed(called, request, texts), places)
     if makes and texts.some and _names_source(ask, said, texts):
         return Fidelity(_taken(called, ask, texts), places)
-    refers = ask.refers or (ask.before and not list(ask.of(Label.CONTENT)) and not _content(said))
+    refers = ask.refers or (ask.before and not list(ask.of(Label.CONTENT)) and not _content(said, ask.lexicon))
     if refers:
         said = [*ask.before, *(previous.tokens if previous is not None else ()), *said]
     return Fidelity(_described(said, called, ask, refers=bool(refers), nouns=nouns), places)
 
 
-def stated(values: Sequence[str], said: Sequence[Token]) -> bool:
+def stated(values: Sequence[str], said: Sequence[Token], words: Lexicon) -> bool:
     """Return whether some contents say nothing but what was stated."""
     called = [one for value in values for one in tokenize(value) if one.kind not in {Kind.MARK, Kind.BREAK}]
     stems = {one.stem for one in said}
-    fresh = [one for one in called if one.stem not in stems and not _is_plain(one.text)]
+    fresh = [one for one in called if one.stem not in stems and not _is_plain(one.text, words)]
     digits = {one.text for one in said}
     if any(any(char.isdigit() for char in one.text) and one.text not in digits for one in called):
         return False
@@ -129,7 +131,11 @@ def _taken(called: Sequence[Token], ask: Ask, texts: Source) -> Fault | None:
     """Check what is taken from a text the ask names: nearly all of it stands there, or in the ask."""
     said = {one.stem for one in ask.tokens}
     words = [one for one in called if one.kind is not Kind.MARK]
-    fresh = [one for one in words if not texts.holds(one.text) and one.stem not in said and not _is_plain(one.text)]
+    fresh = [
+        one
+        for one in words
+        if not texts.holds(one.text) and one.stem not in said and not _is_plain(one.text, ask.lexicon)
+    ]
     if any(any(char.isdigit() for char in one.text) for one in fresh):
         return Fault("content", "number")
     return Fault("content", "more") if len(fresh) > max(_FEW, len(words) // 3) else None
@@ -158,7 +164,7 @@ def _quoted(quotes: Sequence[Token], values: Sequence[str], ask: Ask, places: fr
         return Fidelity(Fault("content", "quote"), frozenset())
     rest = [value for value in found if not any(_says(value, one) for one in wanted) and not _joined(wanted, [value])]
     around = {one.stem for one in ask.tokens} | {word[:STEM] for one in wanted for word in one}
-    if any(not _is_plain(word) and word[:STEM] not in around for value in rest for word in value):
+    if any(not _is_plain(word, ask.lexicon) and word[:STEM] not in around for value in rest for word in value):
         return Fidelity(Fault("content", "quote"), frozenset())
     return Fidelity(None, places)
 
@@ -277,11 +283,15 @@ def _edited(called: Sequence[Token], ask: Ask, texts: Source) -> Fault | None:
     words = [one for one in called if one.kind is not Kind.MARK]
     if not words:
         return Fault("content", "empty")
-    fresh = [one for one in words if not texts.holds(one.text) and one.stem not in said and not _is_plain(one.text)]
+    fresh = [
+        one
+        for one in words
+        if not texts.holds(one.text) and one.stem not in said and not _is_plain(one.text, ask.lexicon)
+    ]
     return Fault("content", "edit") if len(fresh) > max(_FEW, len(words) // 5) else None
 
 
-def _content(tokens: Sequence[Token]) -> list[Token]:
+def _content(tokens: Sequence[Token], words: Lexicon) -> list[Token]:
     """Return the words that say something."""
     times = read_times(tokens).places if tokens else frozenset()
     return [
@@ -289,13 +299,12 @@ def _content(tokens: Sequence[Token]) -> list[Token]:
         for at, one in enumerate(tokens)
         if at not in times
         and one.kind is not Kind.MARK
-        and not lexicon().holds("stop", one.text)
+        and not words.holds("stop", one.text)
         and one.kind is not Kind.BREAK
     ]
 
 
-def _is_plain(word: str) -> bool:
-    words = lexicon()
+def _is_plain(word: str, words: Lexicon) -> bool:
     return words.holds("stop", word) or words.holds("phatic", word) or words.holds("please", word)
 
 
@@ -304,7 +313,7 @@ def _described(
 ) -> Fault | None:
     """Compare what was described with what is said: the same numbers, the same refusals, nearly the same words."""
     timely = {id(ask.tokens[at]) for at in ask.times.places}
-    wanted = [one for one in _content(said) if id(one) not in timely]
+    wanted = [one for one in _content(said, ask.lexicon) if id(one) not in timely]
     found = [one for one in called if one.kind is not Kind.MARK]
     previous = ask.previous.tokens if ask.previous is not None else ()
     everything = {one.text.lstrip("#") for one in [*ask.tokens, *ask.before, *previous]}
@@ -334,10 +343,10 @@ def _described(
         for one in found
         if one.kind is not Kind.NUMBER
         and one.stem not in stems
-        and not _is_plain(one.text)
+        and not _is_plain(one.text, ask.lexicon)
         and value_of(one.text) is None
     ]
-    told = [one for one in found if not _is_plain(one.text)]
+    told = [one for one in found if not _is_plain(one.text, ask.lexicon)]
     if len(fresh) > max(_FEW if len(told) > _FEW + 2 else 1, int(len(told) * _OTHER_SHARE)):
         return Fault("content", "more")
     if any(
@@ -346,7 +355,11 @@ def _described(
     ):
         return Fault("content", "more")
     have = {one.stem for one in found}
-    plain = [one for one in wanted if not _is_plain(one.text) and one.kind is Kind.WORD and one.stem not in nouns]
+    plain = [
+        one
+        for one in wanted
+        if not _is_plain(one.text, ask.lexicon) and one.kind is Kind.WORD and one.stem not in nouns
+    ]
     missing = [one for one in plain if one.stem not in have]
     if refers:
         return None if len(missing) < len(plain) else Fault("content", "other")

@@ -30,7 +30,7 @@ from phylactery_understanding.calls import (
     used_up,
 )
 from phylactery_understanding.content import free_content
-from phylactery_understanding.lexicon import OPERATORS, Lexicon, Verb, lexicon
+from phylactery_understanding.lexicon import OPERATORS, Lexicon, Verb
 from phylactery_understanding.numbers import readings
 from phylactery_understanding.request import Ask, Fault, Label, Request
 from phylactery_understanding.text import Kind, Token, merged_spans, tokenize
@@ -333,8 +333,9 @@ def _veto(ask: InterpretedAsk, request: Request, strange: Sequence[tuple[int, in
     somewhere = any(covered)  # an ask without a literal may stand anywhere
     mine = {sentences[at] for at, is_so in enumerate(covered) if is_so or not somewhere}
     near = {clauses[at] for at, is_so in enumerate(covered) if is_so or not somewhere}
-    operators = list(_operators(tokens))
-    empty = _empty_clauses(tokens, clauses, {place for at, size, _ in operators for place in range(at, at + size)})
+    operators = list(_operators(tokens, request.lexicon))
+    refusing = {place for at, size, _ in operators for place in range(at, at + size)}
+    empty = _empty_clauses(request, clauses, refusing)
     for at, _, fault in operators:
         if any(start <= tokens[at].start < stop for start, stop in strange):
             continue
@@ -347,7 +348,7 @@ def _veto(ask: InterpretedAsk, request: Request, strange: Sequence[tuple[int, in
             return fault
         if fault.kind in _IN_CLAUSE and (clauses[at] in near or clauses[at] in empty):
             return fault
-    return _asked_about(tokens, sentences, mine) or _told(tokens, sentences, mine) or _other_mode(ask, request)
+    return _asked_about(request, sentences, mine) or _told(tokens, sentences, mine) or _other_mode(ask, request)
 
 
 def _covered_by(ask: InterpretedAsk, tokens: Sequence[Token]) -> Iterator[int]:
@@ -357,8 +358,7 @@ def _covered_by(ask: InterpretedAsk, tokens: Sequence[Token]) -> Iterator[int]:
         yield from (at for at, one in enumerate(tokens) if content.start < one.stop and one.start < content.stop)
 
 
-def _operators(tokens: Sequence[Token]) -> Iterator[tuple[int, int, Fault]]:
-    words = lexicon()
+def _operators(tokens: Sequence[Token], words: Lexicon) -> Iterator[tuple[int, int, Fault]]:
     texts = [one.text for one in tokens]
     place = 0
     while place < len(tokens):
@@ -400,15 +400,13 @@ def _clauses(request: Request, sentences: Sequence[int]) -> list[tuple[int, int]
     return found
 
 
-def _empty_clauses(
-    tokens: Sequence[Token], clauses: Sequence[tuple[int, int]], operators: set[int]
-) -> set[tuple[int, int]]:
+def _empty_clauses(request: Request, clauses: Sequence[tuple[int, int]], operators: set[int]) -> set[tuple[int, int]]:
     """Return the clauses that say nothing beside their operators: they speak of what was asked elsewhere."""
-    words = lexicon()
+    words = request.lexicon
     names = ("stop", "article", "please", "phatic", *OPERATORS)
     saying = {
         clause
-        for at, (one, clause) in enumerate(zip(tokens, clauses, strict=True))
+        for at, (one, clause) in enumerate(zip(request.tokens, clauses, strict=True))
         if at not in operators
         and one.kind not in {Kind.MARK, Kind.BREAK}
         and not words.verb(one.text)
@@ -417,11 +415,15 @@ def _empty_clauses(
     return set(clauses) - saying
 
 
-def _asked_about(tokens: Sequence[Token], sentences: Sequence[int], mine: set[int]) -> Fault | None:
+def _asked_about(request: Request, sentences: Sequence[int], mine: set[int]) -> Fault | None:
     """Return the question that one of the sentences is, where it is no polite request."""
-    words = lexicon()
+    words = request.lexicon
     for number in mine:
-        said = [one for one, of in zip(tokens, sentences, strict=True) if of == number and one.kind is not Kind.BREAK]
+        said = [
+            one
+            for one, of in zip(request.tokens, sentences, strict=True)
+            if of == number and one.kind is not Kind.BREAK
+        ]
         texts = [one.text for one in said]
         opening = next((at for at, one in enumerate(said) if one.text != "¿"), len(said))
         asks = opening < len(said) and bool(words.match("question", texts, opening))
@@ -475,7 +477,9 @@ def _parsed(ask: InterpretedAsk, request: Request, taken: Sequence[Span]) -> Ask
     verb = Verb(_MEANINGS[ask.mode], "", "")
     # What is done stands in the whole of the words: a token of no characters before them stands for it.
     doing = Token("", "", Kind.MARK, said[0].start if said else 0, said[0].start if said else 0)
-    return Ask(verb, ask.tool, [doing, *said], [Label.VERB, *labels], times, verbatim=ask.content is not None)
+    return Ask(
+        verb, ask.tool, [doing, *said], [Label.VERB, *labels], times, request.lexicon, verbatim=ask.content is not None
+    )
 
 
 def _holds(span: Span, token: Token) -> bool:
@@ -561,7 +565,7 @@ def _heard_otherwise(ask: InterpretedAsk, request: Request, call: Call) -> Fault
 def _quota(one: CheckedAsk) -> int:
     """Return how many calls an ask allows: what was claimed, within what the words hold."""
     if one.ask.quantity == 0:
-        words = lexicon()
+        words = one.parsed.lexicon
         return 0 if any(words.holds("universal", token.text) for token in one.parsed.tokens) else 1
     counts = [sum(other.argument == slot.argument for other in one.ask.slots) for slot in one.ask.slots]
     numbers = {int(value) for token in one.parsed.tokens for value in readings(token.text) if value == int(value)}

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
-from phylactery_understanding.text import fold, tokenize
+from phylactery_understanding.text import Kind, Token, fold, tokenize
 
 FOLDER: Final = Path(__file__).parent / "lexicons"
+SHARED: Final = ("en", "es")
+"""Languages that people mix: a message in either is read with the words of both. Any other is read with its own."""
 CLASSES: Final = (
     "please",
     "greet",
@@ -145,25 +147,60 @@ class Lexicon:
         return self.effects.get(effect, frozenset()) | {effect}
 
 
+@dataclass(frozen=True)
+class Lexicons:
+    """The lexicon of each language; those in SHARED have one together."""
+
+    by_language: Mapping[str, Lexicon]
+    known: Mapping[str, frozenset[str]]
+    """Every word of a language by itself, to tell it from the others."""
+
+    def of(self, tokens: Sequence[Token]) -> Lexicon:
+        """Return the lexicon of the language that most of the words are known in, of SHARED where as many are there."""
+        said = [one.text for one in tokens if one.kind is Kind.WORD]
+        best = max(self.known, key=lambda name: (sum(one in self.known[name] for one in said), name in SHARED))
+        return self.by_language[best]
+
+
 @lru_cache(maxsize=1)
+def lexicons() -> Lexicons:
+    """Return the packaged lexicons. Raises LexiconError."""
+    return read_lexicons(FOLDER)
+
+
 def lexicon() -> Lexicon:
-    """Return the packaged lexicon. Raises LexiconError."""
-    return read_lexicon(FOLDER)
+    """Return the packaged lexicon of the languages in SHARED. Raises LexiconError."""
+    return lexicons().by_language[SHARED[0]]
 
 
-def read_lexicon(folder: Path) -> Lexicon:
-    """Read a folder with ``effects.yaml`` and a folder for each language, which may lack either of its files.
+def read_lexicons(folder: Path) -> Lexicons:
+    """Read a folder with ``effects.yaml`` and a folder for each language, which may lack any of its files.
 
     Raises LexiconError.
     """
-    effects = {name: frozenset(more) for name, more in _lists(folder / "effects.yaml", None)}
+    effects = {name: frozenset(more) for name, more in _lists(folder / "effects.yaml")}
+    homes = {one.name: one for one in sorted(folder.iterdir()) if one.is_dir()}
+    shared = _read([homes[name] for name in SHARED if name in homes], effects)
+    operators = [(name, phrase) for name in OPERATORS for some in shared.phrases[name].values() for phrase in some]
+    by_language, known = {}, {}
+    for name, home in homes.items():
+        own = _read([home], effects)
+        known[name] = _known(own)
+        # What refuses in a language that people mix with this one refuses here too, but where it is a word of this one.
+        foreign = [(kind, phrase) for kind, phrase in operators if not known[name].issuperset(phrase)]
+        by_language[name] = shared if name in SHARED else _with(own, foreign)
+    return Lexicons(by_language, known)
+
+
+def _read(homes: Sequence[Path], effects: Mapping[str, frozenset[str]]) -> Lexicon:
+    """Read the folders of some languages into one lexicon."""
     verbs: dict[str, dict[tuple[str, str], set[str]]] = defaultdict(lambda: defaultdict(set))
     phrases: dict[str, dict[str, set[tuple[str, ...]]]] = {name: defaultdict(set) for name in CLASSES}
     quantities: dict[str, int] = {}
-    for home in sorted(one for one in folder.iterdir() if one.is_dir()):
-        forms = dict(_lists(home / "forms.yaml", None)) if (home / "forms.yaml").exists() else {}
+    for home in homes:
+        forms = dict(_lists(home / "forms.yaml")) if (home / "forms.yaml").exists() else {}
         known = {fold(name): tuple(map(fold, more)) for name, more in forms.items()}
-        for meaning, lemmas in _lists(home / "verbs.yaml", None) if (home / "verbs.yaml").exists() else ():
+        for meaning, lemmas in _lists(home / "verbs.yaml") if (home / "verbs.yaml").exists() else ():
             for form, joined in _forms(lemmas, home.name, known):
                 verbs[form][joined, home.name].add(meaning)
         for name, more in _words(home / "words.yaml", quantities) if (home / "words.yaml").exists() else ():
@@ -179,6 +216,20 @@ def read_lexicon(folder: Path) -> Lexicon:
         quantities,
         effects,
     )
+
+
+def _known(own: Lexicon) -> frozenset[str]:
+    """Return every word of a lexicon."""
+    phrases = (phrase for some in own.phrases.values() for of_one in some.values() for phrase in of_one)
+    return frozenset(own.verbs) | {word for phrase in phrases for word in phrase}
+
+
+def _with(own: Lexicon, more: Sequence[tuple[str, tuple[str, ...]]]) -> Lexicon:
+    """Return a lexicon with more phrases, each of a class."""
+    phrases = {name: dict(some) for name, some in own.phrases.items()}
+    for name, phrase in more:
+        phrases[name][phrase[0]] = (*phrases[name].get(phrase[0], ()), phrase)
+    return replace(own, phrases=phrases)
 
 
 def _phrase(phrase: str) -> tuple[str, ...]:
@@ -199,38 +250,55 @@ def _forms(lemmas: Sequence[str], language: str, known: Mapping[str, Sequence[st
 
 
 def _words(file: Path, quantities: dict[str, int]) -> Iterator[tuple[str, Sequence[str]]]:
-    data = _yaml(file)
-    for name, value in data.items():
-        if name == "quantity":
-            if not isinstance(value, dict) or not all(isinstance(one, int) for one in value.values()):
-                raise LexiconError(f"{file}: quantity must map words to whole numbers")
-            quantities.update({fold(str(word)): count for word, count in value.items()})
-        elif name not in CLASSES:
-            raise LexiconError(f"{file}: no class '{name}'; there are: quantity, {', '.join(CLASSES)}")
+    for entry in _entries(file):
+        if entry.name == "quantity":
+            if not isinstance(entry.value, dict) or not all(isinstance(one, int) for one in entry.value.values()):
+                raise LexiconError(f"{entry.where}: quantity must map words to whole numbers")
+            quantities.update({fold(str(word)): count for word, count in entry.value.items()})
+        elif entry.name not in CLASSES:
+            raise LexiconError(f"{entry.where}: no class '{entry.name}'; there are: quantity, {', '.join(CLASSES)}")
         else:
-            yield name, _list(file, name, value)
+            yield entry.name, _list(entry)
 
 
-def _lists(file: Path, _: None) -> Iterator[tuple[str, Sequence[str]]]:
-    for name, value in _yaml(file).items():
-        yield str(name), _list(file, str(name), value)
+def _lists(file: Path) -> Iterator[tuple[str, Sequence[str]]]:
+    return ((entry.name, _list(entry)) for entry in _entries(file))
 
 
-def _list(file: Path, name: str, value: Any) -> Sequence[str]:
+def _list(entry: _Entry) -> Sequence[str]:
+    value = entry.value
     if not isinstance(value, list) or not all(isinstance(one, str) and one.strip() for one in value):
-        raise LexiconError(f"{file}: '{name}' must be a list of texts; quote words such as no, yes, on and off")
+        raise LexiconError(f"{entry.where}: '{entry.name}' must be a list of texts; quote words such as no, yes and on")
     return value
 
 
-def _yaml(file: Path) -> Mapping[str, Any]:
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One name of a file with what stands there, and ``where``: its file and line."""
+
+    name: str
+    value: Any
+    where: str
+
+
+def _entries(file: Path) -> list[_Entry]:
     try:
-        data = yaml.safe_load(file.read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
+        node, data = yaml.compose(text, Loader=yaml.SafeLoader), yaml.safe_load(text)
     except OSError as error:
         raise LexiconError(f"{file} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise LexiconError(f"{file}: no UTF-8") from error
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark is not None else ""
         raise LexiconError(f"{file}{line}: no YAML") from error
     if not isinstance(data, dict):
-        raise LexiconError(f"{file}: must be a mapping of names to lists")
-    return data
+        raise LexiconError(f"{file}:1: must be a mapping of names to lists")
+    lines: dict[Any, int] = {}
+    for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
+        name, line = key.value, key.start_mark.line + 1
+        if name in lines:
+            raise LexiconError(f"{file}:{line}: '{name}' stands in line {lines[name]} already")
+        lines[name] = line
+    return [_Entry(str(name), value, f"{file}:{lines.get(name, 1)}") for name, value in data.items()]

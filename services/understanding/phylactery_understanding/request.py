@@ -12,7 +12,7 @@ from enum import StrEnum
 from itertools import takewhile
 from typing import Final
 
-from phylactery_understanding.lexicon import OPERATORS, Lexicon, Verb, lexicon
+from phylactery_understanding.lexicon import OPERATORS, Lexicon, Verb, lexicon, lexicons
 from phylactery_understanding.text import MAX_TOKENS, Kind, Token, is_disguised, tokenize
 from phylactery_understanding.times import Times, read_times
 
@@ -59,6 +59,7 @@ class Ask:
     tokens: list[Token]
     labels: list[Label]
     times: Times
+    lexicon: Lexicon
     verbatim: bool = False
     refers: bool = False
     before: tuple[Token, ...] = ()
@@ -80,6 +81,7 @@ class Ask:
                 first.times.features | self.times.features,
                 first.times.places | {place + len(first.tokens) for place in self.times.places},
             ),
+            self.lexicon,
             verbatim=self.verbatim or first.verbatim,
             before=first.before,
             topic=self.topic,
@@ -100,6 +102,7 @@ class Request:
     asks: list[Ask] = field(default_factory=list)
     statements: list[list[Token]] = field(default_factory=list)
     fault: Fault | None = None
+    lexicon: Lexicon = field(default_factory=lexicon)
 
     @property
     def complete(self) -> bool:
@@ -198,14 +201,15 @@ _TO_DO: Final = frozenset({"remind", "ask", "tell", "remember", "request", "noti
 
 def parse(text: str) -> Request:
     """Parse a message. What it cannot place makes it not understood."""
-    return _Parser(text, lexicon()).parse()
+    tokens = tokenize(text)
+    return _Parser(Request(text, tokens, lexicon=lexicons().of(tokens))).parse()
 
 
 class _Parser:
     """Reads one message from left to right."""
 
-    def __init__(self, text: str, words: Lexicon) -> None:
-        self._words, self._request = words, Request(text, tokenize(text))
+    def __init__(self, request: Request) -> None:
+        self._words, self._request = request.lexicon, request
         self._before: list[Token] = []
         self._topic: Token | None = None
         self._sentence_now: Sequence[Token] = ()
@@ -603,7 +607,7 @@ class _Parser:
         if self._is_for_me(texts, verb, chosen):
             chosen = Verb(frozenset({"read"}), chosen.joined, chosen.language)
         labels = [Label.OBJECT] * len(clause)
-        ask = Ask(chosen, form, clause, labels, times, before=tuple(self._before), topic=self._topic)
+        ask = Ask(chosen, form, clause, labels, times, self._words, before=tuple(self._before), topic=self._topic)
         self._label_lead(clause, texts, labels, verb)
         labels[verb] = Label.VERB
         ask.fault = (

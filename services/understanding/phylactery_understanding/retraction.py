@@ -80,7 +80,8 @@ _REFUSING: Final = ("retraction", "negation")
 
 def read_retraction(text: str) -> Retraction | None:
     """Return what a message takes back, None where it takes back nothing."""
-    words, request = lexicon(), parse(text)
+    request = parse(text)
+    words = request.lexicon
     questions = _questions(request.tokens)
     asked = {id(token) for ask in request.asks for token in ask.tokens}
     alone = not request.asks and sum(one.kind is not Kind.MARK for one in request.tokens) == 1
