@@ -16,10 +16,11 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from phylactery_understanding.content import Source, fidelity, stated
+from phylactery_understanding.dictation import said_beside
 from phylactery_understanding.numbers import readings, value_of
 from phylactery_understanding.request import Ask, Fault, Label, Request
 from phylactery_understanding.text import STEM, Kind, Token, fold, is_disguised, tokenize, written
-from phylactery_understanding.times import Feature, same_day, same_time, times_of
+from phylactery_understanding.times import Feature, same_day, same_time, times_of, unread_time
 
 
 class Level(IntEnum):
@@ -429,6 +430,8 @@ class Match:
         texts: list[Argument] = []
         for argument in firm:
             if argument.role == "content" and isinstance(argument.value, str | list) and not argument.control:
+                if self._makes() and self._holds_more(argument):
+                    return Fault("content", "beside")
                 if self._accounts(argument) or (argument.items and self._describes(argument)):
                     continue
                 if _is_word(argument.value) and not self._says_word(str(argument.value)):
@@ -667,6 +670,9 @@ class Match:
 
     def _time(self, dates: Sequence[Argument], repeats: Sequence[Argument]) -> Fault | None:
         said = self._ask.times.features
+        unread = unread_time([one for at, one in enumerate(self._ask.tokens) if at not in self._ask.times.places])
+        if unread:
+            return Fault("time", unread)
         call: set[Feature] = set()
         start = next((moment for one in dates if not _is_end(one) and (moment := _moment(one.value)) is not None), None)
         lasts = [one for one in said if one[0] == "after"]
@@ -707,6 +713,17 @@ class Match:
         )
         self._answered |= result.used
         return result.fault
+
+    def _holds_more(self, argument: Argument) -> bool:
+        """Return whether a text has words of the ask in it that are said beside what was dictated."""
+        ask = self._ask
+        if ask.verbatim:
+            return False
+        quoted = {one.text for one in ask.tokens if one.kind is Kind.QUOTE}
+        said = f" {' '.join(one.text for one in ask.tokens)} "
+        texts = [str(one) for one in plain_values(argument.value) if fold(str(one).strip()) not in quoted]
+        found = [said_beside(tokenize(one), ask.lexicon) for one in texts]
+        return any(one and f" {one} " in said for one in found)
 
     def _makes(self) -> bool:
         """Return whether the tool takes what was made for it: a file, a message; and no memory and no reminder."""

@@ -41,6 +41,9 @@ CLASSES: Final = (
     "universal",
     "phatic",
     "stop",
+    "aside",
+    "standin",
+    "thing",
 )
 OPERATORS: Final = (
     "retraction",
@@ -83,11 +86,17 @@ _ENCLITICS: Final = (
     "las",
     "se",
 )
+_ACCENTED: Final = {"fr": ("e", "é"), "ca": ("a", "à")}
+"""The ending of a form that asks, and what it is of one that tells."""
 _ENDINGS: Final = {
     "ar": ("a", "e", "es", "en", "as", "ar", "ad", "emos"),
     "er": ("e", "a", "as", "an", "es", "er", "ed"),
     "ir": ("e", "a", "as", "an", "es", "ir", "id", "i"),
 }
+
+
+# libyaml reads ten times as fast, where the wheel of PyYAML has it.
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class LexiconError(Exception):
@@ -111,6 +120,8 @@ class Lexicon:
     phrases: Mapping[str, Mapping[str, tuple[tuple[str, ...], ...]]]
     quantities: Mapping[str, int]
     effects: Mapping[str, frozenset[str]]
+    told: frozenset[str] = frozenset()
+    """Words with an accent that tell what was done, and without it are forms that ask: mandé, annulé."""
 
     def match(self, name: str, words: Sequence[str], place: int) -> int:
         """Return how many of the words from a place on are one phrase of a class, 0 where none are."""
@@ -158,8 +169,12 @@ class Lexicons:
     def of(self, tokens: Sequence[Token]) -> Lexicon:
         """Return the lexicon of the language that most of the words are known in, of SHARED where as many are there."""
         said = [one.text for one in tokens if one.kind is Kind.WORD]
-        best = max(self.known, key=lambda name: (sum(one in self.known[name] for one in said), name in SHARED))
-        return self.by_language[best]
+
+        def knows(name: str) -> tuple[int, bool]:
+            known, verb = self.known[name], self.by_language[name].verb
+            return sum(one in known or any(form.language == name for form in verb(one)) for one in said), name in SHARED
+
+        return self.by_language[max(self.known, key=knows)]
 
 
 @lru_cache(maxsize=1)
@@ -197,12 +212,14 @@ def _read(homes: Sequence[Path], effects: Mapping[str, frozenset[str]]) -> Lexic
     verbs: dict[str, dict[tuple[str, str], set[str]]] = defaultdict(lambda: defaultdict(set))
     phrases: dict[str, dict[str, set[tuple[str, ...]]]] = {name: defaultdict(set) for name in CLASSES}
     quantities: dict[str, int] = {}
+    told: set[str] = set()
     for home in homes:
         forms = dict(_lists(home / "forms.yaml")) if (home / "forms.yaml").exists() else {}
         known = {fold(name): tuple(map(fold, more)) for name, more in forms.items()}
         for meaning, lemmas in _lists(home / "verbs.yaml") if (home / "verbs.yaml").exists() else ():
             for form, joined in _forms(lemmas, home.name, known):
                 verbs[form][joined, home.name].add(meaning)
+            told.update(_told(lemmas, home.name, known))
         for name, more in _words(home / "words.yaml", quantities) if (home / "words.yaml").exists() else ():
             for phrase in more:
                 words = _phrase(phrase)
@@ -215,6 +232,7 @@ def _read(homes: Sequence[Path], effects: Mapping[str, frozenset[str]]) -> Lexic
         {name: {first: tuple(sorted(some)) for first, some in of_one.items()} for name, of_one in phrases.items()},
         quantities,
         effects,
+        frozenset(told),
     )
 
 
@@ -247,6 +265,16 @@ def _forms(lemmas: Sequence[str], language: str, known: Mapping[str, Sequence[st
             base = lemma[:-1] if lemma.endswith("e") and not lemma.endswith("ee") else lemma
             yield base + "ing", ""
             yield lemma + lemma[-1] + "ing", ""
+
+
+def _told(lemmas: Sequence[str], language: str, known: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Return the past forms that only an accent tells from a form that asks."""
+    for lemma in map(fold, lemmas):
+        if language == "es" and lemma.endswith("ar"):
+            asking = (lemma[:-2] + "e", *known.get(lemma, ()))
+            yield from (form[:-1] + "é" for form in asking if form.endswith("e"))
+        elif language in _ACCENTED and lemma.endswith(_ACCENTED[language][0]):
+            yield lemma[:-1] + _ACCENTED[language][1]
 
 
 def _words(file: Path, quantities: dict[str, int]) -> Iterator[tuple[str, Sequence[str]]]:
@@ -284,7 +312,9 @@ class _Entry:
 def _entries(file: Path) -> list[_Entry]:
     try:
         text = file.read_text(encoding="utf-8")
-        node, data = yaml.compose(text, Loader=yaml.SafeLoader), yaml.safe_load(text)
+        loader = _Loader(text)
+        node = loader.get_single_node()
+        data = loader.construct_document(node) if node is not None else None
     except OSError as error:
         raise LexiconError(f"{file} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

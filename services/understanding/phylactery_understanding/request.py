@@ -13,7 +13,7 @@ from itertools import takewhile
 from typing import Final
 
 from phylactery_understanding.lexicon import OPERATORS, Lexicon, Verb, lexicon, lexicons
-from phylactery_understanding.text import MAX_TOKENS, Kind, Token, is_disguised, tokenize
+from phylactery_understanding.text import MAX_TOKENS, Kind, Token, is_disguised, tokenize, written
 from phylactery_understanding.times import Times, read_times
 
 
@@ -338,6 +338,8 @@ class _Parser:
         place = 0
         while place < len(said):
             token = said[place]
+            if written(token.raw) in self._words.told:
+                return None
             if token.kind is Kind.WORD and self._verbs_of(token.text):
                 size = max(self._size("polite", texts, place), self._size("greet", texts, place))
                 filler = self._size("please", texts, place)

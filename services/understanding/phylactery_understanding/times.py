@@ -19,13 +19,13 @@ _WEEKDAYS: Final = {
     name: day
     for day, names in enumerate(
         (
-            "monday mon lunes lundi segunda lunedi montag dilluns",
-            "tuesday tue tues martes mardi terca martedi dienstag dimarts",
-            "wednesday wed miercoles mercredi quarta mercoledi mittwoch dimecres",
-            "thursday thu thurs jueves jeudi quinta giovedi donnerstag dijous",
-            "friday fri viernes vendredi sexta venerdi freitag divendres",
-            "saturday sabado samedi sabato samstag dissabte",
-            "sunday domingo dimanche domenica sonntag diumenge",
+            "monday mon mondays lunes lundi segunda lunedi montag dilluns",
+            "tuesday tue tues tuesdays tusday teusday martes mardi terca martedi dienstag dimarts",
+            "wednesday wed wednesdays wensday wednsday miercoles miercole mercredi quarta mercoledi mittwoch dimecres",
+            "thursday thu thurs thursdays thurday thrusday jueves juves jeudi quinta giovedi donnerstag dijous",
+            "friday fri fridays firday viernes vierns vendredi sexta venerdi freitag divendres",
+            "saturday saturdays saterday satuday sabado sabados sabdo samedi sabato samstag dissabte",
+            "sunday sundays domingo domingos domngo dimanche domenica sonntag diumenge",
         )
     )
     for name in names.split()
@@ -89,6 +89,17 @@ _DAYS: Final = {
     "tomorrow": 1,
     "tmrw": 1,
     "tomoz": 1,
+    "tomorow": 1,
+    "tommorow": 1,
+    "tommorrow": 1,
+    "tomorro": 1,
+    "tmw": 1,
+    "tmr": 1,
+    "2moro": 1,
+    "2morrow": 1,
+    "manna": 1,
+    "mnn": 1,
+    "mnana": 1,
     "manana": 1,
     "mañana": 1,
     "pasado mañana": 2,
@@ -130,6 +141,9 @@ _AT: Final = frozenset(
     alle as les
     """.split()
 )
+_CLOCK_WORDS: Final = frozenset({"half", "quarter", "five", "ten", "twenty"})
+"""Minutes that people say before an hour. In figures they are a range: 10 to 12."""
+_RANGES: Final = frozenset({"from", "between"})
 _NOON: Final = {"noon": 12, "midday": 12, "mediodia": 12, "midnight": 0, "medianoche": 0}
 _FILL: Final = frozenset(
     """
@@ -139,6 +153,13 @@ _FILL: Final = frozenset(
     starting desde between entre s each every cada todos todas am pm com um dem le les alle
     """.split()
 )
+_SPANS: Final = frozenset(
+    "week weekend month year semana finde mes ano trimestre quarter fin quincena fortnight".split()
+)
+_COMING: Final = frozenset("this next coming este esta proximo proxima siguiente".split())
+_NEXT: Final = (["proximo"], ["proxima"], ["siguiente"], ["entrante"])
+_BY_THEMSELVES: Final = frozenset({"weekend", "finde"})
+_OR: Final = frozenset({"or", "o", "u"})
 _HOURS, _NOON_HOUR, _MINUTES, _DAYS_OF_MONTH, _MONTHS_OF_YEAR = 24, 12, 60, 31, 12
 _WEEK: Final = 7
 
@@ -165,6 +186,20 @@ def read_times(tokens: Sequence[Token]) -> Times:
     if places:
         _fill(tokens, places)
     return Times(frozenset(features), frozenset(places))
+
+
+def unread_time(tokens: Sequence[Token]) -> str:
+    """Return the first words that speak of a time nobody here can compare: this weekend, el mes que viene, or 6."""
+    texts = [one.text for one in tokens]
+    for at, one in enumerate(texts):
+        before, after = texts[at - 1] if at else "", texts[at + 1 : at + 3]
+        if one in _SPANS and (before in _COMING or after[:2] == ["que", "viene"] or after[:1] in _NEXT):
+            return f"{before} {one}".strip()
+        if one in _BY_THEMSELVES or (one == "pasado" and after[:1] not in ([], ["manana"]) and before != "el"):
+            return one
+        if one in _OR and after and tokens[at + 1].kind is Kind.NUMBER:
+            return f"{one} {after[0]}"
+    return ""
 
 
 def times_of(text: str) -> Times:
@@ -252,6 +287,9 @@ def _numbered(  # noqa: C901 - one case for each way of writing a time
     clock = _clock(word)
     if clock is not None:
         return [("hour", *clock, clock[0] >= _NOON_HOUR + 1 or clock[0] == 0)], 1
+    spoken = _spoken_clock(tokens, place)
+    if spoken is not None:
+        return spoken
     if word in _HALF or word in _QUARTER:
         size = 3 if after in {"an", "a"} and place + 2 < len(tokens) and tokens[place + 2].text in _UNITS else 2
         unit = tokens[place + size - 1].text if place + size - 1 < len(tokens) else ""
@@ -292,7 +330,7 @@ def _numbered(  # noqa: C901 - one case for each way of writing a time
         or after in {"o'clock", "oclock", "h", "hs", "hrs"}
     ):
         minutes, size = _minutes(tokens, place)
-        return [("hour", number, minutes, number > _NOON_HOUR)], size
+        return [_hour(number, minutes)], size
     if before in {"dia", "the", "el"} and 1 <= number <= _DAYS_OF_MONTH and after not in {"de", "of", "in"}:
         return [("date", number)], 1
     if before in {
@@ -312,22 +350,52 @@ def _numbered(  # noqa: C901 - one case for each way of writing a time
         "tipo",
     }:
         minutes, size = _minutes(tokens, place)
-        return [("hour", number, minutes, number > _NOON_HOUR)], size
+        return [_hour(number, minutes)], size
     return [], 0
 
 
+def _hour(hour: int, minutes: int) -> Feature:
+    """Return an hour, and minutes past it or, where they are negative, to it."""
+    past = (hour * _MINUTES + minutes) % (_HOURS * _MINUTES)
+    spoken = past // _MINUTES or (_NOON_HOUR if 0 < hour <= _NOON_HOUR else 0)
+    return ("hour", spoken, past % _MINUTES, hour > _NOON_HOUR)
+
+
 def _minutes(tokens: Sequence[Token], place: int) -> tuple[int, int]:
-    """Return the minutes said behind an hour, and how many tokens say both: seis y media, 4 y cuarto."""
+    """Return the minutes said behind an hour, and how many tokens say both: seis y media, siete menos cuarto."""
     rest = [one.text for one in tokens[place + 1 : place + 3]]
-    if len(rest) > 1 and rest[0] == "y":
-        if rest[1] in _HALF:
-            return 30, 3
-        if rest[1] in _QUARTER:
-            return 15, 3
-        said = value_of(rest[1])
-        if said is not None and 0 < said < _MINUTES:
-            return int(said), 3
+    if len(rest) > 1 and rest[0] in {"y", "menos"}:
+        minutes = _part_of_hour(rest[1])
+        if minutes is not None:
+            return (minutes if rest[0] == "y" else -minutes), 3
     return 0, 1
+
+
+def _part_of_hour(word: str) -> int | None:
+    if word in _HALF | _QUARTER:
+        return 30 if word in _HALF else 15
+    said = value_of(word)
+    return int(said) if said is not None and 0 < said < _MINUTES else None
+
+
+def _spoken_clock(tokens: Sequence[Token], place: int) -> tuple[Sequence[Feature], int] | None:
+    """Return a time of the day that begins with its minutes: quarter to seven, ten past 4, half twelve."""
+    texts = [one.text for one in tokens[place : place + 4]]
+    minutes, size = _part_of_hour(texts[0]), 1
+    if texts[0] not in _CLOCK_WORDS or minutes is None or (place and tokens[place - 1].text in _RANGES):
+        return None
+    if texts[size : size + 1] in (["minutes"], ["min"]):
+        size += 1
+    side = texts[size] if len(texts) > size else ""
+    if side in {"past", "to"}:
+        size += 1
+    elif texts[0] != "half":
+        return None
+    word = texts[size] if len(texts) > size else ""
+    hour = value_of(word) or _number(word)
+    if hour is None or hour != int(hour) or not 0 < hour <= _NOON_HOUR:
+        return None
+    return [_hour(int(hour), -minutes if side == "to" else minutes)], size + 1
 
 
 def _clock(word: str) -> tuple[int, int] | None:

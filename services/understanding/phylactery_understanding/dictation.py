@@ -1,0 +1,72 @@
+"""Tell a dictated text from what is said beside it to whoever takes it down.
+
+Who writes "say hello, with a copy to bob@example.org" dictates one word. What stands in quotation marks is dictated
+whole and never looked at here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from phylactery_understanding.lexicon import Lexicon
+from phylactery_understanding.text import Kind, Token
+from phylactery_understanding.times import read_times
+
+_JOINTS: Final = frozenset({"and", "y", "e", "&", ",", "or", "o", "et", "und", "i"})
+_ANOTHER: Final = frozenset({"another", "one", "otro", "otra", "uno", "una", "also", "tambien"})
+_TO: Final = frozenset({"to", "a", "al", "for", "para", "into", "in", "en"})
+_BUT: Final = frozenset({"but", "pero", "though", "aunque", "mas"})
+_NOT: Final = frozenset({"not", "no", "only", "solo", "never", "nunca", "don't", "dont"})
+_MORE: Final = frozenset({"of", "about", "on", "for", "with", "that", "de", "sobre", "para", "con", "que", ":"})
+"""What goes on telling of a thing: a poem about cats."""
+_COUNTED: Final = frozenset(
+    "lines words items paragraphs sentences ideas notes lineas palabras elementos parrafos frases notas cosas".split()
+)
+
+
+def said_beside(tokens: Sequence[Token], words: Lexicon) -> str:
+    """Return the first words of a dictated text that are said to whoever takes it down, empty where there are none.
+
+    They name another goal, another time, a form or a language, or stand for a text that is not there: my name.
+    """
+    said = [one for one in tokens if one.kind is not Kind.BREAK]
+    texts = [one.text for one in said]
+    if not said:
+        return ""
+    opening, thing = words.match("standin", texts, 0), words.match("thing", texts, 0)
+    if thing and (len(said) <= thing + 1 or texts[thing] in _MORE):
+        opening = max(opening, thing)
+    if opening:
+        return " ".join(texts[:opening])
+    if len(said) == 2 and said[0].kind is Kind.NUMBER and texts[1] in _COUNTED:
+        return " ".join(texts)
+    if len(said) > 1 and texts[-1] in _JOINTS - {",", "i", "e", "o"}:
+        return texts[-1]
+    for at in range(len(said)):
+        size = words.match("aside", texts, at) or _another_goal(said, at) or _other_time(said, at)
+        if size:
+            return " ".join(texts[at : at + size])
+    return ""
+
+
+def _another_goal(said: Sequence[Token], place: int) -> int:
+    """Return the size of what names one more goal: and another to bob@example.org."""
+    if said[place].text not in _JOINTS:
+        return 0
+    at = place + 1
+    while at < len(said) and (said[at].text in _ANOTHER or said[at].text in _JOINTS):
+        at += 1
+    to = at < len(said) and said[at].text in _TO
+    named = at + 1 < len(said) and said[at + 1].kind is Kind.LITERAL
+    return at + 2 - place if to and named else 0
+
+
+def _other_time(said: Sequence[Token], place: int) -> int:
+    """Return the size of what limits when it is to be done: but not before nine, pero mañana."""
+    if said[place].text not in _BUT:
+        return 0
+    rest = said[place + 1 :]
+    if rest and (rest[0].text in _NOT or 0 in read_times(rest).places):
+        return min(len(rest), 2) + 1
+    return 0
