@@ -166,3 +166,97 @@ def test_talk_is_no_half_understood_request(text: str) -> None:
 
 def test_every_kind_of_doubt_has_a_sentence() -> None:
     assert {key for key in TEXTS if key.startswith("doubt_")} == {f"doubt_{kind}" for kind in KINDS}
+
+
+@pytest.mark.parametrize(
+    ("text", "doubt"),
+    [
+        ("mandale un mail a ana@example.org diciendo hola y otro a bob@example.org diciendo chau", "beside"),
+        ("manda un correo a ana@example.org diciendo hola, con copia a bob@example.org", "beside"),
+        ("envía un correo a ana@example.org diciendo hola, pero mañana", "beside"),
+        ("send an email to ana@example.org saying hi in spanish", "beside"),
+        ("send an email to ana@example.org saying what I wrote in todo.txt", "beside"),
+        ("add eggs to shopping.txt and to groceries.txt", "beside"),
+        ('append "hello" to hi.txt and to notes.txt', "beside"),
+        ("agrega un poema corto sobre gatos a notas.txt", "beside"),
+        ("add today's date to diary.txt", "beside"),
+        ("add my name to list.txt", "beside"),
+        ("remind me to call mom tomorow at 9", "which_time"),
+        ("recuérdame pagar el gas mañna a las 9", "which_time"),
+        ("remind me to call mom this weekend at 10", "which_time"),
+        ("recuérdame pagar el gas el mes que viene a las 9", "which_time"),
+        ("remind me at 5 or 6 to call Sam", "which_time"),
+        ("remind me to run on mondays and fridays at 9", "which_time"),
+        ("recuérdame correr los lunes y viernes a las 9", "which_time"),
+        ("remind me tonight at 9 that mom comes tomorrow at 10", "which_time"),
+        ("remind me tomorrow at 10 to do it", "what_content"),
+        ("recuérdame mañana a las 10 hacerlo", "what_content"),
+    ],
+)
+def test_a_text_that_holds_more_than_was_dictated_is_asked_about(text: str, doubt: str) -> None:
+    reading = read_request(text)
+    assert (reading.clauses, reading.doubt) == ((), doubt)
+
+
+@pytest.mark.parametrize(
+    ("text", "tool", "args"),
+    [
+        ("agregale miel a tareas.txt", "write_file", {"content": "miel", "path": "tareas.txt", "append": True}),
+        ("anotá pan en lista.txt", "write_file", {"content": "pan", "path": "lista.txt", "append": True}),
+        ("poné pan en lista.txt porfa", "write_file", {"content": "pan", "path": "lista.txt", "append": True}),
+        ('put "sugar" in shopping.txt', "write_file", {"content": "sugar", "path": "shopping.txt", "append": True}),
+        ("could u add kiwi to list.txt pls", "write_file", {"content": "kiwi", "path": "list.txt", "append": True}),
+        ("add kiwi to list.txt, thanks!", "write_file", {"content": "kiwi", "path": "list.txt", "append": True}),
+        ("add kiwi to list.txt pls :)", "write_file", {"content": "kiwi", "path": "list.txt", "append": True}),
+        ("add also kiwi to list.txt", "write_file", {"content": "kiwi", "path": "list.txt", "append": True}),
+        ("I need to add kiwi to list.txt", "write_file", {"content": "kiwi", "path": "list.txt", "append": True}),
+        ("thanks, can you add tea to todo.txt?", "write_file", {"content": "tea", "path": "todo.txt", "append": True}),
+        ("buenas, agrega miel a a.txt. gracias!", "write_file", {"content": "miel", "path": "a.txt", "append": True}),
+        ("mostrame lista.txt", "read_file", {"path": "lista.txt"}),
+        ("leé lista.txt", "read_file", {"path": "lista.txt"}),
+        ("¿qué hay en lista.txt?", "read_file", {"path": "lista.txt"}),
+        ("what's in notes.txt?", "read_file", {"path": "notes.txt"}),
+        ("puedes leerme notas.txt?", "read_file", {"path": "notas.txt"}),
+        (
+            "recordame mañana a las 9 llamar a Ana",
+            "create_reminder",
+            {"text": "llamar a Ana", "when": "mañana a las 9"},
+        ),
+        ("borrá el recordatorio de la basura", "cancel_reminder", {"reminder": "la basura"}),
+        ("deshacelo", "undo_write", {}),
+        ("email ana@example.org saying hi", "send_email", {"to": "ana@example.org", "body": "hi"}),
+        (
+            "mándale a ana@example.org un correo diciendo hola",
+            "send_email",
+            {"to": "ana@example.org", "body": "hola"},
+        ),
+        (
+            "send an email to ana@example.org saying call me please",
+            "send_email",
+            {"to": "ana@example.org", "body": "call me please"},
+        ),
+        (
+            'send an email to ana@example.org saying "call me" please',
+            "send_email",
+            {"to": "ana@example.org", "body": "call me"},
+        ),
+    ],
+)
+def test_other_words_for_what_a_tool_does_are_read(text: str, tool: str, args: dict[str, object]) -> None:
+    assert _calls(text) == [(tool, args)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no agregues miel a tareas.txt",
+        "agregaría miel a tareas.txt",
+        "ayer agregué miel a tareas.txt",
+        "should I put sugar in shopping.txt?",
+        "my mum put sugar in shopping.txt",
+        "mostrame el partido",
+        "poné música",
+    ],
+)
+def test_words_that_ask_for_nothing_of_it_are_not(text: str) -> None:
+    assert _calls(text) == []

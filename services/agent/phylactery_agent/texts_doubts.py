@@ -88,4 +88,16 @@ DOUBT_TEXTS: Final[Mapping[str, Mapping[Language, str]]] = {
         "en": "I cannot copy what is in one file to another, and I have done nothing of “{clause}”."
         " Shall I read you the first one, or write a text that you give me in quotes?",
     },
+    "doubt_beside": {
+        "es": "En «{clause}» no sé dónde acaba el texto y dónde empieza lo que quieres que haga con él."
+        " No he hecho nada. Pon el texto entre comillas, y lo demás fuera.",
+        "en": "In “{clause}” I cannot tell where the text ends and what you want done with it begins."
+        " I have done nothing. Put the text in quotes, and the rest outside them.",
+    },
+    "doubt_which_time": {
+        "es": "En «{clause}» no sé con seguridad a qué hora o qué día. No he hecho nada."
+        " Dilo de una vez, por ejemplo: recuérdame el lunes a las 9 llamar a Ana",
+        "en": "In “{clause}” I am not sure about the day or the time. I have done nothing."
+        " Say it in one piece, for example: remind me on Monday at 9 to call Ana",
+    },
 }

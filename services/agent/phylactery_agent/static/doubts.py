@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from phylactery_understanding.dictation import said_beside
 from phylactery_understanding.lexicon import lexicon
 from phylactery_understanding.request import Fault, parse
 from phylactery_understanding.text import Kind, tokenize
+from phylactery_understanding.times import Feature, times_of, unread_time
 
 from phylactery_agent.static.expressions import expression
 
@@ -18,11 +20,13 @@ QUESTION: Final = "question"
 WHICH_FILE: Final = "which_file"
 WHAT_CONTENT: Final = "what_content"
 COPY: Final = "copy"
+BESIDE: Final = "beside"
+WHICH_TIME: Final = "which_time"
 _OPERATORS: Final = frozenset(
     {"negation", "exclusion", "condition", "hypothetical", "report", "permission", "past", "future", "irony",
      "retraction", "announce", "idiom"}
 )  # fmt: skip
-KINDS: Final = _OPERATORS | {QUESTION, WHICH_FILE, WHAT_CONTENT, COPY}
+KINDS: Final = _OPERATORS | {QUESTION, WHICH_FILE, WHAT_CONTENT, COPY, BESIDE, WHICH_TIME}
 """Every kind of doubt; each has a sentence in texts_doubts."""
 _NOT_OF_TALK: Final = frozenset({"past", "future", "report", "irony"})
 """Kinds that say nothing of words which nobody took for a request anyway."""
@@ -30,7 +34,11 @@ STANDING: Final = frozenset({"it", "that", "this", "them", "eso", "esto", "ese",
 """Words that stand for what was named before."""
 OTHER: Final = frozenset({"other", "otro"})
 """Words for a file that is not the one that was named."""
-_SAME: Final = STANDING | {"the same", "lo mismo", "ello"}
+_SAME: Final = STANDING | {"the same", "lo mismo", "ello", "do it", "do that", "hacerlo", "hacer eso", "do so"}
+_DICTATED: Final = ("content", "body")
+"""Arguments that hold a text as the person says it."""
+_ONCE: Final = ("hour", "weekday", "day")
+"""What a time says once: at 8 and at 20 are two times."""
 _CONTENTS: Final = expression(
     r"(?is)^(?:(?:all|everything)\s+)?(?:(?:the\s+)?(?:whole\s+)?(?:contents?|text)\s+(?:of|from|in)\s"
     r"|what(?:['’]?s|\s+is|\s+stands)\s+in\s"
@@ -66,15 +74,38 @@ def doubt_of_talk(text: str, clause: str) -> str:
     return _first((request.fault,), _OPERATORS - _NOT_OF_TALK) if verbs else ""
 
 
-def doubt_of_content(args: Mapping[str, Any], unquoted: str) -> str:
-    """Return the doubt about a content that stands for another one; ``unquoted`` is the clause without quoted parts."""
-    content = args.get("content")
-    if not isinstance(content, str) or content not in unquoted:
-        return ""
-    if content.strip().lower() in _SAME:
+def doubt_of_content(args: Mapping[str, Any], clause: str) -> str:
+    """Return the doubt about a text of a clause that stands for another one, or holds more than was dictated."""
+    found = {name: args[name] for name in (*_DICTATED, "text") if isinstance(args.get(name), str)}
+    said = {name: value for name, value in found.items() if not _is_quoted(value, clause)}
+    if any(value.strip().lower() in _SAME for value in said.values()):
         return WHAT_CONTENT
-    copied = _CONTENTS.match(content) is not None and any(one.kind is Kind.LITERAL for one in tokenize(content))
-    return COPY if copied else ""
+    if "when" in args:
+        return _doubt_of_time(str(args["when"]), said.get("text", ""))
+    for value in (said[name] for name in _DICTATED if name in said):
+        tokens = tokenize(value)
+        if _CONTENTS.match(value) is not None and any(one.kind is Kind.LITERAL for one in tokens):
+            return COPY
+        if said_beside(tokens, lexicon()):
+            return BESIDE
+    return ""
+
+
+def _is_quoted(value: str, clause: str) -> bool:
+    """Return whether a value stands in quotation marks, whole."""
+    return any(one.kind is Kind.QUOTE and one.raw == value for one in tokenize(clause))
+
+
+def _doubt_of_time(when: str, text: str) -> str:
+    """Return the doubt about the time of a reminder: it says two, or its text still holds one."""
+    features = times_of(when).features
+    twice = any(sum(one[0] == kind for one in features) > 1 for kind in _ONCE)
+    left = _says_when(times_of(text).features) or unread_time(tokenize(text)) or unread_time(tokenize(when))
+    return WHICH_TIME if twice or left else ""
+
+
+def _says_when(features: frozenset[Feature]) -> bool:
+    return any(one[0] != "part" for one in features)
 
 
 def is_file(word: str) -> bool:

@@ -15,6 +15,8 @@ from pydantic import ValidationError
 
 from phylactery_agent.static import doubts
 from phylactery_agent.static.expressions import Expression, expression
+from phylactery_agent.static.language import detect_language
+from phylactery_agent.static.wording import rewordings, without_adverb, without_tail
 from phylactery_agent.tools.contract import Pattern, ToolSpec
 from phylactery_agent.tools.registry import TOOL_REGISTRY, disabled_reason, offered_tools
 
@@ -29,11 +31,12 @@ _LEADING = expression(
     r"(?i)^(?:[¿¡\s]+|(?:por\s+favor|please|hola|hello|hi|hey),?\s+|(?:me\s+)?(?:puedes|podr[ií]as)\s+"
     r"|(?:can|could|would)\s+you\s+|quiero\s+que\s+(?:me\s+)?|primero,?\s+|first,?\s+)+"
 )
-_TRAILING = expression(r"(?i)(?:,?\s+(?:por\s+favor|please))[.!?\s]*$")
 _END = ".!?,;:"
 _MOST_CUTS: Final = 100
 """Places of a clause at which its verb may be meant again."""
 _READ_STANDING: Final = r"(?:l[eé]e|mu[eé]stra|[aá]bre|ens[eé][nñ]a)lo"
+_TELLING: Final = frozenset({"when", "to", "reminder"})
+"""Arguments that say enough of what a clause is for."""
 _STANDING = expression(r"(?i)^" + _READ_STANDING + r"[\s.!?]*$")
 
 
@@ -70,10 +73,21 @@ def read_request(text: str) -> Reading:
         pieces = [part for clause in cut for part in _completed(clause)]
         readings = [_read(_clean(piece)) for piece in pieces]
         if readings and all(readings):
-            return _doubted(text, cleaned, pieces, readings) or _resolved(pieces, readings)
+            said = _with_courtesy(text, cleaned, readings)
+            return _doubted(text, cleaned, pieces, said) or _resolved(pieces, said)
         if number == 0:
             unknown = next((piece for piece, found in zip(pieces, readings, strict=True) if not found), cleaned)
     return Reading((), unknown, doubts.doubt_of_talk(text, unknown))
+
+
+def _with_courtesy(text: str, cleaned: str, readings: list[list[PlannedCall]]) -> list[list[PlannedCall]]:
+    """Return the readings with the courtesy at the end put back where a message may end with it."""
+    last = readings[-1][0]
+    body = last.args.get("body")
+    _, _, tail = text.strip().rpartition(cleaned)
+    if not isinstance(body, str) or not tail.strip(_END + " ") or not cleaned.endswith(body):
+        return readings
+    return [*readings[:-1], [replace(last, args={**last.args, "body": body + tail})]]
 
 
 def _doubted(text: str, cleaned: str, pieces: list[str], readings: list[list[PlannedCall]]) -> Reading | None:
@@ -84,7 +98,7 @@ def _doubted(text: str, cleaned: str, pieces: list[str], readings: list[list[Pla
     for piece, call in effects:
         # a pattern without arguments is said word for word by the tool itself: undo that
         kind = doubts.doubt_of_clause(lead + _without_opening(piece)) if call.args else ""
-        kind = kind or doubts.doubt_of_content(call.args, _without_quotes(piece))
+        kind = kind or doubts.doubt_of_content(call.args, piece)
         if kind:
             return Reading((), _clean(piece), kind)
     plain = text
@@ -98,7 +112,18 @@ def _read(clause: str) -> list[PlannedCall]:
     """Return the readings of a clause; léelo is read as lee eso."""
     if _STANDING.match(clause):
         return [replace(call, text=clause) for call in _readings("lee eso")[:1]]
-    return _readings(clause)
+    return _readings(clause) or _reworded(clause)
+
+
+def _reworded(clause: str) -> list[PlannedCall]:
+    """Return the reading of a clause in the patterns' words, where it names its file, its time or its recipient."""
+    for wording in rewordings(clause.rstrip(_END), detect_language(clause, "es")):
+        call = next(iter(_readings(wording)), None)
+        if call is not None and (
+            _TELLING & call.args.keys() or not call.args or doubts.is_file(str(call.args.get("path", "")))
+        ):
+            return [replace(call, text=clause)]
+    return []
 
 
 def _has_effect(call: PlannedCall) -> bool:
@@ -170,8 +195,7 @@ def off_tool(clause: str) -> str | None:
 
 
 def _clean(text: str) -> str:
-    stripped = _LEADING.sub("", text.strip())
-    return _TRAILING.sub("", stripped).strip()
+    return without_adverb(without_tail(_LEADING.sub("", text.strip())).strip())
 
 
 def _cut(text: str, *, weak: bool) -> list[str]:
