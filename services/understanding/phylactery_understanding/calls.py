@@ -7,6 +7,7 @@ reason to ask.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
@@ -15,11 +16,11 @@ from enum import IntEnum
 from types import MappingProxyType
 from typing import Any, Final
 
-from phylactery_understanding.content import Source, fidelity, stated
+from phylactery_understanding.content import Source, fidelity, is_written_so, stated
 from phylactery_understanding.dictation import said_beside
-from phylactery_understanding.numbers import readings, value_of
+from phylactery_understanding.numbers import amounts_at, readings, value_of
 from phylactery_understanding.request import Ask, Fault, Label, Request
-from phylactery_understanding.text import STEM, Kind, Token, fold, is_disguised, tokenize, written
+from phylactery_understanding.text import STEM, Kind, Token, fold, is_disguised, is_latin, tokenize, written
 from phylactery_understanding.times import Feature, same_day, same_time, times_of, unread_time
 
 
@@ -119,6 +120,7 @@ _KEEPING: Final = frozenset(
     {"edit", "change", "update", "replace", "set", "remove", "delete", "strike", "raise", "lower", "fix"}
 )
 _MODE_FLAGS: Final = frozenset({"append"})
+_PESOS: Final = "ars mxn clp cop uyu dop cup php"
 _CURRENCIES: Final[Mapping[str, str]] = {
     "€": "eur",
     "euro": "eur",
@@ -140,8 +142,8 @@ _CURRENCIES: Final[Mapping[str, str]] = {
     "sol": "pen",
     "soles": "pen",
     "pen": "pen",
-    "pesos": "",
-    "peso": "",
+    "pesos": _PESOS,
+    "peso": _PESOS,
     "yen": "jpy",
     "mxn": "mxn",
     "clp": "clp",
@@ -164,7 +166,7 @@ _SAME_NAMES: Final[Mapping[str, str]] = {
     "pruebas": "staging",
     "test": "test",
 }
-_JOINTS: Final = frozenset({"and", "y", "e", "&", "or", "o", "u", ",", "ni"})
+_JOINTS: Final = frozenset({"and", "y", "e", "&", ",", "et", "und", "i"})
 _LEFT: Final = frozenset({Label.FILLER, Label.ARTICLE, Label.GOAL, Label.TIME, Label.MARK, Label.VERB, Label.REASON})
 _MARKING: Final = frozenset("/\\*~%$|<>`")
 """What makes another path, or another value, of the one it stands beside."""
@@ -179,7 +181,7 @@ _DATIVE: Final = frozenset(
     me le les lo la los las se te nos you to ever please el the
     """.split()
 )
-_AT_ONCE: Final = frozenset({"today", "hoy", "now", "ahora", "tonight", "la", "las", "el", "a", "at", "on"})
+_AT_ONCE: Final = frozenset({"today", "hoy", "now", "ahora", "la", "las", "el", "a", "at", "on"})
 _GENERIC: Final = frozenset(
     """
     create add make put update change set delete remove edit move open give read record pass
@@ -197,6 +199,22 @@ _SAYING: Final = frozenset(
 )
 """Words that only open what is said."""
 _CODE: Final = 3
+_DEFERRING: Final = frozenset(
+    """
+    ask pregunta preguntale preguntar consulta consultale consultar confirm confirma confirmar preview show
+    ensenamelo muestramelo mostramelo
+    """.split()
+)
+"""Verbs of another request of the message that puts this one off: ask Hugo and transfer it."""
+_LEAVING: Final = frozenset({"send", "email", "mail", "forward", "reply"})
+_SENDING: Final = frozenset(
+    """
+    send tell ask notify reply forward message write post pass share request greet announce report comment remind
+    """.split()
+)
+_DRAFTING: Final = frozenset({"draft", "drafts", "borrador", "borradores", "anonymously", "encrypted", "cifrado"})
+_FRAME: Final = 40
+"""Characters that words of one phrase lie within: what stands on both sides of the ask is no phrase."""
 _SHORT: Final = 3
 _ORDINALS: Final[Mapping[str, int]] = {
     "first": 0,
@@ -419,19 +437,15 @@ class Match:
         dates = [one for one in arguments if one.role == "date" and isinstance(one.value, str) and one.value]
         repeats = [one for one in arguments if _is_repeat(one)]
         rest = [one for one in arguments if one not in dates and one not in repeats]
-        mode = self._mode()
-        if mode is not None:
-            return mode
-        if dates:
-            late = self._time(dates, repeats)
-            if late is not None:
-                return late
-        firm = sorted(rest, key=lambda one: (not one.items, not one.control, one.role == "content"))
+        early = self._outside(arguments) or self._mode() or (self._time(dates, repeats) if dates else None)
+        if early is not None:
+            return early
         texts: list[Argument] = []
-        for argument in firm:
+        for argument in sorted(rest, key=lambda one: (not one.items, not one.control, one.role == "content")):
             if argument.role == "content" and isinstance(argument.value, str | list) and not argument.control:
-                if self._makes() and self._holds_more(argument):
-                    return Fault("content", "beside")
+                wrong = self._dictated_otherwise(argument)
+                if wrong is not None:
+                    return wrong
                 if self._accounts(argument) or (argument.items and self._describes(argument)):
                     continue
                 if _is_word(argument.value) and not self._says_word(str(argument.value)):
@@ -439,15 +453,96 @@ class Match:
                 texts.append(argument)
             elif not self._accounts(argument) and not (self._describes(argument) and self._accounts(argument)):
                 return Fault("value", argument.name)
-        wrong = self._contents(texts)
-        if wrong is not None:
-            return wrong
-        return self._leftover(has_content=any(map(_says, texts)), has_dates=bool(dates))
+        return self._contents(texts) or self._leftover(has_content=any(map(_says, texts)), has_dates=bool(dates))
+
+    def _outside(self, arguments: Sequence[Argument]) -> Fault | None:
+        """Return what is said around the request that keeps it from being one, or names a part of it otherwise."""
+        framed = self._framed() or self._drafted()
+        if framed:
+            return Fault("framed", framed)
+        swapped = next((one.name for one in arguments if self._is_other_part(one)), "")
+        return Fault("value", swapped) if swapped else None
+
+    def _dictated_otherwise(self, argument: Argument) -> Fault | None:
+        """Return how a text differs from one that was dictated, before its words are compared."""
+        if any(is_disguised(str(one)) for one in plain_values(argument.value)):
+            return Fault("content", "disguise")
+        if self._misquotes(argument):
+            return Fault("content", "quote")
+        return Fault("content", "beside") if self._makes() and self._holds_more(argument) else None
+
+    def _framed(self) -> str:
+        """Return words outside the ask that say how it is meant: let me confirm first, this is a drill."""
+        asked = {
+            id(one)
+            for one, label in zip(self._ask.tokens, self._ask.labels, strict=True)
+            if label not in {Label.REASON, Label.SOURCE}
+        }
+        for ask in self._request.asks:
+            asked.update(map(id, ask.of(Label.CONTENT, Label.QUOTE)))
+            if ask.form in _DEFERRING and ask is not self._ask and self._call.effects.isdisjoint(_SENDING):
+                return ask.form
+        others = [one for one in self._request.tokens if id(one) not in asked and one.kind is not Kind.BREAK]
+        texts = [one.text for one in others]
+        for at, one in enumerate(others):
+            size = self._ask.lexicon.match("frame", texts, at)
+            if size and others[at + size - 1].stop - one.start < _FRAME:
+                return " ".join(texts[at : at + size])
+            if one.kind is Kind.WORD and not is_latin(one.raw):
+                return one.raw
+        return ""
+
+    def _drafted(self) -> str:
+        """Return words that ask for a message which goes nowhere yet: write me an email, a draft."""
+        if self._call.effects.isdisjoint(_LEAVING) or not self._ask.verb.language:  # what a model read has no verb
+            return ""
+        ask = self._ask
+        verb = ask.labels.index(Label.VERB)
+        mine = ask.verb.joined.startswith("me") or any(one.text == "me" for one in ask.tokens[verb + 1 : verb + 2])
+        if mine and not ask.verb.meanings.isdisjoint({"compose", "write"}):
+            return ask.form
+        if ask.verb.meanings.isdisjoint(_SENDING):
+            return ask.form
+        words = (*ask.tokens[:verb], *ask.of(Label.OBJECT, Label.ARTICLE, Label.FILLER))
+        return next((one.text for one in words if one.text in _DRAFTING), "")
+
+    def _is_other_part(self, argument: Argument) -> bool:
+        """Return whether the ask gives an argument by its name, in quotes, and it holds something else."""
+        names = set(_names_of(argument.name)) if isinstance(argument.value, str) else set()
+        for first, second in itertools.pairwise(one for one in self._ask.tokens if one.kind is not Kind.MARK):
+            if second.kind is Kind.QUOTE and first.kind is Kind.WORD and first.stem in names:
+                return not any(is_written_so(second.raw, str(one)) for one in plain_values(argument.value))
+        return False
 
     # ---- values --------------------------------------------------------------
 
+    def _crosses(self, argument: Argument) -> bool:
+        """Return whether some things of a list have the numbers of others: 3 of one and 5 of another."""
+        pairs = [
+            (str(name), Decimal(str(number)).normalize())
+            for one in (argument.value if isinstance(argument.value, list) else ())
+            if isinstance(one, dict)
+            for name in one.values()
+            if isinstance(name, str)
+            for number in one.values()
+            if isinstance(number, int | float) and not isinstance(number, bool)
+        ]
+        names = [name for name, _ in pairs]
+        if len(set(names)) < len(names):
+            return True
+        tokens = self._ask.tokens
+        numbers = [at for at, one in enumerate(tokens) if readings(one.text)]
+        for name, number in pairs:
+            places = [at for at, one in enumerate(tokens) if _same(one, _name(name), name, exact=_is_exact(name))]
+            near = [at for at in numbers if at < places[0]] if places else []
+            if len(pairs) > 1 and near and number not in readings(tokens[near[-1]].text):
+                return True
+        return False
+
     def _accounts(self, argument: Argument) -> bool:
         values = list(plain_values(argument.value))
+        if self._crosses(argument):
+            return False
         if not all(self._accounts_for(one, argument) for one in values):
             return False
         if argument.items and (argument.control or argument.name.endswith("id")):
@@ -491,7 +586,7 @@ class Match:
         for at, token in enumerate(self._ask.tokens):
             if self._ask.labels[at] in _NO_GOAL or token.kind is Kind.QUOTE:
                 continue
-            if wanted in readings(token.text.lstrip("#")):
+            if wanted in amounts_at(self._ask.tokens, at, self._ask.verb.meanings):
                 self._used.add(at)
                 found = True
         return found
@@ -503,7 +598,7 @@ class Match:
         said = [(at, one.text) for at, one in enumerate(self._ask.tokens) if one.text in _CURRENCIES]
         if said:
             self._used.update(at for at, _ in said)
-            return all(_CURRENCIES[one] in {wanted, ""} for _, one in said)
+            return all(wanted in _CURRENCIES[one].split() for _, one in said)
         return self._held(text)
 
     def _names(self, text: str, *, inside: bool = False) -> bool:
@@ -632,10 +727,10 @@ class Match:
     def _says_word(self, text: str) -> bool:
         """Return whether a content of one word is one of the ask's, whatever its ending."""
         said = [*self._ask.tokens, *self._ask.before]
-        stem = fold(text.strip())[:STEM]
         if any(one.isdigit() for one in text):
             return False
-        return any(one.stem == stem or (one.kind is Kind.QUOTE and fold(text.strip()) in one.text) for one in said)
+        word = fold(text.strip())
+        return any(_is_form_of(one.text, word) or (one.kind is Kind.QUOTE and word in one.text.split()) for one in said)
 
     # ---- mode, time and content ------------------------------------------------
 
@@ -661,7 +756,7 @@ class Match:
                 return Fault("mode", "append")
             if self._call.exists and not meanings & {"replace", "edit", "clear", "change", "update"}:
                 return Fault("mode", "replace")
-        elif not meanings & (_APPENDING | {"put", "record", "write", "create"}):
+        elif "replace" in meanings or not meanings & (_APPENDING | {"put", "record", "write", "create"}):
             return Fault("mode", "add")
         return None
 
@@ -713,6 +808,15 @@ class Match:
         )
         self._answered |= result.used
         return result.fault
+
+    def _misquotes(self, argument: Argument) -> bool:
+        """Return whether a text is one of the ask's quotations but for its case, its accents or its marks."""
+        quotes = [one.raw for one in self._ask.tokens if one.kind is Kind.QUOTE]
+        return any(
+            _letters(quote) == _letters(str(one)) and not is_written_so(quote, str(one))
+            for one in plain_values(argument.value)
+            for quote in quotes
+        )
 
     def _holds_more(self, argument: Argument) -> bool:
         """Return whether a text has words of the ask in it that are said beside what was dictated."""
@@ -794,6 +898,16 @@ def plain_values(value: Any) -> Iterator[Any]:
             yield from plain_values(one)
     elif value is not None:
         yield value
+
+
+def _letters(text: str) -> str:
+    return "".join(one for one in fold(text) if one.isalnum())
+
+
+def _is_form_of(said: str, word: str) -> bool:
+    """Return whether two words differ at most by their ending: broken, break; but not production-eu, production."""
+    said = said.removesuffix("'s").partition(".")[0]
+    return said == word or (said[:STEM] == word[:STEM] and said.isalpha() and word.isalpha())
 
 
 def _is_word(value: Any) -> bool:

@@ -15,7 +15,7 @@ from typing import Final
 from phylactery_understanding.lexicon import Lexicon
 from phylactery_understanding.numbers import readings, value_of
 from phylactery_understanding.request import ARTIFACTS, Ask, Fault, Label, Request
-from phylactery_understanding.text import STEM, Kind, Token, tokenize
+from phylactery_understanding.text import STEM, Kind, Token, is_file_name, tokenize
 from phylactery_understanding.times import read_times
 
 _NEGATIONS: Final = frozenset(
@@ -31,6 +31,15 @@ _LONGEST: Final = 20_000
 _MASK = re.compile(r"«[a-z_]+»")
 """What stands in the place of a secret that was taken out: its kind."""
 _FEW: Final = 2
+_SHORT: Final = 8
+"""Words of a dictated text of which none may be left out."""
+_SHORT_WORD: Final = 6
+_LIMITING: Final = frozenset(
+    """
+    all some every none only almost nearly might maybe must before after until since except unless
+    todo toda todos todas algunos algunas solo casi quiza quizas antes despues hasta desde salvo
+    """.split()
+)
 _LONG_NUMBER: Final = 4
 """Digits of a number that nobody makes up by chance."""
 _SAID_SHARE: Final = 0.6
@@ -99,7 +108,8 @@ def fidelity(
         return Fidelity(_edited(called, ask, texts), places)
     previous = ask.previous
     if makes and (_is_composed(ask, said) or (previous is not None and _is_composed(previous, previous.tokens))):
-        return Fidelity(_composed(called, request, texts), places)
+        beside = _beside_source(called, ask, goals, texts)
+        return Fidelity(beside or _composed(called, request, texts), places)
     if makes and texts.some and _names_source(ask, said, texts):
         return Fidelity(_taken(called, ask, texts), places)
     refers = ask.refers or (ask.before and not list(ask.of(Label.CONTENT)) and not _content(said, ask.lexicon))
@@ -127,6 +137,23 @@ def _names_source(ask: Ask, said: Sequence[Token], texts: Source) -> bool:
     )
 
 
+def _beside_source(called: Sequence[Token], ask: Ask, goals: Collection[int], texts: Source) -> Fault | None:
+    """Check what is made of a text the ask names, a summary of it: that was read, and half of it stands there."""
+    named = [
+        one
+        for at, one in enumerate(ask.tokens)
+        if one.kind is Kind.LITERAL and at not in goals and is_file_name(one.text) and ask.labels[at] is not Label.GOAL
+    ]
+    if not named:
+        return None
+    if not any(texts.named(one.text) for one in named):
+        return Fault("content", "unread")
+    said = {one.stem for one in ask.tokens}
+    words = [one for one in called if one.kind is not Kind.MARK and not _is_plain(one.text, ask.lexicon)]
+    own = [one for one in words if not texts.holds(one.text) and one.stem not in said]
+    return Fault("content", "more") if len(own) > len(words) // 2 else None
+
+
 def _taken(called: Sequence[Token], ask: Ask, texts: Source) -> Fault | None:
     """Check what is taken from a text the ask names: nearly all of it stands there, or in the ask."""
     said = {one.stem for one in ask.tokens}
@@ -138,7 +165,12 @@ def _taken(called: Sequence[Token], ask: Ask, texts: Source) -> Fault | None:
     ]
     if any(any(char.isdigit() for char in one.text) for one in fresh):
         return Fault("content", "number")
-    return Fault("content", "more") if len(fresh) > max(_FEW, len(words) // 3) else None
+    return Fault("content", "more") if len(fresh) > _of_source(words, fresh, 3) else None
+
+
+def _of_source(words: Sequence[Token], fresh: Sequence[Token], share: int) -> int:
+    """Return how many words of a content may be in no source: a few, and fewer than those that are."""
+    return min(max(_FEW, len(words) // share), max((len(words) - len(fresh)) // 2, 1))
 
 
 def _quoted(quotes: Sequence[Token], values: Sequence[str], ask: Ask, places: frozenset[int]) -> Fidelity:
@@ -162,11 +194,24 @@ def _quoted(quotes: Sequence[Token], values: Sequence[str], ask: Ask, places: fr
     ]
     if not all(any(_says(other, one) for other in found) or _joined(wanted, found) for one in wanted):
         return Fidelity(Fault("content", "quote"), frozenset())
+    if not all(any(is_written_so(quote.raw, value) for value in values) for quote in quotes) and not any(
+        is_written_so(" ".join(quote.raw for quote in quotes), value) for value in values
+    ):
+        return Fidelity(Fault("content", "quote"), frozenset())
     rest = [value for value in found if not any(_says(value, one) for one in wanted) and not _joined(wanted, [value])]
     around = {one.stem for one in ask.tokens} | {word[:STEM] for one in wanted for word in one}
     if any(not _is_plain(word, ask.lexicon) and word[:STEM] not in around for value in rest for word in value):
         return Fidelity(Fault("content", "quote"), frozenset())
     return Fidelity(None, places)
+
+
+def is_written_so(quote: str, value: str) -> bool:
+    """Return whether a content holds a quotation letter for letter; a line of it may begin a sentence, and end one."""
+    if _MASK.search(value):
+        return True
+    wanted, lines = quote.strip(), [value.strip(), *map(str.strip, value.splitlines())]
+    same = {wanted, wanted + ".", wanted[:1].upper() + wanted[1:], wanted[:1].upper() + wanted[1:] + "."}
+    return any(one in same for one in lines)
 
 
 def _says(called: Sequence[str], wanted: Sequence[str]) -> bool:
@@ -252,7 +297,8 @@ def _is_composed(ask: Ask, said: Sequence[Token]) -> bool:
     meanings = ask.verb.meanings
     if ask.verbatim:
         return False
-    artifact = ask.form in ARTIFACTS or any(one.text in ARTIFACTS for one in said)
+    dictated = {id(one) for one in ask.of(Label.CONTENT)}
+    artifact = ask.form in ARTIFACTS or any(one.text in ARTIFACTS for one in said if id(one) not in dictated)
     return artifact and bool(meanings & (_MAKING | {"write", "add", "put", "send", "record"}))
 
 
@@ -277,8 +323,9 @@ def free_content(values: Sequence[str], request: Request, texts: Source) -> Faul
 
 def _edited(called: Sequence[Token], ask: Ask, texts: Source) -> Fault | None:
     """Check an edit of a text that was read: what is in it stood there, or stands in the request."""
-    said = {one.stem for one in ask.tokens} | {
-        word[:STEM] for one in ask.tokens if one.kind is Kind.QUOTE for word in one.text.split()
+    meant = [*ask.tokens, *(ask.before if ask.refers else ())]
+    said = {one.stem for one in meant} | {
+        word[:STEM] for one in meant if one.kind is Kind.QUOTE for word in one.text.split()
     }
     words = [one for one in called if one.kind is not Kind.MARK]
     if not words:
@@ -288,7 +335,7 @@ def _edited(called: Sequence[Token], ask: Ask, texts: Source) -> Fault | None:
         for one in words
         if not texts.holds(one.text) and one.stem not in said and not _is_plain(one.text, ask.lexicon)
     ]
-    return Fault("content", "edit") if len(fresh) > max(_FEW, len(words) // 5) else None
+    return Fault("content", "edit") if len(fresh) > _of_source(words, fresh, 5) else None
 
 
 def _content(tokens: Sequence[Token], words: Lexicon) -> list[Token]:
@@ -308,7 +355,7 @@ def _is_plain(word: str, words: Lexicon) -> bool:
     return words.holds("stop", word) or words.holds("phatic", word) or words.holds("please", word)
 
 
-def _described(
+def _described(  # noqa: C901 - one case for each way of saying something else
     said: Sequence[Token], called: Sequence[Token], ask: Ask, *, refers: bool, nouns: frozenset[str]
 ) -> Fault | None:
     """Compare what was described with what is said: the same numbers, the same refusals, nearly the same words."""
@@ -342,12 +389,16 @@ def _described(
         one
         for one in found
         if one.kind is not Kind.NUMBER
-        and one.stem not in stems
+        and (one.text.lstrip("#") not in everything if one.kind is Kind.LITERAL else one.stem not in stems)
         and not _is_plain(one.text, ask.lexicon)
         and value_of(one.text) is None
     ]
     told = [one for one in found if not _is_plain(one.text, ask.lexicon)]
-    if len(fresh) > max(_FEW if len(told) > _FEW + 2 else 1, int(len(told) * _OTHER_SHARE)):
+    fresh = [one for one in fresh if not _is_addressed(one, ask)]
+    dictated = not refers and bool(inner)
+    if dictated:
+        fresh = [one for one in fresh if not any(_is_like(one, word) for word in everything)]
+    if len(fresh) > (0 if dictated else _few(told)):
         return Fault("content", "more")
     if any(
         one.kind is Kind.LITERAL and any(char.isdigit() for char in one.text) and one.text.lstrip("#") not in everything
@@ -360,14 +411,47 @@ def _described(
         for one in wanted
         if not _is_plain(one.text, ask.lexicon) and one.kind is Kind.WORD and one.stem not in nouns
     ]
+    if dictated:
+        plain = [one for one in plain if id(one) in inner]
     missing = [one for one in plain if one.stem not in have]
+    if dictated:
+        missing = [one for one in missing if not any(_is_like(one, other.text) for other in found)]
+    if dictated and (_limits(said) != _limits(found) or (len(plain) <= _SHORT and not _in_order(plain, told))):
+        return Fault("content", "other")
     if refers:
         return None if len(missing) < len(plain) else Fault("content", "other")
-    if len(missing) > max(1, int(len(plain) * (1 - _SAID_SHARE))):
+    if len(missing) > max(0 if dictated and len(plain) <= _SHORT else 1, int(len(plain) * (1 - _SAID_SHARE))):
         return Fault("content", "less")
     if plain and len(missing) == len(plain):
         return Fault("content", "other")
     return Fault("content", "unsaid") if told and not wanted else None
+
+
+def _few(told: Sequence[Token]) -> int:
+    """Return how many words of a content may be whoever's who wrote it down."""
+    return max(_FEW if len(told) > _FEW + 2 else 1, int(len(told) * _OTHER_SHARE))
+
+
+def _is_like(token: Token, word: str) -> bool:
+    """Return whether two short words differ by their ending: bajar, baje."""
+    return token.text[:3] == word[:3] and max(len(token.text), len(word)) <= _SHORT_WORD
+
+
+def _is_addressed(token: Token, ask: Ask) -> bool:
+    """Return whether a word is the name that an address of the ask begins with: Hi Leo."""
+    return any(one.kind is Kind.LITERAL and one.text.startswith(token.text) and "@" in one.text for one in ask.tokens)
+
+
+def _limits(tokens: Sequence[Token]) -> frozenset[str]:
+    """Return the small words of a text that say how much of it holds, and when."""
+    return frozenset(one.text for one in tokens if one.text in _LIMITING)
+
+
+def _in_order(said: Sequence[Token], told: Sequence[Token]) -> bool:
+    """Return whether the words of a content come in the order in which they were said: who owes whom."""
+    places = iter(one.stem for one in told)
+    have = {one.stem for one in told}
+    return all(one.stem in places for one in said if one.stem in have)
 
 
 def _told_by_time(token: Token, ask: Ask) -> bool:

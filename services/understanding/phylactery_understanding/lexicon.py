@@ -41,6 +41,7 @@ CLASSES: Final = (
     "universal",
     "phatic",
     "stop",
+    "frame",
     "aside",
     "standin",
     "thing",

@@ -6,6 +6,7 @@ knows. What the words name is open; who they are said to, whether they are said 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -13,7 +14,7 @@ from itertools import takewhile
 from typing import Final
 
 from phylactery_understanding.lexicon import OPERATORS, Lexicon, Verb, lexicon, lexicons
-from phylactery_understanding.text import MAX_TOKENS, Kind, Token, is_disguised, tokenize, written
+from phylactery_understanding.text import MAX_TOKENS, Kind, Token, is_disguised, is_strange_mark, tokenize, written
 from phylactery_understanding.times import Times, read_times
 
 
@@ -182,6 +183,8 @@ _EMPTY: Final = frozenset(
 )
 """Words behind a negation that it does not deny."""
 _FRONT: Final = 8
+_HEADING: Final = 4
+"""Words of a line that says what those below it are."""
 _SPEAKER_WORDS: Final = 3
 _TURNING: Final = frozenset({"convert", "translate", "summarize", "copy", "rename"})
 """Meanings of verbs whose object is what they begin with, where a goal follows."""
@@ -229,7 +232,17 @@ class _Parser:
                 request.fault = Fault("length", "")
                 break
             place += self._sentence(sentences, place)
+        strange = self._strange_mark()
+        if strange:
+            request.fault = request.fault or Fault("mark", strange)
         return request
+
+    def _strange_mark(self) -> str:
+        """Return a mark that is none between words, empty where there is none outside what is taken as it stands."""
+        verbatim = {id(token) for ask in self._request.asks if ask.verbatim for token in ask.of(Label.CONTENT)}
+        marks = [one.raw for one in self._request.tokens if one.kind is Kind.MARK and id(one) not in verbatim]
+        commented = any(first + second == "/*" for first, second in itertools.pairwise(marks))
+        return "/*" if commented else next((one for one in marks if is_strange_mark(one)), "")
 
     def _sentence(self, sentences: Sequence[list[Token]], place: int) -> int:
         """Read one sentence, and those behind it that are its content; return how many."""
@@ -237,11 +250,15 @@ class _Parser:
         question = any(one.text == "?" for one in tokens)
         said = [one for one in tokens if one.kind is not Kind.BREAK and one.text not in _SENTENCE_ENDS]
         if not said:
+            if question and self._request.asks:  # do it!?
+                self._request.asks[-1].fault = self._request.asks[-1].fault or Fault("question", "?")
             return 1
         if self._topic_of(said):
             said = said[2:]
             if not said:
                 return 1
+        if self._is_heading(tokens, said, sentences[place + 1 :]):
+            self._request.fault = self._request.fault or Fault("report", said[-1].text)
         clauses = self._clauses(said)
         first = len(self._request.asks)
         for number, clause in enumerate(clauses[: _MOST_ASKS + 1]):
@@ -253,6 +270,17 @@ class _Parser:
         if asks and asks[-1].verbatim:
             return 1 + self._take_rest(asks[-1], sentences[place + 1 :], at_line=not list(asks[-1].of(Label.CONTENT)))
         return 1
+
+    def _is_heading(self, tokens: Sequence[Token], said: Sequence[Token], later: Sequence[list[Token]]) -> bool:
+        """Return whether a short line says what those below it are: Things I refuse to do."""
+        below = any(one.kind is Kind.BREAK for one in (later[0] if later else ())[:1])
+        texts = [one.text for one in said]
+        greets = any(self._size(name, texts, 0) for name in ("please", "greet", "phatic"))
+        ends = tokens[-1].text in _SENTENCE_ENDS or said[-1].text == ","
+        short = len(said) <= _HEADING and said[-1].text != ":"
+        if not below or ends or greets or self._request.asks or not (short or said[-1].text == ":"):
+            return False
+        return self._verb_at(said, 0) is None and any(one.kind is Kind.WORD for one in said)
 
     def _awaits(self, ask: Ask, later: Sequence[list[Token]]) -> bool:
         """Return whether what an ask calls this stands behind it, on lines of its own."""
@@ -363,6 +391,8 @@ class _Parser:
         sizes = [self._size(name, texts, place) for name in ("please", "polite", "greet")]
         if max(sizes):
             return max(sizes)
+        if token.text == "se" and texts[place + 1 : place + 2] not in (["lo"], ["la"], ["los"], ["las"]):
+            return 0
         if token.text in _PRONOUNS or token.text in {",", "!", "-", "*", "•", ")", "(", "¡", "¿"}:
             return 1
         if token.kind is Kind.NUMBER and place + 1 < len(said) and texts[place + 1] in {")", "."}:
@@ -649,13 +679,16 @@ class _Parser:
         return found if found is not None and " " in found.words else None
 
     def _label_lead(self, clause: Sequence[Token], texts: Sequence[str], labels: list[Label], verb: int) -> None:
+        times = read_times(clause[:verb]).places
         place = 0
         while place < verb:
             size = max(self._size(name, texts, place) for name in ("please", "polite", "greet"))
             label = Label.FILLER
-            if not size and clause[place].kind is Kind.WORD and self._size("goal", texts, place):
+            if place in times:
+                size, label = 1, Label.TIME
+            elif not size and clause[place].kind is Kind.WORD and self._size("goal", texts, place):
                 size, label = self._size("goal", texts, place), Label.GOAL
-            elif not size:
+            elif label is Label.FILLER and not size:
                 size = 1
                 literal = clause[place].kind in {Kind.LITERAL, Kind.NUMBER}
                 label = Label.OBJECT if literal else Label.ARTICLE if clause[place].kind is Kind.WORD else Label.MARK

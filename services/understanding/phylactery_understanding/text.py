@@ -21,6 +21,9 @@ _QUOTES: Final = {'"': '"', "“": "”", "«": "»", "„": "“", "'": "'", "�
 _LONGEST_QUOTE: Final = 4_000
 _SUFFIX: Final = 5
 """Letters behind the dot of a file's name."""
+_MARKS: Final = frozenset([*".,;:!?¡¿()|[]-–—…\"'’‘«»“”„`/&+*•#@%$€£¥°º=×·", "→", "->", "=>", "\n", "‑"])
+"""Marks that people write between words."""
+_DENYING: Final = frozenset("👎❌🚫⛔🙅✅☑✔✖❎🛑⚠🚧⏸⏹")
 _ELISION: Final = frozenset({"cause", "cuz", "n", "til", "em", "tis", "twas"})
 # No group is repeated possessively: Python 3.11.0 to 3.11.4 match less than they should then (CPython gh-106052).
 _TOKEN = re.compile(
@@ -81,6 +84,18 @@ def written(text: str) -> str:
     return unicodedata.normalize("NFKC", text).lower()
 
 
+def is_strange_mark(raw: str) -> bool:
+    """Return whether a mark is none that people write between words: it may strike out, deny or comment on them."""
+    if raw in _MARKS or raw.isalnum():
+        return False
+    return raw in _DENYING or unicodedata.category(raw[:1]) not in {"So", "Sk", "Mn", "Cf"}
+
+
+def is_latin(word: str) -> bool:
+    """Return whether every letter of a word is of the script that the lexicons are written in."""
+    return word.isascii() or all(unicodedata.name(one, "LATIN").startswith("LATIN") for one in word if one.isalpha())
+
+
 def is_disguised(text: str) -> bool:
     """Return whether text holds a character that prints as nothing, turns the direction, or mixes scripts in a word."""
     if text.isascii():
@@ -117,6 +132,14 @@ def tokenize(text: str) -> list[Token]:
         found.extend(_tokens(match, start, stop))
         place = found[-1].stop
     return found
+
+
+def is_file_name(word: str) -> bool:
+    """Return whether a word ends as the name of a file does."""
+    stem, dot, suffix = word.rpartition(".")
+    return (
+        bool(stem and dot) and "@" not in word and suffix.isalnum() and not suffix.isdigit() and len(suffix) <= _SUFFIX
+    )
 
 
 def merged_spans(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

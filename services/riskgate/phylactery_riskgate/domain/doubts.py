@@ -71,6 +71,14 @@ _SENTENCES: Final[dict[str, tuple[str, str]]] = {
         "Your message holds characters that look like others.",
         "Tu mensaje tiene caracteres que parecen otros.",
     ),
+    "mark": (
+        "Your message holds a mark that may strike out or deny it.",
+        "Tu mensaje tiene una marca que puede tacharlo o negarlo.",
+    ),
+    "framed": (
+        "What you said around it may mean that it is not to be done, or not yet.",
+        "Lo que dijiste alrededor puede significar que no se haga, o todavía no.",
+    ),
     "length": ("Your message is too long to be sure.", "Tu mensaje es demasiado largo para estar seguro."),
     "used-up": ("You asked for this once, and it was done.", "Lo pediste una vez, y ya se hizo."),
 }
