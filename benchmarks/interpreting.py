@@ -13,9 +13,9 @@ from decimal import Decimal
 from typing import Any, Final
 
 from phylactery_understanding.answers import read_answer
-from phylactery_understanding.calls import plain_values, same_name
 from phylactery_understanding.interpretation import Interpretation, InterpretedAsk, Mode, Slot, Span
 from phylactery_understanding.numbers import readings
+from phylactery_understanding.proposal import plain_values, same_name
 from phylactery_understanding.text import STEM, Kind, Token, tokenize
 from phylactery_understanding.times import read_times, times_of
 

@@ -6,7 +6,8 @@ from datetime import date
 from typing import Any
 
 import pytest
-from phylactery_understanding.calls import Argument, Call, Item, Level, Understanding, hears, understand
+from phylactery_understanding.calls import hears, understand
+from phylactery_understanding.proposal import Argument, Call, Item, Level, Understanding
 from phylactery_understanding.request import parse
 from phylactery_understanding.times import times_of
 

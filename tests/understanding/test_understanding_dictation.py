@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from phylactery_understanding.calls import Argument, Call, Level, understand
+from phylactery_understanding.calls import understand
 from phylactery_understanding.dictation import said_beside
 from phylactery_understanding.lexicon import lexicon
+from phylactery_understanding.proposal import Argument, Call, Level
 from phylactery_understanding.request import parse
 from phylactery_understanding.text import tokenize
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 import pytest
-from phylactery_understanding.calls import Argument, Call, Item, Level, Understanding
 from phylactery_understanding.interpretation import (
     MAX_WORDS,
     Interpretation,
@@ -17,6 +16,7 @@ from phylactery_understanding.interpretation import (
     pasted,
     understand_interpreted,
 )
+from phylactery_understanding.proposal import Argument, Call, Item, Level, Understanding
 from phylactery_understanding.request import parse
 
 PATH, MILK = "shopping.txt", "milk"

@@ -6,9 +6,10 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from phylactery_understanding.calls import Argument, Call, Level, understand
+from phylactery_understanding.calls import understand
 from phylactery_understanding.content import Source
 from phylactery_understanding.numbers import amounts_at
+from phylactery_understanding.proposal import Argument, Call, Level
 from phylactery_understanding.request import parse
 from phylactery_understanding.text import tokenize
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from phylactery_chassis.identity import Principal
-from phylactery_understanding.calls import plain_values
+from phylactery_understanding.proposal import plain_values
 from phylactery_understanding.retraction import Forbidden, Retraction, forbids, targets_in
 from sqlalchemy.engine import Connection
 

@@ -8,109 +8,33 @@ reason to ask.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import date, datetime, timedelta
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
 from decimal import Decimal
-from enum import IntEnum
 from types import MappingProxyType
 from typing import Any, Final
 
-from phylactery_understanding.content import Source, fidelity, is_written_so, stated
+from phylactery_understanding.content import fidelity, is_written_so, stated
 from phylactery_understanding.dictation import said_beside
 from phylactery_understanding.numbers import amounts_at, readings, value_of
+from phylactery_understanding.proposal import (
+    CURRENCIES,
+    NOTHING,
+    Argument,
+    Call,
+    Item,
+    Level,
+    Understanding,
+    in_item,
+    is_named,
+    names_of,
+    plain_name,
+    plain_values,
+)
 from phylactery_understanding.request import Ask, Fault, Label, Request
 from phylactery_understanding.text import STEM, Kind, Token, fold, is_disguised, is_latin, tokenize, written
 from phylactery_understanding.times import Feature, same_day, same_time, times_of, unread_time
-
-
-class Level(IntEnum):
-    """How far a call is understood."""
-
-    REFUSED = -1
-    """The newest message takes it back, forbids it or leaves it out."""
-    NONE = 0
-    HALF = 1
-    CLEAR = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One thing a tool listed: the words of its fields, the times among them, and its values.
-
-    ``holds`` tells whether a value is one of its fields, whole; ``says`` whether a word stands in a short text of it;
-    ``picked`` that it stands at the end of an order the user
-    spoke of: the largest, the cheapest. It stands at ``place`` of the ``count`` things of its list. ``keys`` are those
-    of its values that name it: no amount is one of them.
-    """
-
-    words: frozenset[str]
-    times: frozenset[Feature]
-    holds: Callable[[Any], bool]
-    says: Callable[[str], bool] = field(default=lambda _: False)
-    picked: bool = False
-    place: int = 0
-    count: int = 1
-    keys: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Argument:
-    """One value of a call.
-
-    ``role`` is the catalog's. ``items`` are the listed things that a text in it is the id of, each with that
-    text and the others of its list: the user may have named it by another field of it. ``default`` says that the
-    schema fills it in; ``choices`` are the values it is limited to.
-    """
-
-    name: str
-    value: Any
-    role: str
-    control: bool = False
-    items: tuple[tuple[str, Item, tuple[Item, ...]], ...] = ()
-    default: bool = False
-    choices: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A proposed call, as the grammar sees it.
-
-    ``effects`` are what the tool does by its name, ``phrases`` the verbs its phrases begin with, each with the stems of
-    the words one of which must stand beside it, and ``nouns`` the stems of what it does it to; all from the catalog.
-    ``exists`` says that the target was seen to exist before, ``read`` that the target's text was read in this task, and
-    ``texts`` hold the stems of what the user pointed to and was read.
-    """
-
-    tool: str
-    effects: frozenset[str]
-    phrases: tuple[tuple[str, frozenset[str]], ...]
-    nouns: frozenset[str]
-    arguments: tuple[Argument, ...]
-    reads: bool = False
-    exists: bool = False
-    read: bool = False
-    texts: Source = field(default_factory=Source)
-    day: date | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Understanding:
-    """How far a call is understood, by which ask, why no further, and how many effects the ask allows (0: a set).
-
-    ``index`` is the place of the ask in its message, -1 where no ask speaks of the call.
-    """
-
-    level: Level
-    ask: str = ""
-    words: tuple[str, ...] = ()
-    fault: Fault | None = None
-    quota: int = 1
-    by: str = "rules"
-    index: int = -1
-
-
-NOTHING: Final = Understanding(Level.NONE)
 
 _APPENDING: Final = frozenset({"add", "append"})
 _REPLACING: Final = frozenset(
@@ -120,52 +44,6 @@ _KEEPING: Final = frozenset(
     {"edit", "change", "update", "replace", "set", "remove", "delete", "strike", "raise", "lower", "fix"}
 )
 _MODE_FLAGS: Final = frozenset({"append"})
-_PESOS: Final = "ars mxn clp cop uyu dop cup php"
-_CURRENCIES: Final[Mapping[str, str]] = {
-    "€": "eur",
-    "euro": "eur",
-    "euros": "eur",
-    "eur": "eur",
-    "pavos": "eur",
-    "$": "usd",
-    "dollar": "usd",
-    "dollars": "usd",
-    "usd": "usd",
-    "bucks": "usd",
-    "dolares": "usd",
-    "dolar": "usd",
-    "£": "gbp",
-    "pound": "gbp",
-    "pounds": "gbp",
-    "gbp": "gbp",
-    "quid": "gbp",
-    "sol": "pen",
-    "soles": "pen",
-    "pen": "pen",
-    "pesos": _PESOS,
-    "peso": _PESOS,
-    "yen": "jpy",
-    "mxn": "mxn",
-    "clp": "clp",
-    "cop": "cop",
-    "ars": "ars",
-    "reais": "brl",
-    "brl": "brl",
-    "chf": "chf",
-    "francs": "chf",
-    "libras": "gbp",
-}
-_SAME_NAMES: Final[Mapping[str, str]] = {
-    "prod": "production",
-    "produccion": "production",
-    "live": "production",
-    "stage": "staging",
-    "preprod": "staging",
-    "desarrollo": "dev",
-    "development": "dev",
-    "pruebas": "staging",
-    "test": "test",
-}
 _JOINTS: Final = frozenset({"and", "y", "e", "&", ",", "et", "und", "i"})
 _LEFT: Final = frozenset({Label.FILLER, Label.ARTICLE, Label.GOAL, Label.TIME, Label.MARK, Label.VERB, Label.REASON})
 _MARKING: Final = frozenset("/\\*~%$|<>`")
@@ -215,7 +93,6 @@ _SENDING: Final = frozenset(
 _DRAFTING: Final = frozenset({"draft", "drafts", "borrador", "borradores", "anonymously", "encrypted", "cifrado"})
 _FRAME: Final = 40
 """Characters that words of one phrase lie within: what stands on both sides of the ask is no phrase."""
-_SHORT: Final = 3
 _ORDINALS: Final[Mapping[str, int]] = {
     "first": 0,
     "second": 1,
@@ -242,43 +119,6 @@ _SUPERLATIVES: Final = frozenset(
     nueva ultimo ultima proximo proxima mas menos alto bajo
     """.split()
 )
-_CALLED: Final[Mapping[str, tuple[str, ...]]] = {
-    "concept": ("concepto", "reference", "motivo", "ref", "asunto", "note"),
-    "labels": ("label", "etiqueta", "tag"),
-    "title": ("titulo", "called", "titled"),
-    "topic": ("tema",),
-    "subject": ("asunto", "tema"),
-    "reason": ("motivo", "razon"),
-    "assignee": ("asignada", "asignado", "assign", "assigned"),
-    "address": ("direccion", "domicilio", "delivery", "envio"),
-    "amount": ("importe", "monto", "cantidad"),
-    "price": ("precio",),
-    "replicas": ("instancias", "replica"),
-    "version": ("release",),
-    "environment": ("entorno", "ambiente", "env"),
-    "repo": ("repositorio", "repository", "proyecto"),
-    "number": ("numero", "issue", "pull", "request", "pr"),
-    "account": ("cuenta",),
-    "attendees": ("with", "guests", "invitados"),
-    "channel": ("canal",),
-    "user": ("usuario",),
-    "method": ("metodo",),
-    "key": ("clave", "variable"),
-    "value": ("valor",),
-    "service": ("servicio",),
-    "items": ("unidades", "cajas", "caja", "bags", "units"),
-    "comment": ("comentario",),
-    "text": ("texto",),
-    "when": ("cuando",),
-    "until": ("hasta",),
-    "name": ("nombre",),
-    "order": ("pedido",),
-    "invoice": ("factura", "bill"),
-    "id": ("numero", "number"),
-    "start": ("inicio",),
-    "location": ("lugar", "en"),
-}
-"""What people call arguments, beside their names."""
 
 
 def used_up(found: Understanding, used: Mapping[int, int], done: Collection[int]) -> Understanding:
@@ -402,9 +242,7 @@ def _is_about(ask: Ask, call: Call) -> bool:
         or any(
             one.kind is Kind.LITERAL
             and any(
-                _same(one, _name(str(other.value)), str(other.value), exact=True)
-                for other in call.arguments
-                if isinstance(other.value, str)
+                is_named(one, str(other.value), exact=True) for other in call.arguments if isinstance(other.value, str)
             )
             for one in ask.tokens
         )
@@ -508,7 +346,7 @@ class Match:
 
     def _is_other_part(self, argument: Argument) -> bool:
         """Return whether the ask gives an argument by its name, in quotes, and it holds something else."""
-        names = set(_names_of(argument.name)) if isinstance(argument.value, str) else set()
+        names = set(names_of(argument.name)) if isinstance(argument.value, str) else set()
         for first, second in itertools.pairwise(one for one in self._ask.tokens if one.kind is not Kind.MARK):
             if second.kind is Kind.QUOTE and first.kind is Kind.WORD and first.stem in names:
                 return not any(is_written_so(second.raw, str(one)) for one in plain_values(argument.value))
@@ -533,7 +371,7 @@ class Match:
         tokens = self._ask.tokens
         numbers = [at for at, one in enumerate(tokens) if readings(one.text)]
         for name, number in pairs:
-            places = [at for at, one in enumerate(tokens) if _same(one, _name(name), name, exact=_is_exact(name))]
+            places = [at for at, one in enumerate(tokens) if is_named(one, name)]
             near = [at for at in numbers if at < places[0]] if places else []
             if len(pairs) > 1 and near and number not in readings(tokens[near[-1]].text):
                 return True
@@ -595,10 +433,10 @@ class Match:
         wanted = text.lower()
         if len(wanted) != _CODE or not wanted.isalpha():
             return False
-        said = [(at, one.text) for at, one in enumerate(self._ask.tokens) if one.text in _CURRENCIES]
+        said = [(at, one.text) for at, one in enumerate(self._ask.tokens) if one.text in CURRENCIES]
         if said:
             self._used.update(at for at, _ in said)
-            return all(wanted in _CURRENCIES[one].split() for _, one in said)
+            return all(wanted in CURRENCIES[one].split() for _, one in said)
         return self._held(text)
 
     def _names(self, text: str, *, inside: bool = False) -> bool:
@@ -608,30 +446,26 @@ class Match:
         """
         if is_disguised(text):
             return False
-        ask, exact, plain = self._ask, _is_exact(text), _name(text)
+        ask, plain = self._ask, plain_name(text)
         if plain in _ORDINALS or self._ask.lexicon.holds("universal", plain):
             return False
         for at, token in enumerate(ask.tokens):
             open_to = inside or ask.labels[at] not in _NO_GOAL
-            if (
-                open_to
-                and (_same(token, plain, text, exact=exact) or _MARKING & {*text})
-                and self._is_whole(at, at, text)
-            ):
+            if open_to and (is_named(token, text) or _MARKING & {*text}) and self._is_whole(at, at, text):
                 self._used.add(at)
                 return True
         if self._spells(text):
             return True
         if not ask.refers:
             return False
-        if ask.topic is not None and _same(ask.topic, plain, text, exact=exact):
+        if ask.topic is not None and is_named(ask.topic, text):
             return True
         for at, one in enumerate(ask.before[1:], 1):
-            if _same(one, plain, text, exact=exact) and ask.before[at - 1].text in _PLACING:
+            if is_named(one, text) and ask.before[at - 1].text in _PLACING:
                 return True
         for kind in (Kind.LITERAL, Kind.NUMBER):
             literals = {one.text: one for one in ask.before if one.kind is kind}
-            if len(literals) == 1 and all(_same(one, plain, text, exact=exact) for one in literals.values()):
+            if len(literals) == 1 and all(is_named(one, text) for one in literals.values()):
                 return True
         return False
 
@@ -693,14 +527,14 @@ class Match:
         said = self._ask.times.features
 
         def score(one: Item) -> int:
-            hits = sum(_in_item(token, one) for _, token in tokens) + sum(_in_item(token, one) for token in before)
+            hits = sum(in_item(token, one) for _, token in tokens) + sum(in_item(token, one) for token in before)
             return hits + (bool(said) and same_day(said, one.times, self._call.day))
 
         mine = score(item)
         order = self._ordinal(item) or (item.picked and not any(one.picked for one in others))
         if not (order or mine) or not (order or all(score(one) < mine for one in others)):
             return False
-        self._used |= {at for at, token in tokens if _in_item(token, item)}
+        self._used |= {at for at, token in tokens if in_item(token, item)}
         if said and same_day(said, item.times, self._call.day):
             self._used |= set(self._ask.times.places)
         self._item = self._item or item
@@ -804,7 +638,7 @@ class Match:
             self._call.texts,
             edits=self._edits(),
             makes=self._makes(),
-            nouns=self._call.nouns | {stem for one in self._call.arguments for stem in _names_of(one.name)},
+            nouns=self._call.nouns | {stem for one in self._call.arguments for stem in names_of(one.name)},
         )
         self._answered |= result.used
         return result.fault
@@ -836,7 +670,7 @@ class Match:
     def _leftover(self, *, has_content: bool, has_dates: bool) -> Fault | None:
         """Return the first word of the ask that nothing of the call answers to."""
         ask, words = self._ask, self._ask.lexicon
-        names = {stem for one in self._call.arguments for stem in _names_of(one.name)}
+        names = {stem for one in self._call.arguments for stem in names_of(one.name)}
         verb = ask.labels.index(Label.VERB)
         for at, (token, label) in enumerate(zip(ask.tokens, ask.labels, strict=True)):
             if at in self._used or at in self._answered or token.kind in {Kind.MARK, Kind.BREAK}:
@@ -851,7 +685,7 @@ class Match:
                 continue
             if token.kind is Kind.WORD and (words.holds("stop", token.text) or token.text in _JOINTS):
                 continue
-            if token.text in _CURRENCIES and any(one.role == "amount" for one in self._call.arguments):
+            if token.text in CURRENCIES and any(one.role == "amount" for one in self._call.arguments):
                 continue
             if self._is_of_item(token):
                 continue
@@ -864,9 +698,9 @@ class Match:
 
     def _is_of_item(self, token: Token) -> bool:
         """Return whether a word names, or picks, a listed thing that the call is about."""
-        if any(_in_item(token, one) or (one.picked and token.text in _SUPERLATIVES) for one in self._items):
+        if any(in_item(token, one) or (one.picked and token.text in _SUPERLATIVES) for one in self._items):
             return True
-        return self._item is not None and _in_item(token, self._item)
+        return self._item is not None and in_item(token, self._item)
 
     def _is_joined(self, place: int) -> bool:
         """Return whether a literal stands beside one that the call has, in one list with it."""
@@ -886,18 +720,6 @@ class Match:
             ):
                 return True
         return False
-
-
-def plain_values(value: Any) -> Iterator[Any]:
-    """Return the plain values in a value."""
-    if isinstance(value, dict):
-        for one in value.values():
-            yield from plain_values(one)
-    elif isinstance(value, list):
-        for one in value:
-            yield from plain_values(one)
-    elif value is not None:
-        yield value
 
 
 def _letters(text: str) -> str:
@@ -941,58 +763,7 @@ def _says(argument: Argument) -> bool:
     return any(str(one).strip() for one in plain_values(argument.value))
 
 
-def _in_item(token: Token, item: Item) -> bool:
-    if token.kind is Kind.QUOTE:
-        return all(one.text in item.words for one in tokenize(token.raw) if one.kind is not Kind.MARK)
-    word = token.text.removesuffix("'s")
-    return (
-        word in item.words
-        or item.says(word)
-        or (
-            token.kind is Kind.WORD and len(token.text) > _SHORT and any(one[:STEM] == token.stem for one in item.words)
-        )
-    )
-
-
-def _names_of(name: str) -> Iterator[str]:
-    """Return the stems by which people call an argument: labels, etiqueta."""
-    for part in fold(name).replace("-", "_").split("_"):
-        yield part[:STEM]
-        yield from (one[:STEM] for one in _CALLED.get(part, ()))
-
-
 def _is_repeat(argument: Argument) -> bool:
     return (
         isinstance(argument.value, str) and bool(argument.value) and argument.name in {"repeat", "recurrence", "every"}
     )
-
-
-def _is_exact(text: str) -> bool:
-    """Return whether a text names one thing as it is written, so that every letter counts."""
-    return any(one in text for one in "@/\\:.") or any(one.isdigit() for one in text)
-
-
-def _name(text: str) -> str:
-    folded = fold(text).strip().lstrip("#@")
-    return _SAME_NAMES.get(folded, folded)
-
-
-def same_name(said: str, value: str) -> bool:
-    """Return whether words name a value: as it is written where every letter counts, else up to case and accents."""
-    words = tokenize(said)
-    if len(words) == 1:
-        return not is_disguised(value) and _same(words[0], _name(value), value, exact=_is_exact(value))
-    if _is_exact(value):
-        return written(said.strip()) == written(value.strip())
-    wanted = [one.text for one in tokenize(value) if one.kind is not Kind.MARK]
-    return bool(wanted) and [one.text for one in words if one.kind is not Kind.MARK] == wanted
-
-
-def _same(token: Token, plain: str, text: str, *, exact: bool) -> bool:
-    if token.kind is Kind.QUOTE:
-        return fold(token.raw.strip()) == plain
-    if exact or token.kind is Kind.LITERAL:
-        mark = token.raw.lstrip("#@") if not text.startswith(("#", "@")) else token.raw
-        value = text if token.raw.startswith(("#", "@")) or not text.startswith(("#", "@")) else text.lstrip("#@")
-        return written(mark.strip()) == written(value.strip()) or written(token.raw) == written(text.strip())
-    return _SAME_NAMES.get(token.text, token.text) == plain

@@ -17,21 +17,11 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Final
 
-from phylactery_understanding.calls import (
-    NOTHING,
-    Argument,
-    Call,
-    Level,
-    Match,
-    Understanding,
-    plain_values,
-    same_effect,
-    same_name,
-    used_up,
-)
+from phylactery_understanding.calls import Match, same_effect, used_up
 from phylactery_understanding.content import free_content
 from phylactery_understanding.lexicon import OPERATORS, Lexicon, Verb
 from phylactery_understanding.numbers import readings
+from phylactery_understanding.proposal import NOTHING, Argument, Call, Level, Understanding, plain_values, same_name
 from phylactery_understanding.request import Ask, Fault, Label, Request
 from phylactery_understanding.text import Kind, Token, merged_spans, tokenize
 from phylactery_understanding.times import Times, read_times

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from phylactery_understanding.calls import Level, Understanding
+from phylactery_understanding.proposal import Level, Understanding
 
 from phylactery_riskgate.domain.argument_types import one_form
 from phylactery_riskgate.domain.model import BoundCall, CatalogTool, Json, Role

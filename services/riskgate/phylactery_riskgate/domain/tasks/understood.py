@@ -9,10 +9,11 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from phylactery_understanding.answers import read_answer
-from phylactery_understanding.calls import Argument, Call, Item, Level, Understanding, hears, understand
+from phylactery_understanding.calls import hears, understand
 from phylactery_understanding.content import Source
 from phylactery_understanding.interpretation import CheckedAsk, Interpretation, check, understand_interpreted
 from phylactery_understanding.lexicon import lexicon
+from phylactery_understanding.proposal import Argument, Call, Item, Level, Understanding
 from phylactery_understanding.request import Fault, Request, parse
 from phylactery_understanding.text import STEM, fold, tokenize
 from phylactery_understanding.times import Feature, times_of

@@ -1,0 +1,255 @@
+"""A proposed call as the grammar sees it, how far one is understood, and what people call its values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from enum import IntEnum
+from typing import Any, Final
+
+from phylactery_understanding.content import Source
+from phylactery_understanding.request import Fault
+from phylactery_understanding.text import STEM, Kind, Token, fold, is_disguised, tokenize, written
+from phylactery_understanding.times import Feature
+
+_PESOS: Final = "ars mxn clp cop uyu dop cup php"
+CURRENCIES: Final[Mapping[str, str]] = {
+    "€": "eur",
+    "euro": "eur",
+    "euros": "eur",
+    "eur": "eur",
+    "pavos": "eur",
+    "$": "usd",
+    "dollar": "usd",
+    "dollars": "usd",
+    "usd": "usd",
+    "bucks": "usd",
+    "dolares": "usd",
+    "dolar": "usd",
+    "£": "gbp",
+    "pound": "gbp",
+    "pounds": "gbp",
+    "gbp": "gbp",
+    "quid": "gbp",
+    "sol": "pen",
+    "soles": "pen",
+    "pen": "pen",
+    "pesos": _PESOS,
+    "peso": _PESOS,
+    "yen": "jpy",
+    "mxn": "mxn",
+    "clp": "clp",
+    "cop": "cop",
+    "ars": "ars",
+    "reais": "brl",
+    "brl": "brl",
+    "chf": "chf",
+    "francs": "chf",
+    "libras": "gbp",
+}
+_SAME_NAMES: Final[Mapping[str, str]] = {
+    "prod": "production",
+    "produccion": "production",
+    "live": "production",
+    "stage": "staging",
+    "preprod": "staging",
+    "desarrollo": "dev",
+    "development": "dev",
+    "pruebas": "staging",
+    "test": "test",
+}
+_SHORT: Final = 3
+_CALLED: Final[Mapping[str, tuple[str, ...]]] = {
+    "concept": ("concepto", "reference", "motivo", "ref", "asunto", "note"),
+    "labels": ("label", "etiqueta", "tag"),
+    "title": ("titulo", "called", "titled"),
+    "topic": ("tema",),
+    "subject": ("asunto", "tema"),
+    "reason": ("motivo", "razon"),
+    "assignee": ("asignada", "asignado", "assign", "assigned"),
+    "address": ("direccion", "domicilio", "delivery", "envio"),
+    "amount": ("importe", "monto", "cantidad"),
+    "price": ("precio",),
+    "replicas": ("instancias", "replica"),
+    "version": ("release",),
+    "environment": ("entorno", "ambiente", "env"),
+    "repo": ("repositorio", "repository", "proyecto"),
+    "number": ("numero", "issue", "pull", "request", "pr"),
+    "account": ("cuenta",),
+    "attendees": ("with", "guests", "invitados"),
+    "channel": ("canal",),
+    "user": ("usuario",),
+    "method": ("metodo",),
+    "key": ("clave", "variable"),
+    "value": ("valor",),
+    "service": ("servicio",),
+    "items": ("unidades", "cajas", "caja", "bags", "units"),
+    "comment": ("comentario",),
+    "text": ("texto",),
+    "when": ("cuando",),
+    "until": ("hasta",),
+    "name": ("nombre",),
+    "order": ("pedido",),
+    "invoice": ("factura", "bill"),
+    "id": ("numero", "number"),
+    "start": ("inicio",),
+    "location": ("lugar", "en"),
+}
+"""What people call arguments, beside their names."""
+
+
+class Level(IntEnum):
+    """How far a call is understood."""
+
+    REFUSED = -1
+    """The newest message takes it back, forbids it or leaves it out."""
+    NONE = 0
+    HALF = 1
+    CLEAR = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing a tool listed: the words of its fields, the times among them, and its values.
+
+    ``holds`` tells whether a value is one of its fields, whole; ``says`` whether a word stands in a short text of it;
+    ``picked`` that it stands at the end of an order the user
+    spoke of: the largest, the cheapest. It stands at ``place`` of the ``count`` things of its list. ``keys`` are those
+    of its values that name it: no amount is one of them.
+    """
+
+    words: frozenset[str]
+    times: frozenset[Feature]
+    holds: Callable[[Any], bool]
+    says: Callable[[str], bool] = field(default=lambda _: False)
+    picked: bool = False
+    place: int = 0
+    count: int = 1
+    keys: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One value of a call.
+
+    ``role`` is the catalog's. ``items`` are the listed things that a text in it is the id of, each with that
+    text and the others of its list: the user may have named it by another field of it. ``default`` says that the
+    schema fills it in; ``choices`` are the values it is limited to.
+    """
+
+    name: str
+    value: Any
+    role: str
+    control: bool = False
+    items: tuple[tuple[str, Item, tuple[Item, ...]], ...] = ()
+    default: bool = False
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A proposed call, as the grammar sees it.
+
+    ``effects`` are what the tool does by its name, ``phrases`` the verbs its phrases begin with, each with the stems of
+    the words one of which must stand beside it, and ``nouns`` the stems of what it does it to; all from the catalog.
+    ``exists`` says that the target was seen to exist before, ``read`` that the target's text was read in this task, and
+    ``texts`` hold the stems of what the user pointed to and was read.
+    """
+
+    tool: str
+    effects: frozenset[str]
+    phrases: tuple[tuple[str, frozenset[str]], ...]
+    nouns: frozenset[str]
+    arguments: tuple[Argument, ...]
+    reads: bool = False
+    exists: bool = False
+    read: bool = False
+    texts: Source = field(default_factory=Source)
+    day: date | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Understanding:
+    """How far a call is understood, by which ask, why no further, and how many effects the ask allows (0: a set).
+
+    ``index`` is the place of the ask in its message, -1 where no ask speaks of the call.
+    """
+
+    level: Level
+    ask: str = ""
+    words: tuple[str, ...] = ()
+    fault: Fault | None = None
+    quota: int = 1
+    by: str = "rules"
+    index: int = -1
+
+
+NOTHING: Final = Understanding(Level.NONE)
+
+
+def plain_values(value: Any) -> Iterator[Any]:
+    """Return the plain values in a value."""
+    if isinstance(value, dict):
+        for one in value.values():
+            yield from plain_values(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from plain_values(one)
+    elif value is not None:
+        yield value
+
+
+def in_item(token: Token, item: Item) -> bool:
+    """Return whether a word, or every word of a quotation, is one of a listed thing's."""
+    if token.kind is Kind.QUOTE:
+        return all(one.text in item.words for one in tokenize(token.raw) if one.kind is not Kind.MARK)
+    word = token.text.removesuffix("'s")
+    return (
+        word in item.words
+        or item.says(word)
+        or (
+            token.kind is Kind.WORD and len(token.text) > _SHORT and any(one[:STEM] == token.stem for one in item.words)
+        )
+    )
+
+
+def names_of(name: str) -> Iterator[str]:
+    """Return the stems by which people call an argument: labels, etiqueta."""
+    for part in fold(name).replace("-", "_").split("_"):
+        yield part[:STEM]
+        yield from (one[:STEM] for one in _CALLED.get(part, ()))
+
+
+def is_exact(text: str) -> bool:
+    """Return whether a text names one thing as it is written, so that every letter counts."""
+    return any(one in text for one in "@/\\:.") or any(one.isdigit() for one in text)
+
+
+def plain_name(text: str) -> str:
+    """Return a name as names are compared: folded, without the mark of a channel, prod as production."""
+    folded = fold(text).strip().lstrip("#@")
+    return _SAME_NAMES.get(folded, folded)
+
+
+def same_name(said: str, value: str) -> bool:
+    """Return whether words name a value: as it is written where every letter counts, else up to case and accents."""
+    words = tokenize(said)
+    if len(words) == 1:
+        return not is_disguised(value) and is_named(words[0], value)
+    if is_exact(value):
+        return written(said.strip()) == written(value.strip())
+    wanted = [one.text for one in tokenize(value) if one.kind is not Kind.MARK]
+    return bool(wanted) and [one.text for one in words if one.kind is not Kind.MARK] == wanted
+
+
+def is_named(token: Token, text: str, *, exact: bool | None = None) -> bool:
+    """Return whether a token names a value: as it is written where it is exact, else up to case and accents."""
+    plain = plain_name(text)
+    if token.kind is Kind.QUOTE:
+        return fold(token.raw.strip()) == plain
+    if (is_exact(text) if exact is None else exact) or token.kind is Kind.LITERAL:
+        mark = token.raw.lstrip("#@") if not text.startswith(("#", "@")) else token.raw
+        value = text if token.raw.startswith(("#", "@")) or not text.startswith(("#", "@")) else text.lstrip("#@")
+        return written(mark.strip()) == written(value.strip()) or written(token.raw) == written(text.strip())
+    return _SAME_NAMES.get(token.text, token.text) == plain
