@@ -90,6 +90,7 @@ _SENDING: Final = frozenset(
     send tell ask notify reply forward message write post pass share request greet announce report comment remind
     """.split()
 )
+_ATTACHING: Final = frozenset({"atta", "adju"})
 _DRAFTING: Final = frozenset({"draft", "drafts", "borrador", "borradores", "anonymously", "encrypted", "cifrado"})
 _FRAME: Final = 40
 """Characters that words of one phrase lie within: what stands on both sides of the ask is no phrase."""
@@ -322,8 +323,9 @@ class Match:
                 return ask.form
         others = [one for one in self._request.tokens if id(one) not in asked and one.kind is not Kind.BREAK]
         texts = [one.text for one in others]
+        attaches = any(one.name.startswith(("attach", "adjunt")) for one in self._call.arguments)
         for at, one in enumerate(others):
-            size = self._ask.lexicon.match("frame", texts, at)
+            size = 0 if attaches and one.stem in _ATTACHING else self._ask.lexicon.match("frame", texts, at)
             if size and others[at + size - 1].stop - one.start < _FRAME:
                 return " ".join(texts[at : at + size])
             if one.kind is Kind.WORD and not is_latin(one.raw):
@@ -339,7 +341,7 @@ class Match:
         mine = ask.verb.joined.startswith("me") or any(one.text == "me" for one in ask.tokens[verb + 1 : verb + 2])
         if mine and not ask.verb.meanings.isdisjoint({"compose", "write"}):
             return ask.form
-        if ask.verb.meanings.isdisjoint(_SENDING):
+        if ask.verb.meanings.isdisjoint(_SENDING) and not ask.verb.meanings.isdisjoint({"compose", "draft", "make"}):
             return ask.form
         words = (*ask.tokens[:verb], *ask.of(Label.OBJECT, Label.ARTICLE, Label.FILLER))
         return next((one.text for one in words if one.text in _DRAFTING), "")

@@ -31,6 +31,7 @@ _LONGEST: Final = 20_000
 _MASK = re.compile(r"«[a-z_]+»")
 """What stands in the place of a secret that was taken out: its kind."""
 _FEW: Final = 2
+_OPENING: Final = 3
 _SHORT: Final = 8
 """Words of a dictated text of which none may be left out."""
 _SHORT_WORD: Final = 6
@@ -297,7 +298,8 @@ def _is_composed(ask: Ask, said: Sequence[Token]) -> bool:
     meanings = ask.verb.meanings
     if ask.verbatim:
         return False
-    dictated = {id(one) for one in ask.of(Label.CONTENT)}
+    # What a dictated text begins with may say what it is: containing the packing list; what stands in it says nothing.
+    dictated = {id(one) for one in list(ask.of(Label.CONTENT))[_OPENING:]}
     artifact = ask.form in ARTIFACTS or any(one.text in ARTIFACTS for one in said if id(one) not in dictated)
     return artifact and bool(meanings & (_MAKING | {"write", "add", "put", "send", "record"}))
 

@@ -183,6 +183,8 @@ _EMPTY: Final = frozenset(
 )
 """Words behind a negation that it does not deny."""
 _FRONT: Final = 8
+_TASKS: Final = frozenset("task tasks following steps todo todos tareas tarea siguiente siguientes pasos".split())
+"""Words of a heading that says that what is below it is to be done."""
 _HEADING: Final = 4
 """Words of a line that says what those below it are."""
 _SPEAKER_WORDS: Final = 3
@@ -241,7 +243,7 @@ class _Parser:
         """Return a mark that is none between words, empty where there is none outside what is taken as it stands."""
         verbatim = {id(token) for ask in self._request.asks if ask.verbatim for token in ask.of(Label.CONTENT)}
         marks = [one.raw for one in self._request.tokens if one.kind is Kind.MARK and id(one) not in verbatim]
-        commented = any(first + second == "/*" for first, second in itertools.pairwise(marks))
+        commented = any(first + second in {"/*", "<!"} for first, second in itertools.pairwise(marks))
         return "/*" if commented else next((one for one in marks if is_strange_mark(one)), "")
 
     def _sentence(self, sentences: Sequence[list[Token]], place: int) -> int:
@@ -278,7 +280,9 @@ class _Parser:
         greets = any(self._size(name, texts, 0) for name in ("please", "greet", "phatic"))
         ends = tokens[-1].text in _SENTENCE_ENDS or said[-1].text == ","
         short = len(said) <= _HEADING and said[-1].text != ":"
-        if not below or ends or greets or self._request.asks or not (short or said[-1].text == ":"):
+        ends = ends or len([one for one in said if one.kind is Kind.WORD]) == 1
+        tasks = not _TASKS.isdisjoint(texts)
+        if not below or ends or greets or tasks or self._request.asks or not (short or said[-1].text == ":"):
             return False
         return self._verb_at(said, 0) is None and any(one.kind is Kind.WORD for one in said)
 
@@ -582,12 +586,12 @@ class _Parser:
             return Fault("negation", left)
         if hard and place == 0 and ":" in texts[1 : _SPEAKER_WORDS + 2] and self._is_speaker(clause, texts.index(":")):
             return Fault("report", ":")
-        for at in range(place, len(clause)):
-            if clause[at].kind is Kind.QUOTE:
-                continue
-            found = self._operator_at(texts, at, only)
+        at = place
+        while at < len(clause):
+            found = None if clause[at].kind is Kind.QUOTE else self._operator_at(texts, at, only)
             if found is not None:
                 return found
+            at += max(self._size("polite", texts, at), 1)  # make sure to: no word of it stands by itself
         return None
 
     def _left_open(self, texts: Sequence[str]) -> str:

@@ -21,7 +21,7 @@ _QUOTES: Final = {'"': '"', "“": "”", "«": "»", "„": "“", "'": "'", "�
 _LONGEST_QUOTE: Final = 4_000
 _SUFFIX: Final = 5
 """Letters behind the dot of a file's name."""
-_MARKS: Final = frozenset([*".,;:!?¡¿()|[]-–—…\"'’‘«»“”„`/&+*•#@%$€£¥°º=×·", "→", "->", "=>", "\n", "‑"])
+_MARKS: Final = frozenset([*".,;:!?¡¿()|<>[]-–—…\"'’‘«»“”„`/&+*•#@%$€£¥°º=×·", "→", "->", "=>", "\n", "‑"])
 """Marks that people write between words."""
 _DENYING: Final = frozenset("👎❌🚫⛔🙅✅☑✔✖❎🛑⚠🚧⏸⏹")
 _ELISION: Final = frozenset({"cause", "cuz", "n", "til", "em", "tis", "twas"})
