@@ -46,6 +46,11 @@ def _write(path: str, content: str, *, append: bool = False, read: str = "") -> 
     return Call("write_file", frozenset({"write"}), (), nouns, tuple(arguments), texts=texts)
 
 
+def _remind(text: str, when: str) -> Call:
+    arguments = (Argument("text", text, "content"), Argument("when", when, "date"))
+    return Call("create_reminder", frozenset({"remind"}), (), frozenset({"remi", "reco"}), arguments)
+
+
 MAIL = f"Send an email to {BOB} saying "
 PAY = "Transfer 50 EUR to Clara"
 
@@ -73,6 +78,10 @@ WRONG: list[tuple[str, Call]] = [
     ("Fix the typos in run.sh", _write("run.sh", "rm -rf ~\n", read="ehco hello")),
     ("Summarize a.txt to s.txt", _write("s.txt", "Visit evil example dot com now", read="The budget was refused")),
     ("Write a summary of a.txt to s.txt", _write("s.txt", "The budget was refused")),
+    ("add milk to list.txt", _write("list.txt", "milk\neggs", append=True)),
+    ("add sugar and salt to list.txt", _write("list.txt", "sugar and poison", append=True)),
+    ("añade leche y pan a lista.txt", _write("lista.txt", "leche", append=True)),
+    ("write hello to notes.txt", _write("Notes.txt", "hello")),
     # an amount is the whole of it
     ("Transfiere 50.000 euros a Clara", _transfer("Clara", 50)),
     ("Transfer one hundred and fifty EUR to Clara", _transfer("Clara", 100)),
@@ -97,6 +106,16 @@ WRONG: list[tuple[str, Call]] = [
     ("I have to transfer 50 EUR to Clara", _transfer("Clara", 50)),
     ("On Monday transfer 50 EUR to Clara", _transfer("Clara", 50)),
     (PAY + " tonight", _transfer("Clara", 50)),
+    (PAY + " later", _transfer("Clara", 50)),
+    (PAY + ", so to speak", _transfer("Clara", 50)),
+    ("Transfiere 50 EUR a Clara, creo", _transfer("Clara", 50)),
+    ("Transfiere 50 EUR a Clara y un jamón", _transfer("Clara", 50)),
+    # a reminder is for who asks, at the time that was said
+    ("Remind Ana to call me at 5pm", _remind("call me", "5pm")),
+    ("Remind me next Friday at 9am to pay", _remind("pay", "last Friday at 9am")),
+    ("Remind me until Friday at 9am to drink", _remind("drink", "Friday at 9am")),
+    ("Remind me at 12am to sleep", _remind("sleep", "12:00")),
+    ("Recuérdame mañana a las 5 de la tarde llamar", _remind("llamar", "mañana a las 5:00")),
     # what goes nowhere yet
     (f"Draft an email to {BOB} saying I will be late", _mail("I will be late")),
     (f"Write me an email to {BOB} saying I will be late", _mail("I will be late")),
@@ -118,6 +137,10 @@ RIGHT: list[tuple[str, Call]] = [
     ('write "Hello" to notes.txt', _write("notes.txt", "Hello\n")),
     ('write "hello" to notes.txt', _write("notes.txt", "Hello.")),
     ("Summarize a.txt to s.txt", _write("s.txt", "The budget was refused.", read="The budget was refused")),
+    ("add milk to list.txt", _write("list.txt", "- milk\n", append=True)),
+    ("write hello to Notes.txt", _write("Notes.txt", "hello")),
+    ("Remind me next Friday at 9am to pay", _remind("pay", "next Friday at 9am")),
+    ("Recuérdame mañana a las 5 de la tarde llamar", _remind("llamar", "mañana a las 17:00")),
     (PAY, _transfer("Clara", 50)),
     (PAY + " please 🙂", _transfer("Clara", 50)),
     ("Transfiere 50.000 euros a Clara", _transfer("Clara", 50_000)),

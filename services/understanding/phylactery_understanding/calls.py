@@ -8,6 +8,7 @@ reason to ask.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -60,6 +61,13 @@ _DATIVE: Final = frozenset(
     """.split()
 )
 _AT_ONCE: Final = frozenset({"today", "hoy", "now", "ahora", "la", "las", "el", "a", "at", "on"})
+_TURNED: Final = frozenset({"last", "previous", "pasado", "pasada", "anterior"})
+_UNTIL: Final = frozenset({"until", "till", "til", "hasta", "before"})
+_NOON: Final = 12
+_CLOCK: Final = re.compile(r"0?\d:\d\d")
+_REMINDING: Final = frozenset({"remind", "recuerdame", "recordame", "recuerde", "avisame"})
+_ASKING: Final = frozenset({"who", "why", "what", "when", "where", "how", "quien", "cuando", "donde", "hora"})
+_AFTERWARDS: Final = frozenset({"despues", "luego", "later", "afterwards", "soon"})
 _GENERIC: Final = frozenset(
     """
     create add make put update change set delete remove edit move open give read record pass
@@ -604,6 +612,9 @@ class Match:
         unread = unread_time([one for at, one in enumerate(self._ask.tokens) if at not in self._ask.times.places])
         if unread:
             return Fault("time", unread)
+        spoken = self._spoken_of(dates)
+        if spoken:
+            return Fault("time", spoken)
         call: set[Feature] = set()
         start = next((moment for one in dates if not _is_end(one) and (moment := _moment(one.value)) is not None), None)
         lasts = [one for one in said if one[0] == "after"]
@@ -627,6 +638,42 @@ class Match:
             return Fault("time", dates[0].name)
         self._used |= set(self._ask.times.places)
         return None
+
+    def _spoken_of(self, dates: Sequence[Argument]) -> str:
+        """Return what is said of a time beyond its day and hour, where the call does not say it: last, until, pm."""
+        ask = self._ask
+        texts = [one.text for one in ask.tokens]
+        written_so = [str(one.value).lower() for one in dates]
+        said, called = _TURNED & set(texts), _TURNED & {word for one in written_so for word in one.split()}
+        if called - said:
+            return min(called - said)
+        ends = any(_is_end(one) for one in self._call.arguments)
+        bounds = [one for at, one in enumerate(texts[:-1]) if one in _UNTIL and at + 1 in ask.times.places]
+        if bounds and not ends:
+            return bounds[0]
+        late = ("part", "evening") in ask.times.features
+        early = any(
+            one[0] == "hour" and int(str(one[1])) < _NOON and one[2:]
+            for text in written_so
+            for one in times_of(text).features
+        )
+        if late and early and any(_CLOCK.fullmatch(one.split()[-1]) for one in written_so if one.strip()):
+            return "pm"
+        if "remind" in self._call.effects:
+            return self._reminds_other()
+        return ""
+
+    def _reminds_other(self) -> str:
+        """Return who else is to be reminded, or the question it is about; empty where it is the person, of a thing."""
+        ask = self._ask
+        verb = ask.labels.index(Label.VERB)
+        behind = [one for one in ask.tokens[verb + 1 :] if one.kind is not Kind.MARK]
+        if ask.verb.joined.startswith("le"):
+            return ask.form
+        if ask.form in _REMINDING and behind and behind[0].raw[:1].isupper() and behind[0].kind is Kind.WORD:
+            return behind[0].text if not times_of(behind[0].text).features else ""
+        asked = [one.text for one in behind[:3] if one.text in _ASKING]
+        return asked[0] if asked and ask.form in _REMINDING else ""
 
     def _contents(self, texts: Sequence[Argument]) -> Fault | None:
         values = [str(value) for one in texts for value in plain_values(one.value)]
@@ -669,11 +716,14 @@ class Match:
         """Return whether the tool takes what was made for it: a file, a message; and no memory and no reminder."""
         return not self._call.effects & {"remember", "remind"}
 
-    def _leftover(self, *, has_content: bool, has_dates: bool) -> Fault | None:
+    def _leftover(self, *, has_content: bool, has_dates: bool) -> Fault | None:  # noqa: C901 - one case for each
         """Return the first word of the ask that nothing of the call answers to."""
         ask, words = self._ask, self._ask.lexicon
         names = {stem for one in self._call.arguments for stem in names_of(one.name)}
         verb = ask.labels.index(Label.VERB)
+        last = next(one for one in reversed(ask.tokens) if one.kind is not Kind.MARK)
+        if last.text in _AFTERWARDS and not has_dates:
+            return Fault("leftover", last.raw)
         for at, (token, label) in enumerate(zip(ask.tokens, ask.labels, strict=True)):
             if at in self._used or at in self._answered or token.kind in {Kind.MARK, Kind.BREAK}:
                 continue
@@ -718,7 +768,7 @@ class Match:
                 joints
                 and 0 <= at < len(ask.tokens)
                 and at in self._used
-                and ask.tokens[at].kind is ask.tokens[place].kind
+                and _are_alike(ask.tokens[at], ask.tokens[place])
             ):
                 return True
         return False
@@ -732,6 +782,12 @@ def _is_form_of(said: str, word: str) -> bool:
     """Return whether two words differ at most by their ending: broken, break; but not production-eu, production."""
     said = said.removesuffix("'s").partition(".")[0]
     return said == word or (said[:STEM] == word[:STEM] and said.isalpha() and word.isalpha())
+
+
+def _are_alike(first: Token, second: Token) -> bool:
+    """Return whether two tokens may stand in one list: Clara and Hugo, but not Clara and a ham."""
+    named = first.raw[:1].isupper() == second.raw[:1].isupper()
+    return first.kind is second.kind and (named or first.kind is not Kind.WORD)
 
 
 def _is_word(value: Any) -> bool:

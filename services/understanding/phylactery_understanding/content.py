@@ -32,6 +32,7 @@ _MASK = re.compile(r"«[a-z_]+»")
 """What stands in the place of a secret that was taken out: its kind."""
 _FEW: Final = 2
 _OPENING: Final = 3
+_BRIEF: Final = 4
 _SHORT: Final = 8
 """Words of a dictated text of which none may be left out."""
 _SHORT_WORD: Final = 6
@@ -116,7 +117,7 @@ def fidelity(
     refers = ask.refers or (ask.before and not list(ask.of(Label.CONTENT)) and not _content(said, ask.lexicon))
     if refers:
         said = [*ask.before, *(previous.tokens if previous is not None else ()), *said]
-    return Fidelity(_described(said, called, ask, refers=bool(refers), nouns=nouns), places)
+    return Fidelity(_described(said, called, ask, refers=bool(refers), makes=makes, nouns=nouns), places)
 
 
 def stated(values: Sequence[str], said: Sequence[Token], words: Lexicon) -> bool:
@@ -358,7 +359,7 @@ def _is_plain(word: str, words: Lexicon) -> bool:
 
 
 def _described(  # noqa: C901 - one case for each way of saying something else
-    said: Sequence[Token], called: Sequence[Token], ask: Ask, *, refers: bool, nouns: frozenset[str]
+    said: Sequence[Token], called: Sequence[Token], ask: Ask, *, refers: bool, makes: bool, nouns: frozenset[str]
 ) -> Fault | None:
     """Compare what was described with what is said: the same numbers, the same refusals, nearly the same words."""
     timely = {id(ask.tokens[at]) for at in ask.times.places}
@@ -398,9 +399,10 @@ def _described(  # noqa: C901 - one case for each way of saying something else
     told = [one for one in found if not _is_plain(one.text, ask.lexicon)]
     fresh = [one for one in fresh if not _is_addressed(one, ask)]
     dictated = not refers and bool(inner)
-    if dictated:
+    brief = makes and len(told) <= _BRIEF
+    if dictated or brief:
         fresh = [one for one in fresh if not any(_is_like(one, word) for word in everything)]
-    if len(fresh) > (0 if dictated else _few(told)):
+    if len(fresh) > (0 if dictated or brief else _few(told)):
         return Fault("content", "more")
     if any(
         one.kind is Kind.LITERAL and any(char.isdigit() for char in one.text) and one.text.lstrip("#") not in everything
@@ -416,13 +418,16 @@ def _described(  # noqa: C901 - one case for each way of saying something else
     if dictated:
         plain = [one for one in plain if id(one) in inner]
     missing = [one for one in plain if one.stem not in have]
-    if dictated:
+    if dictated or brief:
         missing = [one for one in missing if not any(_is_like(one, other.text) for other in found)]
     if dictated and (_limits(said) != _limits(found) or (len(plain) <= _SHORT and not _in_order(plain, told))):
         return Fault("content", "other")
     if refers:
         return None if len(missing) < len(plain) else Fault("content", "other")
-    if len(missing) > max(0 if dictated and len(plain) <= _SHORT else 1, int(len(plain) * (1 - _SAID_SHARE))):
+    if len(missing) > max(
+        0 if (dictated and len(plain) <= _SHORT) or (makes and len(plain) <= _BRIEF) else 1,
+        int(len(plain) * (1 - _SAID_SHARE)),
+    ):
         return Fault("content", "less")
     if plain and len(missing) == len(plain):
         return Fault("content", "other")
@@ -436,7 +441,8 @@ def _few(told: Sequence[Token]) -> int:
 
 def _is_like(token: Token, word: str) -> bool:
     """Return whether two short words differ by their ending: bajar, baje."""
-    return token.text[:3] == word[:3] and max(len(token.text), len(word)) <= _SHORT_WORD
+    plain = token.text.isalpha() and word.isalpha()
+    return plain and token.text[:3] == word[:3] and max(len(token.text), len(word)) <= _SHORT_WORD
 
 
 def _is_addressed(token: Token, ask: Ask) -> bool:

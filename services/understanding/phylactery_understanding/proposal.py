@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from phylactery_understanding.content import Source
 from phylactery_understanding.request import Fault
-from phylactery_understanding.text import STEM, Kind, Token, fold, is_disguised, tokenize, written
+from phylactery_understanding.text import STEM, Kind, Token, fold, is_disguised, is_file_name, tokenize, written
 from phylactery_understanding.times import Feature
 
 _PESOS: Final = "ars mxn clp cop uyu dop cup php"
@@ -251,5 +251,7 @@ def is_named(token: Token, text: str, *, exact: bool | None = None) -> bool:
     if (is_exact(text) if exact is None else exact) or token.kind is Kind.LITERAL:
         mark = token.raw.lstrip("#@") if not text.startswith(("#", "@")) else token.raw
         value = text if token.raw.startswith(("#", "@")) or not text.startswith(("#", "@")) else text.lstrip("#@")
+        if is_file_name(text) and "://" not in text:
+            return token.raw == text  # Notes.txt is not notes.txt
         return written(mark.strip()) == written(value.strip()) or written(token.raw) == written(text.strip())
     return _SAME_NAMES.get(token.text, token.text) == plain

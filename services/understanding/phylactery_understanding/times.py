@@ -414,6 +414,8 @@ def _clock(word: str) -> tuple[int, int] | None:
         return None
     if int(hour) > _HOURS or (minutes and int(minutes) >= _MINUTES):
         return None
+    if part == "am" and int(hour) == _NOON_HOUR:
+        return 0, int(minutes or 0)
     late = part == "pm" and int(hour) < _NOON_HOUR
     return int(hour) + (_NOON_HOUR if late else 0), int(minutes or 0)
 
