@@ -82,7 +82,7 @@ async def test_what_is_not_understood_is_asked_about_and_the_next_message_is_pla
             "write hello to a.txt unless it exists",
             (
                 "“write hello to a.txt unless it exists” depends on a condition, and I cannot tell whether it holds."
-                " I have done nothing. Shall I do it now? Then ask without the condition."
+                " I have done nothing. If it is to be done now, ask without the condition."
             ),
         ),
         (
@@ -90,7 +90,7 @@ async def test_what_is_not_understood_is_asked_about_and_the_next_message_is_pla
             (
                 "No sé copiar lo que hay en un fichero a otro, y no he hecho nada de"
                 " «escribe el contenido de notas.txt en c.txt»."
-                " ¿Te leo el primero, o escribo un texto que me des entre comillas?"
+                " Pídeme que te lea el primero, o dame entre comillas el texto que escribo."
             ),
         ),
     ],

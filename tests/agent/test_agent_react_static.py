@@ -140,7 +140,7 @@ async def test_a_blocked_call_stops_the_episode_and_what_is_left_is_told(chat: C
 
 async def test_what_is_understood_in_part_is_asked_about_and_not_done(chat: Chat) -> None:
     state = await chat.say("write hello to a.txt unless it exists")
-    assert "I have done nothing. Shall I do it now? Then ask without the condition." in said(state)
+    assert "I have done nothing. If it is to be done now, ask without the condition." in said(state)
     assert path(chat, state) == ["echo:done"]
 
 

@@ -10,6 +10,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,35 @@ async def test_without_a_path_it_is_the_newest_change_and_with_one_the_newest_of
     await files.write_file(writing("w5", "w5", "b.txt"))
     assert json.loads(await files.undo_write(undoing("u2")))["path"] == "b.txt"
     assert contents(box) == {"a.txt": "w1", "b.txt": "w4"}
+
+
+async def test_without_a_path_it_is_the_newest_change_of_the_same_conversation(files: FileTools, box: Path) -> None:
+    here, there = (lambda one, thread=thread: replace(one, thread_id=thread) for thread in ("t1", "t2"))
+    await files.write_file(here(writing("one", "w1")))
+    await files.write_file(here(writing("two", "w2")))
+    await files.write_file(there(writing("agenda", "w3", "agenda.txt")))
+    assert json.loads(await files.undo_write(here(undoing("u1"))))["path"] == "a.txt"
+    assert contents(box) == {"a.txt": "one", "agenda.txt": "agenda"}
+    with pytest.raises(ToolFailedError, match="NOTHING_TO_UNDO"):
+        await files.undo_write(replace(undoing("u2"), thread_id="t3"))
+    assert json.loads(await files.undo_write(replace(undoing("u3", "agenda.txt"), thread_id="t3")))["removed"]
+    assert contents(box) == {"a.txt": "one"}
+
+
+async def test_changes_that_an_older_version_kept_are_undone_by_their_file(
+    files: FileTools, box: Path, tmp_path: Path
+) -> None:
+    await files.write_file(writing("one", "w1"))
+    await files.write_file(writing("two", "w2"))
+    index = tmp_path / "versions" / "acme" / "ana" / "changes.json"
+    older = [
+        {name: value for name, value in one.items() if name != "thread_id"} for one in json.loads(index.read_text())
+    ]
+    index.write_text(json.dumps(older))
+    with pytest.raises(ToolFailedError, match="NOTHING_TO_UNDO"):
+        await files.undo_write(replace(undoing("u1"), thread_id="t1"))
+    await files.undo_write(replace(undoing("u2", "a.txt"), thread_id="t1"))
+    assert contents(box) == {"a.txt": "one"}
 
 
 async def test_a_write_of_the_same_content_is_no_change(files: FileTools, box: Path, tmp_path: Path) -> None:

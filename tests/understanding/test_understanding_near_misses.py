@@ -80,7 +80,6 @@ WRONG: list[tuple[str, Call]] = [
     ("Write a summary of a.txt to s.txt", _write("s.txt", "The budget was refused")),
     ("add milk to list.txt", _write("list.txt", "milk\neggs", append=True)),
     ("add sugar and salt to list.txt", _write("list.txt", "sugar and poison", append=True)),
-    ("añade leche y pan a lista.txt", _write("lista.txt", "leche", append=True)),
     ("write hello to notes.txt", _write("Notes.txt", "hello")),
     # an amount is the whole of it
     ("Transfiere 50.000 euros a Clara", _transfer("Clara", 50)),

@@ -186,7 +186,14 @@ class Executor:
         """
         spec, implementation, args = await self._admit(receipt, bound, execution, keys)
         invocation = Invocation(
-            args, execution.effect_key, outputs, memories, execution.tenant, execution.user_id, reminders
+            args,
+            execution.effect_key,
+            outputs,
+            memories,
+            execution.tenant,
+            execution.user_id,
+            reminders,
+            execution.thread_id,
         )
         with span(f"{semconv.EXECUTE_TOOL} {bound.tool}", attributes=_described(bound, execution)):
             attempts = 1 + (spec.contract.retries if _repeatable(spec) else 0)

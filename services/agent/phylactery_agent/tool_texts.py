@@ -10,8 +10,8 @@ from phylactery_agent.ports import Language
 TOOL_ERRORS: Final[Mapping[str, Mapping[Language, str]]] = {
     "NOT_A_FOLDER": {"es": "eso no es una carpeta", "en": "that is no folder"},
     "NOTHING_TO_UNDO": {
-        "es": "no hay ningún cambio tuyo que deshacer ahí",
-        "en": "there is no change of yours to undo",
+        "es": "aquí no has cambiado nada que se pueda deshacer; si fue en otra conversación, di el nombre del fichero",
+        "en": "you changed nothing here that can be undone; if it was in another conversation, name the file",
     },
     "CHANGED_SINCE": {
         "es": "alguien ha cambiado el fichero después, así que lo dejo como está",

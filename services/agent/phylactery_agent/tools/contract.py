@@ -177,6 +177,8 @@ class Invocation:
     user_id: str
     reminders: Reminders | None = None
     """None where nobody keeps any."""
+    thread_id: str = ""
+    """The conversation that asked for it."""
 
 
 def arguments_of(invocation: Invocation, model: type[Arguments]) -> Arguments:

@@ -48,9 +48,10 @@ class _Commit:
 
 @dataclass(frozen=True, slots=True)
 class _Effect:
-    """One effect on files: its key, the user's versions, and the moment it may still happen."""
+    """One effect on files: its key, its conversation, the user's versions, and the moment it may still happen."""
 
     key: str
+    thread_id: str
     versions: FileVersions
     commit: _Commit
 
@@ -115,7 +116,7 @@ class FileTools:
 
     async def _done_once(self, invocation: Invocation, work: Callable[[_Effect], str]) -> str:
         versions = self._versions.of(invocation.tenant, invocation.user_id)
-        effect = _Effect(invocation.effect_key, versions, _Commit())
+        effect = _Effect(invocation.effect_key, invocation.thread_id, versions, _Commit())
         try:
             return await asyncio.to_thread(work, effect)
         except asyncio.CancelledError:
@@ -160,11 +161,14 @@ class FileTools:
             return self._restore(path, effect)
 
     def _restore(self, path: str, effect: _Effect) -> str:
-        """Undo the newest change that happened, of a path where it is given."""
+        """Undo the newest change that happened: of a path where it is given, else of the conversation that asks.
+
+        Without a path a person means what they just saw done, and not what another conversation did meanwhile.
+        """
         if path:
             split_path(path)  # a path that leads outside is told as such, not as one without a change
         for change in reversed(effect.versions.changes()):
-            if path and change.path != path:
+            if change.path != path if path else change.thread_id != effect.thread_id:
                 continue
             with self._sandbox.parent(change.path) as (folder, name):
                 current = self._sandbox.read_bytes(folder, name)
@@ -211,7 +215,7 @@ class FileTools:
             self._journal.write(effect.key, note)
             reach("agent.write_file.noted")
             if note.before != note.after:
-                change = FileChange(effect.key, path, note.before, len(before or b""), note.after)
+                change = FileChange(effect.key, path, note.before, len(before or b""), note.after, effect.thread_id)
                 effect.versions.keep(change, before)
         except OSError:
             self._forget(folder, effect)

@@ -35,13 +35,17 @@ class VersionLimits:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One change of a file: SHA-256 and size before it, SHA-256 after it; "" where there was no file."""
+    """One change of a file: SHA-256 and size before it, SHA-256 after it; "" where there was no file.
+
+    ``thread_id`` is the conversation that asked for it, "" where an older version kept it.
+    """
 
     effect_key: str
     path: str
     before: str
     size: int
     after: str
+    thread_id: str = ""
 
 
 class FileVersions:

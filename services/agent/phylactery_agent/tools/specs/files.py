@@ -38,7 +38,7 @@ class WriteFileArguments(Arguments):
 
 
 class UndoWriteArguments(Arguments):
-    """The arguments of undo_write; an empty path is the file of the user's newest change."""
+    """The arguments of undo_write; an empty path is the file that the conversation changed last."""
 
     path: str = Field(default="", max_length=400)
 
