@@ -35,7 +35,7 @@ _OPENING: Final = 3
 _BRIEF: Final = 4
 _SHORT: Final = 8
 """Words of a dictated text of which none may be left out."""
-_SHORT_WORD: Final = 6
+_SHORT_WORD, _PREFIX = 6, 3
 _LIMITING: Final = frozenset(
     """
     all some every none only almost nearly might maybe must before after until since except unless
@@ -401,7 +401,8 @@ def _described(  # noqa: C901 - one case for each way of saying something else
     dictated = not refers and bool(inner)
     brief = makes and len(told) <= _BRIEF
     if dictated or brief:
-        fresh = [one for one in fresh if not any(_is_like(one, word) for word in everything)]
+        begins = {word[:_PREFIX] for word in everything if _is_short(word)}
+        fresh = [one for one in fresh if not (_is_short(one.text) and one.text[:_PREFIX] in begins)]
     if len(fresh) > (0 if dictated or brief else _few(told)):
         return Fault("content", "more")
     if any(
@@ -419,7 +420,8 @@ def _described(  # noqa: C901 - one case for each way of saying something else
         plain = [one for one in plain if id(one) in inner]
     missing = [one for one in plain if one.stem not in have]
     if dictated or brief:
-        missing = [one for one in missing if not any(_is_like(one, other.text) for other in found)]
+        begins = {one.text[:_PREFIX] for one in found if _is_short(one.text)}
+        missing = [one for one in missing if not (_is_short(one.text) and one.text[:_PREFIX] in begins)]
     if dictated and (_limits(said) != _limits(found) or (len(plain) <= _SHORT and not _in_order(plain, told))):
         return Fault("content", "other")
     if refers:
@@ -439,10 +441,9 @@ def _few(told: Sequence[Token]) -> int:
     return max(_FEW if len(told) > _FEW + 2 else 1, int(len(told) * _OTHER_SHARE))
 
 
-def _is_like(token: Token, word: str) -> bool:
-    """Return whether two short words differ by their ending: bajar, baje."""
-    plain = token.text.isalpha() and word.isalpha()
-    return plain and token.text[:3] == word[:3] and max(len(token.text), len(word)) <= _SHORT_WORD
+def _is_short(word: str) -> bool:
+    """Return whether a word is so short that its forms are told by three letters: bajar, baje."""
+    return word.isalpha() and len(word) <= _SHORT_WORD
 
 
 def _is_addressed(token: Token, ask: Ask) -> bool:

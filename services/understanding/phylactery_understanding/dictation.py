@@ -20,6 +20,7 @@ _BUT: Final = frozenset({"but", "pero", "though", "aunque", "mas"})
 _NOT: Final = frozenset({"not", "no", "only", "solo", "never", "nunca", "don't", "dont"})
 _MORE: Final = frozenset({"of", "about", "on", "for", "with", "that", "de", "sobre", "para", "con", "que", ":"})
 """What goes on telling of a thing: a poem about cats."""
+_NEAR: Final = 8
 _COUNTED: Final = frozenset(
     "lines words items paragraphs sentences ideas notes lineas palabras elementos parrafos frases notas cosas".split()
 )
@@ -66,7 +67,7 @@ def _other_time(said: Sequence[Token], place: int) -> int:
     """Return the size of what limits when it is to be done: but not before nine, pero mañana."""
     if said[place].text not in _BUT:
         return 0
-    rest = said[place + 1 :]
+    rest = said[place + 1 : place + _NEAR]
     if rest and (rest[0].text in _NOT or 0 in read_times(rest).places):
         return min(len(rest), 2) + 1
     return 0

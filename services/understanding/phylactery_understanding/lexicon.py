@@ -61,6 +61,8 @@ OPERATORS: Final = (
     "idiom",
 )
 """Classes that say that words are not, or not yet, a request."""
+_TELLING: Final = 500
+"""Tokens of a message that tell its language."""
 _SHORTEST: Final = 4
 """Letters of a form that a pronoun may be joined to."""
 _ENCLITICS: Final = (
@@ -168,8 +170,8 @@ class Lexicons:
     """Every word of a language by itself, to tell it from the others."""
 
     def of(self, tokens: Sequence[Token]) -> Lexicon:
-        """Return the lexicon of the language that most of the words are known in, of SHARED where as many are there."""
-        said = [one.text for one in tokens if one.kind is Kind.WORD]
+        """Return the lexicon of the language that most of the first words are known in, of SHARED where as many are."""
+        said = [one.text for one in tokens[:_TELLING] if one.kind is Kind.WORD]
 
         def knows(name: str) -> tuple[int, bool]:
             known, verb = self.known[name], self.by_language[name].verb

@@ -126,40 +126,35 @@ def amounts_at(tokens: Sequence[Token], place: int, meanings: Collection[str] = 
 
     ``meanings`` are those of its verb: what is raised or lowered says "to", or it is a change.
     """
-    token = tokens[place]
-    texts = [one.text for one in tokens]
-    before, after = texts[place - 1] if place else "", texts[place + 1] if place + 1 < len(texts) else ""
-    if not readings(token.text.lstrip("#")) or any(one.isdigit() and not one.isascii() for one in token.raw):
+    found = readings(tokens[place].text.lstrip("#"))
+    if not found or _is_bent(tokens, place):
         return frozenset()
-    if before in _BOUNDS or (before in {"to", "de", "of", "least", "most"} and place > 1 and texts[place - 2] in _BENT):
-        return frozenset()
-    if (
-        after in _BEHIND
-        or token.text.endswith("%")
-        or "ciento" in {after, token.text} | set(texts[place + 2 : place + 3])
-    ):
-        return frozenset()
-    if (
-        before in {"-", "–", "−"}
-        and tokens[place - 1].stop == token.start
-        and (place < 2 or not _is_number(tokens, place - 2))
-    ):
-        return frozenset()
-    if before and tokens[place - 1].kind is Kind.MARK and tokens[place - 1].raw not in _OPEN:
-        return frozenset()
-    if not _CHANGES.isdisjoint(meanings) and not _TO & set(texts[max(place - 2, 0) : place]):
+    before = {one.text for one in tokens[max(place - 2, 0) : place]}
+    if not _CHANGES.isdisjoint(meanings) and _TO.isdisjoint(before):
         return frozenset()
     first, last = _run(tokens, place)
     if first != last:
-        total = _composed(texts[first : last + 1])
+        total = _composed([one.text for one in tokens[first : last + 1]])
         return frozenset() if total is None else frozenset({total})
-    if after in _JOINTS and (
-        texts[place + 2 : place + 4] in (["a", "half"], ["un", "medio"])
-        or texts[place + 2 : place + 3] in (["half"], ["medio"], ["media"])
-    ):
-        return frozenset()
-    # Nobody writes three decimals: 50.000 is fifty thousand.
-    return frozenset({max(readings(token.text.lstrip("#")))})
+    return frozenset({max(found)})  # nobody writes three decimals: 50.000 is fifty thousand
+
+
+def _is_bent(tokens: Sequence[Token], place: int) -> bool:
+    """Return whether what stands around a number makes it another one, or none: up to 50, -10, 50 %, ten and a half."""
+    token, begin = tokens[place], max(place - 2, 0)
+    texts = [one.text for one in tokens[begin : place + 4]]
+    at = place - begin
+    before, earlier = texts[at - 1] if at else "", texts[at - 2] if at > 1 else ""
+    after = [*texts[at + 1 :], "", "", ""]
+    bound = before in _BOUNDS or (before in {"to", "de", "of", "than", "least", "most"} and earlier in _BENT)
+    share = after[0] in _BEHIND or token.text.endswith("%") or "ciento" in {token.text, after[0], after[1]}
+    half = after[0] in _JOINTS and (after[1] in {"half", "medio", "media"} or after[2] in {"half", "medio", "media"})
+    marked = bool(before) and tokens[place - 1].kind is Kind.MARK
+    signed = before in {"-", "–", "−"} and tokens[place - 1].stop == token.start and not readings(earlier)
+    strange = (marked and tokens[place - 1].raw not in _OPEN) or any(
+        one.isdigit() and not one.isascii() for one in token.raw
+    )
+    return bound or share or half or signed or strange
 
 
 _BENT: Final = frozenset(
@@ -196,10 +191,6 @@ _OPEN: Final = frozenset(
         "/",
     }
 )
-
-
-def _is_number(tokens: Sequence[Token], place: int) -> bool:
-    return 0 <= place < len(tokens) and bool(readings(tokens[place].text))
 
 
 def _run(tokens: Sequence[Token], place: int) -> tuple[int, int]:
