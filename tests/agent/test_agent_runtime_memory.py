@@ -33,7 +33,7 @@ async def test_what_a_person_asks_to_remember_counts_as_their_own_word_and_is_fo
     assert (origin.message.thread_id, origin.message.message_id.endswith(".user")) == ("t1", True)
     found = await ana.say("¿qué recuerdas sobre mi perro?", "t2")
     assert "mi perro se llama Nilo" in found.reply.text
-    assert "[0]" in (await system.person("ben").say("¿qué recuerdas sobre mi perro?", "t2")).reply.text
+    assert "(No hay nada.)" in (await system.person("ben").say("¿qué recuerdas sobre mi perro?", "t2")).reply.text
 
 
 async def test_the_transcript_holds_the_message_once_though_remembering_needed_it_early(ana: Person) -> None:

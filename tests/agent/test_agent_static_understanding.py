@@ -224,6 +224,8 @@ def test_a_text_that_holds_more_than_was_dictated_is_asked_about(text: str, doub
         ),
         ("borrá el recordatorio de la basura", "cancel_reminder", {"reminder": "la basura"}),
         ("deshacelo", "undo_write", {}),
+        ("oops, undo that please", "undo_write", {}),
+        ("perdón, deshacé eso", "undo_write", {}),
         ("email ana@example.org saying hi", "send_email", {"to": "ana@example.org", "body": "hi"}),
         (
             "mándale a ana@example.org un correo diciendo hola",
@@ -250,6 +252,8 @@ def test_other_words_for_what_a_tool_does_are_read(text: str, tool: str, args: d
     "text",
     [
         "no agregues miel a tareas.txt",
+        "oops, write x to a.txt",
+        "no, undo nothing",
         "agregaría miel a tareas.txt",
         "ayer agregué miel a tareas.txt",
         "should I put sugar in shopping.txt?",

@@ -213,7 +213,10 @@ def _by(request: Request, ask: Ask, call: Call) -> Understanding:
     if not same_effect(ask, call):
         return NOTHING
     said = tuple(one.raw for one in ask.tokens)[:12]
-    fault = ask.fault or request.fault or Match(request, ask, call).fault()
+    whole = request.fault
+    if whole is not None and whole.kind == "retraction" and "undo" in call.effects:
+        whole = None  # who undoes something takes it back: oops, undo that
+    fault = ask.fault or whole or Match(request, ask, call).fault()
     if fault is None:
         return Understanding(Level.CLEAR, ask.form, said, None, _quota(ask))
     level = Level.HALF if _is_about(ask, call) else Level.NONE

@@ -79,7 +79,8 @@ def fidelity(
     """Compare the contents of a call with the content of an ask; ``goals`` are the tokens its other arguments took."""
     if sum(map(len, values)) > _LONGEST:
         return Fidelity(Fault("content", "length"), frozenset())
-    called = [token for value in values for token in tokenize(value) if token.kind is not Kind.BREAK]
+    masked = sum(len(_MASK.findall(value)) for value in values)
+    called = [token for value in values for token in tokenize(_MASK.sub(" ", value)) if token.kind is not Kind.BREAK]
     called = list(_opened(called))
     allowed = _allowed(request)
     foreign = _foreign(called, allowed, texts)
@@ -117,7 +118,7 @@ def fidelity(
     refers = ask.refers or (ask.before and not list(ask.of(Label.CONTENT)) and not _content(said, ask.lexicon))
     if refers:
         said = [*ask.before, *(previous.tokens if previous is not None else ()), *said]
-    return Fidelity(_described(said, called, ask, refers=bool(refers), makes=makes, nouns=nouns), places)
+    return Fidelity(_described(said, called, ask, refers=bool(refers), makes=makes, nouns=nouns, masked=masked), places)
 
 
 def stated(values: Sequence[str], said: Sequence[Token], words: Lexicon) -> bool:
@@ -359,7 +360,14 @@ def _is_plain(word: str, words: Lexicon) -> bool:
 
 
 def _described(  # noqa: C901 - one case for each way of saying something else
-    said: Sequence[Token], called: Sequence[Token], ask: Ask, *, refers: bool, makes: bool, nouns: frozenset[str]
+    said: Sequence[Token],
+    called: Sequence[Token],
+    ask: Ask,
+    *,
+    refers: bool,
+    makes: bool,
+    nouns: frozenset[str],
+    masked: int,
 ) -> Fault | None:
     """Compare what was described with what is said: the same numbers, the same refusals, nearly the same words."""
     timely = {id(ask.tokens[at]) for at in ask.times.places}
@@ -426,7 +434,7 @@ def _described(  # noqa: C901 - one case for each way of saying something else
         return Fault("content", "other")
     if refers:
         return None if len(missing) < len(plain) else Fault("content", "other")
-    if len(missing) > max(
+    if len(missing) - masked > max(
         0 if (dictated and len(plain) <= _SHORT) or (makes and len(plain) <= _BRIEF) else 1,
         int(len(plain) * (1 - _SAID_SHARE)),
     ):

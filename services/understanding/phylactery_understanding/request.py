@@ -182,6 +182,9 @@ _EMPTY: Final = frozenset(
     """.split()
 )
 """Words behind a negation that it does not deny."""
+_INVERTED: Final = frozenset({"should"})
+"""Words that make a condition of what they begin, and of nothing else: should it rain."""
+_SMALL: Final = ("please", "article", "stop", "phatic")
 _FRONT: Final = 8
 _TASKS: Final = frozenset("task tasks following steps todo todos tareas tarea siguiente siguientes pasos".split())
 """Words of a heading that says that what is below it is to be done."""
@@ -615,7 +618,8 @@ class _Parser:
         best, kind = 0, ""
         for name in OPERATORS:
             if only is None or name in only:
-                size = self._size(name, texts, place)
+                inverted = texts[place] in _INVERTED and place > 0 and texts[place - 1] not in _PAUSES
+                size = 0 if inverted and name == "condition" else self._size(name, texts, place)
                 if size > best:
                     best, kind = size, name
         if not best or max(self._size(name, texts, place) for name in ("please", "greet", "polite")) >= best + (
@@ -678,9 +682,13 @@ class _Parser:
         return mine
 
     def _phrase_at(self, texts: Sequence[str], verb: int) -> Fault | None:
-        """Return an operator of several words that begins with the verb: keep me posted."""
+        """Return an operator of several words that begins with the verb: keep me posted, but not cancel that order."""
         found = self._operator_at(texts, verb)
-        return found if found is not None and " " in found.words else None
+        if found is None or " " not in found.words:
+            return None
+        behind = texts[verb + len(found.words.split()) :]
+        names = any(one.isalpha() and not any(self._size(kind, [one], 0) for kind in _SMALL) for one in behind[:1])
+        return None if found.kind == "retraction" and names else found
 
     def _label_lead(self, clause: Sequence[Token], texts: Sequence[str], labels: list[Label], verb: int) -> None:
         times = read_times(clause[:verb]).places

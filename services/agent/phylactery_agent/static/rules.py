@@ -19,6 +19,7 @@ from phylactery_agent.static.language import detect_language
 from phylactery_agent.static.wording import rewordings, without_adverb, without_tail
 from phylactery_agent.tools.contract import Pattern, ToolSpec
 from phylactery_agent.tools.registry import TOOL_REGISTRY, disabled_reason, offered_tools
+from phylactery_agent.tools.specs import UNDO_WRITE
 
 RULES_VERSION: Final = 1
 MAX_REQUEST_CHARS: Final = 20_000
@@ -35,6 +36,7 @@ _END = ".!?,;:"
 _MOST_CUTS: Final = 100
 """Places of a clause at which its verb may be meant again."""
 _READ_STANDING: Final = r"(?:l[eé]e|mu[eé]stra|[aá]bre|ens[eé][nñ]a)lo"
+_REGRET: Final = expression(r"(?i)^\s*(?:oops|ups|uy|perd[oó]n|sorry|wait|espera|no)[,.!]*\s+")
 _TELLING: Final = frozenset({"when", "to", "reminder"})
 """Arguments that say enough of what a clause is for."""
 _STANDING = expression(r"(?i)^" + _READ_STANDING + r"[\s.!?]*$")
@@ -67,6 +69,11 @@ def read_request(text: str) -> Reading:
     No clause with an effect is planned from words that are no request, or that stand for what is not known.
     """
     text = text[:MAX_REQUEST_CHARS]
+    meant = _REGRET.sub("", text)
+    if meant != text:  # oops, undo that: who regrets something takes it back
+        reading = read_request(meant)
+        if reading.clauses and all(found[0].tool == UNDO_WRITE.name for found in reading.clauses):
+            return reading
     cleaned = _clean(text)
     unknown = cleaned
     for number, cut in enumerate((_cut(cleaned, weak=True), _cut(cleaned, weak=False), [cleaned])):

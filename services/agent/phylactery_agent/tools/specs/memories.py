@@ -8,6 +8,7 @@ from pydantic import Field
 
 from phylactery_agent.tools.contract import Contract, Example, Pattern, ToolSpec
 from phylactery_agent.tools.specs.parts import Arguments, object_schema
+from phylactery_agent.tools.specs.shown import memories_shown
 
 _ECHO_ES: Final = r"(?:repite|repetir|eco|di)"
 _ECHO_EN: Final = r"(?:echo|repeat|say)"
@@ -111,4 +112,5 @@ RECALL: Final = ToolSpec(
         Example("en", "search your memory for the name of my dog", {"query": "the name of my dog"}),
     ),
     labels={"es": "Lo que recuerdo:", "en": "What I remember:"},
+    shown=memories_shown,
 )

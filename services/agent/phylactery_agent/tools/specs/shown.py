@@ -93,6 +93,12 @@ def created_shown(output: str, language: Language) -> str:
     return _reminder(json.loads(output), language)
 
 
+def memories_shown(output: str, language: Language) -> str:
+    """Answers the memories of recall, one a line, without the count that a model is told."""
+    _, _, memories = output.partition("\n")
+    return memories or _EMPTY[language]
+
+
 def reminders_shown(output: str, language: Language) -> str:
     """Answers the reminders of list_reminders, one a line."""
     reminders = json.loads(output)["reminders"]
