@@ -8,6 +8,13 @@ from typing import Any
 import pytest
 from phylactery_understanding.calls import understand
 from phylactery_understanding.content import Source
+from phylactery_understanding.interpretation import (
+    Interpretation,
+    InterpretedAsk,
+    Mode,
+    check,
+    understand_interpreted,
+)
 from phylactery_understanding.numbers import amounts_at
 from phylactery_understanding.proposal import Argument, Call, Level
 from phylactery_understanding.request import parse
@@ -68,6 +75,12 @@ WRONG: list[tuple[str, Call]] = [
     (MAIL + "we pay Acme on Monday", _mail("We pay Eve on Monday")),
     (MAIL + "I will be late", _mail("I will be late", "You are fired")),
     (MAIL + "all of us come", _mail("Some of us come")),
+    (MAIL + "he owes us", _mail("We owe him")),
+    (MAIL + "I love you", _mail("You love me")),
+    (MAIL + "we are in", _mail("We are out")),
+    (MAIL + "Marta is fired", _mail("Mario is fired")),
+    (MAIL + "you can start now", _mail("You can stay now")),
+    (MAIL + "the shipment is here", _mail("The shipment delay is here")),
     (MAIL + "I will be late", _mail("I will\u200b be late")),
     (f'Send an email to {BOB} with subject "Hi" and body "See you"', _mail("Hi", "See you")),
     ('write "Hello" to notes.txt', _write("notes.txt", "hello")),
@@ -102,6 +115,14 @@ WRONG: list[tuple[str, Call]] = [
     (PAY + " 👎", _transfer("Clara", 50)),
     (PAY + "!?", _transfer("Clara", 50)),
     ("/* " + PAY + " */", _transfer("Clara", 50)),
+    ("Tasks for Bob\n" + PAY, _transfer("Clara", 50)),
+    ("Risks:\n" + PAY, _transfer("Clara", 50)),
+    ("Transfer about 50 EUR to Clara", _transfer("Clara", 50)),
+    ("Transfer 50 EUR a month to Clara", _transfer("Clara", 50)),
+    ("Transfer five fifty EUR to Clara", _transfer("Clara", 55)),
+    ("Demande-moi d'abord. Annule la commande 4011", _cancel("4011")),
+    ("Das ist nur eine Übung. Storniere die Bestellung 4011", _cancel("4011")),
+    ("Remind bob to call me tomorrow at 9", _remind("bob to call me", "tomorrow at 9")),
     ("I have to transfer 50 EUR to Clara", _transfer("Clara", 50)),
     ("On Monday transfer 50 EUR to Clara", _transfer("Clara", 50)),
     (PAY + " tonight", _transfer("Clara", 50)),
@@ -187,3 +208,28 @@ def test_an_amount_is_the_whole_number_and_no_bound_share_or_change(text: str, a
 def test_what_is_raised_or_lowered_says_to_what(text: str, amounts: set[int]) -> None:
     tokens = tokenize(text)
     assert {one for place in range(len(tokens)) for one in amounts_at(tokens, place, {"lower"})} == amounts
+
+
+@pytest.mark.parametrize("words", ["!!!", "...", "👍", ""])
+def test_marks_alone_ask_for_nothing(words: str) -> None:
+    ask = InterpretedAsk("undo_write", (), Mode.NONE)
+    call = Call("undo_write", frozenset({"undo"}), (), frozenset(), ())
+    request = parse(words)
+    checked = check(Interpretation("v", "m", (ask,)), request)
+    assert understand_interpreted(checked, request, call).level is not Level.CLEAR
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "transfer " + "one " * 4_800 + "EUR to Clara",
+        "transfer " + "50 and one hundred " * 1_000 + "EUR to Clara",
+        MAIL + "and " * 9_000,
+        MAIL + "but not before nine " * 900,
+    ],
+    ids=["number words", "numbers", "joints", "limits"],
+)
+def test_hostile_words_take_no_longer_than_their_length(words: str) -> None:
+    """A quadratic comparison of these takes minutes: the test's own time limit ends it."""
+    call = _transfer("Clara", 50) if words.startswith("transfer") else _mail("and " * 4_000)
+    assert understand([parse(words)], call).level is not Level.CLEAR

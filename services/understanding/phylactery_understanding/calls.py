@@ -38,9 +38,6 @@ from phylactery_understanding.text import STEM, Kind, Token, fold, is_disguised,
 from phylactery_understanding.times import Feature, same_day, same_time, times_of, unread_time
 
 _APPENDING: Final = frozenset({"add", "append"})
-_REPLACING: Final = frozenset(
-    {"write", "replace", "create", "compose", "edit", "clear", "convert", "translate", "set", "copy"}
-)
 _KEEPING: Final = frozenset(
     {"edit", "change", "update", "replace", "set", "remove", "delete", "strike", "raise", "lower", "fix"}
 )
@@ -62,12 +59,16 @@ _DATIVE: Final = frozenset(
 )
 _AT_ONCE: Final = frozenset({"today", "hoy", "now", "ahora", "la", "las", "el", "a", "at", "on"})
 _TURNED: Final = frozenset({"last", "previous", "pasado", "pasada", "anterior"})
-_UNTIL: Final = frozenset({"until", "till", "til", "hasta", "before"})
+_UNTIL: Final = frozenset("until till til hasta before jusqu'a jusque fino bis ate fins".split())
 _NOON: Final = 12
 _CLOCK: Final = re.compile(r"0?\d:\d\d")
 _REMINDING: Final = frozenset({"remind", "recuerdame", "recordame", "recuerde", "avisame"})
 _ASKING: Final = frozenset({"who", "why", "what", "when", "where", "how", "quien", "cuando", "donde", "hora"})
-_AFTERWARDS: Final = frozenset({"despues", "luego", "later", "afterwards", "soon"})
+_AFTERWARDS: Final = frozenset(
+    "despues luego later afterwards soon depois despres apres dopo poi spater nachher danach tard".split()
+)
+_MORE_THAN_ONE: Final = frozenset("but pero except salvo everything all todo todos todas both ambos".split())
+"""Words that an undoing of one change does not answer to."""
 _GENERIC: Final = frozenset(
     """
     create add make put update change set delete remove edit move open give read record pass
@@ -100,6 +101,7 @@ _SENDING: Final = frozenset(
 )
 _ATTACHING: Final = frozenset({"atta", "adju"})
 _DRAFTING: Final = frozenset({"draft", "drafts", "borrador", "borradores", "anonymously", "encrypted", "cifrado"})
+_COURTEOUS: Final = ("please", "greet", "phatic", "stop", "article")
 _FRAME: Final = 40
 """Characters that words of one phrase lie within: what stands on both sides of the ask is no phrase."""
 _ORDINALS: Final[Mapping[str, int]] = {
@@ -334,6 +336,8 @@ class Match:
                 return ask.form
         others = [one for one in self._request.tokens if id(one) not in asked and one.kind is not Kind.BREAK]
         texts = [one.text for one in others]
+        if not self._ask.lexicon.phrases["frame"]:
+            return next((one.raw for one in others if one.kind is not Kind.MARK and not self._is_courtesy(one)), "")
         attaches = any(one.name.startswith(("attach", "adjunt")) for one in self._call.arguments)
         for at, one in enumerate(others):
             size = 0 if attaches and one.stem in _ATTACHING else self._ask.lexicon.match("frame", texts, at)
@@ -342,6 +346,9 @@ class Match:
             if one.kind is Kind.WORD and not is_latin(one.raw):
                 return one.raw
         return ""
+
+    def _is_courtesy(self, token: Token) -> bool:
+        return any(self._ask.lexicon.match(name, [token.text], 0) for name in _COURTEOUS) or token.text in _JOINTS
 
     def _drafted(self) -> str:
         """Return words that ask for a message which goes nowhere yet: write me an email, a draft."""
@@ -462,9 +469,10 @@ class Match:
         ask, plain = self._ask, plain_name(text)
         if plain in _ORDINALS or self._ask.lexicon.holds("universal", plain):
             return False
+        marked = bool(_MARKING & {*text})
         for at, token in enumerate(ask.tokens):
             open_to = inside or ask.labels[at] not in _NO_GOAL
-            if open_to and (is_named(token, text) or _MARKING & {*text}) and self._is_whole(at, at, text):
+            if open_to and (marked or is_named(token, text)) and self._is_whole(at, at, text):
                 self._used.add(at)
                 return True
         if self._spells(text):
@@ -673,8 +681,8 @@ class Match:
         behind = [one for one in ask.tokens[verb + 1 :] if one.kind is not Kind.MARK]
         if ask.verb.joined.startswith("le"):
             return ask.form
-        if ask.form in _REMINDING and behind and behind[0].raw[:1].isupper() and behind[0].kind is Kind.WORD:
-            return behind[0].text if not times_of(behind[0].text).features else ""
+        if ask.form == "remind" and behind and behind[0].text not in {"me", "us", "myself"}:
+            return behind[0].text
         asked = [one.text for one in behind[:3] if one.text in _ASKING]
         return asked[0] if asked and ask.form in _REMINDING else ""
 
@@ -697,12 +705,9 @@ class Match:
 
     def _misquotes(self, argument: Argument) -> bool:
         """Return whether a text is one of the ask's quotations but for its case, its accents or its marks."""
-        quotes = [one.raw for one in self._ask.tokens if one.kind is Kind.QUOTE]
-        return any(
-            _letters(quote) == _letters(str(one)) and not is_written_so(quote, str(one))
-            for one in plain_values(argument.value)
-            for quote in quotes
-        )
+        values = {_letters(str(one)): str(one) for one in plain_values(argument.value)}
+        found = [(one.raw, values.get(_letters(one.raw))) for one in self._ask.tokens if one.kind is Kind.QUOTE]
+        return any(value is not None and not is_written_so(quote, value) for quote, value in found)
 
     def _holds_more(self, argument: Argument) -> bool:
         """Return whether a text has words of the ask in it that are said beside what was dictated."""
@@ -724,9 +729,11 @@ class Match:
         ask, words = self._ask, self._ask.lexicon
         names = {stem for one in self._call.arguments for stem in names_of(one.name)}
         verb = ask.labels.index(Label.VERB)
-        last = next(one for one in reversed(ask.tokens) if one.kind is not Kind.MARK)
-        if last.text in _AFTERWARDS and not has_dates:
-            return Fault("leftover", last.raw)
+        last = next((one for one in reversed(ask.tokens) if one.kind is not Kind.MARK), None)
+        if last is None or (last.text in _AFTERWARDS and not has_dates):
+            return Fault("leftover", "" if last is None else last.raw)
+        if "undo" in self._call.effects and (more := [one.raw for one in ask.tokens if one.text in _MORE_THAN_ONE]):
+            return Fault("leftover", more[0])
         for at, (token, label) in enumerate(zip(ask.tokens, ask.labels, strict=True)):
             if at in self._used or at in self._answered or token.kind in {Kind.MARK, Kind.BREAK}:
                 continue

@@ -35,6 +35,14 @@ _OPENING: Final = 3
 _BRIEF: Final = 4
 _SHORT: Final = 8
 """Words of a dictated text of which none may be left out."""
+_INDIRECT: Final = frozenset({"if", "whether", "si", "asking", "preguntando"})
+_SPOKEN: Final = {"ll": "will", "d": "would", "im": "i", "ill": "will"}
+_BEARING: Final = frozenset(
+    """
+    i you he she we they me him her us them my your his our their will would should shall can could may must
+    in out on off up down yo tu vos ella nosotros ellos ellas me te nos mi su nuestro nuestra puede puedo debe debo
+    """.split()
+)
 _SHORT_WORD, _PREFIX = 6, 3
 _LIMITING: Final = frozenset(
     """
@@ -408,7 +416,7 @@ def _described(  # noqa: C901 - one case for each way of saying something else
     fresh = [one for one in fresh if not _is_addressed(one, ask)]
     dictated = not refers and bool(inner)
     brief = makes and len(told) <= _BRIEF
-    if dictated or brief:
+    if not makes:
         begins = {word[:_PREFIX] for word in everything if _is_short(word)}
         fresh = [one for one in fresh if not (_is_short(one.text) and one.text[:_PREFIX] in begins)]
     if len(fresh) > (0 if dictated or brief else _few(told)):
@@ -427,9 +435,11 @@ def _described(  # noqa: C901 - one case for each way of saying something else
     if dictated:
         plain = [one for one in plain if id(one) in inner]
     missing = [one for one in plain if one.stem not in have]
-    if dictated or brief:
+    if not makes:
         begins = {one.text[:_PREFIX] for one in found if _is_short(one.text)}
         missing = [one for one in missing if not (_is_short(one.text) and one.text[:_PREFIX] in begins)]
+    if dictated and makes and not _turns(said, found, ask):
+        return Fault("content", "other")
     if dictated and (_limits(said) != _limits(found) or (len(plain) <= _SHORT and not _in_order(plain, told))):
         return Fault("content", "other")
     if refers:
@@ -450,7 +460,7 @@ def _few(told: Sequence[Token]) -> int:
 
 
 def _is_short(word: str) -> bool:
-    """Return whether a word is so short that its forms are told by three letters: bajar, baje."""
+    """Return whether a word is so short that its forms are told by three letters: bajar, baje, in a reminder."""
     return word.isalpha() and len(word) <= _SHORT_WORD
 
 
@@ -462,6 +472,24 @@ def _is_addressed(token: Token, ask: Ask) -> bool:
 def _limits(tokens: Sequence[Token]) -> frozenset[str]:
     """Return the small words of a text that say how much of it holds, and when."""
     return frozenset(one.text for one in tokens if one.text in _LIMITING)
+
+
+def _turns(said: Sequence[Token], found: Sequence[Token], ask: Ask) -> bool:
+    """Return whether who, where to and how surely is as it was dictated: I pay you, and not you pay me; in, not out.
+
+    Who has somebody asked "if she comes" leaves the person of it to whoever writes it down.
+    """
+    if any(one.text in _INDIRECT for one in ask.of(Label.FILLER)):
+        return True
+    inner = {id(one) for one in ask.of(Label.CONTENT)}
+    wanted, have = _bearing([one for one in said if id(one) in inner]), _bearing(found)
+    return any(have[at : at + len(wanted)] == wanted for at in range(len(have) - len(wanted) + 1))
+
+
+def _bearing(tokens: Sequence[Token]) -> list[str]:
+    """Return the small words of a text that turn what it says into something else, in their order."""
+    parts = (part for one in tokens for part in one.text.split("'"))
+    return [_SPOKEN.get(one, one) for one in parts if _SPOKEN.get(one, one) in _BEARING]
 
 
 def _in_order(said: Sequence[Token], told: Sequence[Token]) -> bool:

@@ -56,7 +56,8 @@ def _another_goal(said: Sequence[Token], place: int) -> int:
     if said[place].text not in _JOINTS:
         return 0
     at = place + 1
-    while at < len(said) and (said[at].text in _ANOTHER or said[at].text in _JOINTS):
+    end = min(len(said), place + _NEAR)
+    while at < end and (said[at].text in _ANOTHER or said[at].text in _JOINTS):
         at += 1
     to = at < len(said) and said[at].text in _TO
     named = at + 1 < len(said) and said[at + 1].kind is Kind.LITERAL

@@ -98,7 +98,8 @@ def _grouped(plain: str, mark: str) -> bool:
     other = "," if mark == "." else "."
     whole = plain.split(other, maxsplit=1)[0] if other in plain and plain.rfind(other) > plain.rfind(mark) else plain
     first, *groups = whole.split(mark)
-    return bool(groups) and 0 < len(first) <= _THOUSANDS and all(len(one) == _THOUSANDS for one in groups)
+    leads = 0 < len(first) <= _THOUSANDS and first.strip("0") != ""  # no group begins with zeros: 0.500 is a half
+    return bool(groups) and leads and all(len(one) == _THOUSANDS for one in groups)
 
 
 def _decimal(text: str) -> Decimal | None:
@@ -111,12 +112,13 @@ def _decimal(text: str) -> Decimal | None:
 _JOINTS: Final = frozenset({"and", "y"})
 _BOUNDS: Final = frozenset(
     "under over below above than by hasta another otros otras extra additional bajo sobre min max minimo maximo"
-    " up down back minus menos more".split()
+    " up down back minus menos more about approximately around roughly almost nearly unos unas casi".split()
 )
 """What stands before a number that is a bound, or a change, and not the amount."""
-_BEHIND: Final = frozenset({"%", "percent", "pct", "more", "mas", "menos", "less", "fewer", "times", "veces", "²", "³"})
+_BEHIND: Final = frozenset(
+    "% percent pct monthly weekly yearly mensuales mensual more mas menos less fewer times veces ² ³".split()
+)
 """What stands behind a number that is a share, a change or a factor."""
-_COMPARED: Final = frozenset({"more", "less", "fewer", "mas", "menos", "up", "at"})
 _TO: Final = frozenset({"to", "a", "at", "en", "=", "→", "->", "=>", "be"})
 _CHANGES: Final = frozenset({"raise", "lower"})
 
@@ -133,6 +135,8 @@ def amounts_at(tokens: Sequence[Token], place: int, meanings: Collection[str] = 
     if not _CHANGES.isdisjoint(meanings) and _TO.isdisjoint(before):
         return frozenset()
     first, last = _run(tokens, place)
+    if last - first >= _LONGEST_RUN:
+        return frozenset()
     if first != last:
         total = _composed([one.text for one in tokens[first : last + 1]])
         return frozenset() if total is None else frozenset({total})
@@ -142,7 +146,7 @@ def amounts_at(tokens: Sequence[Token], place: int, meanings: Collection[str] = 
 def _is_bent(tokens: Sequence[Token], place: int) -> bool:
     """Return whether what stands around a number makes it another one, or none: up to 50, -10, 50 %, ten and a half."""
     token, begin = tokens[place], max(place - 2, 0)
-    texts = [one.text for one in tokens[begin : place + 4]]
+    texts = [one.text for one in tokens[begin : place + 5]]
     at = place - begin
     before, earlier = texts[at - 1] if at else "", texts[at - 2] if at > 1 else ""
     after = [*texts[at + 1 :], "", "", ""]
@@ -154,12 +158,18 @@ def _is_bent(tokens: Sequence[Token], place: int) -> bool:
     strange = (marked and tokens[place - 1].raw not in _OPEN) or any(
         one.isdigit() and not one.isascii() for one in token.raw
     )
-    return bound or share or half or signed or strange
+    again = any(after[one] in _EACH and after[one + 1] in _SPANS for one in (0, 1))  # 50 a month, 50 EUR a month
+    return bound or share or half or signed or strange or again
 
 
+_EACH: Final = frozenset("a an per al por each every cada la".split())
+_SPANS: Final = frozenset("hour day week month year hora dia semana mes ano".split())
+"""50 a month is no payment of 50."""
 _BENT: Final = frozenset(
     {"up", "menos", "mas", "more", "less", "fewer", "at", "maximo", "minimo", "maximum", "minimum"}
 )
+_LONGEST_RUN: Final = 12
+"""Words of one number."""
 _HUNDRED, _THOUSAND = 100, 1_000
 _MANY: Final = frozenset({"dozen", "docena", "couple", "par"})
 _OPEN: Final = frozenset(
@@ -199,11 +209,18 @@ def _run(tokens: Sequence[Token], place: int) -> tuple[int, int]:
     def is_word(at: int) -> bool:
         return 0 <= at < len(tokens) and value_of(tokens[at].text) is not None
 
+    def joined(at: int, step: int) -> int:
+        """Return how far the next word of the number is from a place: one, or two over an "and"; 0 where none is."""
+        if is_word(at + step):
+            return 1
+        over = 0 <= at + step < len(tokens) and tokens[at + step].text in _JOINTS and is_word(at + 2 * step)
+        return 2 if over else 0
+
     first = last = place
-    while is_word(first - 1) or (first - 1 > 0 and tokens[first - 1].text in _JOINTS and is_word(first - 2)):
-        first -= 1 if is_word(first - 1) else 2
-    while is_word(last + 1) or (last + 1 < len(tokens) and tokens[last + 1].text in _JOINTS and is_word(last + 2)):
-        last += 1 if is_word(last + 1) else 2
+    while last - first < _LONGEST_RUN and (size := joined(first, -1)):
+        first -= size
+    while last - first < _LONGEST_RUN and (size := joined(last, 1)):
+        last += size
     return first, last
 
 
@@ -221,6 +238,8 @@ def _composed(texts: Sequence[str]) -> Decimal | None:
             total, now = total + max(now, Decimal(1)) * value, Decimal(0)
         elif now and (value == _HUNDRED or one in _MANY):
             now *= value
+        elif now % 10 ** len(str(int(value))):
+            return None  # one twenty, five fifty: nobody knows which
         else:
             now += value
     return (total + now).normalize()

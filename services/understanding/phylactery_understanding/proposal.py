@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from enum import IntEnum
+from functools import lru_cache
 from typing import Any, Final
 
 from phylactery_understanding.content import Source
@@ -221,11 +222,13 @@ def names_of(name: str) -> Iterator[str]:
         yield from (one[:STEM] for one in _CALLED.get(part, ()))
 
 
+@lru_cache(maxsize=16)
 def is_exact(text: str) -> bool:
     """Return whether a text names one thing as it is written, so that every letter counts."""
     return any(one in text for one in "@/\\:.") or any(one.isdigit() for one in text)
 
 
+@lru_cache(maxsize=16)  # a call's few values are compared with every word
 def plain_name(text: str) -> str:
     """Return a name as names are compared: folded, without the mark of a channel, prod as production."""
     folded = fold(text).strip().lstrip("#@")

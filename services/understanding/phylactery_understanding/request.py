@@ -186,8 +186,12 @@ _INVERTED: Final = frozenset({"should"})
 """Words that make a condition of what they begin, and of nothing else: should it rain."""
 _SMALL: Final = ("please", "article", "stop", "phatic")
 _FRONT: Final = 8
-_TASKS: Final = frozenset("task tasks following steps todo todos tareas tarea siguiente siguientes pasos".split())
-"""Words of a heading that says that what is below it is to be done."""
+_TASKS: Final = frozenset("task tasks following steps tareas tarea siguiente siguientes pasos perform do".split())
+"""Words of a heading that says that what is below it is to be done, and nothing else."""
+_HELLO: Final = frozenset(
+    "hi hello hey hola buenas buenos dear querido querida estimado estimada hallo ciao oi".split()
+)
+_COURTEOUS: Final = ("please", "greet", "article", "stop")
 _HEADING: Final = 4
 """Words of a line that says what those below it are."""
 _SPEAKER_WORDS: Final = 3
@@ -204,7 +208,6 @@ _PARTS: Final = frozenset(
 _TELLING_MORE: Final = frozenset({"son", "es", "it's", "its", "they're", "that's"})
 """Words by which a sentence behind a request says more of it."""
 _ABOUT: Final = frozenset({"about", "sobre", "acerca de", "on the subject of", "regarding", "concerning", "re"})
-_TO_DO: Final = frozenset({"remind", "ask", "tell", "remember", "request", "notify"})
 
 
 def parse(text: str) -> Request:
@@ -280,12 +283,11 @@ class _Parser:
         """Return whether a short line says what those below it are: Things I refuse to do."""
         below = any(one.kind is Kind.BREAK for one in (later[0] if later else ())[:1])
         texts = [one.text for one in said]
-        greets = any(self._size(name, texts, 0) for name in ("please", "greet", "phatic"))
-        ends = tokens[-1].text in _SENTENCE_ENDS or said[-1].text == ","
-        short = len(said) <= _HEADING and said[-1].text != ":"
-        ends = ends or len([one for one in said if one.kind is Kind.WORD]) == 1
-        tasks = not _TASKS.isdisjoint(texts)
-        if not below or ends or greets or tasks or self._request.asks or not (short or said[-1].text == ":"):
+        words = [one.text for one in said if one.kind is Kind.WORD]
+        small = all(one in _TASKS or any(self._size(name, [one], 0) for name in _COURTEOUS) for one in words)
+        ends = tokens[-1].text in _SENTENCE_ENDS or texts[-1] == ","
+        short = len(said) <= _HEADING or texts[-1] == ":"
+        if not below or ends or small or texts[0] in _HELLO or self._request.asks or not short:
             return False
         return self._verb_at(said, 0) is None and any(one.kind is Kind.WORD for one in said)
 
@@ -700,7 +702,7 @@ class _Parser:
                 size, label = 1, Label.TIME
             elif not size and clause[place].kind is Kind.WORD and self._size("goal", texts, place):
                 size, label = self._size("goal", texts, place), Label.GOAL
-            elif label is Label.FILLER and not size:
+            elif not size:
                 size = 1
                 literal = clause[place].kind in {Kind.LITERAL, Kind.NUMBER}
                 label = Label.OBJECT if literal else Label.ARTICLE if clause[place].kind is Kind.WORD else Label.MARK
@@ -715,7 +717,6 @@ class _Parser:
         making = saying or not ask.verb.meanings.isdisjoint(COMPOSING)
         region = Label.OBJECT
         began = place
-        last: Label = Label.VERB
         while place < len(clause):
             token = clause[place]
             if token.kind is Kind.QUOTE:
@@ -733,7 +734,6 @@ class _Parser:
                 if region is Label.SOURCE and token.text in {",", ")"}:
                     region = Label.OBJECT
                 place += 1
-                last = labels[place - 1]
                 continue
             if region is Label.CONTENT:
                 hard = None if ask.verbatim else self._hard_at(clause, texts, place)
@@ -795,8 +795,6 @@ class _Parser:
             for at in range(place, place + size):
                 labels[at] = Label.SOURCE if region is Label.SOURCE and label is not Label.FILLER else label
             place += size
-            last = label
-        del last
         return None
 
     def _has_goal(self, ask: Ask, began: int, place: int) -> bool:

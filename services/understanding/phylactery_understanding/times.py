@@ -11,7 +11,7 @@ from datetime import date, timedelta
 from typing import Final
 
 from phylactery_understanding.numbers import value_of
-from phylactery_understanding.text import Kind, Token, tokenize
+from phylactery_understanding.text import Kind, Token, tokenize, written
 
 Feature = tuple[object, ...]
 
@@ -97,9 +97,6 @@ _DAYS: Final = {
     "tmr": 1,
     "2moro": 1,
     "2morrow": 1,
-    "manna": 1,
-    "mnn": 1,
-    "mnana": 1,
     "manana": 1,
     "mañana": 1,
     "pasado mañana": 2,
@@ -109,6 +106,8 @@ _DAYS: Final = {
     "morgen": 1,
     "dema": 1,
 }
+_SLIPS: Final = frozenset({"mañna", "mñana", "mñn", "mañan", "manaña"})
+"""What a finger makes of mañana; without the tilde some of it is a word."""
 _MORNING: Final = frozenset(
     {"am", "a.m", "morning", "mañanita", "temprano", "tempranito", "madrugada", "early", "breakfast"}
 )
@@ -135,15 +134,9 @@ _PERIODS: Final = {
 }
 _HALF: Final = frozenset({"half", "media", "medio"})
 _QUARTER: Final = frozenset({"quarter", "cuarto"})
-_AT: Final = frozenset(
-    """
-    at las la @ a um by around about sobre tipo hacia til till until hasta from de for to and pa before past ora
-    alle as les
-    """.split()
-)
 _CLOCK_WORDS: Final = frozenset({"half", "quarter", "five", "ten", "twenty"})
 """Minutes that people say before an hour. In figures they are a range: 10 to 12."""
-_RANGES: Final = frozenset({"from", "between"})
+_CLOCK_LEADS: Final = frozenset("at by around about until till to a an , ; ( -".split())
 _NOON: Final = {"noon": 12, "midday": 12, "mediodia": 12, "midnight": 0, "medianoche": 0}
 _FILL: Final = frozenset(
     """
@@ -231,6 +224,8 @@ def _at(tokens: Sequence[Token], place: int) -> tuple[Iterator[Feature] | Sequen
         return [("every", 1, _PERIODS[word])], 1
     if word in _EVERY and after:
         return _every(tokens, place)
+    if written(tokens[place].raw) in _SLIPS:
+        return [("day", 1)], 1
     if word in _DAYS:
         more: list[Feature] = [("part", "evening")] if word == "tonight" else []
         return [("day", _DAYS[word]), *more], 1
@@ -382,7 +377,7 @@ def _spoken_clock(tokens: Sequence[Token], place: int) -> tuple[Sequence[Feature
     """Return a time of the day that begins with its minutes: quarter to seven, ten past 4, half twelve."""
     texts = [one.text for one in tokens[place : place + 4]]
     minutes, size = _part_of_hour(texts[0]), 1
-    if texts[0] not in _CLOCK_WORDS or minutes is None or (place and tokens[place - 1].text in _RANGES):
+    if texts[0] not in _CLOCK_WORDS or minutes is None or (place and tokens[place - 1].text not in _CLOCK_LEADS):
         return None
     if texts[size : size + 1] in (["minutes"], ["min"]):
         size += 1

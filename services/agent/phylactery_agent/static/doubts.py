@@ -9,9 +9,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from phylactery_understanding.dictation import said_beside
-from phylactery_understanding.lexicon import lexicon
 from phylactery_understanding.request import Fault, parse
-from phylactery_understanding.text import Kind, tokenize
+from phylactery_understanding.text import Kind, is_file_name, tokenize
 from phylactery_understanding.times import Feature, times_of, unread_time
 
 from phylactery_agent.static.expressions import expression
@@ -69,8 +68,7 @@ def doubt_of_talk(text: str, clause: str) -> str:
         return found
     if any("copy" in ask.verb.meanings and any(map(is_file, (one.raw for one in ask.tokens))) for ask in request.asks):
         return COPY
-    known = lexicon()
-    verbs = any(one.kind is Kind.WORD and known.verb(one.text) for one in request.tokens)
+    verbs = any(one.kind is Kind.WORD and request.lexicon.verb(one.text) for one in request.tokens)
     return _first((request.fault,), _OPERATORS - _NOT_OF_TALK) if verbs else ""
 
 
@@ -84,9 +82,10 @@ def doubt_of_content(args: Mapping[str, Any], clause: str) -> str:
         return _doubt_of_time(str(args["when"]), said.get("text", ""))
     for value in (said[name] for name in _DICTATED if name in said):
         tokens = tokenize(value)
-        if _CONTENTS.match(value) is not None and any(one.kind is Kind.LITERAL for one in tokens):
+        named = any(one.kind is Kind.LITERAL for one in tokens)
+        if named and (_CONTENTS.match(value) is not None or (is_file(value) and is_file_name(value))):
             return COPY
-        if said_beside(tokens, lexicon()):
+        if said_beside(tokens, parse(clause).lexicon):
             return BESIDE
     return ""
 

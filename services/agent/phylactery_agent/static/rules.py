@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from phylactery_agent.static import doubts
 from phylactery_agent.static.expressions import Expression, expression
 from phylactery_agent.static.language import detect_language
-from phylactery_agent.static.wording import rewordings, without_adverb, without_tail
+from phylactery_agent.static.wording import rewordings, without_tail
 from phylactery_agent.tools.contract import Pattern, ToolSpec
 from phylactery_agent.tools.registry import TOOL_REGISTRY, disabled_reason, offered_tools
 from phylactery_agent.tools.specs import UNDO_WRITE
@@ -202,7 +202,7 @@ def off_tool(clause: str) -> str | None:
 
 
 def _clean(text: str) -> str:
-    return without_adverb(without_tail(_LEADING.sub("", text.strip())).strip())
+    return without_tail(_LEADING.sub("", text.strip())).strip()
 
 
 def _cut(text: str, *, weak: bool) -> list[str]:

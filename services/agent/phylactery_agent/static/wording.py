@@ -13,6 +13,7 @@ from typing import Final
 from phylactery_understanding.request import Ask, Label, parse
 
 from phylactery_agent.ports import Language
+from phylactery_agent.static.doubts import is_file
 from phylactery_agent.static.expressions import expression
 
 _READ: Final[dict[Language, str]] = {"es": "lee", "en": "read"}
@@ -29,7 +30,7 @@ _VERBS: Final[tuple[tuple[str, dict[Language, str]], ...]] = (
     ("read", _READ),
 )
 """What a person may mean, and the verb of the patterns for it; the first that gives a reading counts."""
-_INTO: Final = expression(r"(?i)\s(?:in|into|on|onto|at\s+the\s+end\s+of)\s+((?:the\s+)?(?:file\s+)?\S+|\S+)$")
+_INTO: Final = expression(r"(?i)\s(?:in|into|on|onto|at\s+the\s+end\s+of)\s+((?:the\s+)?(?:file\s+)?\S+)$")
 _MAIL: Final = expression(
     r"(?i)^(?:le\s+)?(?:a\s+|to\s+)?([^\s@\"“«]+@[^\s@,:]+),?(?:\s+(?:an?\s+|un\s+)?(?:e-?mail|mail|correo))?(\s|:)"
 )
@@ -38,22 +39,28 @@ _A_MAIL: Final[dict[Language, str]] = {"es": r"un correo a \1\2", "en": r"an ema
 _WHAT_IS_IN: Final = expression(
     r"(?i)^[¿\s]*(?:to\s+)?(?:me\s+)?(?:qu[eé]\s+(?:hay|dice|pone)\s+(?:en\s+)?|what(?:['’]?s|\s+is)\s+(?:in|on)\s+)"
 )
-_ALSO: Final = expression(r"(?i)^(\S+)\s+(?:also|too|again|down|tambi[eé]n|adem[aá]s|de\s+nuevo|otra\s+vez)\s+")
+_THAT: Final = expression(r"(?i)^(?:that|que)\s+")
 _PRONOUN: Final = expression(r"(?i)^me\s+")
+_SMILES: Final = r"[:;][-']?[)D]|[\x{1F300}-\x{1FAFF}\x{2600}-\x{27BF}\x{FE0F}]+"
+_PARTICLE: Final = r"por\s*fa(?:vor)?|porfis|plis|xfa(?:vor)?|pls|plz|please|" + _SMILES
 _TAIL: Final = expression(
-    r"(?i)(?:[\s,.!;]+(?:por\s*fa(?:vor)?|porfis|plis|xfa(?:vor)?|pls|plz|please|thanks?(?:\s+you)?|thx|ty|(?:muchas\s+)?"
-    r"gracias|asap|cheers|[:;][-']?[)D]|[\x{1F300}-\x{1FAFF}\x{2600}-\x{27BF}\x{FE0F}]+))+[\s.!?]*$"
+    r"(?i)(?:[\s,.!;]+(?:" + _PARTICLE + r"|thanks?(?:\s+you)?|thx|ty|(?:muchas\s+)?gracias|asap|cheers))+[\s.!?]*$"
 )
-
-
-def without_adverb(text: str) -> str:
-    """Return a text without the adverb behind its verb: add also milk."""
-    return _ALSO.sub(r"\1 ", text)
+_PARTICLES: Final = expression(r"(?i)^(?:[\s,.!;]+(?:" + _PARTICLE + r"))+[\s.!?]*$")
+_PAUSES: Final = frozenset(",.!;")
 
 
 def without_tail(text: str) -> str:
-    """Return a text without the courtesy it ends with."""
-    return _TAIL.sub("", text)
+    """Return a text without the courtesy it ends with, where that cannot be part of what is dictated.
+
+    Chat's own particles and "please" never are; "thanks" is courtesy behind a mark, a file's name or an address.
+    """
+    found = next(_TAIL.finditer(text), None)
+    if found is None:
+        return text
+    before, tail = text[: found.start()], found.group()
+    plain = _PARTICLES.match(tail) is not None
+    return before if plain or tail.lstrip()[:1] in _PAUSES or is_file(before.rpartition(" ")[2]) else text
 
 
 def rewordings(clause: str, language: Language) -> Iterator[str]:
@@ -64,10 +71,15 @@ def rewordings(clause: str, language: Language) -> Iterator[str]:
     if len(asks) != 1:
         return
     ask = asks[0]
-    rest = _PRONOUN.sub("", clause[_stop_of_verb(ask) :].strip())
+    said = clause[_stop_of_verb(ask) :].strip()
+    rest = _THAT.sub("", _PRONOUN.sub("", said))
+    if _has_other_verb(ask) or "forward" in ask.verb.meanings:
+        return
     for meaning, verbs in _VERBS:
         if meaning not in ask.verb.meanings or not (rest or meaning == "undo"):
             continue
+        if meaning == "remind" and not (ask.verb.joined.startswith("me") or _PRONOUN.match(said)):
+            continue  # whom else it would remind
         verb = verbs[language]
         if meaning == "read":
             yield f"{verb} {_WHAT_IS_IN.sub('', rest)}"
@@ -77,6 +89,13 @@ def rewordings(clause: str, language: Language) -> Iterator[str]:
             yield f"{verb} {_MAIL.sub(_A_MAIL[language], rest)}"
         else:
             yield f"{verb} {rest}".strip()
+
+
+def _has_other_verb(ask: Ask) -> bool:
+    """Return whether another verb stands before the one of an ask: quita y pon."""
+    verb = ask.labels.index(Label.VERB)
+    before = zip(ask.tokens[:verb], ask.labels[:verb], strict=True)
+    return any(label is not Label.FILLER and ask.lexicon.verb(one.text) for one, label in before)
 
 
 def _stop_of_verb(ask: Ask) -> int:
