@@ -66,7 +66,10 @@ async def test_every_example_of_every_tool_goes_through_in_both_languages_and_no
                     "b.txt",
                 ):  # what is there is replaced only if that is said
                     (box / name).unlink(missing_ok=True)
-            answer = await person.say(example.text.replace("out_abcdefgh", pointer), f"{spec.name}-{number}")
+            thread = f"{spec.name}-{number}"
+            if spec.name == "undo_write":  # of the same conversation
+                await person.say(f'append "one more" to {example.args.get("path", "b.txt")}', thread)
+            answer = await person.say(example.text.replace("out_abcdefgh", pointer), thread)
             ran = [(call.tool, call.state, call.status) for call in answer.run.tool_calls]
             if (answer.run.status, ran) != (DONE, [(spec.name, "finished", "success")]):
                 came_to[example.text] = (answer.run.reason, ran, answer.reply.text)
