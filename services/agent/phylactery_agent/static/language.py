@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from phylactery_understanding.lexicon import lexicons
-from phylactery_understanding.text import fold
-
 from phylactery_agent.ports import Language
 from phylactery_agent.static.expressions import expression
 
@@ -35,14 +32,11 @@ _ENGLISH: Final = frozenset(_ENGLISH_WORDS.split())
 
 
 def detect_language(text: str, fallback: Language = "es") -> Language:
-    """Return the language with more signs in the text, else the one that knows more of its words, else fallback."""
+    """Answers the language with more signs in the text; fallback where neither has more."""
     lowered = text.lower()
     words = [word.group() for word in _WORD.finditer(lowered)]
     spanish = sum(word in _SPANISH for word in words) + sum(letter in _SPANISH_LETTERS for letter in lowered)
     english = sum(word in _ENGLISH for word in words)
-    if spanish == english:
-        known = lexicons().known
-        spanish, english = (sum(fold(word) in known[name] for word in words) for name in ("es", "en"))
     if spanish == english:
         return fallback
     return "es" if spanish > english else "en"
