@@ -207,7 +207,6 @@ _PARTS: Final = frozenset(
 """What a sentence behind a request may say more of."""
 _TELLING_MORE: Final = frozenset({"son", "es", "it's", "its", "they're", "that's"})
 """Words by which a sentence behind a request says more of it."""
-_ABOUT: Final = frozenset({"about", "sobre", "acerca de", "on the subject of", "regarding", "concerning", "re"})
 
 
 def parse(text: str) -> Request:
