@@ -35,8 +35,10 @@ class Watch:
         return events
 
     async def refusal(self) -> Any:
+        """Return why the stream is refused, behind whatever events it still had."""
         with pytest.raises(aio.AioRpcError) as caught:
-            await asyncio.wait_for(self.call.read(), ENDS_SECONDS)
+            while await asyncio.wait_for(self.call.read(), ENDS_SECONDS) is not aio.EOF:
+                pass
         return refused(caught.value)
 
 
