@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from phylactery_understanding.content import fidelity, is_written_so, stated
 from phylactery_understanding.dictation import said_beside
+from phylactery_understanding.forms import fault_of, names_thing, read_form
 from phylactery_understanding.numbers import amounts_at, readings, value_of
 from phylactery_understanding.proposal import (
     CURRENCIES,
@@ -34,19 +35,36 @@ from phylactery_understanding.proposal import (
     plain_values,
 )
 from phylactery_understanding.request import Ask, Fault, Label, Request
-from phylactery_understanding.text import STEM, Kind, Token, fold, is_disguised, is_latin, tokenize, written
-from phylactery_understanding.times import Feature, same_day, same_time, times_of, unread_time
+from phylactery_understanding.text import (
+    STEM,
+    Kind,
+    Token,
+    fold,
+    is_disguised,
+    is_file_name,
+    is_latin,
+    tokenize,
+    written,
+)
+from phylactery_understanding.times import Feature, read_times, same_day, same_time, times_of, unread_time
 
 _APPENDING: Final = frozenset({"add", "append"})
 _KEEPING: Final = frozenset(
     {"edit", "change", "update", "replace", "set", "remove", "delete", "strike", "raise", "lower", "fix"}
 )
+_MORE: Final = frozenset({"more", "another", "additional", "otra", "otro", "mas"})
+"""Words by which a line is said to be one among others."""
 _MODE_FLAGS: Final = frozenset({"append"})
 _JOINTS: Final = frozenset({"and", "y", "e", "&", ",", "et", "und", "i"})
 _LEFT: Final = frozenset({Label.FILLER, Label.ARTICLE, Label.GOAL, Label.TIME, Label.MARK, Label.VERB, Label.REASON})
 _MARKING: Final = frozenset("/\\*~%$|<>`")
 """What makes another path, or another value, of the one it stands beside."""
 _NO_GOAL: Final = frozenset({Label.CONTENT, Label.REASON, Label.SOURCE})
+_CHANGING: Final = frozenset({"set", "raise", "lower", "change", "edit", "put", "update"})
+_LESS: Final = (["off"], ["less"], ["more"], ["cheaper"], ["dearer"], ["menos"], ["mas"])
+_MOVING: Final = frozenset({"move", "reschedule", "shift"})
+RECURRING: Final = frozenset({"remind", "remember", "notify", "tell", "wake", "order", "book", "subscribe"})
+_ENDING: Final = frozenset({"cancel", "delete", "remove", "stop", "disable", "forget"})
 _PAIR, _NEAR = 2, 3
 _MINUTES: Final[Mapping[str, int]] = {"m": 1, "h": 60, "d": 1_440}
 _WORD: Final = 30
@@ -61,6 +79,7 @@ _AT_ONCE: Final = frozenset({"today", "hoy", "now", "ahora", "la", "las", "el", 
 _TURNED: Final = frozenset({"last", "previous", "pasado", "pasada", "anterior"})
 _UNTIL: Final = frozenset("until till til hasta before jusqu'a jusque fino bis ate fins".split())
 _NOON: Final = 12
+_NAME_PARTS: Final = re.compile(r"[^a-z0-9]+")
 _CLOCK: Final = re.compile(r"0?\d:\d\d")
 _REMINDING: Final = frozenset({"remind", "recuerdame", "recordame", "recuerde", "avisame"})
 _ASKING: Final = frozenset({"who", "why", "what", "when", "where", "how", "quien", "cuando", "donde", "hora"})
@@ -164,6 +183,8 @@ def understand(
                 continue
             found = replace(_by(newest, one, call), index=place)
             best = max(best, used_up(found, used, done), key=lambda one: one.level)
+    if best.level is not Level.CLEAR:
+        best = max(best, used_up(_filled_in(newest, call), used, done), key=lambda one: one.level)
     if best.level is not Level.CLEAR and "remember" in call.effects and _told(newest, call):
         return Understanding(Level.CLEAR, "", tuple(one.raw for one in newest.tokens)[:12])
     if best.level is not Level.CLEAR and _forbids(newest, call):
@@ -171,6 +192,21 @@ def understand(
     if best.fault is None and best.level is Level.NONE:
         best = Understanding(Level.NONE, fault=newest.fault or Fault("unasked", ""))
     return best
+
+
+def _filled_in(request: Request, call: Call) -> Understanding:
+    """Return how far a message that is a form yields a call."""
+    form = read_form(request.text)
+    if form is None or form.around.fault is not None:
+        return NOTHING
+    asked = [ask for ask in form.around.asks if same_effect(ask, call) and ask.fault is None]
+    others = [ask for ask in form.around.asks if ask not in asked]
+    if others or not (asked or names_thing(form, call)):
+        return NOTHING
+    fault = fault_of(form, call)
+    said = tuple(value for _, value in form.fields)[:12]
+    level = Level.CLEAR if fault is None else Level.HALF
+    return Understanding(level, asked[0].form if asked else "", said, fault, 1, index=0)
 
 
 def hears(request: Request, call: Call) -> bool:
@@ -193,7 +229,9 @@ def _forbids(request: Request, call: Call) -> bool:
             if form in _DATIVE or words.holds("polite", form):
                 continue
             verbs = words.verb(form)
-            if any(verb.meanings & call.effects for verb in verbs):
+            # Who wants no more of what recurs wants its end: don't remind me of it.
+            ends = RECURRING if call.effects & _ENDING else frozenset[str]()
+            if any(verb.meanings & (call.effects - ends) for verb in verbs):
                 return not any(one.fault is None and same_effect(one, call) for one in request.asks)
             break
     return False
@@ -206,7 +244,12 @@ def _told(request: Request, call: Call) -> bool:
     values = [str(one.value) for one in call.arguments if isinstance(one.value, str) and not one.default]
     said = []
     for clause in request.statements:
-        polite = request.lexicon.match("polite", [one.text for one in clause], 0)
+        texts = [one.text for one in clause]
+        if any(request.lexicon.holds("negation", one) for one in texts) and any(
+            "remember" in verb.meanings for one in texts for verb in request.lexicon.verb(one)
+        ):
+            return False  # you need not remember it
+        polite = request.lexicon.match("polite", texts, 0)
         said.extend(clause[polite:])
     return stated(values, said, request.lexicon)
 
@@ -289,7 +332,11 @@ class Match:
         dates = [one for one in arguments if one.role == "date" and isinstance(one.value, str) and one.value]
         repeats = [one for one in arguments if _is_repeat(one)]
         rest = [one for one in arguments if one not in dates and one not in repeats]
-        early = self._outside(arguments) or self._mode() or (self._time(dates, repeats) if dates else None)
+        moves = not self._ask.verb.meanings.isdisjoint(
+            _MOVING
+        )  # what is moved tells the day where only an hour is said
+        early = self._outside(arguments) or self._mode()
+        early = early or (self._time(dates, repeats) if dates and not moves else None)
         if early is not None:
             return early
         texts: list[Argument] = []
@@ -305,7 +352,10 @@ class Match:
                 texts.append(argument)
             elif not self._accounts(argument) and not (self._describes(argument) and self._accounts(argument)):
                 return Fault("value", argument.name)
-        return self._contents(texts) or self._leftover(has_content=any(map(_says, texts)), has_dates=bool(dates))
+        late = self._time(dates, repeats) if dates and moves else None
+        return (
+            late or self._contents(texts) or self._leftover(has_content=any(map(_says, texts)), has_dates=bool(dates))
+        )
 
     def _outside(self, arguments: Sequence[Argument]) -> Fault | None:
         """Return what is said around the request that keeps it from being one, or names a part of it otherwise."""
@@ -444,10 +494,18 @@ class Match:
         for at, token in enumerate(self._ask.tokens):
             if self._ask.labels[at] in _NO_GOAL or token.kind is Kind.QUOTE:
                 continue
-            if wanted in amounts_at(self._ask.tokens, at, self._ask.verb.meanings):
+            if wanted in amounts_at(self._ask.tokens, at, self._ask.verb.meanings) and not self._is_difference(at):
                 self._used.add(at)
                 found = True
         return found
+
+    def _is_difference(self, place: int) -> bool:
+        """Return whether a number says by how much something changes, and not to what: 5 pounds off, raise it by 2."""
+        if self._ask.verb.meanings.isdisjoint(_CHANGING):
+            return False
+        texts = [one.text for one in self._ask.tokens]
+        behind = [one for one in texts[place + 1 : place + 4] if one not in CURRENCIES and one not in "%€$£"]
+        return behind[:1] in _LESS or texts[place - 1 : place] == ["by"]
 
     def _currency(self, text: str) -> bool:
         wanted = text.lower()
@@ -477,8 +535,10 @@ class Match:
                 return True
         if self._spells(text):
             return True
-        if not ask.refers:
-            return False
+        if not ask.refers or any(
+            one.kind is Kind.LITERAL and ("@" in one.text) == ("@" in text) for one in ask.of(Label.OBJECT)
+        ):
+            return False  # who names one has no need of the one before
         if ask.topic is not None and is_named(ask.topic, text):
             return True
         for at, one in enumerate(ask.before[1:], 1):
@@ -597,6 +657,7 @@ class Match:
         if self._ask.previous is not None:
             meanings = meanings | (self._ask.previous.verb.meanings & {"edit", "clear"})
         texts = [one.value for one in self._call.arguments if one.role == "content" and isinstance(one.value, str)]
+        more = not _MORE.isdisjoint(one.text for one in self._ask.of(Label.OBJECT, Label.ARTICLE, Label.FILLER))
         if not flag.value:
             emptied = all(not one.strip() for one in texts)
             if (
@@ -607,11 +668,12 @@ class Match:
                 return Fault("mode", "empty")
             if emptied:
                 return None
-            if meanings & _APPENDING and not meanings & {"write", "compose", "put"} and not self._edits():
+            adds = meanings & _APPENDING and not meanings & {"write", "compose", "put"}
+            if (adds or (more and not meanings & {"create", "make"})) and not self._edits():
                 return Fault("mode", "append")
             if self._call.exists and not meanings & {"replace", "edit", "clear", "change", "update"}:
                 return Fault("mode", "replace")
-        elif "replace" in meanings or not meanings & (_APPENDING | {"put", "record", "write", "create"}):
+        elif "replace" in meanings or not (more or meanings & (_APPENDING | {"put", "record", "write", "create"})):
             return Fault("mode", "add")
         return None
 
@@ -619,7 +681,7 @@ class Match:
         return self._call.read and bool(self._ask.verb.meanings & _KEEPING)
 
     def _time(self, dates: Sequence[Argument], repeats: Sequence[Argument]) -> Fault | None:
-        said = self._ask.times.features
+        said = self._ask.times.features | self._kept_day() | self._said_before()
         unread = unread_time([one for at, one in enumerate(self._ask.tokens) if at not in self._ask.times.places])
         if unread:
             return Fault("time", unread)
@@ -649,6 +711,20 @@ class Match:
             return Fault("time", dates[0].name)
         self._used |= set(self._ask.times.places)
         return None
+
+    def _kept_day(self) -> frozenset[Feature]:
+        """Return the day of what is moved, where it is one and only an hour is said: move it to 13:00."""
+        said = {one[0] for one in self._ask.times.features}
+        days = frozenset(one for item in self._items for one in item.times if one[0] == "iso")
+        moves = not self._ask.verb.meanings.isdisjoint(_MOVING)
+        return days if moves and len(days) == 1 and said and said <= {"hour", "part"} else frozenset()
+
+    def _said_before(self) -> frozenset[Feature]:
+        """Return how often something happens that was said before the ask: every 8 hours, remind me of it."""
+        ask = self._ask
+        if not ask.refers or any(one[0] == "every" for one in ask.times.features):
+            return frozenset()
+        return frozenset(one for one in read_times(ask.before).features if one[0] == "every")
 
     def _spoken_of(self, dates: Sequence[Argument]) -> str:
         """Return what is said of a time beyond its day and hour, where the call does not say it: last, until, pm."""
@@ -749,7 +825,7 @@ class Match:
                 continue
             if token.text in CURRENCIES and any(one.role == "amount" for one in self._call.arguments):
                 continue
-            if self._is_of_item(token):
+            if self._is_of_item(token) or self._is_of_name(token):
                 continue
             if token.kind in {Kind.LITERAL, Kind.NUMBER, Kind.WORD} and self._is_joined(at):
                 continue
@@ -757,6 +833,14 @@ class Match:
                 continue
             return Fault("leftover", token.raw)
         return None
+
+    def _is_of_name(self, token: Token) -> bool:
+        """Return whether a word is a part of the name that the call goes to: the queue file, queue.txt."""
+        used = (self._ask.tokens[at] for at in self._used)
+        return token.kind is Kind.WORD and any(
+            one.kind is Kind.LITERAL and is_file_name(one.text) and token.text in _NAME_PARTS.split(one.text)
+            for one in used
+        )
 
     def _is_of_item(self, token: Token) -> bool:
         """Return whether a word names, or picks, a listed thing that the call is about."""

@@ -7,6 +7,7 @@ address and nothing from a text nobody pointed to.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -414,6 +415,8 @@ def _described(  # noqa: C901 - one case for each way of saying something else
     ]
     told = [one for one in found if not _is_plain(one.text, ask.lexicon)]
     fresh = [one for one in fresh if not _is_addressed(one, ask)]
+    if _inquires(ask):
+        fresh = [one for one in fresh if not ask.lexicon.holds("inquiry", one.text)]
     dictated = not refers and bool(inner)
     brief = makes and len(told) <= _BRIEF
     if not makes:
@@ -454,6 +457,12 @@ def _described(  # noqa: C901 - one case for each way of saying something else
     return Fault("content", "unsaid") if told and not wanted else None
 
 
+def _inquires(ask: Ask) -> bool:
+    """Return whether something is to be asked of somebody, in words of whoever writes it: ask Mina if she has them."""
+    asked = {one.text for one in (*ask.of(Label.FILLER), *itertools.islice(ask.of(Label.CONTENT), 1))}
+    return "ask" in ask.verb.meanings or not _INDIRECT.isdisjoint(asked)
+
+
 def _few(told: Sequence[Token]) -> int:
     """Return how many words of a content may be whoever's who wrote it down."""
     return max(_FEW if len(told) > _FEW + 2 else 1, int(len(told) * _OTHER_SHARE))
@@ -466,7 +475,8 @@ def _is_short(word: str) -> bool:
 
 def _is_addressed(token: Token, ask: Ask) -> bool:
     """Return whether a word is the name that an address of the ask begins with: Hi Leo."""
-    return any(one.kind is Kind.LITERAL and one.text.startswith(token.text) and "@" in one.text for one in ask.tokens)
+    names = (one.text.lstrip("@") for one in ask.tokens if one.kind is Kind.LITERAL and "@" in one.text)
+    return any(name.startswith(token.text) for name in names)
 
 
 def _limits(tokens: Sequence[Token]) -> frozenset[str]:
@@ -479,7 +489,7 @@ def _turns(said: Sequence[Token], found: Sequence[Token], ask: Ask) -> bool:
 
     Who has somebody asked "if she comes" leaves the person of it to whoever writes it down.
     """
-    if any(one.text in _INDIRECT for one in ask.of(Label.FILLER)):
+    if _inquires(ask):
         return True
     inner = {id(one) for one in ask.of(Label.CONTENT)}
     wanted, have = _bearing([one for one in said if id(one) in inner]), _bearing(found)

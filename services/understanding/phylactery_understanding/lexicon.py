@@ -45,6 +45,10 @@ CLASSES: Final = (
     "aside",
     "standin",
     "thing",
+    "amend",
+    "again",
+    "contrast",
+    "inquiry",
 )
 OPERATORS: Final = (
     "retraction",

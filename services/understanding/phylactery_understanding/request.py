@@ -14,6 +14,7 @@ from itertools import takewhile
 from typing import Final
 
 from phylactery_understanding.lexicon import OPERATORS, Lexicon, Verb, lexicon, lexicons
+from phylactery_understanding.numbers import value_of
 from phylactery_understanding.text import MAX_TOKENS, Kind, Token, is_disguised, is_strange_mark, tokenize, written
 from phylactery_understanding.times import Times, read_times
 
@@ -184,6 +185,10 @@ _EMPTY: Final = frozenset(
 """Words behind a negation that it does not deny."""
 _INVERTED: Final = frozenset({"should"})
 """Words that make a condition of what they begin, and of nothing else: should it rain."""
+_WHERE: Final = frozenset({"in", "on", "en"})
+"""Words that lead to a place that is named before the verb."""
+_LEAD: Final = 7
+"""Words of a place that is named before the verb."""
 _SMALL: Final = ("please", "article", "stop", "phatic")
 _FRONT: Final = 8
 _TASKS: Final = frozenset("task tasks following steps tareas tarea siguiente siguientes pasos perform do".split())
@@ -197,6 +202,8 @@ _HEADING: Final = 4
 _SPEAKER_WORDS: Final = 3
 _TURNING: Final = frozenset({"convert", "translate", "summarize", "copy", "rename"})
 """Meanings of verbs whose object is what they begin with, where a goal follows."""
+_THIS: Final = frozenset({"this", "these", "esto", "estos", "estas", "following", "siguiente"})
+"""Words for a text that stands behind the request."""
 _PARTS: Final = frozenset(
     """
     description subject title body message text location recipient address email amount price date time name
@@ -205,6 +212,10 @@ _PARTS: Final = frozenset(
     """.split()
 )
 """What a sentence behind a request may say more of."""
+_SUBJECTS: Final = frozenset(
+    "i i'm i'll i've i'd we we're we'll we've he he's she she's they they're it's there's".split()
+)
+"""Words that begin what is told to somebody, where no "that" does."""
 _TELLING_MORE: Final = frozenset({"son", "es", "it's", "its", "they're", "that's"})
 """Words by which a sentence behind a request says more of it."""
 
@@ -271,6 +282,8 @@ class _Parser:
         for number, clause in enumerate(clauses[: _MOST_ASKS + 1]):
             self._clause(clause, question=question, joined=number + 1 < len(clauses))
         asks = self._request.asks[first:]
+        if asks and self._takes_quote(asks[-1], sentences[place + 1 :]):
+            return 2
         if asks and self._awaits(asks[-1], sentences[place + 1 :]):
             asks[-1].verbatim = True
             return 1 + self._take_rest(asks[-1], sentences[place + 1 :], at_line=True)
@@ -294,10 +307,28 @@ class _Parser:
         """Return whether what an ask calls this stands behind it, on lines of its own."""
         if ask.fault is not None or ask.verbatim or ask.before or not later or any(ask.of(Label.CONTENT, Label.QUOTE)):
             return False
-        named = any(
-            one.text in {"this", "these", "esto", "estos", "estas", "following", "siguiente"} for one in ask.tokens
-        )
+        named = not _THIS.isdisjoint(one.text for one in ask.tokens)
         return named and any(one.kind is Kind.BREAK for one in later[0][:1])
+
+    def _takes_quote(self, ask: Ask, later: Sequence[list[Token]]) -> bool:
+        """Take a quotation that begins the next sentence for what an ask calls the following text."""
+        first = [one for one in (later[0] if later else ()) if one.kind is not Kind.BREAK][:1]
+        if ask.fault is not None or not first or first[0].kind is not Kind.QUOTE or any(ask.of(Label.QUOTE)):
+            return False
+        if _THIS.isdisjoint(one.text for one in ask.tokens):
+            return False
+        ask.tokens.extend(later[0])
+        ask.labels.extend(
+            Label.QUOTE
+            if one is first[0]
+            else Label.MARK
+            if one.kind in {Kind.MARK, Kind.BREAK}
+            else Label.FILLER
+            if any(self._size(name, [one.text], 0) for name in _COURTEOUS)
+            else Label.OBJECT
+            for one in later[0]
+        )
+        return True
 
     def _topic_of(self, said: Sequence[Token]) -> bool:
         """Return whether a sentence begins with what it is about: notes.txt."""
@@ -326,7 +357,7 @@ class _Parser:
         while place < len(said):
             token = said[place]
             cut = place
-            while cut < len(said) and (said[cut].text in _PAUSES or said[cut].text in _CONNECTORS):
+            while cut < len(said) and (said[cut].text in _PAUSES or self._connects(said[cut].text)):
                 cut += 1
             lone = len(clauses[-1]) == 1 and bool(self._verbs_of(clauses[-1][0].text))
             if (
@@ -346,6 +377,10 @@ class _Parser:
             clauses[-1].append(token)
             place += 1
         return [clause for clause in clauses if clause]
+
+    def _connects(self, word: str) -> bool:
+        """Return whether a word joins two clauses; "i" does in Catalan, and not where it is who speaks."""
+        return word in _CONNECTORS and not (word == "i" and self._words.holds("article", word))
 
     def _begins(self, said: Sequence[Token], place: int, *, asked: bool, joint: Sequence[Token]) -> bool:
         found = self._verb_at(said, place, near=True)
@@ -428,6 +463,20 @@ class _Parser:
         for step in (0, 1):
             if at + step < len(said) and said[at + step].kind is Kind.LITERAL:
                 return at + step + 1 - place
+        return self._place_lead(said, texts, place, at)
+
+    def _place_lead(self, said: Sequence[Token], texts: Sequence[str], place: int, at: int) -> int:
+        """Return the size of a place that is named before the verb: on the ticket in portal, comment."""
+        if texts[place] not in _WHERE or self._operator_at(texts, place) is not None:
+            return 0
+        for end in range(at, min(at + _LEAD, len(said))):
+            one = said[end]
+            small = self._words.holds("goal", one.text) or self._words.holds("article", one.text)
+            if one.text == "," or (end > at and not small and one.kind is Kind.WORD and self._verbs_of(one.text)):
+                return end - place if end > at else 0
+            named = one.kind in {Kind.WORD, Kind.LITERAL, Kind.NUMBER, Kind.QUOTE}
+            if not named or self._operator_at(texts, end) is not None or texts[end] in _RELATIVE:
+                return 0
         return 0
 
     def _size(self, name: str, texts: Sequence[str], place: int) -> int:
@@ -464,7 +513,7 @@ class _Parser:
             for at in range(fronted):
                 if ask.labels[at] is Label.ARTICLE and not self._words.holds("article", texts[at]):
                     ask.labels[at] = Label.OBJECT
-        if question and not polite:
+        if question and not polite and not ask.verbatim:
             ask.fault = ask.fault or Fault("question", "?")
         left = ask.fault is not None and ask.fault.kind == "negation" and self._left_open(texts)
         if ask.fault is not None and (ask.fault.kind in _HARD or left):
@@ -503,7 +552,12 @@ class _Parser:
 
     def _is_told(self, clause: Sequence[Token], verb: int) -> bool:
         """Return whether a line tells who said it: Bob (manager): denied."""
-        return any(one.text == ":" for one in clause[:verb]) and verb > _SPEAKER_WORDS
+        colon = next((at for at, one in enumerate(clause[:verb]) if one.text == ":"), 0)
+        texts = [one.text for one in clause]
+        at = 0
+        while at < colon and (size := max(self._size(name, texts, at) for name in ("please", "greet", "article"))):
+            at += size
+        return at < colon and verb > _SPEAKER_WORDS
 
     def _state(self, clause: list[Token], *, question: bool, joined: bool) -> None:
         """Read a clause that asks for nothing: small talk, a reason, a statement.
@@ -525,6 +579,10 @@ class _Parser:
         if self._request.asks and not question and self._tells_more(texts) and self._request.asks[-1].fault is None:
             self._extend(self._request.asks[-1], clause)
             return
+        if self._request.asks and not question and self._is_meant(self._request.asks[-1], clause):
+            self._request.asks[-1].tokens.extend(clause)
+            self._request.asks[-1].labels.extend(Label.CONTENT for _ in clause)
+            return
         only = None if self._request.asks else _HARD | {"report", "condition"} if joined else _LEADING
         fault = self._operator(clause, 0, only=only)
         if question and not self._request.asks and fault is None:
@@ -543,6 +601,16 @@ class _Parser:
             return
         self._request.statements.append(clause)
         self._before = [*self._before, *clause]
+
+    def _is_meant(self, ask: Ask, clause: Sequence[Token]) -> bool:
+        """Return whether a clause behind an ask is what it calls these: names and things, and nothing else."""
+        named = not _THIS.isdisjoint(one.text for one in ask.tokens) and not any(ask.of(Label.CONTENT, Label.QUOTE))
+        return (
+            named
+            and ask.fault is None
+            and self._operator(clause, 0) is None
+            and not any(one.kind is Kind.WORD and self._verbs_of(one.text) for one in clause)
+        )
 
     def _is_signature(self, clause: Sequence[Token]) -> bool:
         """Return whether a line behind a request is a name, an address or a number, and says nothing."""
@@ -656,8 +724,15 @@ class _Parser:
         )
         if not ask.verb.meanings.isdisjoint(_TURNING):
             _mark_source(ask)
-        ask.refers = bool(chosen.joined and chosen.joined not in {"me", "te", "le", "les", "nos"}) or any(
-            self._stands_for(ask, at) for at in (*range(verb), *range(verb + 1, min(verb + 3, len(clause))))
+        said = {
+            one.text
+            for at, one in enumerate(clause)
+            if labels[at] is Label.CONTENT and at not in times.places and one.kind is not Kind.MARK
+        }
+        ask.refers = (
+            (bool(said) and said <= _STANDING)
+            or bool(chosen.joined and chosen.joined not in {"me", "te", "le", "les", "nos"})
+            or any(self._stands_for(ask, at) for at in (*range(verb), *range(verb + 1, min(verb + 3, len(clause)))))
         )
         return ask
 
@@ -676,7 +751,7 @@ class _Parser:
             return False
         after, before = texts[verb + 1 : verb + 2], texts[:verb]
         mine = (
-            after in (["me"], ["us"])
+            (after in (["me"], ["us"]) and value_of(" ".join(texts[verb + 2 : verb + 3])) is None)
             or meant.joined.startswith(("me", "nos"))
             or (meant.language == "es" and bool({"me", "nos"} & set(before)))
         )
@@ -703,8 +778,10 @@ class _Parser:
                 size, label = self._size("goal", texts, place), Label.GOAL
             elif not size:
                 size = 1
+                small = texts[place] in _PRONOUNS or self._words.holds("article", texts[place])
+                word = Label.ARTICLE if small or not _named_place(labels[:place]) else Label.OBJECT
                 literal = clause[place].kind in {Kind.LITERAL, Kind.NUMBER}
-                label = Label.OBJECT if literal else Label.ARTICLE if clause[place].kind is Kind.WORD else Label.MARK
+                label = Label.OBJECT if literal else word if clause[place].kind is Kind.WORD else Label.MARK
             for at in range(place, min(place + size, verb)):
                 labels[at] = label
             place += size
@@ -722,7 +799,8 @@ class _Parser:
                 labels[place] = Label.QUOTE
                 place += 1
                 continue
-            if token.text == ":" and region is not Label.CONTENT and place > began - 1:
+            opened = region is Label.CONTENT and labels[place - 1] is not Label.CONTENT
+            if token.text == ":" and (region is not Label.CONTENT or opened) and place > began - 1:
                 region, labels[place], ask.verbatim = Label.CONTENT, Label.MARK, True
                 place += 1
                 continue
@@ -754,6 +832,9 @@ class _Parser:
                 labels[place] = Label.TIME
                 place += 1
                 continue
+            if saying and place > began and self._tells_of(ask, texts, place):
+                region = Label.CONTENT
+                continue
             operator = self._operator_at(texts, place)
             opens = self._opens(texts, place, saying=saying, making=making)
             if opens and texts[place] in _IF and self._is_condition(ask, began, place):
@@ -767,6 +848,10 @@ class _Parser:
                 region = Label.CONTENT
                 place += opens
                 continue
+            pause = place > began and self._is_pause(clause, place)
+            reason = self._size("reason", texts, place) if pause else 0
+            if operator is not None and reason > len(operator.words.split()):
+                operator = None  # wrong size, can't reproduce: the longer phrase tells what it is
             if operator is not None and not (
                 region is Label.REASON and operator.kind in {"negation", "past", "future"}
             ):
@@ -775,14 +860,23 @@ class _Parser:
                 labels[place] = Label.REASON
                 place += 1
                 continue
-            reason = self._size("reason", texts, place) if place > began and self._is_pause(clause, place) else 0
+            if (
+                pause
+                and texts[place] in _TELLING_MORE
+                and clause[place + 1 : place + 2]
+                and texts[place + 1][:1].isdigit()
+            ):
+                labels[place] = Label.FILLER
+                place += 1
+                continue
             if reason or (texts[place] in {"because", "porque", "since", "cause", "cuz", "pues", "xq", "pq"}):
                 region = Label.REASON
                 labels[place] = Label.REASON
                 place += 1
                 continue
             if texts[place] in {"que", "q"} and place > began and texts[place : place + 2] != ["que", "se"]:
-                region = Label.REASON if texts[place + 1 : place + 2] == ["ya"] else Label.SOURCE
+                told = texts[place + 1 : place + 2] == ["ya"] or self._is_pause(clause, place)
+                region = Label.REASON if told else Label.SOURCE
                 labels[place] = region
                 place += 1
                 continue
@@ -795,6 +889,15 @@ class _Parser:
                 labels[at] = Label.SOURCE if region is Label.SOURCE and label is not Label.FILLER else label
             place += size
         return None
+
+    def _tells_of(self, ask: Ask, texts: Sequence[str], place: int) -> bool:
+        """Return whether what is said to somebody begins with whom it is of: tell Ana I'm late, let Cal know he won."""
+        behind = (
+            texts[place - 1] == "know"
+            or ask.tokens[place - 1].kind is Kind.LITERAL
+            or ask.tokens[place - 1].raw[:1].isupper()
+        )
+        return texts[place] in _SUBJECTS and behind and place + 1 < len(texts) and ask.verb.language == "en"
 
     def _has_goal(self, ask: Ask, began: int, place: int) -> bool:
         """Return whether a goal was named before the content: what stands in the content is content then."""
@@ -875,6 +978,11 @@ class _Parser:
         if region is Label.SOURCE and label in {Label.ARTICLE, Label.OBJECT}:
             label = Label.SOURCE
         return best, label
+
+
+def _named_place(labels: Sequence[Label]) -> bool:
+    """Return whether the labels before a word lead to a place: in, on, en."""
+    return Label.GOAL in labels
 
 
 def _mark_source(ask: Ask) -> None:

@@ -153,6 +153,23 @@ _COMING: Final = frozenset("this next coming este esta proximo proxima siguiente
 _NEXT: Final = (["proximo"], ["proxima"], ["siguiente"], ["entrante"])
 _BY_THEMSELVES: Final = frozenset({"weekend", "finde"})
 _OR: Final = frozenset({"or", "o", "u"})
+_WORKING: Final = frozenset(
+    {"weekday", "weekdays", "workday", "workdays", "laborable", "laborables", "habil", "habiles"}
+)
+_ORDINAL_WORDS: Final = {
+    name: day
+    for day, name in enumerate(
+        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth "
+        "fifteenth sixteenth seventeenth eighteenth nineteenth twentieth".split(),
+        1,
+    )
+} | {"primero": 1, "thirtieth": 30}
+_ORDINAL_DAYS: Final = frozenset({"segunda", "quarta", "quinta", "sexta", "terca"})
+"""Portuguese days that are Spanish, or Portuguese, for "the second one" behind an article."""
+_ARTICLES: Final = frozenset({"la", "las", "esta", "esa", "mi", "una"})
+_MEALS: Final = frozenset({"breakfast", "lunch", "dinner"})
+"""What says when only behind a word of time: by lunch, but not lunch with Femi."""
+_WHEN: Final = frozenset({"at", "by", "before", "after", "around", "over", "until", "till", "til"})
 _HOURS, _NOON_HOUR, _MINUTES, _DAYS_OF_MONTH, _MONTHS_OF_YEAR = 24, 12, 60, 31, 12
 _WEEK: Final = 7
 
@@ -218,30 +235,38 @@ def _at(tokens: Sequence[Token], place: int) -> tuple[Iterator[Feature] | Sequen
         return [("day", 2)], size if word == "pasado" or tokens[
             min(place + 2, len(tokens) - 1)
         ].text == "tomorrow" else 1
-    if word == "manana" and before in {"la", "por"}:
-        return [("part", "morning")], 1
     if word in _PERIODS:
         return [("every", 1, _PERIODS[word])], 1
     if word in _EVERY and after:
         return _every(tokens, place)
     if written(tokens[place].raw) in _SLIPS:
         return [("day", 1)], 1
-    if word in _DAYS:
+    if word in _DAYS and not (word == "manana" and before in {"la", "por"}):
         more: list[Feature] = [("part", "evening")] if word == "tonight" else []
         return [("day", _DAYS[word]), *more], 1
+    named = _named(word, before, after)
+    return _numbered(tokens, place, word, after, before) if named is None else (named, min(len(named), 1))
+
+
+def _named(word: str, before: str, after: str) -> Sequence[Feature] | None:
+    """Return what a word that names a part of the day, a weekday or a month says; None where it is none of them."""
+    if word == "manana" and before in {"la", "por"}:
+        return [("part", "morning")]
+    if word in _MEALS and before not in _WHEN:
+        return []
     if word in _MORNING:
-        return [("part", "morning")], 1
+        return [("part", "morning")]
     if word in _EVENING:
-        return [("part", "evening")], 1
+        return [("part", "evening")]
     if word in _NOON:
-        return [("hour", _NOON[word], 0, True)], 1
+        return [("hour", _NOON[word], 0, True)]
     singular = word.removesuffix("s")
     if word in _WEEKDAYS or singular in _WEEKDAYS:
-        day = _WEEKDAYS.get(word, _WEEKDAYS.get(singular, 0))
-        return [("weekday", day)], 1
+        ordinal = word in _ORDINAL_DAYS and before in _ARTICLES
+        return [] if ordinal else [("weekday", _WEEKDAYS.get(word, _WEEKDAYS.get(singular, 0)))]
     if word in _MONTHS and (before in {"of", "de", "del", ""} or _number(before) or _number(after)):
-        return [("month", _MONTHS[word])], 1
-    return _numbered(tokens, place, word, after, before)
+        return [("month", _MONTHS[word])]
+    return None
 
 
 def _every(tokens: Sequence[Token], place: int) -> tuple[Sequence[Feature], int]:
@@ -250,12 +275,14 @@ def _every(tokens: Sequence[Token], place: int) -> tuple[Sequence[Feature], int]
         at += 1
     if at >= len(tokens):
         return [], 0
-    count = value_of(tokens[at].text)
+    count = value_of(tokens[at].text) or _number(tokens[at].text)
     if tokens[at - 1].text == "other":
         count, step = 2, 0
     else:
         step = 1 if count else 0
     unit = tokens[at + step].text if at + step < len(tokens) else ""
+    if unit in _WORKING:
+        return [("every", 1, "weekday")], at + step - place + 1
     if unit in _UNITS:
         return [("every", int(count or 1), _UNITS[unit])], at + step - place + 1
     if unit.removesuffix("s") in _WEEKDAYS or unit in _WEEKDAYS:
@@ -279,6 +306,9 @@ def _numbered(  # noqa: C901 - one case for each way of writing a time
     day = _iso(word)
     if day is not None:
         return day, 1
+    if word in _ORDINAL_WORDS:
+        month = tokens[place + 2].text if after in {"of", "de"} and place + 2 < len(tokens) else after
+        return ([("date", _ORDINAL_WORDS[word])], 1) if month in _MONTHS or before in _MONTHS else ([], 0)
     clock = _clock(word)
     if clock is not None:
         return [("hour", *clock, clock[0] >= _NOON_HOUR + 1 or clock[0] == 0)], 1
@@ -449,7 +479,8 @@ def same_time(said: frozenset[Feature], call: frozenset[Feature], day: date | No
         if one[0] == "iso":
             witness = _witnesses(said, one[1], day)
         if one[0] == "part":
-            witness = [one] if one[1] in parts or any(_is_in(other, str(one[1])) for other in said) else []
+            unsaid = not parts and any(_is_in(other, str(one[1])) for other in said)
+            witness = [one] if one[1] in parts or unsaid else []
         if (
             not witness
             and one == ("day", 0)
