@@ -1,7 +1,8 @@
 """What a message takes back of what was asked before: everything, some effects on some targets, or nothing.
 
-Only what is said plainly counts: a clause that is nothing but a refusal, one that forbids a verb, and one that cancels
-what it names. A question, small talk and the content of a new request take nothing back.
+Only what is said plainly counts: a clause that is nothing but a refusal, one that forbids a verb, one that cancels what
+it names, and a message that puts another value in the place of one. A question, small talk and the content of a new
+request take nothing back.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from phylactery_understanding.amendment import corrects
 from phylactery_understanding.answers import read_answer
 from phylactery_understanding.lexicon import Lexicon, lexicon
 from phylactery_understanding.request import Ask, Label, parse
@@ -37,7 +39,7 @@ class Retraction:
     forbidden: tuple[Forbidden, ...] = ()
 
 
-_WEAK: Final = frozenset(
+WEAK: Final = frozenset(
     {"actually", "sorry", "perdon", "mejor", "wrong", "mistake", "oops", "whoops", "uy", "ups", "aunque", "i mean",
      "i meant", "after all", "then again", "my bad", "nada", "nothing", "none", "nobody", "no one", "nadie", "sin",
      "without", "hardly", "barely", "scarcely", "rarely", "apenas", "against", "rather", "far from", "little i want",
@@ -85,7 +87,7 @@ def read_retraction(text: str) -> Retraction | None:
     questions = _questions(request.tokens)
     asked = {id(token) for ask in request.asks for token in ask.tokens}
     alone = not request.asks and sum(one.kind is not Kind.MARK for one in request.tokens) == 1
-    everything, forbidden = alone and read_answer(text) == "no", list[Forbidden]()
+    everything, forbidden = corrects(request) or (alone and read_answer(text) == "no"), list[Forbidden]()
     for clause in _clauses([one for one in request.tokens if id(one) not in questions], asked):
         everything = everything or _refuses(clause, words)
         found = _forbids(clause, words)
@@ -152,7 +154,7 @@ def _refuses(clause: Sequence[Token], words: Lexicon) -> bool:
         refusal = _refusal(texts, place, words)
         plain = max(words.match(name, texts, place) for name in _PLAIN)
         if refusal and refusal >= plain:
-            refusals += " ".join(texts[place : place + refusal]) not in _WEAK
+            refusals += " ".join(texts[place : place + refusal]) not in WEAK
             place += refusal
         elif plain or texts[place] in _STRENGTH:
             place += max(plain, 1)
@@ -175,7 +177,7 @@ def _forbids(clause: Sequence[Token], words: Lexicon) -> Forbidden | None:
         polite = words.match("polite", texts, place)
         refusal = _refusal(texts, place, words)
         if refusal and refusal >= polite:
-            negated = negated or " ".join(texts[place : place + refusal]) not in _WEAK
+            negated = negated or " ".join(texts[place : place + refusal]) not in WEAK
             place += refusal
             continue
         if polite and not negated and refusal:

@@ -8,6 +8,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+from phylactery_understanding.amendment import amended
 from phylactery_understanding.answers import read_answer
 from phylactery_understanding.calls import hears, understand
 from phylactery_understanding.content import Source
@@ -56,6 +57,8 @@ _KEYS: Final = frozenset(
     }
 )
 """Fields that name a thing, whatever the catalog says of them."""
+_MOST_AMENDMENTS: Final = 8
+"""Messages of which each may change the one before it."""
 USED_UP: Final = "used-up"
 """What is missing where an ask would yield the call, and was carried out already."""
 
@@ -95,11 +98,13 @@ def understood(
     if not messages:
         return Understanding(Level.NONE)
     newest, doubted = _own_request(messages[-1])
+    if len(messages) > 1:
+        newest = _amending(tuple(messages[-_MOST_AMENDMENTS:])) or newest
     if not newest.asks and read_answer(messages[-1]) == "no":
         return Understanding(Level.REFUSED)
     call, place = _call(index, tool, bound, role), len(messages) - 1
     earlier = [_own_request(message, sure=True)[0] for message in messages[:-1]]
-    names = [ask_id(index.tasks[place], number) for number in range(len(newest.asks))]
+    names = [ask_id(index.tasks[place], number) for number in range(max(1, len(newest.asks)))]  # a form is one ask
     known = understand([*earlier, newest], call, *uses.of(names))
     if doubted and known.level is Level.CLEAR:
         known = replace(known, level=Level.HALF, fault=Fault("pasted", ""), quota=1)
@@ -171,6 +176,17 @@ def _own_request(message: str, *, sure: bool = False) -> tuple[Request, bool]:
     return parse(own), doubted
 
 
+@lru_cache(maxsize=64)
+def _amending(messages: tuple[str, ...]) -> Request | None:
+    """Return the request that the newest message makes of those before it, None where it stands by itself."""
+    known, amends = _own_request(messages[0], sure=True)[0], None
+    for place, message in enumerate(messages[1:], 2):
+        own, doubted = _own_request(message, sure=place < len(messages))
+        amends = None if doubted else amended(known, own)
+        known = amends or own
+    return amends
+
+
 def _call(index: TaskIndex, tool: CatalogTool, bound: BoundCall, role: Roles) -> Call:
     kind = _kind(tool.name, tool.asks)
     schema = tool.schema.get("properties", {})
@@ -230,7 +246,7 @@ def _items(index: TaskIndex, value: Any, *, person: bool) -> tuple[tuple[str, It
             if isinstance(value, str) and not spelling.same(one.written or one.norm, form):
                 continue
             if _is_key(one.field) or (one.kind[0] in "sno" and not person):
-                listed = _listed(result)
+                listed = _listed(index, result)
                 mine = next((item for place, item in listed if place == one.item), None)
                 if mine is not None:
                     found.append((str(value), mine, tuple(item for _, item in listed if item is not mine)))
@@ -241,7 +257,7 @@ def _is_key(field: str) -> bool:
     return field in _KEYS or field.endswith(("_id", "_number"))
 
 
-def _listed(result: Result) -> list[tuple[int, Item]]:
+def _listed(index: TaskIndex, result: Result) -> list[tuple[int, Item]]:
     """Return the things of a result, with the words of the fields a person may name them by."""
     words: dict[int, set[str]] = {}
     times: dict[int, set[Feature]] = {}
@@ -264,7 +280,7 @@ def _listed(result: Result) -> list[tuple[int, Item]]:
             Item(
                 frozenset(words[item]),
                 frozenset(times.get(item, ())),
-                _holder(result, item, forms[item]),
+                _holder(index, result, item, forms[item]),
                 _sayer(result, item),
                 item in result.named.picks,
                 place,
@@ -276,8 +292,11 @@ def _listed(result: Result) -> list[tuple[int, Item]]:
     ]
 
 
-def _holder(result: Result, item: int, forms: Mapping[str, Collection[str]]) -> Callable[[Any], bool]:
-    """Return what tells whether a listed thing has a value, spelled as it is: report* is not report."""
+def _holder(index: TaskIndex, result: Result, item: int, forms: Mapping[str, Collection[str]]) -> Callable[[Any], bool]:
+    """Return what tells whether a listed thing has a value, spelled as it is: report* is not report.
+
+    What the user had the things of looked up, a repository, is a value of each.
+    """
 
     def holds(value: Any) -> bool:
         if isinstance(value, int | float):
@@ -285,6 +304,8 @@ def _holder(result: Result, item: int, forms: Mapping[str, Collection[str]]) -> 
         tokens = folding.tokens(folding.fold(str(value)))
         written = forms.get(" ".join(tokens), ())
         if written and any(spelling.same(one, spelling.spelled(str(value))) for one in written):
+            return True
+        if " ".join(tokens) in result.arguments and spelling.said(index.words, str(value), "object") is not None:
             return True
         # A code of three letters, as of a currency, may stand in a field the catalog does not name.
         return len(str(value)) == _CODE and set(prints(tokens)) <= result.prints.get(item, frozenset())
