@@ -37,9 +37,12 @@ class Watch:
     async def refusal(self) -> Any:
         """Return why the stream is refused, behind whatever events it still had."""
         with pytest.raises(aio.AioRpcError) as caught:
-            while await asyncio.wait_for(self.call.read(), ENDS_SECONDS) is not aio.EOF:
-                pass
+            await self._to_the_end()
         return refused(caught.value)
+
+    async def _to_the_end(self) -> None:
+        while await asyncio.wait_for(self.call.read(), ENDS_SECONDS) is not aio.EOF:
+            pass
 
 
 @asynccontextmanager

@@ -13,16 +13,17 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from types import MappingProxyType
 from typing import Any, Final
 
-from phylactery_understanding.calls import Match, same_effect, used_up
+from phylactery_understanding.calls import RECURRING, Match, same_effect, used_up
 from phylactery_understanding.content import free_content
 from phylactery_understanding.lexicon import OPERATORS, Lexicon, Verb
 from phylactery_understanding.numbers import readings
 from phylactery_understanding.proposal import NOTHING, Argument, Call, Level, Understanding, plain_values, same_name
 from phylactery_understanding.request import Ask, Fault, Label, Request
+from phylactery_understanding.retraction import WEAK
 from phylactery_understanding.text import Kind, Token, merged_spans, tokenize
 from phylactery_understanding.times import Times, read_times
 
@@ -51,10 +52,19 @@ _FORWARDED: Final = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _SENTENCE_ENDS: Final = frozenset(".!?…;")
-_ANYWHERE: Final = frozenset({"retraction", "irony", "hypothetical", "announce", "idiom"})
+_ANYWHERE: Final = frozenset({"retraction", "irony", "announce"})
 """Operators that say something of the whole message."""
-_IN_CLAUSE: Final = frozenset({"negation", "exclusion"})
-"""Operators that say something of their own clause; the others say it of their sentence."""
+_FIRST: Final = 3
+"""Tokens of a sentence within which a scenario is opened: imagine that, what if."""
+_NEAR: Final = 6
+"""Tokens behind a negation within which its verb stands: I don't want you to send it."""
+_THEIRS: Final = frozenset({"he", "she", "they", "it", "nobody", "nadie", "nobody's", "who"})
+"""Who something is denied of, so that it is a reason: nobody uses it, he can't make it."""
+_NEEDING: Final = frozenset({"need", "want", "needed", "hace", "falta", "quiero", "necesito", "ya", "anymore"})
+_ANYHOW: Final = frozenset({"make", "put"})
+"""Meanings of verbs that name no effect of their own: don't do it."""
+_ENDING: Final = frozenset({"cancel", "stop", "disable", "forget"})
+"""Effects that people ask for by saying that they need something no more."""
 _SPEAKER: Final = 5
 """Tokens within which a line says who speaks."""
 _JOINTS: Final = frozenset(
@@ -159,6 +169,8 @@ class CheckedAsk:
     ask: InterpretedAsk
     parsed: Ask
     half: bool
+    denials: tuple[tuple[int, int], ...] = ()
+    """Places and sizes of the negations that stand near it."""
 
 
 def pasted(text: str) -> list[tuple[int, int]]:
@@ -177,7 +189,7 @@ def check(interpretation: Interpretation, request: Request, *, half: bool = Fals
     for one in asks:
         if _stands(one, request, strange) and _veto(one, request, strange) is None:
             near = half or bool(strange) or _quotes_something(request, taken)
-            found.append(CheckedAsk(one, _parsed(one, request, taken), near))
+            found.append(CheckedAsk(one, _parsed(one, request, taken), near, _denials(one, request, strange)))
     return tuple(found)
 
 
@@ -200,7 +212,10 @@ def understand_interpreted(
 def _by(one: CheckedAsk, request: Request, call: Call) -> Understanding:
     said = tuple(span.text for span in one.ask.spans)[:12]
     fault = (
-        _unbound(one.ask, call) or _heard_otherwise(one.ask, request, call) or _Interpreted(request, one, call).fault()
+        _denied(one, request, call)
+        or _unbound(one.ask, call)
+        or _heard_otherwise(one.ask, request, call)
+        or _Interpreted(request, one, call).fault()
     )
     if fault is None and one.half:
         fault = Fault("pasted", "")
@@ -314,31 +329,102 @@ def _pasted(text: str) -> Iterator[tuple[int, int]]:
 # ---- what takes it back ------------------------------------------------------
 
 
+class _Scope:
+    """Where an ask stands in a message: its sentences, its clauses, and the operators around it."""
+
+    def __init__(self, ask: InterpretedAsk, request: Request, strange: Sequence[tuple[int, int]]) -> None:
+        self.tokens = request.tokens
+        self.covered = [_is_covered(ask, one) for one in self.tokens]
+        self.sentences = _parts(self.tokens, _SENTENCE_ENDS)
+        clauses = _clauses(request, self.sentences)
+        everywhere = not any(self.covered)  # an ask without a literal may stand anywhere
+        self.mine = {self.sentences[at] for at, is_so in enumerate(self.covered) if is_so or everywhere}
+        near = {clauses[at] for at, is_so in enumerate(self.covered) if is_so or everywhere}
+        found = list(_operators(self.tokens, request.lexicon))
+        empty = _empty_clauses(request, clauses, {at + step for at, size, _ in found for step in range(size)})
+        self.operators = [
+            one for one in found if not any(start <= self.tokens[one[0]].start < stop for start, stop in strange)
+        ]
+        self.is_near = [clause in near or clause in empty for clause in clauses]
+
+    def begins(self, place: int) -> bool:
+        """Return whether a sentence begins at a place."""
+        before = self.tokens[place - 1] if place else None
+        return before is None or before.text in _SENTENCE_ENDS or before.kind is Kind.BREAK
+
+
+def _is_covered(ask: InterpretedAsk, token: Token) -> bool:
+    return any(_holds(span, token) for span in ask.spans)
+
+
 def _veto(ask: InterpretedAsk, request: Request, strange: Sequence[tuple[int, int]]) -> Fault | None:
-    """Return an operator of the grammar that keeps words from being this ask, None where there is none."""
+    """Return an operator of the grammar that keeps words from being this ask, None where there is none.
+
+    Negations are left to ``_denied``.
+    """
+    scope = _Scope(ask, request, strange)
+    for at, _, fault in scope.operators:
+        if scope.covered[at]:
+            first = next(iter(_covered_by(ask, scope.tokens)), -1)
+            if fault.kind in _TAKING and scope.begins(at) and at != first:
+                return fault
+        elif _vetoes(scope, ask, at, fault):
+            return fault
+    mine = scope.mine
+    return (
+        _asked_about(request, scope.sentences, mine)
+        or _told(scope.tokens, scope.sentences, mine)
+        or _other_mode(ask, request)
+    )
+
+
+def _vetoes(scope: _Scope, ask: InterpretedAsk, at: int, fault: Fault) -> bool:
+    if fault.kind in _ANYWHERE and not (fault.words in WEAK and _goes_on(ask, scope.tokens[at])):
+        return True
+    if fault.kind == "hypothetical" and at - scope.sentences.index(scope.sentences[at]) < _FIRST:
+        return True
+    if fault.kind == "exclusion":
+        return scope.is_near[at]
+    return fault.kind not in {"negation", *_ANYWHERE} and scope.sentences[at] in scope.mine
+
+
+def _denials(ask: InterpretedAsk, request: Request, strange: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Return the places and sizes of the negations near an ask."""
+    scope = _Scope(ask, request, strange)
+    return tuple(
+        (at, size)
+        for at, size, fault in scope.operators
+        if fault.kind == "negation" and scope.is_near[at] and not scope.covered[at]
+    )
+
+
+def _denied(one: CheckedAsk, request: Request, call: Call) -> Fault | None:
+    """Return a negation that denies what a call does, or that has nothing else to deny."""
     tokens = request.tokens
-    covered = [any(span.start < one.stop and one.start < span.stop for span in ask.spans) for one in tokens]
-    sentences = _parts(tokens, _SENTENCE_ENDS)
-    clauses = _clauses(request, sentences)
-    somewhere = any(covered)  # an ask without a literal may stand anywhere
-    mine = {sentences[at] for at, is_so in enumerate(covered) if is_so or not somewhere}
-    near = {clauses[at] for at, is_so in enumerate(covered) if is_so or not somewhere}
-    operators = list(_operators(tokens, request.lexicon))
-    refusing = {place for at, size, _ in operators for place in range(at, at + size)}
-    empty = _empty_clauses(request, clauses, refusing)
-    for at, _, fault in operators:
-        if any(start <= tokens[at].start < stop for start, stop in strange):
-            continue
-        if covered[at]:
-            begins = at == 0 or tokens[at - 1].text in _SENTENCE_ENDS or tokens[at - 1].kind is Kind.BREAK
-            if fault.kind not in _TAKING or not begins or at == next(iter(_covered_by(ask, tokens)), -1):
-                continue
-            return fault
-        if fault.kind in _ANYWHERE or (sentences[at] in mine and fault.kind not in _IN_CLAUSE):
-            return fault
-        if fault.kind in _IN_CLAUSE and (clauses[at] in near or clauses[at] in empty):
-            return fault
-    return _asked_about(request, sentences, mine) or _told(tokens, sentences, mine) or _other_mode(ask, request)
+    for at, size in one.denials:
+        if _denies(request.lexicon, tokens, at, size, call):
+            return Fault("negation", " ".join(token.text for token in tokens[at : at + size]))
+    return None
+
+
+def _denies(words: Lexicon, tokens: Sequence[Token], at: int, size: int, call: Call) -> bool:
+    behind = list(takewhile(lambda token: token.kind not in {Kind.MARK, Kind.BREAK}, tokens[at + size :]))[:_NEAR]
+    verbs = [verb for token in behind for verb in words.verb(token.text)]
+    ends = not call.effects.isdisjoint(_ENDING)
+    effects = call.effects - (RECURRING if ends else frozenset())
+    wanted = frozenset().union(*(words.yields(effect) for effect in effects)) if effects else frozenset()
+    if any(not verb.meanings.isdisjoint(wanted | _ANYHOW) for verb in verbs):
+        return True
+    before = tokens[at - 1].text if at else ""
+    said = tokens[at].text
+    theirs = before in _THEIRS or said in _THEIRS
+    needless = ends and any(token.text in _NEEDING for token in tokens[max(at - 1, 0) : at + size + 2])
+    return not (verbs or theirs or needless)
+
+
+def _goes_on(ask: InterpretedAsk, token: Token) -> bool:
+    """Return whether something of an ask is said behind a word that only corrects: sorry, wednesday."""
+    return any(span.start >= token.stop for span in ask.spans)
 
 
 def _covered_by(ask: InterpretedAsk, tokens: Sequence[Token]) -> Iterator[int]:

@@ -150,8 +150,9 @@ def _ask(asked: _Asked, words: str) -> InterpretedAsk:
         taken.append((span.start, span.stop))
         return span
 
-    # The longest is looked for first: a short one stands in many places.
-    values = sorted(_values(asked), key=lambda one: -len(one[1]))
+    # The longest is looked for first: a short one stands in many places. How often it is may stand within the time.
+    said = [one for one in _values(asked) if one[0] == _TIME or asked.time is None or one[1] not in asked.time]
+    values = sorted(said, key=lambda one: -len(one[1]))
     found = [(name, place(value)) for name, value in values]
     return InterpretedAsk(
         tool=asked.tool,
