@@ -7,6 +7,7 @@ import hashlib
 import json
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -15,6 +16,7 @@ from phylactery_chassis.identity import Principal
 from phylactery_riskgate.assembly import PACKAGE
 from phylactery_riskgate.audit import AuditLog, Entry, Kind
 from phylactery_riskgate.audit_export import export_log, verify_export
+from phylactery_riskgate.kept_heads import HeadStore
 from phylactery_riskgate.keys import KeyRing, load_keys
 from phylactery_riskgate.sealing import Vault
 from phylactery_riskgate.store.audit import Place
@@ -47,13 +49,14 @@ async def run() -> None:
     """Prints the lines."""
     with tempfile.TemporaryDirectory(prefix="phylactery-bench-") as folder:
         ring = load_keys(Path(folder) / "keys")
-        log = AuditLog("bench", vault=Vault(ring.data_key), data_key_id=ring.data_key_id, signer=lambda: ring.signer)
+        vault, heads = Vault(ring.data_key), HeadStore(Path(folder) / "keys" / "heads")
+        log = AuditLog("bench", vault=vault, data_key_id=ring.data_key_id, signer=lambda: ring.signer, heads=heads)
         database = Database(f"sqlite:///{folder}/bench.db")
         try:
             database.migrate(PACKAGE)
             await database.write(log.open)
             await _append(database, log, Path(folder))
-            _verify(database, ring, Path(folder) / "export.jsonl")
+            _verify(database, ring, heads, Path(folder) / "export.jsonl")
         finally:
             database.close()
 
@@ -92,8 +95,9 @@ def _plain_inserts(folder: Path) -> float:
         plain.close()
 
 
-def _verify(database: Database, ring: KeyRing, out: Path) -> None:
-    count = database.read_sync(lambda c: export_log(c, "bench", out, keys=ring.public, signer=ring.signer))
+def _verify(database: Database, ring: KeyRing, heads: HeadStore, out: Path) -> None:
+    export = partial(export_log, name="bench", out=out, keys=ring.public, signer=ring.signer, heads=heads)
+    count = database.read_sync(export)
     began = time.perf_counter()
     found = verify_export(out, list(ring.public))
     seconds = time.perf_counter() - began

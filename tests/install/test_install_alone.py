@@ -123,8 +123,11 @@ def test_riskgate_alone_serves_and_knows_nothing_of_langgraph(alone: Callable[[s
         assert answer.decision == types_pb2.DECISION_ALLOW
         assert answer.permit
     export = riskgate.elsewhere / "audit.jsonl"
-    riskgate.run("riskgate", "audit", "export", "--data-dir", riskgate.elsewhere / "riskgate-data", "--out", export)
-    assert "complete and unaltered" in riskgate.run("riskgate", "audit", "verify", export)
+    data = riskgate.elsewhere / "riskgate-data"
+    riskgate.run("riskgate", "audit", "export", "--data-dir", data, "--out", export)
+    keys = riskgate.elsewhere / "keys.json"
+    keys.write_text(riskgate.run("riskgate", "keys", "export", "--data-dir", data))
+    assert "complete and unaltered" in riskgate.run("riskgate", "audit", "verify", export, "--key", keys)
 
 
 def test_riskgate_alone_serves_another_bundle_and_makes_keys_and_tokens(alone: Callable[[str], Alone]):

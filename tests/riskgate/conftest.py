@@ -23,6 +23,7 @@ from phylactery_chassis.server import RunningServer, start
 from phylactery_riskgate.assembly import PACKAGE, assemble, find_bundle
 from phylactery_riskgate.domain.bundle import default_bundle_folder
 from phylactery_riskgate.domain.bundle_files import read_folder
+from phylactery_riskgate.kept_heads import HeadStore
 from phylactery_riskgate.keys import KeyRing
 from phylactery_riskgate.live_keys import LiveKeys
 from phylactery_riskgate.service import RiskGate
@@ -76,6 +77,11 @@ class Gate:
     riskgate: RiskGate
     server: RunningServer
     channel: aio.Channel
+
+    @property
+    def heads(self) -> HeadStore:
+        """Gives the heads kept outside the database."""
+        return HeadStore(self.settings.heads_dir)
 
     def person(self, name: str) -> Person:
         return Person(self.channel, name)

@@ -187,7 +187,7 @@ class Life(RuleBasedStateMachine):
         out = self.folder / "export.jsonl"
         gate = self.gate
         gate.database.read_sync(
-            lambda c: export_log(c, "riskgate", out, keys=gate.keys.public, signer=gate.keys.signer)
+            lambda c: export_log(c, "riskgate", out, keys=gate.keys.public, signer=gate.keys.signer, heads=gate.heads)
         )
         assert verify_export(out, list(gate.keys.public)).ok
         self.wait(gate.stop())

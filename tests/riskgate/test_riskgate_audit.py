@@ -13,7 +13,7 @@ from phylactery_chassis.errors import DataLoss
 from phylactery_chassis.identity import Principal
 from phylactery_riskgate.audit import AuditLog, Entry, Kind, LogError
 from phylactery_riskgate.audit_export import export_log, verify_export
-from phylactery_riskgate.checkpoint import Checkpoint, Verifier, open_note
+from phylactery_riskgate.checkpoint import Checkpoint, Verifier, open_note, sign_note
 from phylactery_riskgate.cli import app
 from phylactery_riskgate.keys import load_keys
 from phylactery_riskgate.merkle import leaf_hash, root_of
@@ -34,7 +34,9 @@ async def exported(make_gate, call, tmp_path) -> tuple[object, Path]:
         await ana.evaluate(call("read_file", f'{{"path":"a{number}.txt"}}', f"c{number}"))
     await ana.evaluate(run="r2", plan_step="the last")
     out = tmp_path / "export.jsonl"
-    gate.database.read_sync(lambda c: export_log(c, "riskgate", out, keys=gate.keys.public, signer=gate.keys.signer))
+    gate.database.read_sync(
+        lambda c: export_log(c, "riskgate", out, keys=gate.keys.public, signer=gate.keys.signer, heads=gate.heads)
+    )
     return gate, out
 
 
@@ -169,7 +171,9 @@ async def test_another_key_is_not_believed_and_a_forged_log_needs_the_real_one(e
     found = verify_export(out, list(stranger.public))
     assert "no signed head by a trusted key" in found.problem
     forged = tmp_path / "forged.jsonl"
-    gate.database.read_sync(lambda c: export_log(c, "riskgate", forged, keys=stranger.public, signer=stranger.signer))
+    gate.database.read_sync(
+        lambda c: export_log(c, "riskgate", forged, keys=stranger.public, signer=stranger.signer, heads=gate.heads)
+    )
     assert verify_export(forged, list(gate.keys.public)).ok, "the real heads are in it beside the stranger's"
     lines = forged.read_text().splitlines(keepends=True)
     heads = [line for line in lines if line.startswith('{"type":"checkpoint"')]
@@ -193,7 +197,9 @@ async def test_a_row_altered_in_the_database_shows_in_the_next_export(exported):
             sa.text("UPDATE audit_entries SET record = replace(record, '\"ALLOW\"', '\"BLOCKED\"') WHERE position = 3")
         )
     )
-    gate.database.read_sync(lambda c: export_log(c, "riskgate", out, keys=gate.keys.public, signer=gate.keys.signer))
+    gate.database.read_sync(
+        lambda c: export_log(c, "riskgate", out, keys=gate.keys.public, signer=gate.keys.signer, heads=gate.heads)
+    )
     assert verify_export(out).first_bad == 3
 
 
@@ -208,7 +214,7 @@ async def test_rows_that_hold_nonsense_are_exported_for_what_they_are_and_found(
         statement = sa.text(f"UPDATE audit_entries SET {column} = :value WHERE position = {position}")
         gate.database.write_sync(lambda c, s=statement, v=value: c.execute(s, {"value": v}))
         gate.database.read_sync(
-            lambda c: export_log(c, "riskgate", out, keys=gate.keys.public, signer=gate.keys.signer)
+            lambda c: export_log(c, "riskgate", out, keys=gate.keys.public, signer=gate.keys.signer, heads=gate.heads)
         )
         assert verify_export(out, list(gate.keys.public)).first_bad == position
 
@@ -223,7 +229,9 @@ async def test_a_damaged_head_stops_the_log_instead_of_starting_another(exported
 async def test_rows_deleted_from_the_end_show_in_the_next_export(exported):
     gate, out = exported
     gate.database.write_sync(lambda c: c.execute(sa.text("DELETE FROM audit_entries WHERE position >= 10")))
-    gate.database.read_sync(lambda c: export_log(c, "riskgate", out, keys=gate.keys.public, signer=gate.keys.signer))
+    gate.database.read_sync(
+        lambda c: export_log(c, "riskgate", out, keys=gate.keys.public, signer=gate.keys.signer, heads=gate.heads)
+    )
     assert verify_export(out).first_bad == 10
 
 
@@ -239,7 +247,9 @@ async def test_values_lie_sealed_fit_their_commitments_and_can_be_erased_while_t
     assert gate.database.write_sync(lambda c: rows.erase_values(c, "acme", "riskgate", 11))
     assert not gate.database.write_sync(lambda c: rows.erase_values(c, "acme", "riskgate", 11))
     assert gate.database.read_sync(lambda c: log.values(c, "acme", last)) is None
-    gate.database.read_sync(lambda c: export_log(c, "riskgate", out, keys=gate.keys.public, signer=gate.keys.signer))
+    gate.database.read_sync(
+        lambda c: export_log(c, "riskgate", out, keys=gate.keys.public, signer=gate.keys.signer, heads=gate.heads)
+    )
     assert verify_export(out).ok
 
 
@@ -314,12 +324,37 @@ async def test_the_command_exports_while_the_service_runs_and_verifies_offline(g
     jwk_file.write_text(json.dumps(key["jwk"]))
     for trusted in (key["vkey"], json.dumps(key["jwk"]), str(jwk_file)):
         assert run(app, ["audit", "verify", str(out), "--key", trusted]).exit_code == 0
-    assert run(app, ["audit", "verify", str(out)]).exit_code == 0
+    assert run(app, ["audit", "verify", "--data-dir", str(gate.folder)]).exit_code == 0
     out.write_text(out.read_text().replace('"ALLOW"', '"BLOCKED"'))
     bad = run(app, ["audit", "verify", str(out), "--key", key["vkey"], "--json"])
     assert bad.exit_code == 1
     assert json.loads(bad.output)["first_bad_entry"] == 0
     assert "first bad entry: 0" in run(app, ["audit", "verify", str(out)]).output
+
+
+async def test_an_export_that_nobody_gives_a_key_for_is_not_called_verified(exported, tmp_path):
+    """Whoever forges a log signs it with a key of their own, and puts that key into the file."""
+    gate, out = exported
+    stranger, forged = load_keys(tmp_path / "stranger"), tmp_path / "forged.jsonl"
+    root = root_of([bytes.fromhex(str(entry["leaf_hash"])) for entry in entries(read(out))])
+    lines = [line for line in read(out) if line["type"] != "checkpoint"]
+    note = sign_note(Checkpoint("riskgate", 12, root).text, "riskgate", stranger.signer)
+    lines[0]["keys"] = [{"jwk": stranger.public[0].jwk, "state": "ACTIVE"}]
+    write(forged, [lines[0], {"type": "checkpoint", "note": note}, *lines[1:]])
+    run = CliRunner().invoke
+    for path in (forged, out):
+        said = run(app, ["audit", "verify", str(path)])
+        assert (said.exit_code, said.output.startswith("NOT VERIFIED")) == (3, True)
+        assert "--key" in said.output
+        assert "verified:" not in said.output
+        told = json.loads(run(app, ["audit", "verify", str(path), "--json"]).output)
+        assert (told["ok"], told["whole"], told["key_trusted"]) == (False, True, False)
+    keys = tmp_path / "keys.json"
+    keys.write_text(run(app, ["keys", "export", "--data-dir", str(gate.folder)]).output)
+    assert run(app, ["audit", "verify", str(out), "--key", str(keys)]).exit_code == 0
+    assert run(app, ["audit", "verify", str(forged), "--key", str(keys)]).exit_code == 1
+    out.write_text(out.read_text().replace('"ALLOW"', '"BLOCKED"'))
+    assert run(app, ["audit", "verify", str(out)]).exit_code == 1, "altered is altered, whoever signed"
 
 
 @pytest.mark.parametrize(

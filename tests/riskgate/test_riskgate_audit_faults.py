@@ -21,7 +21,6 @@ from phylactery_riskgate.checkpoint import Checkpoint, sign_note
 from phylactery_riskgate.cli import app
 from phylactery_riskgate.keys import load_keys
 from phylactery_riskgate.merkle import leaf_hash
-from phylactery_riskgate.store import audit as rows
 from typer.testing import CliRunner
 
 from tests.support.forks import Forked
@@ -47,8 +46,8 @@ async def logs(make_gate, shared_database):
 
 
 def exported(gate, out: Path, *names: str) -> Path:
-    exporter = Exporter("riskgate", gate.keys.public, gate.keys.signer)
-    gate.database.read_sync(lambda c: write_export(out, exporter.lines(c, names or rows.log_names(c))))
+    exporter = Exporter("riskgate", gate.keys.public, gate.keys.signer, gate.heads)
+    gate.database.read_sync(lambda c: write_export(out, exporter.lines(c, names)))
     return out
 
 
@@ -184,7 +183,9 @@ async def test_a_log_named_like_its_issuer_stands_beside_others_and_a_note_about
     assert rotated.exit_code == 0, rotated.output
     whole = tmp_path / "all.jsonl"
     assert RUN(app, ["audit", "export", "--data-dir", str(one.folder), "--out", str(whole)]).exit_code == 0
-    checked = RUN(app, ["audit", "verify", "--data-dir", str(one.folder), str(whole)])
+    key = tmp_path / "keys.json"
+    key.write_text(RUN(app, ["keys", "export", "--data-dir", str(one.folder)]).output)
+    checked = RUN(app, ["audit", "verify", "--key", str(key), str(whole)])
     assert checked.exit_code == 0, checked.output
     found = verify_export(whole)
     assert (found.ok, [(log.origin, log.entries) for log in found.logs]) == (
@@ -333,7 +334,9 @@ async def test_a_long_log_is_verified_whole(make_gate, tmp_path):
     gate = await make_gate()
     await fill_directly(gate, 20_000)
     out = tmp_path / "log.jsonl"
-    gate.database.read_sync(lambda c: export_log(c, "riskgate", out, keys=gate.keys.public, signer=gate.keys.signer))
+    gate.database.read_sync(
+        lambda c: export_log(c, "riskgate", out, keys=gate.keys.public, signer=gate.keys.signer, heads=gate.heads)
+    )
     found = verify_export(out, list(gate.keys.public))
     assert (found.ok, found.entries) == (True, 20_000)
 

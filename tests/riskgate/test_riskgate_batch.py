@@ -157,6 +157,6 @@ async def test_replicas_asked_the_same_at_once_make_one_decision_each_and_logs_t
     keys = gates[0].keys
     for name in {gate.settings.log_name for gate in gates}:
         out = tmp_path / f"{len(name)}.jsonl"
-        export = partial(export_log, name=name, out=out, keys=keys.public, signer=keys.signer)
+        export = partial(export_log, name=name, out=out, keys=keys.public, signer=keys.signer, heads=gates[0].heads)
         gates[0].database.read_sync(export)
         assert verify_export(out, list(keys.public)).ok

@@ -7,7 +7,6 @@ import sqlalchemy as sa
 from phylactery.riskgate.v1 import audit_pb2
 from phylactery_chassis.database import Database
 from phylactery_riskgate.audit_export import Exporter, verify_export, write_export
-from phylactery_riskgate.store import audit as rows
 
 READ = "read_file"
 
@@ -38,8 +37,8 @@ def with_values(gate) -> list[int]:
 
 
 def verified(gate, out) -> bool:
-    exporter = Exporter("riskgate", gate.keys.public, gate.keys.signer)
-    gate.database.read_sync(lambda c: write_export(out, exporter.lines(c, rows.log_names(c))))
+    exporter = Exporter("riskgate", gate.keys.public, gate.keys.signer, gate.heads)
+    gate.database.read_sync(lambda c: write_export(out, exporter.lines(c)))
     return verify_export(out, list(gate.keys.public)).ok
 
 

@@ -223,7 +223,9 @@ async def test_killed_in_the_middle_of_a_storm_it_keeps_every_answered_decision_
     assert answered <= kept
     assert len(kept) == gate.count("decisions")
     out = tmp_path / "export.jsonl"
-    gate.database.read_sync(lambda c: export_log(c, "riskgate", out, keys=gate.keys.public, signer=gate.keys.signer))
+    gate.database.read_sync(
+        lambda c: export_log(c, "riskgate", out, keys=gate.keys.public, signer=gate.keys.signer, heads=gate.heads)
+    )
     assert verify_export(out, list(gate.keys.public)).ok
 
 

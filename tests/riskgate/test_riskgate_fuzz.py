@@ -189,5 +189,7 @@ async def test_no_message_makes_an_rpc_fail_in_a_way_a_client_cannot_understand(
     assert not set(codes) & BAD
     assert (await ana.list_keys()).keys
     out = tmp_path / "log.jsonl"
-    gate.database.read_sync(lambda c: export_log(c, "riskgate", out, keys=gate.keys.public, signer=gate.keys.signer))
+    gate.database.read_sync(
+        lambda c: export_log(c, "riskgate", out, keys=gate.keys.public, signer=gate.keys.signer, heads=gate.heads)
+    )
     assert verify_export(out).ok

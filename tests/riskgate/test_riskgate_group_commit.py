@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from phylactery_chassis.identity import Principal
 from phylactery_riskgate.assembly import PACKAGE
 from phylactery_riskgate.audit import AuditLog, Entry, Kind
 from phylactery_riskgate.domain.model import Decision
+from phylactery_riskgate.kept_heads import HeadStore
 from phylactery_riskgate.merkle import Frontier, leaf_hash
 from phylactery_riskgate.sealing import Vault
 from phylactery_riskgate.store import audit as log_rows
@@ -62,7 +64,10 @@ class Bench:
         self.database = Database(url)
         self.database.migrate(PACKAGE)
         key = Ed25519PrivateKey.generate()
-        self.log = AuditLog("riskgate", vault=Vault(b"k" * 32), data_key_id="k", signer=lambda: key, sign_every=7)
+        self.heads = tempfile.TemporaryDirectory(prefix="phylactery-heads-")
+        store = HeadStore(Path(self.heads.name))
+        vault = Vault(b"k" * 32)
+        self.log = AuditLog("riskgate", vault=vault, data_key_id="k", signer=lambda: key, heads=store, sign_every=7)
         self.database.write_sync(self.log.open)
 
     def work(self, number: int, fault: str) -> Any:

@@ -17,7 +17,6 @@ from phylactery_riskgate.domain.model import Verdict
 from phylactery_riskgate.kept_hashes import KeptHashes
 from phylactery_riskgate.permits import decode
 from phylactery_riskgate.sealing import commitment
-from phylactery_riskgate.store import audit as rows
 from phylactery_riskgate.store.tables import METADATA
 
 CODE = '{"text":"4711"}'
@@ -42,8 +41,10 @@ def stored(gate) -> bytes:
 
 
 def exported(gate, *, values: bool = False) -> list[bytes]:
-    exporter = Exporter("riskgate", gate.keys.public, gate.keys.signer, _shown(gate.keys) if values else None)
-    return gate.database.read_sync(lambda c: list(exporter.lines(c, rows.log_names(c))))
+    exporter = Exporter(
+        "riskgate", gate.keys.public, gate.keys.signer, gate.heads, _shown(gate.keys) if values else None
+    )
+    return gate.database.read_sync(lambda c: list(exporter.lines(c)))
 
 
 async def erase(gate, **wanted) -> int:

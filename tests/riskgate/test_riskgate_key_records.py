@@ -15,8 +15,8 @@ from phylactery_chassis.database import Database
 from phylactery_riskgate.assembly import PACKAGE
 from phylactery_riskgate.audit_export import Exporter, verify_export, write_export
 from phylactery_riskgate.cli import app
+from phylactery_riskgate.kept_heads import HeadStore
 from phylactery_riskgate.keys import load_keys, read_signing
-from phylactery_riskgate.store.audit import log_names
 from typer.testing import CliRunner, Result
 
 
@@ -80,8 +80,8 @@ def test_the_command_records_each_change_once_and_the_export_verifies(stored, tm
     shown = [json.loads(line) for line in whole.read_text().splitlines() if '"kind":"key_changed"' in line]
     assert {one["values"]["/os_user"]["value"] for one in shown} == {getpass.getuser()}
     ring, out = load_keys(folder / "keys"), tmp_path / "out.jsonl"
-    exporter = Exporter("riskgate", ring.public, ring.signer)
-    database.read_sync(lambda c: write_export(out, exporter.lines(c, log_names(c))))
+    exporter = Exporter("riskgate", ring.public, ring.signer, HeadStore(folder / "keys" / "heads"))
+    database.read_sync(lambda c: write_export(out, exporter.lines(c)))
     assert verify_export(out, [key for key in ring.public if key.kid == second]).ok
     out.write_text(out.read_text().replace('"previous_state":"RETIRING"', '"previous_state":"ACTIVE"'))
     assert not verify_export(out, [key for key in ring.public if key.kid == second]).ok

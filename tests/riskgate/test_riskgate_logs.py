@@ -18,6 +18,7 @@ from phylactery_chassis.database import Database
 from phylactery_chassis.errors import StartError
 from phylactery_riskgate.assembly import PACKAGE, build
 from phylactery_riskgate.audit import AuditLog, LogError
+from phylactery_riskgate.kept_heads import HeadStore
 from phylactery_riskgate.sealing import Vault
 from phylactery_riskgate.settings import RiskGateSettings
 from phylactery_riskgate.store.audit import log_names
@@ -108,19 +109,25 @@ async def test_a_replica_with_another_data_key_does_not_start_and_says_which_log
     assert one.database.read_sync(log_names) == ["riskgate/one", "riskgate/two"]
 
 
-def log_of(name: str, letter: bytes) -> AuditLog:
-    return AuditLog(name, vault=Vault(letter * 32), data_key_id=letter.decode(), signer=Ed25519PrivateKey.generate)
+def log_of(name: str, letter: bytes, folder: Path) -> AuditLog:
+    return AuditLog(
+        name,
+        vault=Vault(letter * 32),
+        data_key_id=letter.decode(),
+        signer=Ed25519PrivateKey.generate,
+        heads=HeadStore(folder),
+    )
 
 
-def test_of_two_that_begin_at_once_with_different_data_keys_one_does(fresh_database):
+def test_of_two_that_begin_at_once_with_different_data_keys_one_does(fresh_database, tmp_path):
     database = Database(fresh_database)
     database.migrate(PACKAGE)
     with database.engine.begin() as opening, database.engine.connect() as other:
-        log_of("one", b"k").open(opening)
+        log_of("one", b"k", tmp_path).open(opening)
         with pytest.raises(BusyError):
-            log_of("two", b"K").open(other)
+            log_of("two", b"K", tmp_path).open(other)
         other.rollback()
         opening.commit()
         with pytest.raises(LogError, match="'one'"):
-            log_of("two", b"K").open(other)
+            log_of("two", b"K", tmp_path).open(other)
     database.close()

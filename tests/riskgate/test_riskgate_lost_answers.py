@@ -60,5 +60,7 @@ async def test_what_was_recorded_though_nobody_heard_of_it_is_answered_when_it_i
     assert {table: gate.count(table) for table in kept} == kept
     assert (await ana.evaluate(call(*READ, "c2"))).audit_index == kept["audit_entries"]
     out = tmp_path / "export.jsonl"
-    gate.database.read_sync(lambda c: export_log(c, "riskgate", out, keys=gate.keys.public, signer=gate.keys.signer))
+    gate.database.read_sync(
+        lambda c: export_log(c, "riskgate", out, keys=gate.keys.public, signer=gate.keys.signer, heads=gate.heads)
+    )
     assert verify_export(out, list(gate.keys.public)).ok

@@ -18,7 +18,9 @@ async def test_a_write_lives_its_whole_life_on_postgresql_and_the_log_verifies(m
     await ana.report("SUCCEEDED")
     assert len((await ana.list()).approvals) == 1
     out = tmp_path / "out.jsonl"
-    gate.database.read_sync(lambda c: export_log(c, "riskgate", out, keys=gate.keys.public, signer=gate.keys.signer))
+    gate.database.read_sync(
+        lambda c: export_log(c, "riskgate", out, keys=gate.keys.public, signer=gate.keys.signer, heads=gate.heads)
+    )
     assert verify_export(out, list(gate.keys.public)).ok
 
 
@@ -39,6 +41,8 @@ async def test_two_replicas_over_one_database_keep_one_record_one_winner_and_one
     assert sum(not isinstance(result, BaseException) for result in results) == 1
     assert len(one.records("redeemed")) == 1
     out = tmp_path / "out.jsonl"
-    one.database.read_sync(lambda c: export_log(c, "riskgate", out, keys=one.keys.public, signer=one.keys.signer))
+    one.database.read_sync(
+        lambda c: export_log(c, "riskgate", out, keys=one.keys.public, signer=one.keys.signer, heads=one.heads)
+    )
     found = verify_export(out, list(one.keys.public))
     assert (found.ok, found.entries) == (True, len(one.records())), found.problem

@@ -282,10 +282,14 @@ async def test_an_export_verifies_with_todays_key_alone_whoever_signed_before(ga
     await gate.riskgate.sign_head()
     ring = gate.riskgate.keys.ring
     before = ring.public[0]
-    gate.database.read_sync(lambda c: export_log(c, "riskgate", old, keys=ring.public, signer=ring.signer))
+    gate.database.read_sync(
+        lambda c: export_log(c, "riskgate", old, keys=ring.public, signer=ring.signer, heads=gate.heads)
+    )
     key_changes.rotate(gate.settings.signing_file, NOW)
     ring = gate.riskgate.keys.ring
-    gate.database.read_sync(lambda c: export_log(c, "riskgate", out, keys=ring.public, signer=ring.signer))
+    gate.database.read_sync(
+        lambda c: export_log(c, "riskgate", out, keys=ring.public, signer=ring.signer, heads=gate.heads)
+    )
     assert verify_export(out, [ring.public[0]]).ok, "no entry came since, and yet the new key signed the head"
     assert verify_export(out, list(ring.public)).ok
     assert verify_export(out).ok
@@ -296,14 +300,18 @@ async def test_heads_of_a_revoked_key_prove_nothing_and_the_check_says_so(gate, 
     old, out = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
     await ana.evaluate()
     ring = gate.riskgate.keys.ring
-    gate.database.read_sync(lambda c: export_log(c, "riskgate", old, keys=ring.public, signer=ring.signer))
+    gate.database.read_sync(
+        lambda c: export_log(c, "riskgate", old, keys=ring.public, signer=ring.signer, heads=gate.heads)
+    )
     key_changes.revoke(gate.settings.signing_file, ring.kid, NOW)
     ring = gate.riskgate.keys.ring
     jwk_set = tmp_path / "keys.json"
     jwk_set.write_text(run("keys", "export", "--all", "--data-dir", gate.folder)[1])
     code, said = run("audit", "verify", old, "--key", jwk_set)
     assert (code, "revoked" in said, "export the log again" in said) == (1, True, True)
-    gate.database.read_sync(lambda c: export_log(c, "riskgate", out, keys=ring.public, signer=ring.signer))
+    gate.database.read_sync(
+        lambda c: export_log(c, "riskgate", out, keys=ring.public, signer=ring.signer, heads=gate.heads)
+    )
     assert verify_export(out).ok
     code, said = run("audit", "verify", out, "--key", jwk_set)
     assert code == 0, said

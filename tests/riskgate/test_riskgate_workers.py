@@ -12,6 +12,7 @@ import socket
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from phylactery.riskgate.v1 import riskgate_pb2, riskgate_pb2_grpc
 from phylactery_chassis.database import Database
 from phylactery_riskgate.assembly import PACKAGE
 from phylactery_riskgate.audit_export import export_log, verify_export
+from phylactery_riskgate.kept_heads import HeadStore
 from phylactery_riskgate.keys import load_keys
 from phylactery_riskgate.store.audit import log_names
 
@@ -139,11 +141,13 @@ async def test_workers_share_a_port_and_each_writes_a_log_that_verifies(start, t
     assert await fleet.stop() == 0
     assert not any(alive(pid) for pid in told["workers"])
     database, ring = Database(shared_database or f"sqlite:///{tmp_path}/riskgate.db"), load_keys(tmp_path / "keys")
+    heads = HeadStore(tmp_path / "keys" / "heads")
     try:
         assert set(database.read_sync(log_names)) == BOTH
         for name in BOTH:
             out = tmp_path / "out.jsonl"
-            database.read_sync(lambda c, n=name, to=out: export_log(c, n, to, keys=ring.public, signer=ring.signer))
+            export = partial(export_log, name=name, out=out, keys=ring.public, signer=ring.signer, heads=heads)
+            database.read_sync(export)
             assert verify_export(out, list(ring.public)).ok
     finally:
         database.close()

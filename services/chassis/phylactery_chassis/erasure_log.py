@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from phylactery_chassis.appending import append_line, sync_folder
 from phylactery_chassis.erasures import ErasureRecord
 from phylactery_chassis.errors import StartError, StoreFull, Unavailable
 from phylactery_chassis.store_faults import is_full
@@ -51,7 +52,7 @@ class ErasureLog(Generic[Record]):
         """Writes an erasure down; it is durable when this answers. Raises Unavailable STORE_UNAVAILABLE, StoreFull."""
         try:
             with self._lock, self._opened() as descriptor:
-                _write(descriptor, erasure.to_json())
+                append_line(descriptor, erasure.to_json())
         except OSError as error:
             if is_full(error):
                 raise StoreFull("the log of erasures") from None
@@ -80,8 +81,8 @@ class ErasureLog(Generic[Record]):
                 os.ftruncate(descriptor, len(whole))
                 os.fsync(descriptor)
             if not whole:
-                _write(descriptor, json.dumps({"salt": os.urandom(_SALT_BYTES).hex()}))
-                _sync_folder(self.path.parent)
+                append_line(descriptor, json.dumps({"salt": os.urandom(_SALT_BYTES).hex()}))
+                sync_folder(self.path.parent)
         try:
             head = json.loads(self.path.read_bytes().partition(b"\n")[0])
             return str(bytes.fromhex(head["salt"]).hex())
@@ -103,24 +104,3 @@ class ErasureLog(Generic[Record]):
             f"line {number} of {self.path} is no erasure of ours, and somebody who was erased might come back; "
             "restore the file, or remove that line if you know whom it erased"
         )
-
-
-def _write(descriptor: int, line: str) -> None:
-    """Appends a line whole or not at all, and waits until it is on the disk. Raises OSError."""
-    start = os.fstat(descriptor).st_size
-    data = line.encode() + b"\n"
-    try:
-        while data:  # a disk that fills up takes a part, and refuses the rest
-            data = data[os.write(descriptor, data) :]
-        os.fsync(descriptor)
-    except OSError:
-        os.ftruncate(descriptor, start)
-        raise
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

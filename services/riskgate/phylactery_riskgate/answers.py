@@ -51,7 +51,7 @@ class Answers:
         now_us = self._core.clock.now_us()
 
         def look(connection: Connection) -> ApprovalSeen | None:
-            approval = rows.find_approval(connection, who.tenant, approval_id)
+            approval = self._core.find_approval(connection, who.tenant, approval_id)
             if approval is None or not visible_to(approval, who):
                 raise approval_not_found(approval_id)
             return None if approval.due(now_us) else self._core.seen(connection, approval, who, full=full)
@@ -84,7 +84,9 @@ class Answers:
                 before=before,
                 limit=size + 1,
             )
-            return [self._core.seen(connection, approval, who, listed=True) for approval in found]
+            return [
+                self._core.seen(connection, self._core.votes.checked(approval), who, listed=True) for approval in found
+            ]
 
         seen = await self._core.database.read(look)
         if len(seen) <= size:
@@ -150,9 +152,11 @@ class Answers:
         failed = failed_factors(approval, answer, code_matches=matches, now_us=now_us)
         if failed:
             return self._refuse(connection, who, approval, "approve", failed, now_us=now_us)
-        vote = Vote(who.subject, now_us, approver=sees_all(who), level=who.level, groups=who.groups)
+        given = Vote(who.subject, now_us, approver=sees_all(who), level=who.level, groups=who.groups)
+        vote = self._core.votes.proven(approval, given)
         rows.add_vote(connection, approval, vote)
-        approval = replace(approval, votes=(*approval.votes, vote))
+        others = (one for one in approval.votes if one.subject != vote.subject)  # one of theirs would be unproven
+        approval = replace(approval, votes=(*others, vote))
         if people(approval.voters) >= approval.approvers:
             approval = replace(
                 approval,
@@ -161,7 +165,7 @@ class Answers:
                 decided_by=who.subject,
             )
         approval = rows.change_approval(connection, approval, now_us)
-        body = about(approval) | {"answer": "approve", "votes": len(approval.votes), "needed": approval.approvers}
+        body = about(approval) | {"answer": "approve", "votes": len(approval.voters), "needed": approval.approvers}
         self._core.note(connection, Kind.APPROVAL_ANSWERED, who, now_us, body)
         return self._core.seen(connection, approval, who)
 
@@ -220,7 +224,7 @@ class Answers:
         self, connection: Connection, who: Principal, approval_id: str, given: str, now_us: int
     ) -> Approval | Refused:
         """Answers the approval; somebody who may not even see it is told that there is none, and is recorded."""
-        approval = rows.find_approval(connection, who.tenant, approval_id, lock=True)
+        approval = self._core.find_approval(connection, who.tenant, approval_id, lock=True)
         if approval is not None and visible_to(approval, who):
             return approval
         factor = Factor.ID if approval is None else Factor.USER
@@ -259,7 +263,7 @@ class Answers:
         return Refused(refusal(approval, failed[0]))
 
     def _expire(self, connection: Connection, who: Principal, approval_id: str, now_us: int) -> None:
-        approval = rows.find_approval(connection, who.tenant, approval_id, lock=True)
+        approval = self._core.find_approval(connection, who.tenant, approval_id, lock=True)
         if approval is not None:
             self._core.current(connection, approval, who, now_us)
 

@@ -89,6 +89,7 @@ class Factor(StrEnum):
     TOOL_VERSION = "tool_version"
     APPROVER = "approver"
     DISTINCT = "distinct"
+    VOTE = "vote"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,10 @@ class Vote:
     approver: bool = True
     level: str = ""
     groups: frozenset[str] = frozenset()
+    proof: str = field(default="", repr=False)
+    """What shows that RiskGate took it: see vote_proofs."""
+    proven: bool = False
+    """That the proof was checked, and fits. No other vote counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +142,13 @@ class Approval:
 
     @property
     def voters(self) -> tuple[str, ...]:
-        """Answers who has said yes, in that order."""
-        return tuple(vote.subject for vote in self.votes)
+        """Answers who has said yes, in that order, as far as it is proven."""
+        return tuple(vote.subject for vote in self.votes if vote.proven)
+
+    @property
+    def doubtful_votes(self) -> bool:
+        """Says whether there is a vote without its proof: somebody wrote it into the database."""
+        return not all(vote.proven for vote in self.votes)
 
     @property
     def attempts_left(self) -> int:
@@ -341,6 +351,16 @@ def approvers_lost(approval: Approval) -> DomainError:
         f"the approval '{approval.id}' does not count any more: somebody who gave it may not approve this class now; "
         "propose the call again",
         metadata={"factor": str(Factor.APPROVER), "approval_id": approval.id},
+    )
+
+
+def votes_doubtful(approval: Approval) -> DomainError:
+    """Answers the reason for an approval that does not count because of a vote that RiskGate did not take."""
+    return FailedPrecondition(
+        "APPROVER_NOT_ELIGIBLE",
+        f"the approval '{approval.id}' does not count: a vote on it has no proof that RiskGate took it, so somebody "
+        "may have written it into the database; propose the call again, and tell whoever operates RiskGate",
+        metadata={"factor": str(Factor.VOTE), "approval_id": approval.id},
     )
 
 

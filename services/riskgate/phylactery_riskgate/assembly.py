@@ -91,7 +91,7 @@ def assemble(riskgate: RiskGate, database: Database, settings: RiskGateSettings)
         await riskgate.policies.begin()
 
     async def healthy() -> bool:
-        return not riskgate.policies.problem and await database.probe()
+        return not riskgate.problem and await database.probe()
 
     async def end() -> None:
         for task in signing:

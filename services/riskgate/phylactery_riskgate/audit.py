@@ -7,20 +7,33 @@ commitments, and the values lie sealed beside the log, where they can be erased 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 import orjson
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from phylactery_chassis.crashpoints import reach
+from phylactery_chassis.errors import DataLoss, DomainError
 from phylactery_chassis.identity import Principal
 from phylactery_chassis.ids import random_bytes
+from phylactery_chassis.logs import get_logger
 from phylactery_chassis.unit import unit_of
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.checkpoint import Checkpoint, sign_note
 from phylactery_riskgate.domain.canonical import canonical_bytes
+from phylactery_riskgate.kept_heads import (
+    NOTHING,
+    HeadStore,
+    KeptHead,
+    adopt_all,
+    check_all,
+    disagreement,
+    not_kept,
+    require_growth,
+)
 from phylactery_riskgate.merkle import Frontier, leaf_hash
 from phylactery_riskgate.permits import decode, encode
 from phylactery_riskgate.sealing import Vault, commitment, committed
@@ -31,6 +44,11 @@ RECORD_VERSION = 2
 """1 held the plain hashes of whole arguments; see kept_hashes."""
 _NONCE_BYTES = 16
 """In every record, so that its leaf hash, which stands in other tenants' proofs, confirms no guess about it."""
+
+ITSELF = Principal("riskgate", "", frozenset())
+"""Who records what is of no tenant."""
+
+_log = get_logger("audit")
 
 Signer = Callable[[], Ed25519PrivateKey]
 
@@ -60,6 +78,7 @@ class Kind(StrEnum):
     KEY_CHANGED = "key_changed"
     TASK_BEGUN = "task_begun"
     TASK_ENDED = "task_ended"
+    HEADS_ADOPTED = "heads_adopted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,20 +99,42 @@ class Entry:
 class AuditLog:
     """One named log. Its methods run inside the caller's transaction: a record stands or falls with what it tells."""
 
-    def __init__(self, name: str, *, vault: Vault, data_key_id: str, signer: Signer, sign_every: int = 64) -> None:
-        """Takes the log's name, which is its origin, what answers the key of the moment, and how often it signs."""
+    def __init__(
+        self,
+        name: str,
+        *,
+        vault: Vault,
+        data_key_id: str,
+        signer: Signer,
+        heads: HeadStore | None = None,
+        sign_every: int = 64,
+    ) -> None:
+        """Takes the log's name, which is its origin, what answers the key of the moment, and how often it signs.
+
+        heads is where signed heads are kept outside the database; a log without it opens values and takes no entry.
+        """
         self.name = name
+        self._heads = heads
         self._vault, self._data_key_id = vault, data_key_id
         self._signer, self._sign_every = signer, sign_every
         self._known: rows.Head | None = None
         """Where this process left the log; only its writer looks, and the database has the last word."""
+        self._extends: KeptHead | None = None
+        """The kept head that _known was proved to grow out of, and goes on growing out of as long as it is known."""
+        self._unkept: KeptHead | None = None
+        """What was signed and committed and could not be kept yet: nothing else is signed before it is."""
+        self.problem = ""
+        """Why nothing is appended any more; empty where it is. It ends when database and kept heads agree again."""
 
-    def open(self, connection: Connection) -> None:
+    def open(self, connection: Connection, believed: Iterable[bytes] = ()) -> dict[str, KeptHead]:
         """Begins the log, or goes on with it. Raises LogError where any log of the database has another data key.
 
         Under another key nothing fits: what a replica's log sealed cannot be opened, and a call a person rejected is
-        not known again. Raises BusyError while another replica begins its log.
+        not known again. Raises BusyError while another replica begins its log, and HeadsDisagree where a log of the
+        database is not the one whose head was kept. Where none was ever kept, the heads are taken over as the database
+        holds them, as far as they fit what the believed keys signed, and are answered; ``opened`` ends that.
         """
+        store = self._store
         head = rows.find_head(connection, self.name, lock=True)
         if head is None:
             rows.lock_names(connection)
@@ -107,6 +148,29 @@ class AuditLog:
             )
         if head is None:
             rows.create_log(connection, self.name, self._data_key_id)
+        issuer = self.name.partition("/")[0]
+        adopted = {} if store.begun else adopt_all(connection, store, issuer, believed)
+        check_all(connection, store, issuer)
+        self._begin_file(connection, Frontier() if head is None else head.frontier)
+        return adopted
+
+    @property
+    def first_start(self) -> bool:
+        """Says whether no head of this database's logs was ever kept here."""
+        return not self._store.begun
+
+    def opened(self) -> None:
+        """Notes, once what ``open`` took over is on record, that nothing is taken over any more."""
+        if not self._store.begun:
+            self._store.begin()
+
+    def _begin_file(self, connection: Connection, frontier: Frontier) -> None:
+        """Makes the log's file of kept heads where it has none, and brings it to where the log stands."""
+        last = self._store.last(self.name)
+        if last is None and frontier.size:
+            raise disagreement(self._store, self.name, NOTHING, frontier.size)
+        if last is None or last.size < frontier.size:
+            self._store.keep(self.name, KeptHead.of(frontier, self._signed(connection, frontier)))
 
     def append(self, connection: Connection, entry: Entry) -> rows.Place:
         """Appends a record and answers its place. Every so many entries the head is signed with it.
@@ -162,15 +226,66 @@ class AuditLog:
         }
 
     def sign_head(self, connection: Connection, now_us: int) -> bool:
-        """Signs the head if entries were added since the last time; says whether it did."""
+        """Signs the head if entries were added since the last time, or it is not kept; says whether it did."""
         pending = self._pending(connection)
-        if not pending.unsigned:
+        if not pending.unsigned and (self._store.last(self.name) or NOTHING).size >= pending.frontier.size:
             return False
         pending.sign_at_end(now_us)
         return True
 
-    def _signed(self, frontier: Frontier) -> str:
-        return sign_note(Checkpoint(self.name, frontier.size, frontier.root()).text, self.name, self._signer())
+    def sign_other(self, connection: Connection, name: str, frontier: Frontier) -> KeptHead:
+        """Signs the head of a log that another process writes, or wrote; ``keep`` it once that is committed.
+
+        Raises NotFound AUDIT_NOT_FOUND where no head of it is kept here, and HeadsDisagree.
+        """
+        last = self._store.last(name)
+        if last is None and frontier.size:
+            raise not_kept(self._store, name)
+        require_growth(connection, self._store, name, last or NOTHING, frontier)
+        return KeptHead.of(frontier, self._note(name, frontier))
+
+    def kept(self, name: str) -> KeptHead:
+        """Answers the last head that was kept of a log, that of an empty one where none was."""
+        return self._store.last(name) or NOTHING
+
+    def keep(self, name: str, head: KeptHead) -> bool:
+        """Keeps a signed head outside the database, before anybody is shown it; says whether no larger one was kept."""
+        return self._store.keep(name, head)
+
+    def keep_signed(self) -> None:
+        """Keeps what was signed in this log and could not be kept yet. Raises StoreFull, Unavailable, HeadsDisagree."""
+        signed = self._unkept
+        if signed is not None:
+            self._store.keep(self.name, signed)
+
+    @property
+    def _store(self) -> HeadStore:
+        if self._heads is None:
+            raise LogError(f"the log '{self.name}' was not opened to be written")
+        return self._heads
+
+    def _signed(self, connection: Connection, frontier: Frontier) -> str:
+        """Answers the signed note of a head that grows out of the last one. Raises HeadsDisagree, and as keep does."""
+        self._prove(connection, frontier)
+        return self._note(self.name, frontier)
+
+    def _note(self, name: str, frontier: Frontier) -> str:
+        return sign_note(Checkpoint(name, frontier.size, frontier.root()).text, name, self._signer())
+
+    def _prove(self, connection: Connection, frontier: Frontier) -> None:
+        """Raises HeadsDisagree unless a tree grows out of the last kept head of this log, and says so in problem."""
+        try:
+            if self._unkept is not None:
+                self._store.keep(self.name, self._unkept)
+                self._unkept = None
+            last = self._store.last(self.name) or NOTHING
+            if last != self._extends:
+                require_growth(connection, self._store, self.name, last, frontier)
+                self._extends = last
+        except DataLoss as error:
+            self.problem = error.message
+            raise
+        self.problem = ""
 
     def _pending(self, connection: Connection) -> PendingEntries:
         """Answers what the transaction appends. Raises LogError outside of a write."""
@@ -184,10 +299,26 @@ class AuditLog:
         head = self._known or rows.find_head(connection, self.name, lock=True)
         if head is None:
             raise LogError(f"the log '{self.name}' was not opened")
+        if self._known is None:
+            self._extends = None
+            self._prove(connection, head.frontier)
         return PendingEntries(self.name, head, sign=self._signed, settled=self._settle)
 
-    def _settle(self, head: rows.Head | None) -> None:
+    def _settle(self, head: rows.Head | None, note: str) -> None:
+        """Remembers where the log stands, and keeps what was signed, now that its entries are committed."""
         self._known = head
+        if head is None or not note:
+            return
+        reach("riskgate.head")
+        signed = KeptHead.of(head.frontier, note)
+        try:
+            kept = self._store.keep(self.name, signed)
+        except DomainError as error:
+            # what was committed stays so; the next head is signed, and this one shown, when it could be kept
+            self._unkept = signed
+            _log.error("a signed head could not be kept outside the database", log=self.name, reason=error.message)
+        else:
+            self._extends = signed if kept else None
 
     def _opened(self, connection: Connection, tenant: str, place: rows.Place) -> dict[str, Any] | None:
         unit = unit_of(connection)

@@ -11,7 +11,7 @@ import contextlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,19 @@ from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.audit_check import FORMAT, Report, Trusted, check_lines, index_text, unique_names
 from phylactery_riskgate.checkpoint import Checkpoint, Verifier, sign_note, signed_by
+from phylactery_riskgate.kept_heads import (
+    NOTHING,
+    HeadFile,
+    HeadsDisagree,
+    HeadStore,
+    KeptHead,
+    not_kept,
+    require_growth,
+)
 from phylactery_riskgate.keys import PublicKey
 from phylactery_riskgate.merkle import leaf_hash
 from phylactery_riskgate.store import audit as rows
+from phylactery_riskgate.store.audit_search import find_checkpoint, newest_checkpoint
 
 ShownValues = Callable[[Connection, str, rows.StoredEntry], dict[str, Any]]
 """Answers the values of an entry that may be shown, each with its salt, by JSON Pointer."""
@@ -33,44 +43,78 @@ class ExportError(RuntimeError):
 
 
 @dataclass(frozen=True, slots=True)
+class _Exported:
+    """One log of an export: how large it is said to be, heads beside those of the database, and where it is cut."""
+
+    size: int
+    notes: tuple[str, ...] = ()
+    cut: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Exporter:
-    """What an export is made with: the keys it names, the one it signs with, and what shows values, None for none."""
+    """What an export is made with: the keys it names, the one it signs with, and what shows values, None for none.
+
+    A head is signed that grows out of the last one kept in ``heads``, and is kept there. ``problems`` are filled with
+    what is wrong with logs that are not those that were signed: they are exported as they are, for verify to find it.
+    """
 
     issuer: str
     keys: Sequence[PublicKey]
     signer: Ed25519PrivateKey
+    heads: HeadStore
     shown: ShownValues | None = None
+    problems: list[str] = field(default_factory=list)
 
-    def lines(self, connection: Connection, names: Sequence[str]) -> Iterator[bytes]:
-        """Yields an export of these logs; several come with their signed list. Raises ExportError."""
-        heads = {name: _head(connection, name) for name in names}
-        if len(heads) != 1:
-            note = sign_note(
-                index_text(self.issuer, {name: head.frontier.size for name, head in heads.items()}),
-                self.issuer,
-                self.signer,
-            )
+    def lines(self, connection: Connection, names: Sequence[str] = ()) -> Iterator[bytes]:
+        """Yields an export of these logs, or of all; several come with their signed list. Raises ExportError.
+
+        The connection has read nothing yet: what it sees must not be from before the last kept heads.
+        """
+        with self.heads.all_opened() as files:
+            found = {
+                name: self._signed(connection, name, files.get(name)) for name in names or rows.log_names(connection)
+            }
+        if len(found) != 1:
+            sizes = {name: log.size for name, log in found.items()}
+            note = sign_note(index_text(self.issuer, sizes), self.issuer, self.signer)
             keys = self._described(self.issuer)
             yield _line({"type": "export", "format": FORMAT, "issuer": self.issuer, "keys": keys, "note": note})
-        for name, head in heads.items():
-            yield from self._log(connection, name, head)
+        for name, log in found.items():
+            yield from self._log(connection, name, log)
 
-    def _log(self, connection: Connection, name: str, head: rows.Head) -> Iterator[bytes]:
-        """Yields one log.
+    def _signed(self, connection: Connection, name: str, file: HeadFile | None) -> _Exported:
+        """Signs a log's head by the key of today, so that whoever knows that key alone can check it.
 
-        The head signed for it comes from the frontier beside the log, never from the entries: entries that were altered
-        do not get a fresh signature.
+        The head comes from the frontier beside the log, never from the entries: entries that were altered do not get a
+        fresh signature. A log that no head is kept of here is exported up to the last one that was signed elsewhere.
         """
-        yield _line({"type": "log", "format": FORMAT, "origin": name, "keys": self._described(name)})
-        note = ""
-        for note in rows.checkpoints(connection, name):
-            yield _line({"type": "checkpoint", "note": note})
+        frontier = _head(connection, name).frontier
+        last = None if file is None else file.last()
         own = Verifier(name, self.signer.public_key().public_bytes_raw())
-        # a head by the key of today, so that whoever knows that key alone can check it
-        if head.frontier.size != head.signed_size or not signed_by(note, [own]):
-            note = sign_note(Checkpoint(name, head.frontier.size, head.frontier.root()).text, name, self.signer)
+        if last is None and frontier.size:
+            note = newest_checkpoint(connection, name)
+            if not signed_by(note, [Verifier(name, key.raw) for key in self.keys]):
+                raise ExportError(not_kept(self.heads, name).message)
+            size = Checkpoint.parse(note.partition("\n\n")[0] + "\n").size
+            return _Exported(size, cut=size)
+        try:
+            require_growth(connection, self.heads, name, last or NOTHING, frontier)
+        except HeadsDisagree as error:
+            self.problems.append(error.message)
+            return _Exported(frontier.size, (last.note,) if last is not None and last.note else ())
+        note = find_checkpoint(connection, name, frontier.size)
+        if not signed_by(note, [own]):
+            note = sign_note(Checkpoint(name, frontier.size, frontier.root()).text, name, self.signer)
+        if file is not None and last != (head := KeptHead.of(frontier, note)):
+            file.append(head)
+        return _Exported(frontier.size, (note,))
+
+    def _log(self, connection: Connection, name: str, log: _Exported) -> Iterator[bytes]:
+        yield _line({"type": "log", "format": FORMAT, "origin": name, "keys": self._described(name)})
+        for note in dict.fromkeys((*rows.checkpoints(connection, name), *log.notes)):
             yield _line({"type": "checkpoint", "note": note})
-        for entry in rows.entries(connection, name):
+        for entry in rows.entries(connection, name, log.cut):
             yield _entry_line(entry, self.shown(connection, name, entry) if self.shown else {})
 
     def _described(self, name: str) -> list[dict[str, Any]]:
@@ -78,10 +122,16 @@ class Exporter:
 
 
 def export_log(
-    connection: Connection, name: str, out: Path, *, keys: Iterable[PublicKey], signer: Ed25519PrivateKey
+    connection: Connection,
+    name: str,
+    out: Path,
+    *,
+    keys: Iterable[PublicKey],
+    signer: Ed25519PrivateKey,
+    heads: HeadStore,
 ) -> int:
     """Writes one log to a file, whole or not at all, and answers the number of entries. Raises ExportError."""
-    return write_export(out, Exporter(name, tuple(keys), signer).lines(connection, [name]))
+    return write_export(out, Exporter(name, tuple(keys), signer, heads).lines(connection, [name]))
 
 
 def write_export(out: Path, lines: Iterable[bytes]) -> int:

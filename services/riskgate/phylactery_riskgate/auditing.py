@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from functools import partial
 
-from phylactery_chassis.errors import NotFound, OutOfRange
+from phylactery_chassis.errors import NotFound, OutOfRange, Unavailable
 from phylactery_chassis.identity import Principal, Role
 from phylactery_chassis.paging import decode_token, encode_token
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
-from phylactery_riskgate.checkpoint import Checkpoint, Verifier, sign_note
+from phylactery_riskgate.checkpoint import Checkpoint, Verifier
 from phylactery_riskgate.core import Core
 from phylactery_riskgate.entry_filter import EntryFilter, ReadEntry
 from phylactery_riskgate.entry_values import ShownValue, shown_values
 from phylactery_riskgate.erasure import Erasure
-from phylactery_riskgate.merkle import Frontier
+from phylactery_riskgate.kept_heads import KeptHead
 from phylactery_riskgate.proofs import Tree
 from phylactery_riskgate.requests.audit import (
     DEFAULT_PAGE,
@@ -34,6 +35,8 @@ from phylactery_riskgate.tasks import Tasks
 
 _SCAN = 10_000
 """Entries one page looks through: some 100 ms, then the caller gets what was found and asks for more."""
+_TRIES = 3
+"""How often the head of another process's log is signed anew because it grew in the meantime."""
 _PAGE_BYTES = 3 * 1024 * 1024
 
 
@@ -213,32 +216,44 @@ class Auditing:
 
     async def _current(self, log: str) -> SignedHead:
         """Answers the current head of a log, signed; one whose process has ended is signed here too."""
-        note = await self._core.database.read(lambda connection: _signed_current(connection, log))
-        if not note:
-            now_us = self._core.clock.now_us()
-            if log == self._core.audit.name:
-                await self._core.write(lambda connection: self._core.audit.sign_head(connection, now_us))
-            else:
-                await self._core.write(lambda connection: self._sign_for(connection, log, now_us))
-            note = await self._core.database.read(lambda connection: rows.newest_checkpoint(connection, log))
-        return _read_note(note or self._note(log, Frontier()))
+        signed = await self._core.database.read(lambda connection: self._signed_current(connection, log))
+        if signed is None:
+            signed = await self._sign_current(log)
+        return _read_note(signed)
 
-    def _sign_for(self, connection: Connection, log: str, now_us: int) -> None:
+    def _signed_current(self, connection: Connection, log: str) -> str | None:
+        """Answers the note of the current head, None where it was not signed and kept. Raises NotFound."""
+        kept = self._core.audit.kept(log)
+        head = log_rows.find_head(connection, log)
+        if head is None:
+            raise _not_found(f"there is no log '{log}'", log)
+        note = rows.find_checkpoint(connection, log, head.frontier.size)
+        return note if note and KeptHead.of(head.frontier) == kept else None
+
+    async def _sign_current(self, log: str) -> str:
+        """Signs the current head of a log, and answers its note once it is kept outside the database, too."""
+        now_us, audit = self._core.clock.now_us(), self._core.audit
+        if log == audit.name:
+            await self._core.write(lambda connection: audit.sign_head(connection, now_us))
+            await asyncio.to_thread(audit.keep_signed)
+            signed = await self._core.database.read(lambda connection: self._signed_current(connection, log))
+            if signed is not None:
+                return signed
+        for _ in range(_TRIES):
+            head = await self._core.write(lambda connection: self._sign(connection, log, now_us))
+            if not head.size or await asyncio.to_thread(audit.keep, log, head):
+                return head.note
+        raise Unavailable("STORE_UNAVAILABLE", f"the log '{log}' grows faster than its head is signed; try again")
+
+    def _sign(self, connection: Connection, log: str, now_us: int) -> KeptHead:
         """Signs the head of a log that another process writes, or wrote."""
-        head = log_rows.find_head(connection, log, lock=True)
-        if head is not None and head.frontier.size > head.signed_size:
-            log_rows.add_checkpoint(connection, log, head.frontier.size, self._note(log, head.frontier), now_us)
-
-    def _note(self, log: str, frontier: Frontier) -> str:
-        return sign_note(Checkpoint(log, frontier.size, frontier.root()).text, log, self._core.keys.ring.signer)
-
-
-def _signed_current(connection: Connection, log: str) -> str:
-    """Answers the note of the current head, empty where it was not signed. Raises NotFound where there is no log."""
-    head = log_rows.find_head(connection, log)
-    if head is None:
-        raise _not_found(f"there is no log '{log}'", log)
-    return rows.find_checkpoint(connection, log, head.frontier.size)
+        found = log_rows.find_head(connection, log, lock=True)
+        if found is None:
+            raise _not_found(f"there is no log '{log}'", log)
+        head = self._core.audit.sign_other(connection, log, found.frontier)
+        if head.size:
+            log_rows.add_checkpoint(connection, log, head.size, head.note, now_us)
+        return head
 
 
 def _read_note(note: str) -> SignedHead:

@@ -11,10 +11,9 @@ from phylactery_chassis.identity import Principal
 from phylactery_chassis.logs import get_logger
 from sqlalchemy.engine import Connection
 
-from phylactery_riskgate.audit import Kind
+from phylactery_riskgate.audit import ITSELF, Kind
 from phylactery_riskgate.bundle_acceptance import MAX_SENTENCE, Candidate, files_of, rollback
 from phylactery_riskgate.core import Core, Refused
-from phylactery_riskgate.key_records import ITSELF
 from phylactery_riskgate.store import bundles as rows
 from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.store.audit_search import NOBODYS

@@ -38,6 +38,7 @@ from phylactery_riskgate.store.decisions import DecisionRecord, find_decision
 from phylactery_riskgate.store.locks import BusyError
 from phylactery_riskgate.task_records import NOT_TOLD, Told, recorded_told, told_of
 from phylactery_riskgate.usage import Counting
+from phylactery_riskgate.vote_proofs import VoteProofs
 
 T = TypeVar("T")
 
@@ -111,6 +112,7 @@ class Core:
     permit_ttl_seconds: int
     usage: Counting
     hashes: KeptHashes
+    votes: VoteProofs
 
     async def write(self, work: Work[T | Refused]) -> T:
         """Runs work, durably, and raises what it refused.
@@ -324,6 +326,13 @@ class Core:
             requester=approval.requester,
             expire_us=approval.expire_us,
         )
+
+    def find_approval(
+        self, connection: Connection, tenant: str, approval_id: str, *, lock: bool = False
+    ) -> Approval | None:
+        """Answers an approval of the tenant with its votes checked; see store.approvals.find_approval."""
+        found = approval_rows.find_approval(connection, tenant, approval_id, lock=lock)
+        return None if found is None else self.votes.checked(found)
 
     def current(self, connection: Connection, approval: Approval, who: Principal, now_us: int) -> Approval:
         """Answers the approval as time has left it; one whose time is over is recorded as EXPIRED first."""

@@ -20,6 +20,7 @@ from phylactery_riskgate.approvals import (
     approvers_lost,
     refusal,
     unusable_factors,
+    votes_doubtful,
     without_hash,
 )
 from phylactery_riskgate.asking import Asking, new_approval
@@ -133,7 +134,7 @@ class Evaluation:
     def _with_approval(self, connection: Connection, question: Question) -> Stored | Refused:
         """Counts a real approval, if every factor of it holds for this call."""
         who, asked, now_us = question.who, question.asked, question.now_us
-        approval = approval_rows.find_approval(connection, who.tenant, asked.approval_id, lock=True)
+        approval = self._core.find_approval(connection, who.tenant, asked.approval_id, lock=True)
         if approval is None or approval.requester != who.subject:
             factor = Factor.ID if approval is None else Factor.USER
             self._note_refused(connection, question, (factor,), {"approval_id": asked.approval_id})
@@ -157,6 +158,9 @@ class Evaluation:
             if lost:
                 self._note_refused(connection, question, (Factor.APPROVER,), about(approval))
                 return Refused(approvers_lost(approval))
+            if question.verdict.decision is Decision.AUTH_REQUIRED and approval.doubtful_votes:
+                self._note_refused(connection, question, (Factor.VOTE,), about(approval))
+                return Refused(votes_doubtful(approval))
             return self._record(connection, question)
         # while nobody has answered, the answer is still the one that asked for the approval
         earlier = origin if approval.state is ApprovalState.PENDING else record
@@ -193,7 +197,7 @@ class Evaluation:
             why = self._withheld(connection, question, record, bound)
             bound = None if why else bound
             record = _without_permit(record, why) if why else self._with_permit(connection, question, record)
-        approval = record.approval_id and approval_rows.find_approval(
+        approval = record.approval_id and self._core.find_approval(
             connection, who.tenant, record.approval_id, lock=True
         )
         if not approval:

@@ -10,10 +10,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from phylactery_chassis.identity import Principal
 from sqlalchemy.engine import Connection
 
-from phylactery_riskgate.audit import AuditLog, Entry, Kind
+from phylactery_riskgate.audit import ITSELF, AuditLog, Entry, Kind
 from phylactery_riskgate.entry_values import OS_USER
 from phylactery_riskgate.keys import KeyState, PublicKey
 from phylactery_riskgate.store import locks
@@ -21,9 +20,6 @@ from phylactery_riskgate.store.audit_search import records_of_kind
 
 REMOVED = "REMOVED"
 """The state on record of a key that is in the file no more, though it was."""
-
-ITSELF = Principal("riskgate", "", frozenset())
-"""Who records what is of no tenant."""
 
 
 class KeyRecords:

@@ -16,7 +16,6 @@ from phylactery_riskgate.domain.evidence import TaskReader
 from phylactery_riskgate.domain.tasks.facts import IndexReader
 from phylactery_riskgate.proposals import key_of
 from phylactery_riskgate.requests.decisions import EvaluateInput
-from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store import decisions as decision_rows
 from phylactery_riskgate.store.decisions import DecisionRecord
 from phylactery_riskgate.task_records import NOT_TOLD, Told
@@ -82,7 +81,7 @@ class Namings:
         return self._told(connection, decision_rows.find_call(connection, key, ""))
 
     def _standing(self, connection: Connection, who: Principal, asked: EvaluateInput) -> tuple[Naming, Approval | None]:
-        approval = approval_rows.find_approval(connection, who.tenant, asked.approval_id)
+        approval = self._core.find_approval(connection, who.tenant, asked.approval_id)
         if approval is None or approval.requester != who.subject:
             return NO_TASK, None
         told = self._told(connection, decision_rows.find_decision(connection, who.tenant, approval.decision_id))

@@ -18,9 +18,13 @@ from phylactery_riskgate.approvals import (
     ApprovalEvent,
     ApprovalState,
     Factor,
+    Use,
     advance,
     approvers_lost,
     not_pending,
+    refusal,
+    unusable_factors,
+    votes_doubtful,
 )
 from phylactery_riskgate.audit import Kind
 from phylactery_riskgate.call_values import ARGS_COMMITMENT
@@ -188,7 +192,7 @@ class Redemptions:
         if decision is None or decision.decision is not Decision.ALLOW:
             return None
         counted = decision.counted_approval_id
-        approval = approval_rows.find_approval(connection, who.tenant, counted) if counted else None
+        approval = self._core.find_approval(connection, who.tenant, counted) if counted else None
         return decision, *self._core.rest_of(connection, decision), approval
 
     def _consume(self, connection: Connection, attempt: _Attempt) -> _Stored | Refused:
@@ -199,7 +203,7 @@ class Redemptions:
             self._check_time(attempt)
             bound = _checked_call(attempt)
             self._check_retraction(connection, attempt, bound)
-            approval = self._checked_approval(connection, attempt)
+            approval = self._checked_approval(connection, attempt, bound)
             verdict = self._core.decide_counted(connection, attempt.basis, attempt.verdict, lock=True)
             attempt = replace(attempt, verdict=verdict)
             _check_approvers(attempt, approval)
@@ -278,12 +282,12 @@ class Redemptions:
         ask_rows.insert_use(connection, key, use, attempt.now_us)
         return verdict._replace(task=replace(facts, used=used + 1))
 
-    def _checked_approval(self, connection: Connection, attempt: _Attempt) -> Approval | None:
-        """Answers the approval the permit rests on, if it still stands."""
-        counted = attempt.decision.counted_approval_id
+    def _checked_approval(self, connection: Connection, attempt: _Attempt, bound: BoundCall) -> Approval | None:
+        """Answers the approval the permit rests on, if it still stands, and is for this very call."""
+        counted, asked = attempt.decision.counted_approval_id, attempt.asked
         if not counted:
             return None
-        found = approval_rows.find_approval(connection, attempt.who.tenant, counted, lock=True)
+        found = self._core.find_approval(connection, attempt.who.tenant, counted, lock=True)
         if found is None:
             raise _refuse("PERMIT_INVALID", "id", "the permit's approval is not known here")
         approval = self._core.current(connection, found, attempt.who, attempt.now_us)
@@ -293,6 +297,18 @@ class Redemptions:
             raise _refuse("APPROVAL_EXPIRED", "expiry", "the approval's time is over; propose the call again")
         if approval.state is not ApprovalState.APPROVED:
             raise _RefusalError("one_time", not_pending(approval))
+        use = Use(
+            subject=attempt.who.subject,
+            thread_id=asked.thread_id,
+            run_id=asked.run_id,
+            tool_call_id=asked.call.tool_call_id,
+            tool=bound.tool,
+            args_hash=self._core.as_kept(approval, bound.args_hash),
+            same_version=True,  # as the permit's own, which was checked
+        )
+        failed = unusable_factors(approval, use, attempt.now_us)
+        if failed:
+            raise _RefusalError(str(failed[0]), refusal(approval, failed[0]))
         return approval
 
     def _redeem(
@@ -417,6 +433,8 @@ def _check_approvers(attempt: _Attempt, approval: Approval | None) -> None:
     asks = attempt.verdict.decision is Decision.AUTH_REQUIRED
     if approval is not None and asks and lost_approvers(attempt.basis.engine.bundle, approval):
         raise _RefusalError(str(Factor.APPROVER), approvers_lost(approval))
+    if approval is not None and asks and approval.doubtful_votes:
+        raise _RefusalError(str(Factor.VOTE), votes_doubtful(approval))
 
 
 def _check_policy(verdict: Verdict) -> None:

@@ -103,7 +103,7 @@ def _close(  # noqa: PLR0917 - its one caller hands on all it has
     who, tools = taken.who, core.live.held.bundle.tools
     for approval_id in approval_rows.find_open(connection, who.tenant, who.subject):
         record = None
-        approval = approval_rows.find_approval(connection, who.tenant, approval_id)
+        approval = core.find_approval(connection, who.tenant, approval_id)
         if approval is not None:
             record = find_decision(connection, who.tenant, approval.decision_id)
         if approval is None or record is None:
@@ -113,7 +113,7 @@ def _close(  # noqa: PLR0917 - its one caller hands on all it has
             tools.get(approval.tool), core.bound_of(connection, record), [task_id]
         ):
             continue
-        approval = approval_rows.find_approval(connection, who.tenant, approval_id, lock=True)
+        approval = core.find_approval(connection, who.tenant, approval_id, lock=True)
         approval = approval and core.current(connection, approval, who, now_us)
         if not approval or not approval.open:
             continue

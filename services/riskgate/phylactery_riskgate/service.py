@@ -7,6 +7,7 @@ from phylactery_chassis.clock import Clock
 from phylactery_chassis.database import Database
 from phylactery_chassis.identity import Principal
 from phylactery_chassis.telemetry import annotate
+from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.access import AccessEvaluations
 from phylactery_riskgate.answers import Answers
@@ -19,10 +20,12 @@ from phylactery_riskgate.evaluation import Evaluation
 from phylactery_riskgate.explaining import Explaining
 from phylactery_riskgate.inspecting import Inspecting
 from phylactery_riskgate.kept_hashes import KeptHashes
+from phylactery_riskgate.kept_heads import HeadStore
 from phylactery_riskgate.key_records import KeyRecords
 from phylactery_riskgate.keys import KeyRing
 from phylactery_riskgate.live import LiveBundle
 from phylactery_riskgate.live_keys import LiveKeys
+from phylactery_riskgate.log_opening import open_log
 from phylactery_riskgate.policies import Policies
 from phylactery_riskgate.questions import Evaluated
 from phylactery_riskgate.redemption import Redeemed, Redemptions
@@ -35,6 +38,7 @@ from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.store.redemptions import Redemption
 from phylactery_riskgate.tasks import Tasks
 from phylactery_riskgate.usage import Counting
+from phylactery_riskgate.vote_proofs import VoteProofs
 from phylactery_riskgate.watching import Watches
 
 
@@ -51,6 +55,7 @@ class RiskGate:
             vault=Vault(keys.ring.data_key),
             data_key_id=keys.ring.data_key_id,
             signer=lambda: keys.ring.signer,
+            heads=HeadStore(settings.heads_dir),
             sign_every=settings.checkpoint_every,
         )
         self._core = Core(
@@ -63,6 +68,7 @@ class RiskGate:
             settings.permit_ttl_seconds,
             Counting(keys.ring.data_key),
             KeptHashes(keys.ring.data_key),
+            VoteProofs(keys.ring.data_key),
         )
         self.tasks = Tasks(self._core, keys.ring.data_key, settings)
         self._key_records = KeyRecords(self._audit, "service")
@@ -82,15 +88,27 @@ class RiskGate:
     async def open(self, fault: BundleError | None = None) -> None:
         """Opens the audit log, and settles which bundle decides: see policies; fault is why the folder holds none.
 
-        Raises audit.LogError when keys and database do not belong together, StartError and DomainErrors.
+        Raises audit.LogError when keys and database do not belong together, HeadsDisagree where a log is not the one
+        that was signed, StartError and DomainErrors.
         """
-        await self._core.write(self._audit.open)
+        core, believed = self._core, self._core.keys.ring.verifying.values()
+
+        def open_(connection: Connection) -> None:
+            open_log(connection, self._audit, core.votes, believed=believed, now_us=core.clock.now_us())
+
+        await core.write(open_)
+        self._audit.opened()
         await self.policies.open(fault)
 
     @property
     def issuer(self) -> str:
         """Answers the name permits and receipts carry."""
         return self._core.issuer
+
+    @property
+    def problem(self) -> str:
+        """Answers why nothing is decided: the bundle, or a log that is not the one that was signed; empty for none."""
+        return self.policies.problem or self._audit.problem
 
     @property
     def keys(self) -> LiveKeys:

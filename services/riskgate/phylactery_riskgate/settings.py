@@ -35,6 +35,10 @@ class RiskGateSettings(ServiceSettings):
     keys_dir: Path = Field(
         default_factory=lambda data: data["data_dir"] / "keys", description="folder of the keys; replicas share one"
     )
+    heads_dir: Path = Field(
+        default_factory=lambda data: data["keys_dir"] / "heads",
+        description="folder of the audit logs' signed heads, outside the database; replicas of a machine share it",
+    )
     signing_key_file: Path | None = Field(
         None, description="signing keys elsewhere, such as a mounted secret; none is signing.json in keys_dir"
     )

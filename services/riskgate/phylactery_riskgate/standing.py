@@ -68,11 +68,12 @@ def _class_of(bundle: Bundle, approval: Approval) -> ApprovalClass | None:
 
 
 def _counting(bundle: Bundle, wanted: ApprovalClass, approval: Approval) -> int:
-    """Counts the different people whose yes counts."""
+    """Counts the different people whose yes counts: it is proven, and they may still approve."""
     if approval.by_requester:
         return people(approval.voters)
     return people(
         vote.subject
         for vote in approval.votes
-        if may_approve(wanted, Approver(vote.subject, approval.tenant, vote.approver, vote.level, vote.groups), bundle)
+        if vote.proven
+        and may_approve(wanted, Approver(vote.subject, approval.tenant, vote.approver, vote.level, vote.groups), bundle)
     )

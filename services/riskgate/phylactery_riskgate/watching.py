@@ -22,6 +22,7 @@ from phylactery_chassis.paging import decode_token, encode_token
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.answers import Answers
+from phylactery_riskgate.approvals import Approval
 from phylactery_riskgate.core import ApprovalSeen, Core
 from phylactery_riskgate.requests.approvals import WatchInput
 from phylactery_riskgate.standing import sees_all
@@ -207,7 +208,7 @@ class Watches:
         self, connection: Connection, who: Principal, wanted: Wanted, after: tuple[int, str]
     ) -> list[tuple[int, ApprovalSeen]]:
         found = rows.open_approvals(connection, wanted, after, _PAGE)
-        return [(one.position, self._core.seen(connection, one.approval, who, listed=True)) for one in found]
+        return [(one.position, self._listed(connection, one.approval, who)) for one in found]
 
     def _page(
         self, connection: Connection, who: Principal, wanted: Wanted, after: int
@@ -215,7 +216,10 @@ class Watches:
         if after + 1 < rows.first_position(connection, wanted.tenant):
             raise _unusable_token(f"is older than the changes of {KEEP_DAYS} days that are kept")
         found = rows.changes_after(connection, wanted, after, _PAGE)
-        return [(one.position, self._core.seen(connection, one.approval, who, listed=True)) for one in found]
+        return [(one.position, self._listed(connection, one.approval, who)) for one in found]
+
+    def _listed(self, connection: Connection, approval: Approval, who: Principal) -> ApprovalSeen:
+        return self._core.seen(connection, self._core.votes.checked(approval), who, listed=True)
 
     @contextlib.contextmanager
     def _joined(self, who: Principal) -> Iterator[_Tenant | None]:

@@ -171,10 +171,12 @@ async def audit_log_verifies(stage: Stage) -> None:
     """The audit log is exported and verified offline; an altered copy is not."""
     code, _ = stage.riskgate_command("audit", "export", "--data-dir", "riskgate", "--out", "audit.jsonl")
     expect(code == 0, "the export works while RiskGate serves")
-    code, _ = stage.riskgate_command("audit", "verify", "audit.jsonl")
+    code, keys = stage.riskgate_command("keys", "export", "--data-dir", "riskgate")
+    (stage.folder / "keys.json").write_text(keys, encoding="utf-8")
+    code, _ = stage.riskgate_command("audit", "verify", "audit.jsonl", "--key", "keys.json")
     expect(code == 0, "the log verifies")
     _alter(stage.folder / "audit.jsonl", stage.folder / "altered.jsonl")
-    code, said = stage.riskgate_command("audit", "verify", "altered.jsonl")
+    code, said = stage.riskgate_command("audit", "verify", "altered.jsonl", "--key", "keys.json")
     expect(code == 1 and "first bad entry" in said, "an altered decision is found")
 
 

@@ -18,10 +18,11 @@ from phylactery_riskgate.audit import AuditLog
 from phylactery_riskgate.audit_check import Report, Verification, check_lines
 from phylactery_riskgate.audit_export import Exporter, ExportError, ShownValues, verify_export, write_export
 from phylactery_riskgate.checkpoint import NoteError, Verifier
-from phylactery_riskgate.cli import audit_remote
-from phylactery_riskgate.cli.common import FAILED, AsJson, DataDir, settings_of, tell, unusable
+from phylactery_riskgate.cli import audit_heads, audit_remote
+from phylactery_riskgate.cli.common import FAILED, UNPROVEN, AsJson, DataDir, settings_of, tell, unusable, warn
 from phylactery_riskgate.entry_filter import record_of
 from phylactery_riskgate.entry_values import shown_values
+from phylactery_riskgate.kept_heads import HeadStore, of_issuer, read_notes
 from phylactery_riskgate.keys import KeyRing, KeysError, KeyState, PublicKey, load_keys
 from phylactery_riskgate.permits import TokenError, decode, encode, thumbprint
 from phylactery_riskgate.sealing import Vault
@@ -34,6 +35,10 @@ _NO_KEPT_HEAD = (
     "whether more followed, or a whole log was left out, only heads you kept can tell: riskgate audit checkpoint, then "
     "--checkpoint"
 )
+_NO_KEY = (
+    "the entries fit the key that stands in the file itself, which anybody can put there, so nobody knows whose log it "
+    "is; give the key you trust: `riskgate keys export` on RiskGate's machine prints it, and --key takes it"
+)
 T = TypeVar("T")
 
 Log = Annotated[list[str] | None, typer.Option("--log", help="a log's name; again for several; none is all of them")]
@@ -44,6 +49,8 @@ app.command("tail")(audit_remote.tail)
 app.command("checkpoint")(audit_remote.checkpoint)
 app.command("proof")(audit_remote.proof)
 app.command("erase")(audit_remote.erase)
+app.command("heads")(audit_heads.heads)
+app.command("adopt")(audit_heads.adopt_logs)
 
 
 @app.command("export")
@@ -57,16 +64,22 @@ def audit_export(
     as_json: AsJson = False,
 ) -> None:
     """Writes the logs, their signed heads and the public keys to a file, also while the service runs."""
-    names: list[str] = []
+    problems: list[str] = []
 
-    def work(connection: Connection, exporter: Exporter) -> int:
-        names.extend(log or rows.log_names(connection))
-        return write_export(out, exporter.lines(connection, names))
+    def work(connection: Connection, exporter: Exporter) -> tuple[int, list[str]]:
+        count = write_export(out, exporter.lines(connection, log or ()))
+        problems.extend(exporter.problems)
+        return count, log or rows.log_names(connection)
 
     with _output_faults(out):
-        count = _over_database(settings_of(data_dir=data_dir), work, values=values)
+        count, names = _over_database(settings_of(data_dir=data_dir), work, values=values)
     what = f"log '{names[0]}'" if len(names) == 1 else f"{len(names)} logs"
-    tell(as_json, {"entries": count, "file": str(out), "logs": names}, f"{count} entries of {what} in {out}")
+    facts = {"entries": count, "file": str(out), "logs": names, "problems": problems}
+    tell(as_json, facts, f"{count} entries of {what} in {out}")
+    for problem in problems:
+        warn(f"exported as it is, without a new signature: {problem}")
+    if problems:
+        raise typer.Exit(FAILED)
 
 
 @app.command("verify")
@@ -82,30 +95,37 @@ def audit_verify(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Checks an export offline. Exit code 1: an entry is altered, missing, out of order, foreign or unsigned."""
+    """Checks an export offline, or the database of a data folder with the keys and kept heads of this machine.
+
+    Exit code 1: an entry is altered, missing, out of order, foreign or unsigned. Exit code 3: none is, by the key that
+    stands in the file itself; whoever wrote the file chose that key, so nothing is verified without --key.
+    """
     trusted = _public_keys(key) if key else None
-    kept = [_read_text(path) for path in checkpoint or ()]
+    kept = [note for path in checkpoint or () for note in _kept_notes(path)]
     if file is not None:
         found = verify_export(file, trusted, kept)
     else:
-        found = _over_database(
-            settings_of(data_dir=data_dir),
-            lambda connection, exporter: check_lines(
-                exporter.lines(connection, rows.log_names(connection)), trusted, kept
-            ),
-        )
+        settings = settings_of(data_dir=data_dir)
+        kept += _kept_here(settings)
+
+        def check(connection: Connection, exporter: Exporter) -> Report:
+            return check_lines(exporter.lines(connection), trusted or exporter.keys, kept)
+
+        found = _over_database(settings, check)
     heads = {note.partition("\n")[0] for note in kept}
-    facts = _facts(found, heads) | {"key_trusted": key is not None}
+    proven = key is not None or file is None
+    facts = _facts(found, heads) | {"ok": found.ok and proven, "whole": found.ok, "key_trusted": proven}
     if not found.ok:
         where = "" if found.first_bad is None else f" (first bad entry: {found.first_bad})"
         of = f"log '{found.worst.origin}': " if found.worst.problem and len(found.logs) > 1 else ""
         tell(as_json, facts, f"NOT VERIFIED: {of}{found.problem}{where}")
         raise typer.Exit(FAILED)
+    if not proven:
+        tell(as_json, facts, f"NOT VERIFIED: {_NO_KEY}")
+        raise typer.Exit(UNPROVEN)
     tell(as_json, facts, "\n".join(_verified(one, against_kept=one.origin in heads) for one in found.logs))
     if not as_json and not heads.issuperset(one.origin for one in found.logs):
         typer.echo(_NO_KEPT_HEAD, err=True)
-    if key is None and not as_json:
-        typer.echo("with the key in the file itself: give --key to also know whose log it is", err=True)
 
 
 def _verified(one: Verification, *, against_kept: bool) -> str:
@@ -145,7 +165,8 @@ def _over_database(settings: RiskGateSettings, work: Callable[[Connection, Expor
         if not settings.keys_dir.exists():
             raise unusable(f"{settings.keys_dir}: there are no keys; name RiskGate's data folder with --data-dir")
         ring = load_keys(settings.keys_dir, settings.signing_key_file)
-        exporter = Exporter(settings.issuer, ring.public, ring.signer, _shown(ring) if values else None)
+        heads = HeadStore(settings.heads_dir)
+        exporter = Exporter(settings.issuer, ring.public, ring.signer, heads, _shown(ring) if values else None)
         database = Database(settings.url)
         try:
             return database.read_sync(lambda connection: work(_snapshot(connection), exporter))
@@ -187,6 +208,27 @@ def _output_faults(out: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise unusable(f"{out}: cannot be written ({error.strerror})") from None
+
+
+def _kept_notes(path: Path) -> list[str]:
+    """Reads a signed head that was kept, or the newest of a file in RiskGate's folder of kept heads."""
+    text = _read_text(path)
+    if not text.startswith("{"):
+        return [text]
+    try:
+        return read_notes(text.splitlines())[-1:]
+    except ValueError:
+        raise unusable(f"{path}: neither a signed head nor a file of kept heads") from None
+
+
+def _kept_here(settings: RiskGateSettings) -> list[str]:
+    """Answers the newest head that is kept of each log on this machine."""
+    store = HeadStore(settings.heads_dir)
+    try:
+        found = [store.last(name) for name in store.names() if of_issuer(name, settings.issuer)]
+    except DomainError as error:
+        raise unusable(error.message) from None
+    return [head.note for head in found if head is not None and head.note]
 
 
 def _read_text(path: Path) -> str:

@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from phylactery_riskgate.settings import RiskGateSettings
 
-FAILED, UNUSABLE = 1, 2
-"""Exit codes: the check found something; the command could not be carried out."""
+FAILED, UNUSABLE, UNPROVEN = 1, 2, 3
+"""Exit codes: the check found something; it could not be carried out; nothing was found, and nothing proved."""
 
 DataDir = Annotated[Path | None, typer.Option("--data-dir", help="RiskGate's data folder (RISKGATE_DATA_DIR)")]
 AsJson = Annotated[bool, typer.Option("--json", help="one JSON object instead of text")]

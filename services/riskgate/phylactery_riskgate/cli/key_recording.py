@@ -1,10 +1,10 @@
-"""Records from a command what it did to the signing keys, in a log of its own, where the database is at hand."""
+"""Records what a command did, in a log of its own, where the database is at hand."""
 
 from __future__ import annotations
 
 import getpass
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from phylactery_chassis.clock import SystemClock
 from phylactery_chassis.database import Database
@@ -12,12 +12,17 @@ from phylactery_chassis.errors import DomainError, StartError
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.assembly import PACKAGE
-from phylactery_riskgate.audit import AuditLog, LogError
+from phylactery_riskgate.audit import ITSELF, AuditLog, Entry, Kind, LogError
+from phylactery_riskgate.call_values import WORDS
+from phylactery_riskgate.entry_values import OS_USER
+from phylactery_riskgate.kept_heads import HeadStore, KeptHead
 from phylactery_riskgate.key_records import KeyRecords
-from phylactery_riskgate.keys import DATA_FILE, KeysError, load_keys
+from phylactery_riskgate.keys import DATA_FILE, KeyRing, KeysError, load_keys
+from phylactery_riskgate.log_opening import adoption_body, open_log
 from phylactery_riskgate.sealing import Vault
 from phylactery_riskgate.settings import RiskGateSettings
 from phylactery_riskgate.store.locks import BusyError
+from phylactery_riskgate.vote_proofs import VoteProofs
 
 _TRIES, _PAUSE_SECONDS = 50, 0.1
 
@@ -30,6 +35,25 @@ def database_here(settings: RiskGateSettings) -> bool:
 
 def record_change(settings: RiskGateSettings) -> str:
     """Records what is not on record of the keys as they are now; answers why it could not, empty where it did."""
+
+    def work(connection: Connection, audit: AuditLog, ring: KeyRing, now_us: int) -> None:
+        KeyRecords(audit, "command").record(connection, ring.public, now_us, os_user=_os_user())
+
+    return _record(settings, work)
+
+
+def record_adoption(settings: RiskGateSettings, adopted: Mapping[str, KeptHead], reason: str) -> str:
+    """Records that logs were adopted as the database holds them; answers why it could not, empty where it did."""
+
+    def work(connection: Connection, audit: AuditLog, _ring: KeyRing, now_us: int) -> None:
+        values = {WORDS: reason, OS_USER: _os_user()}
+        audit.append(connection, Entry(Kind.HEADS_ADOPTED, now_us, ITSELF, adoption_body(adopted), values))
+
+    return _record(settings, work)
+
+
+def _record(settings: RiskGateSettings, work: Callable[[Connection, AuditLog, KeyRing, int], None]) -> str:
+    """Records in the log of this command; answers why it could not, empty where it did."""
     try:
         ring = load_keys(settings.keys_dir, settings.signing_key_file)
         audit = AuditLog(
@@ -37,18 +61,20 @@ def record_change(settings: RiskGateSettings) -> str:
             vault=Vault(ring.data_key),
             data_key_id=ring.data_key_id,
             signer=lambda: ring.signer,
+            heads=HeadStore(settings.heads_dir),
             sign_every=1,
         )
 
-        def work(connection: Connection) -> None:
-            audit.open(connection)
-            now_us, records = SystemClock().now_us(), KeyRecords(audit, "command")
-            records.record(connection, ring.public, now_us, os_user=_os_user())
+        def opened(connection: Connection) -> None:
+            now_us = SystemClock().now_us()
+            open_log(connection, audit, VoteProofs(ring.data_key), believed=ring.verifying.values(), now_us=now_us)
+            work(connection, audit, ring, now_us)
 
         database = Database(settings.url)
         try:
             database.migrate(PACKAGE, apply=False)
-            _write(database, work)
+            _write(database, opened)
+            audit.opened()
         finally:
             database.close()
     except (DomainError, StartError, LogError, KeysError) as error:

@@ -59,7 +59,7 @@ def approval(seen: ApprovalSeen) -> types_pb2.Approval:
         policies=[
             types_pb2.PolicyTitle(id=one, title=title, title_es=title_es) for one, title, title_es in seen.policies
         ],
-        votes=len(record.votes),
+        votes=len(record.voters),
         votes_needed=record.approvers,
         compared_approval_id=seen.compared_id,
         arguments_left_out=seen.view.left_out,

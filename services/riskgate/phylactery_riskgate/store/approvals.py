@@ -70,6 +70,7 @@ _VOTES = Query(
         approval_votes.c.approver,
         approval_votes.c.level,
         approval_votes.c.groups,
+        approval_votes.c.proof,
     )
     .where(approval_votes.c.tenant == sa.bindparam("tenant"), approval_votes.c.approval_id == sa.bindparam("id"))
     .order_by(approval_votes.c.vote_us, approval_votes.c.subject)
@@ -79,7 +80,14 @@ _ONE = sa.and_(approvals.c.tenant == sa.bindparam("of_tenant"), approvals.c.id =
 _CHANGE = Update(sa.update(approvals).where(_ONE).values({name: sa.bindparam(name) for name in _CHANGED}))
 _SAVE_ATTEMPTS = Update(sa.update(approvals).where(_ONE).values(attempts=sa.bindparam("attempts")))
 _INSERT = RowInsert(approvals, *_COLUMNS)
-_INSERT_VOTE = RowInsert(approval_votes, "tenant", "approval_id", "subject", "vote_us", "approver", "level", "groups")
+_INSERT_VOTE = RowInsert(
+    approval_votes, "tenant", "approval_id", "subject", "vote_us", "approver", "level", "groups", "proof"
+)
+_OF_VOTER = sa.and_(
+    approval_votes.c.tenant == sa.bindparam("of_tenant"),
+    approval_votes.c.approval_id == sa.bindparam("of_id"),
+    approval_votes.c.subject == sa.bindparam("of_subject"),
+)
 _INSERT_CHANGE = RowInsert(
     approval_changes,
     "approval_id",
@@ -132,10 +140,30 @@ def save_attempts(connection: Connection, approval: Approval) -> None:
 
 
 def add_vote(connection: Connection, approval: Approval, vote: Vote) -> None:
-    """Notes that a person said yes, and what their credential said of them."""
+    """Notes that a person said yes, and what their credential said of them. A row of theirs without proof goes."""
+    if any(one.subject == vote.subject for one in approval.votes):
+        connection.execute(sa.delete(approval_votes).where(_OF_VOTER), _voter(approval, vote))
     groups = to_json(sorted(vote.groups))
-    row = (approval.tenant, approval.id, vote.subject, vote.vote_us, vote.approver, vote.level, groups)
+    row = (approval.tenant, approval.id, vote.subject, vote.vote_us, vote.approver, vote.level, groups, vote.proof)
     _INSERT_VOTE.run(connection, [row])
+
+
+def save_proof(connection: Connection, approval: Approval, vote: Vote) -> None:
+    """Writes the proof of a vote that had none."""
+    proven = sa.update(approval_votes).where(_OF_VOTER).values(proof=vote.proof)
+    connection.execute(proven, _voter(approval, vote))
+
+
+def find_unproven(connection: Connection) -> list[tuple[str, str]]:
+    """Answers tenant and id of the open approvals that have a vote without proof."""
+    query = (
+        sa.select(approvals.c.tenant, approvals.c.id)
+        .distinct()
+        .join(approval_votes, approval_votes.c.approval_id == approvals.c.id)
+        .where(approval_votes.c.proof == "", approvals.c.state.in_(_OPEN))
+        .order_by(approvals.c.tenant, approvals.c.id)
+    )
+    return [(row.tenant, row.id) for row in connection.execute(query)]
 
 
 def count_pending(connection: Connection, tenant: str, requester: str, now_us: int, *, thread_id: str = "") -> int:
@@ -247,6 +275,10 @@ def _place(approval: Approval) -> dict[str, Any]:
     return {"of_tenant": approval.tenant, "of_id": approval.id}
 
 
+def _voter(approval: Approval, vote: Vote) -> dict[str, Any]:
+    return _place(approval) | {"of_subject": vote.subject}
+
+
 def _note_change(connection: Connection, approval: Approval, now_us: int) -> None:
     row = (
         approval.id,
@@ -268,7 +300,9 @@ def _votes(connection: Connection, tenant: str, ids: Sequence[str]) -> dict[str,
         return {}
     table = approval_votes.c
     query = (
-        sa.select(table.subject, table.vote_us, table.approver, table.level, table.groups, table.approval_id)
+        sa.select(
+            table.subject, table.vote_us, table.approver, table.level, table.groups, table.proof, table.approval_id
+        )
         .where(table.tenant == tenant, table.approval_id.in_(ids))
         .order_by(table.vote_us, table.subject)
     )
@@ -279,9 +313,9 @@ def _votes(connection: Connection, tenant: str, ids: Sequence[str]) -> dict[str,
 
 
 def _vote(row: Sequence[Any]) -> Vote:
-    subject, vote_us, approver, level, groups = row
+    subject, vote_us, approver, level, groups, proof = row
     known = frozenset(from_json(groups)) if groups else frozenset()
-    return Vote(subject, vote_us, approver=bool(approver), level=level, groups=known)
+    return Vote(subject, vote_us, approver=bool(approver), level=level, groups=known, proof=proof)
 
 
 def _row(approval: Approval) -> tuple[Any, ...]:

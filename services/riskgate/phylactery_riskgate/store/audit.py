@@ -130,9 +130,11 @@ def checkpoints(connection: Connection, name: str) -> Iterator[str]:
         yield raw_bytes(note).decode(errors="replace")
 
 
-def entries(connection: Connection, name: str) -> Iterator[StoredEntry]:
-    """Answers every entry in order, without holding them all."""
+def entries(connection: Connection, name: str, size: int | None = None) -> Iterator[StoredEntry]:
+    """Answers the first so many entries in order, or every one, without holding them all."""
     query = sa.select(audit_entries).where(audit_entries.c.log == name).order_by(audit_entries.c.position)
+    if size is not None:
+        query = query.where(audit_entries.c.position < size)
     for row in connection.execution_options(yield_per=_BATCH).execute(query):
         yield StoredEntry(row.position, raw_bytes(row.leaf), raw_bytes(row.record))
 

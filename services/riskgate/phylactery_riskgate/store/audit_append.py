@@ -18,8 +18,11 @@ from phylactery_riskgate.merkle import Frontier
 from phylactery_riskgate.store import audit as rows
 from phylactery_riskgate.store.tables import audit_entries, audit_logs, audit_values
 
-Sign: TypeAlias = Callable[[Frontier], str]
-"""Answers the signed note of a head."""
+Sign: TypeAlias = Callable[[Connection, Frontier], str]
+"""Answers the signed note of a head; raises where it must not be signed."""
+
+Settled: TypeAlias = "Callable[[rows.Head | None, str], None]"
+"""Hears where the log stands after the unit, None where nobody can know, and the note that was signed in it, if any."""
 
 _Mark: TypeAlias = "tuple[int, int, Frontier, int, int | None]"
 
@@ -35,13 +38,14 @@ _ADD_VALUES = RowInsert(audit_values, "log", "position", "tenant", "sealed")
 class PendingEntries:
     """The entries one unit adds to one log; see the module."""
 
-    def __init__(self, name: str, head: rows.Head, *, sign: Sign, settled: Callable[[rows.Head | None], None]) -> None:
-        """Goes on from a head; settled is told where the log stands after the unit, None where nobody can know."""
+    def __init__(self, name: str, head: rows.Head, *, sign: Sign, settled: Settled) -> None:
+        """Goes on from a head; settled is told how the unit ended."""
         self._name, self._head, self._sign, self._settled = name, head, sign, settled
         self._signed_size = head.signed_size
         self._entries: list[tuple[Any, ...]] = []
         self._values: list[tuple[Any, ...]] = []
         self._sign_us: int | None = None
+        self._note = ""
         self.frontier, self.last_us = head.frontier, head.last_us
 
     @property
@@ -89,7 +93,10 @@ class PendingEntries:
         del self._values[values:]
 
     def flush(self, connection: Connection) -> None:
-        """Moves the head and writes every row. Raises ConflictError where the head is not where it was."""
+        """Moves the head and writes every row. Raises ConflictError where the head is not where it was.
+
+        Raises what keeps the head from being signed, too: then none of the unit's entries are kept.
+        """
         if self._entries:
             moved = {
                 "log": self._name,
@@ -102,11 +109,12 @@ class PendingEntries:
                 raise ConflictError
             _ADD_ENTRIES.run(connection, self._entries)
             _ADD_VALUES.run(connection, self._values)
-        if self._sign_us is not None and self.unsigned:
-            rows.add_checkpoint(connection, self._name, self.frontier.size, self._sign(self.frontier), self._sign_us)
+        if self._sign_us is not None and self.frontier.size:
+            self._note = self._sign(connection, self.frontier)
+            rows.add_checkpoint(connection, self._name, self.frontier.size, self._note, self._sign_us)
             self._signed_size = self.frontier.size
 
     def settle(self, *, committed: bool) -> None:
         """Remembers the head it left, or that nobody knows it any more."""
         head = rows.Head(self.frontier, self._signed_size, self._head.data_key_id, self.last_us)
-        self._settled(head if committed else None)
+        self._settled(*((head, self._note) if committed else (None, "")))

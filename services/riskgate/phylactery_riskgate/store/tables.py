@@ -89,6 +89,8 @@ approval_votes = sa.Table(
     sa.Column("approver", sa.Boolean, nullable=False, server_default=sa.true()),
     sa.Column("level", _NAME, nullable=False, server_default=""),
     sa.Column("groups", sa.LargeBinary, nullable=False, server_default=sa.text("''")),
+    # a MAC under a key outside the database, empty for a vote of before
+    sa.Column("proof", _HASH, nullable=False, server_default=""),
 )
 
 approval_changes = sa.Table(

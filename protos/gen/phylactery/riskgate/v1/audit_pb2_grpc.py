@@ -28,8 +28,8 @@ if _version_not_supported:
 class AuditServiceStub:
     """AuditService shows the logs to auditors. Each RiskGate process that writes has one log of its own, a Merkle tree
     (RFC 6962); readers merge them by time. An auditor sees the entries of their own tenant, and of those that RiskGate
-    makes itself, without a tenant, the kinds bundle_activated, bundle_refused, policies_changed and key_changed: they
-    concern every tenant. A bundle that a person sent is an entry of that person's tenant alone; where it decides from then
+    makes itself, without a tenant, the kinds bundle_activated, bundle_refused, policies_changed, key_changed and
+    heads_adopted: they concern every tenant. A bundle that a person sent is an entry of that person's tenant alone; where it decides from then
     on, policies_changed tells every auditor so, with its revision and hash and the place of that entry, and not who. Heads and proofs are over a whole log, and hold
     names, sizes and hashes: any auditor may have them, and every record carries random bytes, so that its hash tells
     nothing to those who may not read it.
@@ -81,8 +81,8 @@ class AuditServiceStub:
 class AuditServiceServicer:
     """AuditService shows the logs to auditors. Each RiskGate process that writes has one log of its own, a Merkle tree
     (RFC 6962); readers merge them by time. An auditor sees the entries of their own tenant, and of those that RiskGate
-    makes itself, without a tenant, the kinds bundle_activated, bundle_refused, policies_changed and key_changed: they
-    concern every tenant. A bundle that a person sent is an entry of that person's tenant alone; where it decides from then
+    makes itself, without a tenant, the kinds bundle_activated, bundle_refused, policies_changed, key_changed and
+    heads_adopted: they concern every tenant. A bundle that a person sent is an entry of that person's tenant alone; where it decides from then
     on, policies_changed tells every auditor so, with its revision and hash and the place of that entry, and not who. Heads and proofs are over a whole log, and hold
     names, sizes and hashes: any auditor may have them, and every record carries random bytes, so that its hash tells
     nothing to those who may not read it.
@@ -196,8 +196,8 @@ def add_AuditServiceServicer_to_server(servicer, server):
 class AuditService:
     """AuditService shows the logs to auditors. Each RiskGate process that writes has one log of its own, a Merkle tree
     (RFC 6962); readers merge them by time. An auditor sees the entries of their own tenant, and of those that RiskGate
-    makes itself, without a tenant, the kinds bundle_activated, bundle_refused, policies_changed and key_changed: they
-    concern every tenant. A bundle that a person sent is an entry of that person's tenant alone; where it decides from then
+    makes itself, without a tenant, the kinds bundle_activated, bundle_refused, policies_changed, key_changed and
+    heads_adopted: they concern every tenant. A bundle that a person sent is an entry of that person's tenant alone; where it decides from then
     on, policies_changed tells every auditor so, with its revision and hash and the place of that entry, and not who. Heads and proofs are over a whole log, and hold
     names, sizes and hashes: any auditor may have them, and every record carries random bytes, so that its hash tells
     nothing to those who may not read it.

@@ -29,8 +29,8 @@ GRPC_VERSION: str
 class AuditServiceStub:
     """AuditService shows the logs to auditors. Each RiskGate process that writes has one log of its own, a Merkle tree
     (RFC 6962); readers merge them by time. An auditor sees the entries of their own tenant, and of those that RiskGate
-    makes itself, without a tenant, the kinds bundle_activated, bundle_refused, policies_changed and key_changed: they
-    concern every tenant. A bundle that a person sent is an entry of that person's tenant alone; where it decides from then
+    makes itself, without a tenant, the kinds bundle_activated, bundle_refused, policies_changed, key_changed and
+    heads_adopted: they concern every tenant. A bundle that a person sent is an entry of that person's tenant alone; where it decides from then
     on, policies_changed tells every auditor so, with its revision and hash and the place of that entry, and not who. Heads and proofs are over a whole log, and hold
     names, sizes and hashes: any auditor may have them, and every record carries random bytes, so that its hash tells
     nothing to those who may not read it.
@@ -74,8 +74,8 @@ class AuditServiceStub:
 class AuditServiceAsyncStub(AuditServiceStub):
     """AuditService shows the logs to auditors. Each RiskGate process that writes has one log of its own, a Merkle tree
     (RFC 6962); readers merge them by time. An auditor sees the entries of their own tenant, and of those that RiskGate
-    makes itself, without a tenant, the kinds bundle_activated, bundle_refused, policies_changed and key_changed: they
-    concern every tenant. A bundle that a person sent is an entry of that person's tenant alone; where it decides from then
+    makes itself, without a tenant, the kinds bundle_activated, bundle_refused, policies_changed, key_changed and
+    heads_adopted: they concern every tenant. A bundle that a person sent is an entry of that person's tenant alone; where it decides from then
     on, policies_changed tells every auditor so, with its revision and hash and the place of that entry, and not who. Heads and proofs are over a whole log, and hold
     names, sizes and hashes: any auditor may have them, and every record carries random bytes, so that its hash tells
     nothing to those who may not read it.
@@ -115,8 +115,8 @@ class AuditServiceAsyncStub(AuditServiceStub):
 class AuditServiceServicer(metaclass=_abc_1.ABCMeta):
     """AuditService shows the logs to auditors. Each RiskGate process that writes has one log of its own, a Merkle tree
     (RFC 6962); readers merge them by time. An auditor sees the entries of their own tenant, and of those that RiskGate
-    makes itself, without a tenant, the kinds bundle_activated, bundle_refused, policies_changed and key_changed: they
-    concern every tenant. A bundle that a person sent is an entry of that person's tenant alone; where it decides from then
+    makes itself, without a tenant, the kinds bundle_activated, bundle_refused, policies_changed, key_changed and
+    heads_adopted: they concern every tenant. A bundle that a person sent is an entry of that person's tenant alone; where it decides from then
     on, policies_changed tells every auditor so, with its revision and hash and the place of that entry, and not who. Heads and proofs are over a whole log, and hold
     names, sizes and hashes: any auditor may have them, and every record carries random bytes, so that its hash tells
     nothing to those who may not read it.
