@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from phylactery.riskgate.v1 import audit_pb2
-from phylactery_chassis import appending
+from phylactery_chassis import durable_files
 from phylactery_chassis.errors import DomainError, StartError, StoreFull
 from phylactery_riskgate.assembly import assemble, build
 from phylactery_riskgate.audit_export import verify_export
@@ -280,7 +280,7 @@ def full(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return write(descriptor, data)
 
-    monkeypatch.setattr(appending.os, "write", half)
+    monkeypatch.setattr(durable_files.os, "write", half)
     return lambda *, now: taken.update(full=now)
 
 

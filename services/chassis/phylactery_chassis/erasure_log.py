@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from phylactery_chassis.appending import append_line, sync_folder
+from phylactery_chassis.durable_files import append_line, sync_folder
 from phylactery_chassis.erasures import ErasureRecord
 from phylactery_chassis.errors import StartError, StoreFull, Unavailable
 from phylactery_chassis.store_faults import is_full

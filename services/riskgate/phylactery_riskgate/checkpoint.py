@@ -1,7 +1,8 @@
-"""Signed heads of the audit log: C2SP tlog-checkpoint inside a C2SP signed-note, with Ed25519.
+"""Signed heads of the audit log: C2SP tlog-checkpoint inside a C2SP signed-note, with Ed25519, and their cosignatures.
 
-https://c2sp.org/signed-note, https://c2sp.org/tlog-checkpoint. A note is text that ends in a line break, an empty line,
-and signature lines "— name base64(key id + signature)". Go's sumdb/note opens what this module signs.
+https://c2sp.org/signed-note, https://c2sp.org/tlog-checkpoint, https://c2sp.org/tlog-cosignature. A note is text that
+ends in a line break, an empty line, and signature lines "— name base64(key id + signature)". Go's sumdb/note opens what
+this module signs.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from phylactery_chassis.signatures import verify_signature
@@ -20,6 +22,7 @@ from phylactery_riskgate.merkle import HASH_BYTES
 _ED25519 = b"\x01"
 _KEY_ID_BYTES = 4
 _SIGNATURE_BYTES = 64
+_TIME_BYTES = 8
 _MARK = "— "
 _LINES = 3
 _MAX_SIZE_DIGITS = 19
@@ -67,6 +70,8 @@ class Checkpoint:
 class Verifier:
     """A key name and a raw Ed25519 public key: what may have signed a note."""
 
+    kind: ClassVar[bytes] = _ED25519
+
     name: str
     public_key: bytes
 
@@ -80,12 +85,12 @@ class Verifier:
     @property
     def key_id(self) -> bytes:
         """Answers the four bytes that tell this key from others of the same name."""
-        return hashlib.sha256(self.name.encode() + b"\n" + _ED25519 + self.public_key).digest()[:_KEY_ID_BYTES]
+        return hashlib.sha256(self.name.encode() + b"\n" + self.kind + self.public_key).digest()[:_KEY_ID_BYTES]
 
     @property
     def text(self) -> str:
         """Answers the vkey: name, key id in hex, and key, joined with plus signs."""
-        return f"{self.name}+{self.key_id.hex()}+{base64.b64encode(_ED25519 + self.public_key).decode()}"
+        return f"{self.name}+{self.key_id.hex()}+{base64.b64encode(self.kind + self.public_key).decode()}"
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -93,12 +98,32 @@ class Verifier:
         name, _, rest = text.strip().partition("+")
         key_id, _, encoded = rest.partition("+")
         key = _decode(encoded)
-        if len(key) != HASH_BYTES + 1 or key[:1] != _ED25519:
-            raise NoteError("the vkey holds no Ed25519 key")
+        if len(key) != HASH_BYTES + 1 or key[:1] != cls.kind:
+            raise NoteError(f"the vkey holds no Ed25519 key of signature type {cls.kind[0]}")
         verifier = cls(name, key[1:])
         if verifier.key_id.hex() != key_id:
             raise NoteError("the vkey's id does not belong to its name and key")
         return verifier
+
+    def genuine(self, text: bytes, signature: bytes) -> bool:
+        """Says whether this key signed a note's text."""
+        return len(signature) == _SIGNATURE_BYTES and verify_signature(self.public_key, text, signature)
+
+
+class Cosigner(Verifier):
+    """A witness: it signs a head together with the time at which it saw that the head grows out of the one before."""
+
+    kind = b"\x04"
+
+    def genuine(self, text: bytes, signature: bytes) -> bool:
+        """Says whether this witness cosigned a note's text."""
+        signed = cosigned_message(text, signature[:_TIME_BYTES])
+        return super().genuine(signed, signature[_TIME_BYTES:])
+
+
+def cosigned_message(text: bytes, time: bytes) -> bytes:
+    """Answers what a witness signs of a note's text at a time, eight bytes of seconds since the epoch."""
+    return b"cosignature/v1\ntime %d\n" % int.from_bytes(time, "big") + text
 
 
 def sign_note(text: str, name: str, key: Ed25519PrivateKey) -> str:
@@ -110,7 +135,7 @@ def sign_note(text: str, name: str, key: Ed25519PrivateKey) -> str:
     return f"{text}\n{_MARK}{name} {signature}\n"
 
 
-def open_note(note: str, verifiers: list[Verifier]) -> str:
+def open_note(note: str, verifiers: Sequence[Verifier]) -> str:
     """Answers the text of a note that at least one of the keys signed.
 
     Signatures of unknown keys are passed over, as the specification asks; a wrong one of a known key is a failure.
@@ -134,9 +159,7 @@ def open_note(note: str, verifiers: list[Verifier]) -> str:
         for verifier in verifiers:
             if (name, signature[:_KEY_ID_BYTES]) != (verifier.name, verifier.key_id):
                 continue
-            if len(signature) != _KEY_ID_BYTES + _SIGNATURE_BYTES or not verify_signature(
-                verifier.public_key, signed, signature[_KEY_ID_BYTES:]
-            ):
+            if not verifier.genuine(signed, signature[_KEY_ID_BYTES:]):
                 raise NoteError(f"the signature of {name} is wrong")
             found = True
     if not found:
@@ -144,7 +167,7 @@ def open_note(note: str, verifiers: list[Verifier]) -> str:
     return text
 
 
-def signed_by(note: str, verifiers: list[Verifier]) -> bool:
+def signed_by(note: str, verifiers: Sequence[Verifier]) -> bool:
     """Says whether one of the keys signed the note."""
     try:
         open_note(note, verifiers)

@@ -20,7 +20,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from phylactery_chassis.appending import append_line, sync_folder
+from phylactery_chassis.durable_files import append_line, sync_folder
 from phylactery_chassis.errors import DataLoss, NotFound, StoreFull, Unavailable
 from phylactery_chassis.logs import get_logger
 from phylactery_chassis.store_faults import is_full

@@ -17,8 +17,8 @@ from sqlalchemy.engine import Connection
 from phylactery_riskgate.audit import AuditLog
 from phylactery_riskgate.audit_check import Report, Verification, check_lines
 from phylactery_riskgate.audit_export import Exporter, ExportError, ShownValues, verify_export, write_export
-from phylactery_riskgate.checkpoint import NoteError, Verifier
-from phylactery_riskgate.cli import audit_heads, audit_remote
+from phylactery_riskgate.checkpoint import Cosigner, NoteError, Verifier, signed_by
+from phylactery_riskgate.cli import audit_heads, audit_remote, audit_witness
 from phylactery_riskgate.cli.common import FAILED, UNPROVEN, AsJson, DataDir, settings_of, tell, unusable, warn
 from phylactery_riskgate.entry_filter import record_of
 from phylactery_riskgate.entry_values import shown_values
@@ -49,6 +49,7 @@ app.command("tail")(audit_remote.tail)
 app.command("checkpoint")(audit_remote.checkpoint)
 app.command("proof")(audit_remote.proof)
 app.command("erase")(audit_remote.erase)
+app.command("witness")(audit_witness.witness)
 app.command("heads")(audit_heads.heads)
 app.command("adopt")(audit_heads.adopt_logs)
 
@@ -83,7 +84,7 @@ def audit_export(
 
 
 @app.command("verify")
-def audit_verify(
+def audit_verify(  # noqa: PLR0917 - typer's options
     file: Annotated[Path | None, typer.Argument(help="an export; none checks the database of the data folder")] = None,
     key: Annotated[
         str | None,
@@ -91,6 +92,9 @@ def audit_verify(
     ] = None,
     checkpoint: Annotated[
         list[Path] | None, typer.Option("--checkpoint", help="a signed head you kept, which the log has to grow out of")
+    ] = None,
+    witness: Annotated[
+        str | None, typer.Option("--witness", help="the vkey of a witness that has to have cosigned every kept head")
     ] = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
@@ -102,6 +106,10 @@ def audit_verify(
     """
     trusted = _public_keys(key) if key else None
     kept = [note for path in checkpoint or () for note in _kept_notes(path)]
+    uncosigned = _uncosigned(kept, witness) if witness else ""
+    if uncosigned:
+        tell(as_json, {"ok": False, "problem": uncosigned}, f"NOT VERIFIED: {uncosigned}")
+        raise typer.Exit(FAILED)
     if file is not None:
         found = verify_export(file, trusted, kept)
     else:
@@ -208,6 +216,18 @@ def _output_faults(out: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise unusable(f"{out}: cannot be written ({error.strerror})") from None
+
+
+def _uncosigned(kept: list[str], witness: str) -> str:
+    """Answers which kept head the witness did not cosign, empty for none."""
+    if not kept:
+        raise unusable("--witness is about heads you kept: give them with --checkpoint")
+    try:
+        cosigner = Cosigner.parse(witness)
+    except NoteError as error:
+        raise unusable(f"--witness: {error}") from None
+    bad = next((note for note in kept if not signed_by(note, [cosigner])), None)
+    return "" if bad is None else f"the head you kept of the log '{bad.partition(chr(10))[0]}' has no cosignature by it"
 
 
 def _kept_notes(path: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""Appending lines to a file so that each is there whole and durable, or not at all."""
+"""Writing to files so that a line, or a file, is there whole and durable, or not at all."""
 
 from __future__ import annotations
 
@@ -26,3 +26,17 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Put a file in the place of another, whole and durably. Raise OSError."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+    sync_folder(path.parent)
