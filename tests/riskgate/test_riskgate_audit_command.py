@@ -16,6 +16,8 @@ from phylactery_riskgate.cli import app, audit_remote
 from phylactery_riskgate.cli.remote import RemoteError
 from typer.testing import CliRunner, Result
 
+from tests.riskgate.test_riskgate_activation import NO_READS, activate, until
+
 
 @pytest.fixture
 def quiet() -> Iterator[None]:
@@ -199,3 +201,51 @@ def test_a_tail_goes_on_where_it_stood_when_the_server_went_away_and_came_back(m
     with pytest.raises(RemoteError):
         next(following)
     assert asked == [{}, {"a": 4, "b": 1}, {"a": 4, "b": 1}, {"a": 9, "b": 2}]
+
+
+async def test_an_auditor_exports_from_elsewhere_and_the_whole_log_verifies_with_their_own_records_alone(
+    served, tmp_path
+):
+    gate, out, keys = served, tmp_path / "out.jsonl", tmp_path / "keys.json"
+    keys.write_text(CliRunner().invoke(app, ["keys", "export", "--data-dir", str(gate.folder)]).output)
+    target = ("--target", f"127.0.0.1:{gate.server.port}")
+    done = await run("export", *target, "--out", str(out), "--values", "--json")
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.output)
+    entries = [json.loads(line) for line in out.read_text().splitlines() if '"type":"entry"' in line]
+    assert told["entries"] == len(entries) > 0
+    assert {entry["record"]["tenant"] for entry in entries} <= {"acme", ""}
+    assert any("values" in entry for entry in entries)
+    checked = await run("verify", str(out), "--key", str(keys), "--json")
+    assert checked.exit_code == 0, checked.output
+    [log] = json.loads(checked.output)["logs"]
+    assert (log["entries"], log["hidden_entries"]) == (
+        gate.count("audit_entries"),
+        gate.count("audit_entries") - len(entries),
+    )
+    assert log["hidden_entries"] > 0, "another tenant's"
+    assert "the hash alone is in the file" in (await run("verify", str(out), "--key", str(keys))).output
+    whole = out.read_text()
+    hidden = next(line for line in whole.splitlines() if '"type":"hidden"' in line)
+    leaf = json.loads(hidden)["leaf_hash"]
+    for bad in ("0" * 64, "zz", leaf.upper()):
+        out.write_text(whole.replace(hidden, hidden.replace(leaf, bad)))
+        assert (await run("verify", str(out), "--key", str(keys))).exit_code == 1, bad
+    out.write_text(whole.replace(hidden + "\n", "", 1))
+    assert (await run("verify", str(out), "--key", str(keys))).exit_code == 1
+    assert (await run("export", *target, "--out", str(out), "--log", "nowhere")).exit_code == 1
+    assert (await run("export", *target, "--out", str(tmp_path / "no" / "where"))).exit_code == 2
+    assert (await run("export", *target, "--out", str(out), "--data-dir", str(gate.folder))).exit_code == 2
+
+
+async def test_a_line_of_the_table_says_what_the_shadow_would_have_decided(served, call, bundle_with):
+    gate = served
+    await activate(gate.person("petra"), bundle_with(policies=NO_READS, revision=7), shadow=True)
+    await gate.person("ana").evaluate(call("read_file", '{"path":"b"}', "shown"))
+
+    async def recorded() -> bool:
+        return bool(gate.records("shadow_difference"))
+
+    await until(recorded)
+    table = await run("list", "--kind", "shadow_difference")
+    assert "ALLOW; shadow 7: BLOCKED (no-reads)" in table.output

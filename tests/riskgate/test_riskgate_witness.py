@@ -38,9 +38,7 @@ def ask(remote, witness, seen):
     return run
 
 
-async def test_heads_are_cosigned_as_they_grow_and_the_cosigned_head_is_one_to_verify_by(
-    gate, call, ask, witness, seen
-):
+async def test_heads_are_cosigned_as_they_grow_and_a_cosigned_head_is_one_to_verify_by(gate, call, ask, witness, seen):
     ana, tmp_path = gate.person("ana"), seen.parent.parent
     assert await ask() == (0, ""), "an empty log has nothing to be seen"
     await fill(ana, call, 3)

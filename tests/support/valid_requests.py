@@ -234,6 +234,7 @@ def valid_requests() -> dict[str, list[Message]]:
         ],
         "AuditService/GetCheckpoint": [audit_pb2.GetCheckpointRequest(log="riskgate", size=1)],
         "AuditService/GetInclusionProof": [audit_pb2.GetInclusionProofRequest(log="riskgate", index=1, tree_size=2)],
+        "AuditService/ExportLog": [audit_pb2.ExportLogRequest(log="riskgate", include_values=True)],
         "AuditService/GetConsistencyProof": [
             audit_pb2.GetConsistencyProofRequest(log="riskgate", first_size=1, second_size=2)
         ],

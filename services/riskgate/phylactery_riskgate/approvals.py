@@ -340,6 +340,13 @@ _REFUSALS = {
     Factor.EXPIRY: ("APPROVAL_EXPIRED", "the approval's time is over; propose the call again"),
     Factor.THREAD: ("THREAD_MISMATCH", "the approval belongs to another conversation; answer there"),
     Factor.ARGUMENT_HASH: ("ARGS_MISMATCH", "the approval is for other arguments; look at it again"),
+    Factor.VOTE: (
+        "APPROVER_NOT_ELIGIBLE",
+        (
+            "a vote on the approval has no proof that RiskGate took it, so somebody may have written it into the "
+            "database; propose the call again, and tell whoever operates RiskGate"
+        ),
+    ),
     Factor.TOOL_VERSION: ("ARGS_MISMATCH", "the tool's contract has changed since; propose the call again"),
 }
 
@@ -351,16 +358,6 @@ def approvers_lost(approval: Approval) -> DomainError:
         f"the approval '{approval.id}' does not count any more: somebody who gave it may not approve this class now; "
         "propose the call again",
         metadata={"factor": str(Factor.APPROVER), "approval_id": approval.id},
-    )
-
-
-def votes_doubtful(approval: Approval) -> DomainError:
-    """Answers the reason for an approval that does not count because of a vote that RiskGate did not take."""
-    return FailedPrecondition(
-        "APPROVER_NOT_ELIGIBLE",
-        f"the approval '{approval.id}' does not count: a vote on it has no proof that RiskGate took it, so somebody "
-        "may have written it into the database; propose the call again, and tell whoever operates RiskGate",
-        metadata={"factor": str(Factor.VOTE), "approval_id": approval.id},
     )
 
 

@@ -27,6 +27,7 @@ from phylactery_riskgate.sealing import commitment
 FORMAT = 1
 _SECTION, _INDEX = (re.compile(rb'\s*\{\s*"type"\s*:\s*"%s"' % word) for word in (b"log", b"export"))
 _ENTRY, _RECORD, _END = b'{"type":"entry","index":%d,"leaf_hash":"', b'","record":{', b"}}\n"
+_LEAF = re.compile("[0-9a-f]{64}")
 _TELL_ARGUMENTS = (Kind.DECISION, Kind.ACCESS_EVALUATED)
 """Kinds of records that have a call's arguments among their values, where it could be bound."""
 _HEX = 64
@@ -44,6 +45,8 @@ class Verification:
     entries: int
     problem: str = ""
     first_bad: int | None = None
+    hidden: int = 0
+    """Entries whose leaf hash alone is in the file: they are in the tree, and what they say is not shown."""
 
     @property
     def ok(self) -> bool:
@@ -124,8 +127,8 @@ def _checked(lines: Iterator[bytes], trusted: Trusted | None, kept: Sequence[str
     try:
         check.run(lines)
     except _Fault as error:
-        return Verification(check.origin, check.frontier.size, error.problem, error.first_bad)
-    return Verification(check.origin, check.frontier.size)
+        return Verification(check.origin, check.frontier.size, error.problem, error.first_bad, check.hidden)
+    return Verification(check.origin, check.frontier.size, hidden=check.hidden)
 
 
 def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -188,6 +191,7 @@ class _Check:
         self._revoked: list[Verifier] = []
         self._by_revoked = False
         self._good = 0
+        self.hidden = 0
 
     def run(self, lines: Iterator[bytes]) -> None:
         """Reads every line. Raises _Fault at the first that is not as it was signed."""
@@ -203,7 +207,8 @@ class _Check:
         for line in itertools.chain(() if first is None else (first,), lines):
             leaf = _quick_leaf(line, self.frontier.size, log) if self.frontier.size < signed else None
             if leaf is None:
-                leaf = _read_entry(line, self.origin, self.frontier.size, signed)
+                leaf, hidden = _read_entry(line, self.origin, self.frontier.size, signed)
+                self.hidden += hidden
             self.frontier = self.frontier.append(leaf)
             self._compare()
         if self.frontier.size < signed:
@@ -261,17 +266,23 @@ def _quick_leaf(line: bytes, expected: int, log: bytes) -> bytes | None:
     return leaf
 
 
-def _read_entry(line: bytes, origin: str, expected: int, signed: int) -> bytes:
-    """Answers the leaf of an entry line, read in full. Raises _Fault that names what is wrong with it."""
+def _read_entry(line: bytes, origin: str, expected: int, signed: int) -> tuple[bytes, bool]:
+    """Answers the leaf of an entry line, read in full, and whether it is hidden.
+
+    Raises _Fault that names what is wrong with it.
+    """
     value = _parsed(line, expected)
-    record = value.get("record")
-    if value.get("type") != "entry" or not isinstance(record, dict):
+    record, hidden = value.get("record"), value.get("type") == "hidden"
+    if not hidden and (value.get("type") != "entry" or not isinstance(record, dict)):
         raise _Fault(f"the line where entry {expected} belongs is no entry", expected)
     index = value.get("index")
     if index != expected:
         other = f"entry {index}" if isinstance(index, int) else "something else"
         what = "stands in it again" if isinstance(index, int) and index < expected else "stands in its place"
         raise _Fault(f"entry {expected} is missing or out of order: {other} {what}", expected)
+    if hidden:
+        return _hidden_leaf(value, expected, signed), True
+    assert isinstance(record, dict), "else it is no entry"
     if record.get("log") != origin:
         raise _Fault(f"entry {expected} is foreign: its record is of another log", expected)
     if record.get("index") != expected:
@@ -286,7 +297,17 @@ def _read_entry(line: bytes, origin: str, expected: int, signed: int) -> bytes:
         raise _Fault(f"entry {expected} was altered: its hash is another one", expected)
     if "values" in value:
         _check_values(value["values"], record, expected)
-    return leaf
+    return leaf, False
+
+
+def _hidden_leaf(value: dict[str, Any], expected: int, signed: int) -> bytes:
+    """Answers the leaf of an entry that is not shown: whether it is the one that was signed, the tree says."""
+    if expected >= signed:
+        raise _Fault(f"entry {expected} was never signed: the log ends at {signed}", expected)
+    given = value.get("leaf_hash")
+    if set(value) != {"type", "index", "leaf_hash"} or not isinstance(given, str) or not _LEAF.fullmatch(given):
+        raise _Fault(f"the line of entry {expected}, which is not shown, is damaged", expected)
+    return bytes.fromhex(given)
 
 
 def _check_values(values: Any, record: dict[str, Any], index: int) -> None:

@@ -78,7 +78,7 @@ class Exporter:
         if len(found) != 1:
             sizes = {name: log.size for name, log in found.items()}
             note = sign_note(index_text(self.issuer, sizes), self.issuer, self.signer)
-            keys = self._described(self.issuer)
+            keys = _described(self.issuer, self.keys)
             yield _line({"type": "export", "format": FORMAT, "issuer": self.issuer, "keys": keys, "note": note})
         for name, log in found.items():
             yield from self._log(connection, name, log)
@@ -111,14 +111,9 @@ class Exporter:
         return _Exported(frontier.size, (note,))
 
     def _log(self, connection: Connection, name: str, log: _Exported) -> Iterator[bytes]:
-        yield _line({"type": "log", "format": FORMAT, "origin": name, "keys": self._described(name)})
-        for note in dict.fromkeys((*rows.checkpoints(connection, name), *log.notes)):
-            yield _line({"type": "checkpoint", "note": note})
+        yield from log_lines(name, self.keys, (*rows.checkpoints(connection, name), *log.notes))
         for entry in rows.entries(connection, name, log.cut):
-            yield _entry_line(entry, self.shown(connection, name, entry) if self.shown else {})
-
-    def _described(self, name: str) -> list[dict[str, Any]]:
-        return [{"jwk": key.jwk, "state": str(key.state), "vkey": Verifier(name, key.raw).text} for key in self.keys]
+            yield entry_line(entry, self.shown(connection, name, entry) if self.shown else {})
 
 
 def export_log(
@@ -176,7 +171,23 @@ def _line(value: dict[str, Any]) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
-def _entry_line(entry: rows.StoredEntry, values: dict[str, Any]) -> bytes:
+def _described(name: str, keys: Iterable[PublicKey]) -> list[dict[str, Any]]:
+    return [{"jwk": key.jwk, "state": str(key.state), "vkey": Verifier(name, key.raw).text} for key in keys]
+
+
+def log_lines(name: str, keys: Iterable[PublicKey], notes: Iterable[str]) -> Iterator[bytes]:
+    """Yields the lines a log begins with: its name and keys, and its signed heads."""
+    yield _line({"type": "log", "format": FORMAT, "origin": name, "keys": _described(name, keys)})
+    for note in dict.fromkeys(notes):
+        yield _line({"type": "checkpoint", "note": note})
+
+
+def hidden_line(index: int, leaf: bytes) -> bytes:
+    """Answers the line of an entry that is not shown: its leaf hash proves its place, and tells nothing."""
+    return b'{"type":"hidden","index":%d,"leaf_hash":"%s"}\n' % (index, leaf.hex().encode())
+
+
+def entry_line(entry: rows.StoredEntry, values: dict[str, Any]) -> bytes:
     """Answers the line with the record's own bytes, last in it, so that they can be hashed as they stand."""
     record = entry.record if leaf_hash(entry.record) == entry.leaf else _of_another_leaf(entry.record)
     shown = b',"values":' + _line(values)[:-1] if values else b""

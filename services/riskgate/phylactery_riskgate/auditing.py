@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from functools import partial
 
@@ -19,10 +20,12 @@ from phylactery_riskgate.entry_values import ShownValue, shown_values
 from phylactery_riskgate.erasure import Erasure
 from phylactery_riskgate.kept_heads import KeptHead
 from phylactery_riskgate.proofs import Tree
+from phylactery_riskgate.remote_export import exported
 from phylactery_riskgate.requests.audit import (
     DEFAULT_PAGE,
     CheckpointInput,
     ConsistencyInput,
+    ExportInput,
     InclusionInput,
     ListEntriesInput,
 )
@@ -127,6 +130,16 @@ class Auditing:
         if not note:
             raise _not_found(f"no head of the log '{log}' was signed at size {asked.size}", log)
         return _read_note(note)
+
+    async def export(self, who: Principal, asked: ExportInput) -> AsyncGenerator[bytes]:
+        """Yields an export of one log, up to its current head, which is signed now if it was not: see remote_export.
+
+        Raises NotFound AUDIT_NOT_FOUND.
+        """
+        who.require(Role.AUDITOR)
+        head = await self._current(asked.log or self._core.audit.name)
+        async for part in exported(self._core, who, asked, head, self._seen):
+            yield part
 
     async def inclusion(self, who: Principal, asked: InclusionInput) -> Proof:
         """Proves that one of the tenant's entries stands in a log.

@@ -20,7 +20,6 @@ from phylactery_riskgate.approvals import (
     approvers_lost,
     refusal,
     unusable_factors,
-    votes_doubtful,
     without_hash,
 )
 from phylactery_riskgate.asking import Asking, new_approval
@@ -160,7 +159,7 @@ class Evaluation:
                 return Refused(approvers_lost(approval))
             if question.verdict.decision is Decision.AUTH_REQUIRED and approval.doubtful_votes:
                 self._note_refused(connection, question, (Factor.VOTE,), about(approval))
-                return Refused(votes_doubtful(approval))
+                return Refused(refusal(approval, Factor.VOTE))
             return self._record(connection, question)
         # while nobody has answered, the answer is still the one that asked for the approval
         earlier = origin if approval.state is ApprovalState.PENDING else record

@@ -24,7 +24,6 @@ from phylactery_riskgate.approvals import (
     not_pending,
     refusal,
     unusable_factors,
-    votes_doubtful,
 )
 from phylactery_riskgate.audit import Kind
 from phylactery_riskgate.call_values import ARGS_COMMITMENT
@@ -434,7 +433,7 @@ def _check_approvers(attempt: _Attempt, approval: Approval | None) -> None:
     if approval is not None and asks and lost_approvers(attempt.basis.engine.bundle, approval):
         raise _RefusalError(str(Factor.APPROVER), approvers_lost(approval))
     if approval is not None and asks and approval.doubtful_votes:
-        raise _RefusalError(str(Factor.VOTE), votes_doubtful(approval))
+        raise _RefusalError(str(Factor.VOTE), refusal(approval, Factor.VOTE))
 
 
 def _check_policy(verdict: Verdict) -> None:

@@ -20,6 +20,7 @@ from phylactery_riskgate.audit_export import Exporter, ExportError, ShownValues,
 from phylactery_riskgate.checkpoint import Cosigner, NoteError, Verifier, signed_by
 from phylactery_riskgate.cli import audit_heads, audit_remote, audit_witness
 from phylactery_riskgate.cli.common import FAILED, UNPROVEN, AsJson, DataDir, settings_of, tell, unusable, warn
+from phylactery_riskgate.cli.remote import TokenFile
 from phylactery_riskgate.entry_filter import record_of
 from phylactery_riskgate.entry_values import shown_values
 from phylactery_riskgate.kept_heads import HeadStore, of_issuer, read_notes
@@ -55,16 +56,29 @@ app.command("adopt")(audit_heads.adopt_logs)
 
 
 @app.command("export")
-def audit_export(
+def audit_export(  # noqa: PLR0917 - typer's options
     out: Annotated[Path, typer.Option("--out", help="the file to write")],
     log: Log = None,
     values: Annotated[
         bool, typer.Option("--values", help="with the argument values, sensitive ones excepted; keep the file safe")
     ] = False,
     data_dir: DataDir = None,
+    target: Annotated[
+        str, typer.Option("--target", help="ask the RiskGate at host:port, as an auditor, instead of a data folder")
+    ] = "",
+    token_file: TokenFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Writes the logs, their signed heads and the public keys to a file, also while the service runs."""
+    """Writes the logs, their signed heads and the public keys to a file, also while the service runs.
+
+    From a RiskGate elsewhere it brings the records of your tenant; of every other entry the hash alone is in the file.
+    """
+    if target:
+        if data_dir is not None:
+            raise unusable("name a RiskGate with --target, or its data folder with --data-dir: one of the two")
+        with _output_faults(out):
+            audit_remote.export(target, token_file, out, log or (), values=values, as_json=as_json)
+        return
     problems: list[str] = []
 
     def work(connection: Connection, exporter: Exporter) -> tuple[int, list[str]]:
@@ -139,7 +153,8 @@ def audit_verify(  # noqa: PLR0917 - typer's options
 def _verified(one: Verification, *, against_kept: bool) -> str:
     """Says what was checked: what follows the newest head there is known to nobody who kept none."""
     to = ", grown out of the head you kept" if against_kept else " up to the newest signed head there"
-    return f"verified: {one.entries} entries of log '{one.origin}', complete and unaltered{to}"
+    hidden = f"; of {one.hidden} of them, which are others', the hash alone is in the file" if one.hidden else ""
+    return f"verified: {one.entries} entries of log '{one.origin}', complete and unaltered{to}{hidden}"
 
 
 def _facts(found: Report, heads: set[str]) -> dict[str, Any]:
@@ -157,6 +172,7 @@ def _facts(found: Report, heads: set[str]) -> dict[str, Any]:
                 "entries": one.entries,
                 "problem": one.problem,
                 "first_bad_entry": one.first_bad,
+                "hidden_entries": one.hidden,
                 "against_kept_head": one.origin in heads,
             }
             for one in found.logs

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from phylactery.riskgate.v1 import audit_pb2, audit_pb2_grpc, types_pb2
 
+from phylactery_riskgate.audit_export import write_export
 from phylactery_riskgate.checkpoint import Checkpoint, NoteError, Verifier, open_note
 from phylactery_riskgate.cli.common import FAILED, AsJson, tell, unusable
 from phylactery_riskgate.cli.remote import DEFAULT_TARGET, Remote, RemoteError, Target, TokenFile, connect
@@ -104,6 +106,35 @@ def tail(
             _print_entry(entry, as_json=as_json, first=number == 1)
             if number == count:
                 return
+
+
+def export(
+    target: str, token_file: Path | None, out: Path, names: Sequence[str], *, values: bool, as_json: bool
+) -> None:
+    """Writes an export of the logs of a running RiskGate to a file, whole or not at all."""
+    done: list[str] = []
+    with connect(target, token_file, as_json=as_json) as remote:
+        logs = names or [one.name for one in remote.ask(_stub(remote).ListLogs, audit_pb2.ListLogsRequest()).logs]
+
+        def lines() -> Iterator[bytes]:
+            for name in logs:
+                request = audit_pb2.ExportLogRequest(log=name, include_values=values)
+                parts = (one.data for one in remote.stream(_stub(remote).ExportLog, request))
+                yield from _lines_of(parts)
+                done.append(name)
+
+        count = write_export(out, lines())
+    what = f"log '{done[0]}'" if len(done) == 1 else f"{len(done)} logs"
+    facts = {"entries": count, "file": str(out), "logs": done, "problems": []}
+    tell(as_json, facts, f"{count} entries of {what} in {out}, those of your tenant; of others the hash alone")
+
+
+def _lines_of(parts: Iterator[bytes]) -> Iterator[bytes]:
+    """Yields the lines that parts of a file make."""
+    rest = b""
+    for part in parts:
+        *whole, rest = (rest + part).split(b"\n")
+        yield from (line + b"\n" for line in whole)
 
 
 def checkpoint(
@@ -267,7 +298,7 @@ def _print_entry(entry: audit_pb2.AuditEntry, *, as_json: bool, first: bool) -> 
     if first:
         typer.echo(_row("time", "log:index", "kind", "subject", "what", "result"))
     what = next((record[name] for name in _WHAT if record.get(name)), "")
-    result = next((record[name] for name in _RESULT if record.get(name)), "")
+    result = _result(record)
     moment = f"{entry.create_time.ToDatetime():%Y-%m-%d %H:%M:%S}"
     subject = str(record.get("subject", ""))
     typer.echo(_row(moment, f"{entry.log}:{entry.index}", entry.kind, subject, str(what), str(result)))
@@ -275,6 +306,17 @@ def _print_entry(entry: audit_pb2.AuditEntry, *, as_json: bool, first: bool) -> 
         typer.echo(f"    {_safe(one.path)}  {'«withheld»' if one.withheld else _safe(one.value_json)}")
     if entry.values_erased:
         typer.echo("    values erased")
+
+
+def _result(record: dict[str, Any]) -> str:
+    """Answers what came of it; beside it, where the shadow decided otherwise, what it would have decided."""
+    result = str(next((record[name] for name in _RESULT if record.get(name)), ""))
+    if not record.get("shadow_decision"):
+        return result
+    asked = (("decision", "approval_class"), ("shadow_decision", "shadow_approval_class"))
+    live, shadow = (" ".join(str(record[name]) for name in names if record.get(name)) for names in asked)
+    policies = ", ".join(str(one) for one in record.get("shadow_policy_ids") or ())
+    return f"{live}; shadow {record.get('shadow_revision')}: {shadow}" + (f" ({policies})" if policies else "")
 
 
 def _record(entry: audit_pb2.AuditEntry) -> dict[str, Any]:

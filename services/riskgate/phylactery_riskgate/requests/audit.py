@@ -86,6 +86,13 @@ class CheckpointInput(EdgeModel):
     size: _Size = 0
 
 
+class ExportInput(EdgeModel):
+    """A log to export."""
+
+    log: _OptionalLog = ""
+    include_values: bool = False
+
+
 class InclusionInput(EdgeModel):
     """An entry, and the tree to prove it in."""
 

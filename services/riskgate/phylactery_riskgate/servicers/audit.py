@@ -17,6 +17,7 @@ from phylactery_riskgate.requests.audit import (
     CheckpointInput,
     ConsistencyInput,
     EraseInput,
+    ExportInput,
     InclusionInput,
     ListEntriesInput,
     TailInput,
@@ -69,6 +70,15 @@ class AuditServicer(audit_pb2_grpc.AuditServiceServicer):
         async with contextlib.aclosing(self._auditing.tails.follow(current_principal(), asked)) as followed:
             async for told in followed:
                 yield encoding.tailed(told)
+
+    async def ExportLog(
+        self, request: audit_pb2.ExportLogRequest, _context: Context
+    ) -> AsyncIterator[audit_pb2.ExportLogResponse]:
+        """Sends an export of one log."""
+        asked = parse(ExportInput, {"log": request.log, "include_values": request.include_values})
+        async with contextlib.aclosing(self._auditing.export(current_principal(), asked)) as parts:
+            async for part in parts:
+                yield audit_pb2.ExportLogResponse(data=part)
 
     async def GetCheckpoint(
         self, request: audit_pb2.GetCheckpointRequest, _context: Context

@@ -133,6 +133,15 @@ def following(connection: Connection, tenant: str, log: str, first: int, end: in
     return [_found(row) for row in connection.execute(query.order_by(columns.position))]
 
 
+def leaves_of(connection: Connection, log: str, first: int, end: int) -> list[tuple[int, bytes]]:
+    """Answers index and leaf hash of every entry of a log, from one index to before another."""
+    columns = audit_entries.c
+    query = sa.select(columns.position, columns.leaf).where(
+        columns.log == log, columns.position >= first, columns.position < end
+    )
+    return [(at, raw_bytes(leaf)) for at, leaf in connection.execute(query.order_by(columns.position))]
+
+
 def find_entry(connection: Connection, tenant: str, place: Place) -> FoundEntry | None:
     """Answers one entry, of the tenant or of RiskGate itself: see ``visible``."""
     found = following(connection, tenant, place.log, place.index, place.index + 1)

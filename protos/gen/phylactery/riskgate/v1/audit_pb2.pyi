@@ -485,6 +485,54 @@ class GetCheckpointResponse(_message.Message):
 Global___GetCheckpointResponse: _TypeAlias = GetCheckpointResponse  # noqa: Y015
 
 @_typing.final
+class ExportLogRequest(_message.Message):
+    """ExportLogRequest names a log."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LOG_FIELD_NUMBER: _builtins.int
+    INCLUDE_VALUES_FIELD_NUMBER: _builtins.int
+    log: _builtins.str
+    """log is the log's name. Empty is the log of the process that answers."""
+    include_values: _builtins.bool
+    """include_values adds the argument values to each entry the caller sees, sensitive ones excepted."""
+    def __init__(
+        self,
+        *,
+        log: _builtins.str = ...,
+        include_values: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["include_values", b"include_values", "log", b"log"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExportLogRequest: _TypeAlias = ExportLogRequest  # noqa: Y015
+
+@_typing.final
+class ExportLogResponse(_message.Message):
+    """ExportLogResponse is the next part of the file."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DATA_FIELD_NUMBER: _builtins.int
+    data: _builtins.bytes
+    """data is at most 256 KiB of it; a line may go on in the next message."""
+    def __init__(
+        self,
+        *,
+        data: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["data", b"data"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExportLogResponse: _TypeAlias = ExportLogResponse  # noqa: Y015
+
+@_typing.final
 class GetInclusionProofRequest(_message.Message):
     """GetInclusionProofRequest names an entry and a tree."""
 

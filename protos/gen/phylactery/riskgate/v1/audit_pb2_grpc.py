@@ -71,6 +71,11 @@ class AuditServiceStub:
                 request_serializer=phylactery_dot_riskgate_dot_v1_dot_audit__pb2.GetConsistencyProofRequest.SerializeToString,
                 response_deserializer=phylactery_dot_riskgate_dot_v1_dot_audit__pb2.GetConsistencyProofResponse.FromString,
                 _registered_method=True)
+        self.ExportLog = channel.unary_stream(
+                '/phylactery.riskgate.v1.AuditService/ExportLog',
+                request_serializer=phylactery_dot_riskgate_dot_v1_dot_audit__pb2.ExportLogRequest.SerializeToString,
+                response_deserializer=phylactery_dot_riskgate_dot_v1_dot_audit__pb2.ExportLogResponse.FromString,
+                _registered_method=True)
         self.EraseValues = channel.unary_unary(
                 '/phylactery.riskgate.v1.AuditService/EraseValues',
                 request_serializer=phylactery_dot_riskgate_dot_v1_dot_audit__pb2.EraseValuesRequest.SerializeToString,
@@ -135,6 +140,15 @@ class AuditServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ExportLog(self, request, context):
+        """ExportLog sends one log as the lines of a file that `riskgate audit verify` checks offline: its public keys, its signed
+        heads up to the current one, which is signed now if it was not, and every entry in order. Of an entry the caller does
+        not see it holds the leaf hash alone, so that the whole log verifies and no tenant reads another's. Needs role auditor.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def EraseValues(self, request, context):
         """EraseValues erases argument values of the caller's tenant for ever; records and their commitments stay, and the log
         still verifies. Needs role operator: who may read values is not who may destroy them. Each erasure is an entry
@@ -179,6 +193,11 @@ def add_AuditServiceServicer_to_server(servicer, server):
                     servicer.GetConsistencyProof,
                     request_deserializer=phylactery_dot_riskgate_dot_v1_dot_audit__pb2.GetConsistencyProofRequest.FromString,
                     response_serializer=phylactery_dot_riskgate_dot_v1_dot_audit__pb2.GetConsistencyProofResponse.SerializeToString,
+            ),
+            'ExportLog': grpc.unary_stream_rpc_method_handler(
+                    servicer.ExportLog,
+                    request_deserializer=phylactery_dot_riskgate_dot_v1_dot_audit__pb2.ExportLogRequest.FromString,
+                    response_serializer=phylactery_dot_riskgate_dot_v1_dot_audit__pb2.ExportLogResponse.SerializeToString,
             ),
             'EraseValues': grpc.unary_unary_rpc_method_handler(
                     servicer.EraseValues,
@@ -355,6 +374,33 @@ class AuditService:
             '/phylactery.riskgate.v1.AuditService/GetConsistencyProof',
             phylactery_dot_riskgate_dot_v1_dot_audit__pb2.GetConsistencyProofRequest.SerializeToString,
             phylactery_dot_riskgate_dot_v1_dot_audit__pb2.GetConsistencyProofResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ExportLog(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/phylactery.riskgate.v1.AuditService/ExportLog',
+            phylactery_dot_riskgate_dot_v1_dot_audit__pb2.ExportLogRequest.SerializeToString,
+            phylactery_dot_riskgate_dot_v1_dot_audit__pb2.ExportLogResponse.FromString,
             options,
             channel_credentials,
             insecure,

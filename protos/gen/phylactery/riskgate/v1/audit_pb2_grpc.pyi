@@ -61,6 +61,11 @@ class AuditServiceStub:
     """GetConsistencyProof proves that a log of one size is the beginning of the same log at a later size (RFC 6962,
     2.1.2). Needs role auditor.
     """
+    ExportLog: _grpc.UnaryStreamMultiCallable[_audit_pb2.ExportLogRequest, _audit_pb2.ExportLogResponse]
+    """ExportLog sends one log as the lines of a file that `riskgate audit verify` checks offline: its public keys, its signed
+    heads up to the current one, which is signed now if it was not, and every entry in order. Of an entry the caller does
+    not see it holds the leaf hash alone, so that the whole log verifies and no tenant reads another's. Needs role auditor.
+    """
     EraseValues: _grpc.UnaryUnaryMultiCallable[_audit_pb2.EraseValuesRequest, _audit_pb2.EraseValuesResponse]
     """EraseValues erases argument values of the caller's tenant for ever; records and their commitments stay, and the log
     still verifies. Needs role operator: who may read values is not who may destroy them. Each erasure is an entry
@@ -102,6 +107,11 @@ class AuditServiceAsyncStub(AuditServiceStub):
     GetConsistencyProof: _aio.UnaryUnaryMultiCallable[_audit_pb2.GetConsistencyProofRequest, _audit_pb2.GetConsistencyProofResponse]  # type: ignore[assignment]
     """GetConsistencyProof proves that a log of one size is the beginning of the same log at a later size (RFC 6962,
     2.1.2). Needs role auditor.
+    """
+    ExportLog: _aio.UnaryStreamMultiCallable[_audit_pb2.ExportLogRequest, _audit_pb2.ExportLogResponse]  # type: ignore[assignment]
+    """ExportLog sends one log as the lines of a file that `riskgate audit verify` checks offline: its public keys, its signed
+    heads up to the current one, which is signed now if it was not, and every entry in order. Of an entry the caller does
+    not see it holds the leaf hash alone, so that the whole log verifies and no tenant reads another's. Needs role auditor.
     """
     EraseValues: _aio.UnaryUnaryMultiCallable[_audit_pb2.EraseValuesRequest, _audit_pb2.EraseValuesResponse]  # type: ignore[assignment]
     """EraseValues erases argument values of the caller's tenant for ever; records and their commitments stay, and the log
@@ -177,6 +187,17 @@ class AuditServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_audit_pb2.GetConsistencyProofResponse, _abc.Awaitable[_audit_pb2.GetConsistencyProofResponse]]:
         """GetConsistencyProof proves that a log of one size is the beginning of the same log at a later size (RFC 6962,
         2.1.2). Needs role auditor.
+        """
+
+    @_abc_1.abstractmethod
+    def ExportLog(
+        self,
+        request: _audit_pb2.ExportLogRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_audit_pb2.ExportLogResponse], _abc.AsyncIterator[_audit_pb2.ExportLogResponse]]:
+        """ExportLog sends one log as the lines of a file that `riskgate audit verify` checks offline: its public keys, its signed
+        heads up to the current one, which is signed now if it was not, and every entry in order. Of an entry the caller does
+        not see it holds the leaf hash alone, so that the whole log verifies and no tenant reads another's. Needs role auditor.
         """
 
     @_abc_1.abstractmethod
