@@ -345,6 +345,22 @@ async def test_replicas_exports_and_auditors_keep_heads_at_once_and_every_one_gr
         assert gates[0].riskgate.problem == gates[1].riskgate.problem == ""
 
 
+async def test_a_file_of_kept_heads_that_was_removed_is_missed_before_anything_else_is_signed(make_gate, call, refused):
+    gate = await make_gate(checkpoint_every=2)
+    ana = gate.person("ana")
+    await fill(ana, call, 3)
+    content = gate.heads.path(LOG).read_bytes()
+    gate.heads.path(LOG).unlink()
+    refusal = await refused(ana.evaluate(call(*READ, "next")))
+    assert (refusal.code.name, "the file was removed" in refusal.message) == ("DATA_LOSS", True)
+    assert not gate.heads.path(LOG).exists()
+    gate.heads.path(LOG).write_bytes(content)
+    await fill(ana, call, 1, "later")
+    await gate.stop()
+    gate.heads.path(LOG).unlink()
+    assert "the file was removed" in await refusal_to_start(gate)
+
+
 def head_of(count: int, note: str = "n") -> KeptHead:
     frontier = Frontier()
     for number in range(count):

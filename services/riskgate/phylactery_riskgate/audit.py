@@ -30,7 +30,7 @@ from phylactery_riskgate.kept_heads import (
     KeptHead,
     adopt_all,
     check_all,
-    disagreement,
+    missing,
     not_kept,
     require_growth,
 )
@@ -168,7 +168,7 @@ class AuditLog:
         """Makes the log's file of kept heads where it has none, and brings it to where the log stands."""
         last = self._store.last(self.name)
         if last is None and frontier.size:
-            raise disagreement(self._store, self.name, NOTHING, frontier.size)
+            raise missing(self._store, self.name)
         if last is None or last.size < frontier.size:
             self._store.keep(self.name, KeptHead.of(frontier, self._signed(connection, frontier)))
 
@@ -278,7 +278,10 @@ class AuditLog:
             if self._unkept is not None:
                 self._store.keep(self.name, self._unkept)
                 self._unkept = None
-            last = self._store.last(self.name) or NOTHING
+            last = self._store.last(self.name)
+            if last is None and frontier.size:
+                raise missing(self._store, self.name)
+            last = last or NOTHING
             if last != self._extends:
                 require_growth(connection, self._store, self.name, last, frontier)
                 self._extends = last

@@ -211,6 +211,16 @@ def disagreement(store: HeadStore, log: str, last: KeptHead, size: int) -> Heads
     )
 
 
+def missing(store: HeadStore, log: str) -> HeadsDisagree:
+    """Return the error of a log with entries whose file of kept heads is gone."""
+    return HeadsDisagree(
+        f"the audit log '{log}' of this database has entries, and no signed head of it is kept in {store.folder}: the "
+        "file was removed, or somebody wrote the log into the database; restore the file, or, where you know the log "
+        f"to be right, run: riskgate audit adopt --log {log} --reason WHY",
+        log,
+    )
+
+
 def not_kept(store: HeadStore, log: str) -> NotFound:
     """Return the error of a log with entries that no head is kept of here, so that none may be signed."""
     return NotFound(
