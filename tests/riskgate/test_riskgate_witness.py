@@ -6,9 +6,11 @@ import json
 import shutil
 import socket
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from phylactery_riskgate.checkpoint import Cosigner, NoteError, Verifier, open_note
+from phylactery_riskgate.cli import audit_witness
 
 from tests.riskgate.test_riskgate_kept_heads import LOG, command, fill, in_file, rewrite
 from tests.support.witness import WitnessServer, serving
@@ -144,3 +146,24 @@ def test_a_cosignature_is_of_its_own_kind_and_says_when(tmp_path):
     with pytest.raises(NoteError, match="wrong"):
         open_note(note.replace("riskgate\n0", "riskgate\n1"), [witness.key])
     assert Cosigner.parse(witness.key.text) == witness.key
+
+
+async def test_with_every_it_goes_on_while_nobody_answers_and_ends_where_the_log_is_another_one(
+    gate, call, ask, witness, monkeypatch
+):
+    await fill(gate.person("ana"), call, 2)
+    answers, rounds = witness.add_checkpoint, []
+
+    def pause(seconds: float) -> None:
+        rounds.append(seconds)
+        if len(rounds) == 2:
+            witness.add_checkpoint = answers
+        if len(rounds) == 4:
+            witness.seen[LOG] = (2, b"f" * 32)  # another head of as many entries
+
+    witness.add_checkpoint = lambda _body: (503, "text/plain", "")
+    monkeypatch.setattr(audit_witness, "time", SimpleNamespace(sleep=pause))
+    code, said = await ask("--every", 7)
+    assert (code, rounds) == (1, [7.0] * 4), said
+    assert said.count("status 503") == said.count("cosigned: log") == 2
+    assert "REFUSED" in said

@@ -286,6 +286,8 @@ class AuditLog:
                 require_growth(connection, self._store, self.name, last, frontier)
                 self._extends = last
         except DataLoss as error:
+            if error.message != self.problem:
+                _log.error("nothing is decided any more: the log is not the one that was signed", problem=error.message)
             self.problem = error.message
             raise
         self.problem = ""

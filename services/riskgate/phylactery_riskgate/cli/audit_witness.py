@@ -34,8 +34,8 @@ def witness(
 ) -> None:
     """Has a witness cosign the current head of each log, and keeps the cosigned heads. Needs the role auditor.
 
-    Exit code 1: the witness saw another log, so that this one was rewritten or wound back. With --every it goes on, and
-    ends with that code only then.
+    Exit code 1: the witness saw another log, so that this one was rewritten or wound back, or RiskGate refuses. With
+    --every it goes on, also where nobody answers, and ends then alone.
     """
     try:
         asked = Witness(url, Cosigner.parse(witness_key))
@@ -44,7 +44,10 @@ def witness(
         raise unusable(f"--witness-key and --key are vkeys: {error}") from None
     out.mkdir(parents=True, exist_ok=True)
     while True:
-        code = _round(asked, trusted, out, log or (), target=target, token_file=token_file, as_json=as_json)
+        try:
+            code = _round(asked, trusted, out, log or (), target=target, token_file=token_file, as_json=as_json)
+        except typer.Exit as ended:  # RiskGate did not answer, or refused; it said so
+            code = ended.exit_code
         if code == FAILED or not every:
             raise typer.Exit(code)
         time.sleep(every)
