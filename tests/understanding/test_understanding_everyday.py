@@ -122,6 +122,8 @@ def test_who_wants_no_more_of_a_reminder_does_not_forbid_its_end(text):
     [
         ("every weekday at 8:00", {("every", 1, "weekday"), ("hour", 8, 0, False)}),
         ("every 8 hours", {("every", 8, "h")}),
+        ("a 1-hour long call", {("after", 1, "h")}),
+        ("a 2 hour long call", {("after", 2, "h")}),
         ("lunch with Ann tomorrow", {("day", 1)}),
         ("by lunch", {("part", "evening")}),
         ("págala, la segunda", set()),

@@ -5,6 +5,7 @@ Nothing here knows the clock or a time zone: a date that was worked out is compa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -164,6 +165,8 @@ _ORDINAL_WORDS: Final = {
         1,
     )
 } | {"primero": 1, "thirtieth": 30}
+_LENGTH: Final = re.compile(r"(\d{1,3})-([a-z]+)")
+"""How long something lasts, in one word: 1-hour."""
 _ORDINAL_DAYS: Final = frozenset({"segunda", "quarta", "quinta", "sexta", "terca"})
 """Portuguese days that are Spanish, or Portuguese, for "the second one" behind an article."""
 _ARTICLES: Final = frozenset({"la", "las", "esta", "esa", "mi", "una"})
@@ -306,6 +309,9 @@ def _numbered(  # noqa: C901 - one case for each way of writing a time
     day = _iso(word)
     if day is not None:
         return day, 1
+    length = _LENGTH.fullmatch(word)
+    if length is not None and length[2] in _UNITS:
+        return [("after", int(length[1]), _UNITS[length[2]])], 2 if after == "long" else 1
     if word in _ORDINAL_WORDS:
         month = tokens[place + 2].text if after in {"of", "de"} and place + 2 < len(tokens) else after
         return ([("date", _ORDINAL_WORDS[word])], 1) if month in _MONTHS or before in _MONTHS else ([], 0)
@@ -328,14 +334,13 @@ def _numbered(  # noqa: C901 - one case for each way of writing a time
     if number is None:
         return [], 0
     if after in _UNITS and before not in {"las", "la"}:
-        extra = 0
         unit = _UNITS[after]
         rest = [one.text for one in tokens[place + 2 : place + 5]]
         if unit == "h" and rest[:2] in (["y", "media"], ["and", "half"]):
             return [("after", number * 60 + 30, "m")], 4
         if rest[:1] == ["antes"] or rest[:1] == ["before"]:
             return [], 0
-        return [("after", number, unit)], 2 + extra
+        return [("after", number, unit)], 3 if rest[:1] == ["long"] else 2
     if after in _MONTHS or (after in {"of", "de"} and place + 2 < len(tokens) and tokens[place + 2].text in _MONTHS):
         return [("date", number)], 1
     dated = place > 1 and (tokens[place - 2].text in {"of", "de", "del"} or _number(tokens[place - 2].text) is not None)
