@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -13,6 +14,7 @@ from grpc import aio
 from langsmith.utils import get_env_var, tracing_is_enabled
 from phylactery.agent.v1 import chat_pb2, run_pb2, run_pb2_grpc
 from phylactery_agent.graph.nodes import finalizer as finalizer_module
+from phylactery_agent.runtime.folder_lock import LOCK_FILE
 from phylactery_agent.service.build import build_agent
 from phylactery_agent.settings import AgentSettings
 from phylactery_chassis.errors import StartError, StoreFull
@@ -20,8 +22,11 @@ from phylactery_memory.store.messages import MessageStore
 from phylactery_riskgate.evaluation import Evaluation
 from phylactery_riskgate.redemption import Redemptions
 
+from tests.support.agent_process import AgentProcess
 from tests.support.agent_system import DONE, FAILED, SUSPENDED, Person, System, approval_of, refused
 
+START_REFUSED = 2
+"""The exit code of a program that says in one sentence why it cannot start."""
 WRITE = 'escribe "hola" en notas.txt'
 APPEND = 'añade "línea" a lista.txt'
 
@@ -206,6 +211,19 @@ async def test_a_second_agent_on_the_same_folder_refuses_to_start(system: System
     settings = AgentSettings(data_dir=system.folder / "agent", port=0)
     with pytest.raises(StartError, match="another agent"):
         await build_agent(settings)
+
+
+async def test_a_second_agent_refuses_to_start_where_somebody_removed_the_lock_file(
+    system: System, tmp_path: Path
+) -> None:
+    (system.folder / "agent" / LOCK_FILE).unlink()
+    second = AgentProcess(system, system.folder / "agent", AGENT_LOG_LEVEL="INFO")
+    assert second.child.wait(60) == START_REFUSED
+    beside = tmp_path / "beside"
+    other = AgentProcess(system, beside, AGENT_DATABASE_URL=f"sqlite:///{system.folder / 'agent' / 'agent.db'}")
+    assert other.child.wait(60) == START_REFUSED
+    assert not second.ready.exists()
+    assert not other.ready.exists()
 
 
 async def test_the_state_of_ended_runs_does_not_pile_up(system: System, ana: Person) -> None:

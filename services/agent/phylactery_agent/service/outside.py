@@ -12,6 +12,7 @@ from pathlib import Path
 from phylactery_chassis.channel import open_channel
 from phylactery_chassis.database import Database
 from phylactery_chassis.errors import StartError
+from sqlalchemy.engine import make_url
 
 from phylactery_agent.adapters.connections import GrpcServices
 from phylactery_agent.executor import Executor, ToolSettings
@@ -67,8 +68,10 @@ def open_outside(settings: AgentSettings, stack: AsyncExitStack) -> Outside:
 async def open_database(settings: AgentSettings, outside: Outside, stack: AsyncExitStack) -> Database:
     """Opens the agent's database, brought up to date on SQLite and free of what dead agents held; the stack closes it.
 
-    Raises StartError where it cannot be used, its schema is not this version's, or it belongs to another folder.
+    Raises StartError where it cannot be used, another agent works on it, its schema is not this version's, or it
+    belongs to another folder.
     """
+    _hold_database_file(settings.url, outside.folder)
     _remove_former_states(settings.data_dir)
     database = Database(settings.url)
     stack.callback(database.close)
@@ -77,6 +80,23 @@ async def open_database(settings: AgentSettings, outside: Outside, stack: AsyncE
     await asyncio.to_thread(require_same_folder, database, settings.data_dir, outside.sealer)
     await asyncio.to_thread(outside.folder.bury, partial(free_leases, database))
     return database
+
+
+def _hold_database_file(url: str, folder: FolderLock) -> None:
+    """Lock the file a database lies in, where it lies in one. Raises StartError."""
+    parts = make_url(url)
+    name = (parts.database or "").removeprefix("file:")
+    if parts.get_backend_name() != "sqlite" or not name or name.startswith(":memory:"):
+        return
+    try:
+        folder.hold_database(Path(name))
+    except FolderTakenError as error:
+        raise StartError(str(error)) from None
+    except OSError as error:
+        raise StartError(
+            f"{name} cannot be the database ({error.strerror}); name another place in AGENT_DATA_DIR or "
+            "AGENT_DATABASE_URL"
+        ) from None
 
 
 def _remove_former_states(folder: Path) -> None:
