@@ -15,7 +15,7 @@ from phylactery_chassis.errors import FailedPrecondition, NotFound
 from phylactery_chassis.paging import encode_token
 
 from tests.support.agent_stores import ANA, BEN, BOUND, Stores, call, open_stores
-from tests.support.agent_system import Person, System, refused, runs_of
+from tests.support.agent_system import Person, System, approval_of, refused, runs_of
 
 WRITE = 'escribe "hola" en notas.txt'
 
@@ -98,6 +98,17 @@ async def test_what_is_in_doubt_shows_in_the_ledger_over_all_runs(system: System
     with pytest.raises(aio.AioRpcError) as error:
         await listed(state="lost")
     assert refused(error.value).fields == ["state"]
+
+
+async def test_a_write_that_could_not_be_noted_is_no_doubt_and_is_told_as_not_done(system: System, ana: Person) -> None:
+    approval_id, code = approval_of(await ana.say(WRITE))
+    journal = system.folder / "agent" / "journal"
+    journal.rename(journal.with_name("elsewhere"))
+    answer = await ana.say(f"APROBAR {approval_id} {code}")
+    [tool_call] = answer.run.tool_calls
+    assert (tool_call.state, tool_call.status, tool_call.error_code) == ("finished", "error", "NOT_NOTED")
+    assert "no he cambiado nada" in answer.reply.text
+    assert list(system.sandbox.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import multiprocessing
+import os
+import signal
 import ssl
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from email import message_from_bytes
@@ -15,10 +19,12 @@ from typing import Any, cast
 
 import pytest
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, Session
+from phylactery_agent.tools.builtin.journal import EffectJournal
 from phylactery_agent.tools.builtin.mail import GOODBYE_SECONDS, MailTools, MailUnknownError
-from phylactery_agent.tools.contract import FINAL_ERRORS, Invocation, ToolFailedError
+from phylactery_agent.tools.contract import FINAL_ERRORS, Invocation, Reconciled, ToolFailedError
 from phylactery_agent.tools.outside import MailSettings
 from phylactery_agent.tools.specs import SEND_EMAIL, SendEmailArguments
+from phylactery_chassis import crashpoints
 
 from tests.support.agent_graph import FakeMemories, FakeOutputs
 from tests.support.certificates import serving_context
@@ -36,7 +42,7 @@ class Post:
         self.taken: list[Envelope] = []
         self.port = 0
         self.refuse_rcpt = self.answer = ""
-        self.cut = self.silent = self.stalls = False
+        self.cut = self.silent = self.stalls = self.leaves_at_data = False
         self.logins: list[str] = []
 
     async def handle_RCPT(
@@ -71,8 +77,15 @@ async def serving(
 ) -> AsyncIterator[Post]:
     loop = asyncio.get_running_loop()
 
+    class Server(SMTP):
+        async def smtp_DATA(self, arg: str) -> None:
+            if post.leaves_at_data:
+                cast("Any", self).transport.abort()
+                return
+            await super().smtp_DATA(arg)
+
     def session() -> SMTP:
-        return SMTP(post, loop=loop, tls_context=None if inside else tls, **more)
+        return Server(post, loop=loop, tls_context=None if inside else tls, **more)
 
     server = await loop.create_server(session, "127.0.0.1", 0, ssl=tls if inside else None)
     post.port = server.sockets[0].getsockname()[1]
@@ -88,14 +101,25 @@ async def post() -> AsyncIterator[Post]:
         yield opened
 
 
-def tools(post: Post, **changes: Any) -> MailTools:
+@pytest.fixture
+def journal(tmp_path: Path) -> Path:
+    return tmp_path / "journal"
+
+
+def tools(post: Post, journal: Path | None = None, **changes: Any) -> MailTools:
+    """Returns the tools over a server, with a journal of their own where the test does not look at it."""
     fields: dict[str, Any] = {"host": "127.0.0.1", "port": post.port, "sender": FROM, "tls": "none"}
-    return MailTools(MailSettings(**{**fields, **changes}))
+    folder = journal or Path(tempfile.mkdtemp())
+    return MailTools(MailSettings(**{**fields, **changes}), EffectJournal(folder))
 
 
-async def send(mail: MailTools, to: str = "ana@example.org", subject: str = "Hola", body: str = "Llego a las 9") -> str:
+def asked(to: str = "ana@example.org", subject: str = "Hola", body: str = "Llego a las 9") -> Invocation:
     args = SendEmailArguments.model_construct(to=to, subject=subject, body=body)
-    return await mail.send_email(Invocation(args, KEY, FakeOutputs(), FakeMemories(), "acme", "ana"))
+    return Invocation(args, KEY, FakeOutputs(), FakeMemories(), "acme", "ana")
+
+
+async def send(mail: MailTools, **fields: str) -> str:
+    return await mail.send_email(asked(**fields))
 
 
 async def refused(mail: MailTools, **fields: str) -> str:
@@ -210,6 +234,67 @@ async def test_a_server_that_took_the_message_and_stalls_at_the_goodbye_took_it(
     async with asyncio.timeout(20):
         told = await send(tools(post, answer_seconds=3_600.0))
     assert told == read(post.taken[0])["Message-ID"]
+
+
+async def test_a_server_that_leaves_before_it_asks_for_the_message_was_sent_nothing(post: Post) -> None:
+    post.leaves_at_data = True
+    mail = tools(post)
+    assert await refused(mail) == "MAIL_UNAVAILABLE"
+    assert await mail.reconcile_mail(asked()) == Reconciled("not_done")
+    assert post.taken == []
+
+
+async def test_a_message_that_cannot_be_noted_is_not_sent(post: Post, journal: Path) -> None:
+    mail = tools(post, journal)
+    crashpoints.install(lambda point: journal.rename(journal.with_name("gone")) if point.endswith("accepted") else None)
+    try:
+        assert await refused(mail) == "NOT_NOTED"
+    finally:
+        crashpoints.install(None)
+    assert post.taken == []
+
+
+async def test_lines_that_begin_with_a_dot_arrive_as_they_were_written(post: Post) -> None:
+    await send(tools(post), body="uno\n.\n..dos\nRSET\n.")
+    assert read(post.taken[0]).get_content().splitlines() == ["uno", ".", "..dos", "RSET", "."]
+    assert len(post.taken) == 1
+
+
+def _send_and_die(port: int, folder: str, point: str) -> None:
+    def hook(reached: str) -> None:
+        if reached == point:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    crashpoints.install(hook)
+    settings = MailSettings(host="127.0.0.1", port=port, sender=FROM, tls="none")
+    asyncio.run(MailTools(settings, EffectJournal(Path(folder))).send_email(asked()))
+
+
+@pytest.mark.parametrize(
+    ("point", "state", "taken"),
+    [
+        ("agent.send_email.accepted", "not_done", 0),
+        ("agent.send_email.noted", "unknown", 0),
+        ("agent.send_email.sent", "unknown", 1),
+        ("agent.send_email.kept", "done", 1),
+    ],
+)
+async def test_a_process_killed_leaves_doubt_only_between_the_end_of_the_message_and_the_servers_word(
+    post: Post, journal: Path, point: str, state: str, taken: int
+) -> None:
+    dying = multiprocessing.get_context("spawn").Process(target=_send_and_die, args=(post.port, str(journal), point))
+    dying.start()
+    await asyncio.to_thread(dying.join, 60)
+    assert dying.exitcode == -signal.SIGKILL
+    mail = tools(post, journal)
+    assert (await mail.reconcile_mail(asked())).state == state
+    assert len(post.taken) == taken
+    if state == "unknown":
+        with pytest.raises(MailUnknownError):
+            await send(mail)
+    else:
+        message_id = await send(mail)
+        assert [read(envelope)["Message-ID"] for envelope in post.taken] == [message_id]
 
 
 def test_what_is_waited_for_a_server_is_less_than_the_tools_own_time() -> None:

@@ -379,7 +379,7 @@ async def test_where_no_version_can_be_kept_nothing_is_replaced_and_nothing_is_l
 
     with monkeypatch.context() as patched:
         patched.setattr(versions, "write_durably", full)
-        with pytest.raises(OSError, match="no space"):
+        with pytest.raises(ToolFailedError, match="ENOSPC"):
             await files.write_file(writing("two", "w2"))
     assert await files.reconcile_write(writing("two", "w2")) == Reconciled("not_done")
     assert contents(box) == {"a.txt": "one"}

@@ -6,13 +6,15 @@ import asyncio
 import multiprocessing
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
 import pytest
 from phylactery_agent.tools.builtin.files import FileTools
+from phylactery_agent.tools.builtin.journal import JournalUnavailableError
 from phylactery_agent.tools.contract import EffectUnknownError, Invocation, Reconciled, ToolFailedError
-from phylactery_agent.tools.specs import WriteFileArguments
+from phylactery_agent.tools.specs import UndoWriteArguments, WriteFileArguments
 from phylactery_chassis import crashpoints
 
 from tests.support.agent_files import file_tools, file_tools_in
@@ -209,6 +211,73 @@ async def test_content_that_is_no_unicode_text_is_refused(files: FileTools, targ
 
 async def test_a_folder_that_vanished_cannot_be_judged(files: FileTools) -> None:
     assert await files.reconcile_write(appending(path="gone/a.txt")) == Reconciled("unknown")
+
+
+def _gone(journal: Path) -> None:
+    journal.rename(journal.with_name("elsewhere"))
+
+
+def _no_folder(journal: Path) -> None:
+    _gone(journal)
+    journal.touch()
+
+
+@pytest.mark.parametrize("breaks", [_gone, _no_folder])
+async def test_a_write_that_cannot_be_noted_has_failed_and_changed_nothing(
+    files: FileTools, target: Path, tmp_path: Path, breaks: Callable[[Path], None]
+) -> None:
+    put(target, "before")
+    breaks(tmp_path / "journal")
+    with pytest.raises(ToolFailedError, match="NOT_NOTED"):
+        await files.write_file(appending())
+    undo = Invocation(UndoWriteArguments(path="a.txt"), "ek_2", FakeOutputs(), FakeMemories(), "acme", "ana")
+    with pytest.raises(ToolFailedError, match="NOT_NOTED"):
+        await files.undo_write(undo)
+    assert content(target) == "before"
+    assert names(target.parent) == ["a.txt"]
+
+
+async def test_a_journal_that_is_gone_does_not_say_that_nothing_happened(
+    files: FileTools, target: Path, tmp_path: Path
+) -> None:
+    await files.write_file(appending())
+    _gone(tmp_path / "journal")
+    undo = Invocation(UndoWriteArguments(path="a.txt"), "ek_1", FakeOutputs(), FakeMemories(), "acme", "ana")
+    for reconcile, asked in ((files.reconcile_write, appending()), (files.reconcile_undo, undo)):
+        with pytest.raises(JournalUnavailableError):
+            await reconcile(asked)
+
+
+async def test_a_write_that_cannot_be_noted_as_done_is_done_and_stays_known(
+    files: FileTools, target: Path, tmp_path: Path
+) -> None:
+    journal, aside = tmp_path / "journal", tmp_path / "aside"
+
+    def hook(point: str) -> None:
+        if point == "agent.write_file.renamed":
+            journal.rename(aside)
+
+    crashpoints.install(hook)
+    try:
+        assert await files.write_file(appending()) == "a.txt"
+    finally:
+        crashpoints.install(None)
+    aside.rename(journal)
+    assert await files.reconcile_write(appending()) == Reconciled("done", "a.txt")
+    await files.write_file(appending())
+    assert content(target) == "+\n"
+
+
+async def test_a_fault_of_the_disk_before_the_rename_is_a_failure_without_effect(
+    files: FileTools, target: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "versions").rmdir()
+    (tmp_path / "versions").touch()
+    with pytest.raises(ToolFailedError, match="IO_ERROR"):
+        await files.write_file(appending())
+    assert content(target) is None
+    assert names(target.parent) == []
+    assert await files.reconcile_write(appending()) == Reconciled("not_done")
 
 
 async def test_read_output_says_which_range_it_answers_and_why_it_cannot(tmp_path: Path) -> None:

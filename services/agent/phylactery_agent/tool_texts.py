@@ -13,6 +13,10 @@ TOOL_ERRORS: Final[Mapping[str, Mapping[Language, str]]] = {
         "es": "aquí no has cambiado nada que se pueda deshacer; si fue en otra conversación, di el nombre del fichero",
         "en": "you changed nothing here that can be undone; if it was in another conversation, name the file",
     },
+    "NOT_NOTED": {
+        "es": "no puedo tocar ficheros ahora mismo, y no he cambiado nada; avisa a quien lleva este servicio",
+        "en": "I cannot change files at the moment, and I changed nothing; tell whoever runs this service",
+    },
     "CHANGED_SINCE": {
         "es": "alguien ha cambiado el fichero después, así que lo dejo como está",
         "en": "somebody else has changed the file since, so I leave it as it is",

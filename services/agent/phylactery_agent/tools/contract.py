@@ -36,6 +36,7 @@ FINAL_ERRORS: Final = frozenset(
         "ACCESS_DENIED",
         "PATTERN_INVALID",
         "NOTHING_TO_UNDO",
+        "NOT_NOTED",
         "CHANGED_SINCE",
         "OUTPUT_NOT_FOUND",
         "OUTPUT_NOT_REHYDRATABLE",

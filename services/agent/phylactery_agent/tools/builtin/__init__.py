@@ -42,7 +42,10 @@ class _TenantFiles:
 
     def _of(self, tenant: str) -> tuple[FileTools, FolderTools]:
         if tenant not in self._tools:
-            sandbox = Sandbox(self._root / named_folder(tenant), self._max_file_bytes)
+            try:
+                sandbox = Sandbox(self._root / named_folder(tenant), self._max_file_bytes)
+            except OSError as error:
+                raise ToolFailedError("IO_ERROR", "the folder of the tenant's files cannot be used") from error
             self._tools[tenant] = (FileTools(sandbox, self._journal, self._versions), FolderTools(sandbox))
         return self._tools[tenant]
 
@@ -51,11 +54,16 @@ async def _not_configured(_invocation: Invocation) -> str:
     raise ToolFailedError(TOOL_DISABLED, "a setting this tool needs is not there")
 
 
-def _outside(web: WebSettings | None, mail: MailSettings | None) -> Mapping[str, Implementation]:
+def _outside(
+    web: WebSettings | None, mail: MailSettings | None, journal: EffectJournal
+) -> Mapping[str, Implementation]:
     """Answers the tools that reach beyond this system, where settings say whereto."""
+    post = MailTools(mail, journal) if mail else None
     return {
         "http_get": Implementation(run=WebTools(web).http_get if web else _not_configured),
-        "send_email": Implementation(run=MailTools(mail).send_email if mail else _not_configured),
+        "send_email": Implementation(run=post.send_email, reconcile=post.reconcile_mail)
+        if post
+        else Implementation(run=_not_configured),
     }
 
 
@@ -63,7 +71,7 @@ def file_to_replace(root: Path, tenant: str, path: str) -> str | None:
     """Return what file_info answers about a file of a tenant, None where a write to the path would replace none."""
     try:
         found = file_info(Sandbox(root / named_folder(tenant), 0), path)
-    except ToolFailedError:  # then the write fails as well
+    except (ToolFailedError, OSError):  # then the write fails as well
         return None
     return found if json.loads(found)["exists"] else None
 
@@ -80,7 +88,7 @@ def builtin_implementations(
     """Return the functions by tool name. The sandbox is created when missing."""
     files = _TenantFiles(sandbox, journal, versions, max_file_bytes)
     return {
-        **_outside(web, mail),
+        **_outside(web, mail, journal),
         "echo": Implementation(run=echo),
         "read_file": Implementation(run=lambda call: files.of(call).read_file(call)),
         "write_file": Implementation(

@@ -1,13 +1,15 @@
 """read_file, file_info, write_file and undo_write. A change counts once wherever the process is killed.
 
 Order of a change: temporary file durable → note durable → previous version durable → rename (the effect) → folder
-durable → note says done. The temporary file carries the effect's key in its name, so after a crash its presence says
+durable → note says done. Whatever fails before the rename failed without an effect, also where the journal itself
+cannot be written: what could not be noted did not begin. The temporary file carries the effect's key in its name, so after a crash its presence says
 the rename did not happen. A change that removes the file renames it to that name, so there its presence says it did.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
 import threading
@@ -17,14 +19,16 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from phylactery_chassis.crashpoints import reach
+from phylactery_chassis.logs import get_logger
 
-from phylactery_agent.tools.builtin.journal import EffectJournal, JournalNote
+from phylactery_agent.tools.builtin.journal import EffectJournal, JournalNote, JournalUnavailableError
 from phylactery_agent.tools.builtin.sandbox import RESERVED_PREFIX, Sandbox, modified_at, split_path
 from phylactery_agent.tools.builtin.versions import FileChange, FileVersions, VersionStore, sha256
 from phylactery_agent.tools.contract import EffectUnknownError, Invocation, Reconciled, ToolFailedError, arguments_of
 from phylactery_agent.tools.specs import FileInfoArguments, ReadFileArguments, UndoWriteArguments, WriteFileArguments
 
 WriteState = Literal["done", "not_done", "unknown"]
+_log = get_logger("files")
 
 
 class _Commit:
@@ -33,12 +37,15 @@ class _Commit:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._closed = False
+        self.may_have_come = False
+        """Whether a fault from now on leaves open what happened, in this attempt or in an earlier one."""
 
     @contextmanager
     def moment(self) -> Iterator[None]:
         with self._lock:
             if self._closed:
                 raise ToolFailedError("TIMEOUT", "the write was stopped before it happened")
+            self.may_have_come = True
             yield
 
     def close(self) -> None:
@@ -84,7 +91,8 @@ class FileTools:
         """Write or append, once per effect key, and return the path.
 
         Raises:
-            ToolFailedError: FILE_TOO_LARGE, NOT_FOUND for a missing folder, TIMEOUT, or as Sandbox says.
+            ToolFailedError: FILE_TOO_LARGE, NOT_FOUND for a missing folder, TIMEOUT, NOT_NOTED, IO_ERROR, or as Sandbox
+                says.
             EffectUnknownError: an earlier attempt cannot be judged any more.
         """
         args = arguments_of(invocation, WriteFileArguments)
@@ -94,7 +102,7 @@ class FileTools:
         """Restore what the user's newest change replaced, once per effect key; return the path and what became of it.
 
         Raises:
-            ToolFailedError: NOTHING_TO_UNDO, CHANGED_SINCE, TIMEOUT, or as Sandbox says.
+            ToolFailedError: NOTHING_TO_UNDO, CHANGED_SINCE, TIMEOUT, NOT_NOTED, IO_ERROR, or as Sandbox says.
             EffectUnknownError: an earlier attempt cannot be judged any more.
         """
         args = arguments_of(invocation, UndoWriteArguments)
@@ -118,7 +126,7 @@ class FileTools:
         versions = self._versions.of(invocation.tenant, invocation.user_id)
         effect = _Effect(invocation.effect_key, invocation.thread_id, versions, _Commit())
         try:
-            return await asyncio.to_thread(work, effect)
+            return await asyncio.to_thread(_attempted, work, effect)
         except asyncio.CancelledError:
             effect.commit.close()  # the thread cannot be stopped, but its rename can
             raise
@@ -197,9 +205,11 @@ class FileTools:
         Raises:
             EffectUnknownError: an earlier attempt cannot be judged any more.
         """
+        effect.commit.may_have_come = self._journal.read(effect.key) is not None
         judged = self._judge(folder, name, effect.key)
         if judged == "unknown":
             raise EffectUnknownError("the file changed after an unfinished write")
+        effect.commit.may_have_come = judged == "done"
         return judged == "not_done"
 
     def _change(  # noqa: PLR0917 - the file by folder, name and path; what it held and shall hold
@@ -232,10 +242,18 @@ class FileTools:
         return self._finish(folder, effect.key, note)
 
     def _finish(self, folder: int, effect_key: str, note: JournalNote) -> JournalNote:
-        """Note that an effect is done, durably, and remove what a removal left."""
+        """Note that an effect is done, durably, and remove what a removal left.
+
+        Where only that note cannot be written the effect is durable all the same, and the one before it still says
+        how to find out.
+        """
         os.fsync(folder)
         done = replace(note, done=True)
-        self._journal.write(effect_key, done)
+        try:
+            self._journal.write(effect_key, done)
+        except JournalUnavailableError as error:
+            _log.error("a file was changed and cannot be noted as done", why=_name_of(error))
+            return done
         if not note.after:
             with suppress(FileNotFoundError):
                 os.unlink(_draft_name(effect_key), dir_fd=folder)
@@ -268,6 +286,25 @@ class FileTools:
             return "unknown"
         self._finish(folder, effect_key, note)
         return "done"
+
+
+def _attempted(work: Callable[[_Effect], str], effect: _Effect) -> str:
+    """Do the work. A fault before the moment of the effect is a failure without one; any other is passed on."""
+    try:
+        return work(effect)
+    except OSError as error:
+        if effect.commit.may_have_come:
+            raise
+        why = _name_of(error)
+        if isinstance(error, JournalUnavailableError):
+            _log.error("no file is changed: the effect journal in AGENT_DATA_DIR cannot be used", why=why)
+            raise ToolFailedError("NOT_NOTED", f"the effect journal cannot be used ({why})") from error
+        _log.error("a file cannot be changed", why=why)
+        raise ToolFailedError("IO_ERROR", f"the system says {why}") from error
+
+
+def _name_of(error: OSError) -> str:
+    return errno.errorcode.get(error.errno or 0, "EIO")
 
 
 def file_info(sandbox: Sandbox, path: str) -> str:

@@ -1,4 +1,4 @@
-"""The journal of file effects: durable notes, outside the sandbox, that say what a write was about to do.
+"""The journal of effects: durable notes, outside the sandbox, that say what a write or a mail was about to do.
 
 A note is durable before the rename that is the effect, so whoever comes after a crash can tell whether it happened.
 """
@@ -17,7 +17,10 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class JournalNote:
-    """One write: where, the SHA-256 of the file before ("" where there was none) and after, and whether it is done."""
+    """One write: where, the SHA-256 of the file before ("" where there was none) and after, and whether it is done.
+
+    Of a mail, ``after`` is its Message-ID and path and before are empty.
+    """
 
     path: str
     before: str
@@ -25,8 +28,15 @@ class JournalNote:
     done: bool
 
 
+class JournalUnavailableError(OSError):
+    """The notes cannot be read or written: what is not noted must not begin."""
+
+
 class EffectJournal:
-    """Notes by effect key, one file each, in a folder of mode 0700."""
+    """Notes by effect key, one file each, in a folder of mode 0700.
+
+    Every method but name_of raises JournalUnavailableError where the folder is gone, full or not to be written.
+    """
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -39,33 +49,48 @@ class EffectJournal:
 
     def read(self, effect_key: str) -> JournalNote | None:
         """Answers the note of a key, None where nothing was about to happen."""
-        try:
-            raw = (self._folder / self.name_of(effect_key)).read_bytes()
-        except FileNotFoundError:
-            return None
+        with _journal_faults():
+            try:
+                raw = (self._folder / self.name_of(effect_key)).read_bytes()
+            except FileNotFoundError:
+                if not self._folder.is_dir():  # a journal that is gone does not say that nothing was noted in it
+                    raise
+                return None
         return JournalNote(**json.loads(raw))
 
     def write(self, effect_key: str, note: JournalNote) -> None:
         """Makes the note durable, replacing the one before in one step."""
-        write_durably(self._folder / self.name_of(effect_key), json.dumps(asdict(note)).encode())
+        with _journal_faults():
+            write_durably(self._folder / self.name_of(effect_key), json.dumps(asdict(note)).encode())
 
     def remove(self, effect_key: str) -> None:
         """Durably forgets a note, where there is one."""
-        try:
-            (self._folder / self.name_of(effect_key)).unlink()
-        except FileNotFoundError:
-            return
-        sync_folder(self._folder)
+        with _journal_faults():
+            try:
+                (self._folder / self.name_of(effect_key)).unlink()
+            except FileNotFoundError:
+                return
+            sync_folder(self._folder)
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
         """Holds the one write lock of this journal, across threads and processes."""
-        descriptor = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        with _journal_faults():
+            descriptor = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            with _journal_faults():
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield
         finally:
             os.close(descriptor)
+
+
+@contextmanager
+def _journal_faults() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise JournalUnavailableError(error.errno, error.strerror) from error
 
 
 def write_durably(target: Path, data: bytes) -> None:

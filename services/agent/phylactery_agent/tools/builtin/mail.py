@@ -1,8 +1,10 @@
 """send_email: one message to one recipient over SMTP.
 
-Nothing happened while the server has not been given the message: every failure before is a plain one. From the moment
-the message goes out until the server's word about it, a failure is doubt, because it may have been taken. Its
-Message-ID is made of the effect's key, so that a person who looks for it, and a server that knows it, find the same.
+A server may take a message once it has the line that ends it (RFC 5321, 4.1.1.4), and not before: every failure until
+then is a plain one. Right before that line goes out a durable note says so, and another one says what the server
+answered. So a process that is killed leaves doubt only between the two; before the first note nothing was sent, after
+the second it was. The Message-ID is made of the effect's key, so that a person who looks for it, and a server that
+knows it, find the same.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import contextlib
 import hashlib
 import re
 import ssl
+from dataclasses import replace
 from datetime import UTC, datetime
 from email.errors import MessageError
 from email.headerregistry import Address
@@ -24,43 +27,63 @@ from typing import Final
 import aiosmtplib
 from phylactery_chassis.crashpoints import reach
 
-from phylactery_agent.tools.contract import Invocation, ToolFailedError, arguments_of
+from phylactery_agent.tools.builtin.journal import EffectJournal, JournalNote, JournalUnavailableError
+from phylactery_agent.tools.contract import Invocation, Reconciled, ToolFailedError, arguments_of
 from phylactery_agent.tools.outside import MailSettings
 from phylactery_agent.tools.specs import SendEmailArguments
 
 GOODBYE_SECONDS: Final = 1.0
 """How long a server is waited for that has taken the message; with both bounds of the settings, within the tool's."""
+_GO_ON: Final = 354
+_TAKEN: Final = 250
 _REFUSED: Final = 400
 _FOR_GOOD: Final = 500
 """From here a server's no is its last word; below it another try may fare better (RFC 5321, 4.2.1)."""
 _POLICY: Final = SMTP_POLICY.clone(cte_type="7bit")
 _ADDRESS: Final = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.)*[A-Za-z0-9-]{1,63}")
 _ENCODED: Final = "=?"
+_STUFFED: Final = re.compile(rb"(?m)^\.")
 
 
 class MailTools:
     """send_email through one server."""
 
-    def __init__(self, settings: MailSettings) -> None:
-        self._settings = settings
+    def __init__(self, settings: MailSettings, journal: EffectJournal) -> None:
+        self._settings, self._journal = settings, journal
 
     async def send_email(self, invocation: Invocation) -> str:
-        """Hands the message over; answers its Message-ID.
+        """Hand the message over, once per effect key; return its Message-ID.
 
         Raises:
-            ToolFailedError: ADDRESS_INVALID, RECIPIENT_REFUSED, MAIL_REFUSED, MAIL_UNAVAILABLE: nothing was sent.
+            ToolFailedError: ADDRESS_INVALID, RECIPIENT_REFUSED, MAIL_REFUSED, MAIL_UNAVAILABLE, NOT_NOTED: nothing was
+                sent.
             MailUnknownError: the message went out and the server's word about it is lost.
         """
         args = arguments_of(invocation, SendEmailArguments)
         message = self._message(args, invocation.effect_key)
+        before = await self.reconcile_mail(invocation)
+        if before.state == "done":
+            return before.output
+        if before.state == "unknown":
+            raise MailUnknownError
         client = self._client()
         try:
             await self._open(client, args.to)
             reach("agent.send_email.accepted")
-            await self._hand_over(client, message)
+            await self._hand_over(client, message, invocation.effect_key)
         finally:
             client.close()
         return str(message["Message-ID"])
+
+    async def reconcile_mail(self, invocation: Invocation) -> Reconciled:
+        """Return what the notes say of an earlier attempt: SMTP has no way to ask the server."""
+        try:
+            note = await asyncio.to_thread(self._journal.read, invocation.effect_key)
+        except JournalUnavailableError:
+            return Reconciled("unknown")
+        if note is None:
+            return Reconciled("not_done")
+        return Reconciled("done", note.after) if note.done else Reconciled("unknown")
 
     @cached_property
     def _trust(self) -> ssl.SSLContext:
@@ -117,20 +140,51 @@ class MailTools:
             why = type(error).__name__
             raise ToolFailedError("MAIL_UNAVAILABLE", f"the mail server cannot be used ({why})") from None
 
-    async def _hand_over(self, client: aiosmtplib.SMTP, message: EmailMessage) -> None:
+    async def _hand_over(self, client: aiosmtplib.SMTP, message: EmailMessage, effect_key: str) -> None:
+        """Send the message, note that its end goes out, send the end, and note what the server says."""
+        note = JournalNote("", "", str(message["Message-ID"]), done=False)
+        await self._send_text(client, message.as_bytes())
+        await self._note(effect_key, note)
+        reach("agent.send_email.noted")
         try:
             async with asyncio.timeout(self._settings.answer_seconds):  # the client's own is for each answer
-                await client.data(message.as_bytes())
-        except aiosmtplib.SMTPDataError as error:
-            if error.code >= _REFUSED:
-                raise _refusal(error) from None
-            raise MailUnknownError from None
+                answer = await client.execute_command(b".")
         except (aiosmtplib.SMTPException, OSError, TimeoutError, ssl.SSLError):
             raise MailUnknownError from None
+        if answer.code >= _REFUSED:
+            with contextlib.suppress(JournalUnavailableError):
+                await asyncio.to_thread(self._journal.remove, effect_key)
+            raise _refusal(aiosmtplib.SMTPDataError(answer.code, ""))
+        if answer.code != _TAKEN:
+            raise MailUnknownError
         reach("agent.send_email.sent")
+        with contextlib.suppress(JournalUnavailableError):  # it was taken; the ledger says so next
+            await asyncio.to_thread(self._journal.write, effect_key, replace(note, done=True))
+        reach("agent.send_email.kept")
         with contextlib.suppress(aiosmtplib.SMTPException, OSError, TimeoutError):
             async with asyncio.timeout(GOODBYE_SECONDS):  # it was taken; a goodbye that fails takes nothing back
                 await client.quit()
+
+    async def _send_text(self, client: aiosmtplib.SMTP, text: bytes) -> None:
+        """Send all of a message but the line that ends it: without that no server takes it."""
+        try:
+            async with asyncio.timeout(self._settings.answer_seconds):
+                answer = await client.execute_command(b"DATA")
+                if answer.code == _GO_ON and client.protocol is not None:
+                    client.protocol.write(_STUFFED.sub(b"..", text if text.endswith(b"\r\n") else text + b"\r\n"))
+                    return
+        except (aiosmtplib.SMTPException, OSError, TimeoutError, ssl.SSLError) as error:
+            why = type(error).__name__
+            raise ToolFailedError("MAIL_UNAVAILABLE", f"the mail server took no message ({why})") from None
+        if answer.code >= _REFUSED:
+            raise _refusal(aiosmtplib.SMTPDataError(answer.code, ""))
+        raise ToolFailedError("MAIL_UNAVAILABLE", f"the mail server took no message ({answer.code})")
+
+    async def _note(self, effect_key: str, note: JournalNote) -> None:
+        try:
+            await asyncio.to_thread(self._journal.write, effect_key, note)
+        except JournalUnavailableError as error:
+            raise ToolFailedError("NOT_NOTED", "the effect journal cannot be used") from error
 
 
 def _admit_subject(subject: str) -> None:

@@ -37,7 +37,7 @@ SEND_EMAIL: Final = ToolSpec(
         body={"type": "string", "minLength": 1, "maxLength": 50_000},
     ),
     args_model=SendEmailArguments,
-    # SMTP has no way to ask whether a message was taken: what is not known stays in doubt
+    # SMTP has no way to ask whether a message was taken: what our own notes do not say stays in doubt
     contract=Contract(
         risk="high", effect="irreversible", idempotency="unsafe", timeout_seconds=60.0, controls=("/to",)
     ),
