@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -84,6 +85,9 @@ class FakeLedger:
 
     async def find(self, tool_call_id: str) -> LedgerRow | None:
         return self.rows.get(tool_call_id)
+
+    async def calls(self) -> Sequence[LedgerRow]:
+        return [replace(row, output=None) for row in self.rows.values()]
 
     async def propose(self, call: ProposedCall, *, plan_step: str) -> None:
         new = LedgerRow(call.tool_call_id, call.tool, "proposed", args_hash=call.args_hash)

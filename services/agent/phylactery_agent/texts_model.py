@@ -9,16 +9,54 @@ from phylactery_agent.ports import Language
 
 MODEL_TEXTS: Final[Mapping[str, Mapping[Language, str]]] = {
     "model_away": {
-        "es": "(El modelo no está disponible ({reason}): sigo con mis reglas fijas. No se ha perdido nada.)",
-        "en": "(The model is not available ({reason}): I am going on with my fixed rules. Nothing is lost.)",
+        "es": "Ahora mismo no me responde el modelo, así que solo puedo hacer cosas sencillas: ficheros, recordatorios"
+        " y correo.",
+        "en": "The model is not reachable right now, so I can only do simple things: files, reminders, mail.",
+    },
+    "model_refuses": {
+        "es": "El modelo no admite mis preguntas, y eso lo tiene que arreglar quien lleva este servicio; mientras tanto"
+        " solo puedo hacer cosas sencillas: ficheros, recordatorios y correo.",
+        "en": "The model does not take my questions, which whoever runs this service has to mend; until then I can only"
+        " do simple things: files, reminders, mail.",
+    },
+    "model_still_away": {
+        "es": "Sin el modelo, que sigue sin responder, eso no lo entiendo. «ayuda» muestra lo que sí puedo hacer.",
+        "en": "Without the model, which is still not reachable, I don't get that. “help” shows what I can do.",
+    },
+    "model_too_long": {
+        "es": "Esta conversación ya es más larga de lo que admite el modelo, así que te contesto sin él; en una"
+        " conversación nueva vuelve a funcionar.",
+        "en": "This conversation is longer than the model takes, so I answer without it; a new conversation works"
+        " again.",
+    },
+    "model_spent": {
+        "es": "Con esto ya he usado el modelo todo lo que puedo para una petición; sigo sin él.",
+        "en": "I have used the model as much as I may for one request; I go on without it.",
+    },
+    "model_not_inspected": {
+        "es": "No he podido comprobar lo que iba a enseñarle al modelo, así que sigo sin él.",
+        "en": "I could not check what I was about to show the model, so I go on without it.",
+    },
+    "model_unusable": {
+        "es": "El modelo no ha dado una respuesta que sirva; sigo sin él.",
+        "en": "The model gave no answer I can use; I go on without it.",
     },
     "model_plan_invalid": {
-        "es": "(El modelo no ha dado un plan que se pueda seguir: sigo con mis reglas fijas.)",
-        "en": "(The model gave no plan that can be followed: I am going on with my fixed rules.)",
+        "es": "El modelo no ha dado un plan que se pueda seguir; sigo sin él.",
+        "en": "The model gave no plan that can be followed; I go on without it.",
+    },
+    "claim_send": {"es": "No se ha enviado nada.", "en": "Nothing was sent."},
+    "claim_write": {"es": "No se ha escrito ni cambiado nada.", "en": "Nothing was written or changed."},
+    "claim_delete": {"es": "No se ha borrado ni cancelado nada.", "en": "Nothing was deleted or cancelled."},
+    "claim_remind": {"es": "No se ha creado ningún recordatorio.", "en": "No reminder was set."},
+    "claim_other": {"es": "No se ha hecho nada de eso.", "en": "None of that was done."},
+    "claim_again": {
+        "es": "Si lo quieres, pídemelo otra vez con todos los datos.",
+        "en": "If you want it, ask me again with all the details.",
     },
     "result_withheld": {
-        "es": "{tool} ha terminado; no cito su resultado.",
-        "en": "{tool} is done; I do not quote its result.",
+        "es": "Hecho; ahora no puedo mostrar el resultado.",
+        "en": "Done; I cannot show the result at the moment.",
     },
     "reply_withheld": {
         "es": "Tengo una respuesta, pero no la muestro.",

@@ -5,7 +5,7 @@ A reply of nothing but our own sentences and the person's own words, which the e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal
 
 from phylactery_agent.graph.common import sha256_text
@@ -18,6 +18,7 @@ SECRETS_REDACTED = "SECRETS_REDACTED"
 PERSONAL_DATA = "PERSONAL_DATA"
 
 Direction = Literal["in", "out", "result"]
+Meant = Callable[[str], Awaitable[str]]
 
 
 async def look(context: TurnContext, text: str) -> Inspected | None:
@@ -103,8 +104,9 @@ class Deltas:
     a delta says where its text begins, and a client cuts what it holds there first.
     """
 
-    def __init__(self, context: TurnContext, message_id: str) -> None:
-        self._context, self._message_id = context, message_id
+    def __init__(self, context: TurnContext, message_id: str, *, meant: Meant | None = None) -> None:
+        """Tell under an id; meant answers what of a text may be told as ours, None is all of it."""
+        self._context, self._message_id, self._meant = context, message_id, meant
         self._looked = self._number = 0
         self._told = ""
 
@@ -117,7 +119,8 @@ class Deltas:
         self._looked = len(text)
         looked = await look(self._context, text)
         if looked is not None:
-            await self._tell(_settled(looked.text))
+            settled = _settled(looked.text)
+            await self._tell(settled if self._meant is None else await self._meant(settled))
 
     async def _tell(self, text: str) -> None:
         if text == self._told:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -35,6 +36,10 @@ class Ledger(Protocol):
 
     async def find(self, tool_call_id: str) -> LedgerRow | None:
         """Answers the row of this proposal, if there is one."""
+        ...
+
+    async def calls(self) -> Sequence[LedgerRow]:
+        """Return every call of the run without its output, oldest first."""
         ...
 
     async def propose(self, call: ProposedCall, *, plan_step: str) -> None:

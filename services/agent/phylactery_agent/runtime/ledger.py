@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import sqlalchemy as sa
@@ -24,6 +24,11 @@ _MAX_WORD = 64
 _OF_RUN = TOOL_CALLS.c.run_id == sa.bindparam("of_run")
 _ROW = Query(sa.select(TOOL_CALLS).where(_OF_RUN, TOOL_CALLS.c.tool_call_id == sa.bindparam("of_call")))
 _STARTED = Query(sa.select(TOOL_CALLS).where(_OF_RUN, TOOL_CALLS.c.state == "started"))
+_CALLS = Query(
+    sa.select(*(TOOL_CALLS.c[name] for name in ("tool_call_id", "tool", "state", "status", "error_code")))
+    .where(_OF_RUN)
+    .order_by(TOOL_CALLS.c.ordinal)
+)
 _READ = Query(
     sa.select(TOOL_CALLS.c.tool_call_id)
     .where(
@@ -80,6 +85,18 @@ class SqlLedger:
         def work(connection: Connection) -> LedgerRow | None:
             row = _select(connection, lease.run_id, tool_call_id)
             return None if row is None else _ledger_row(row)
+
+        return await self._database.read_quickly(work, one=True)
+
+    async def calls(self) -> Sequence[LedgerRow]:
+        """Return every call of the run without its output, oldest first."""
+        at = {"of_run": self._lease.run_id}
+
+        def work(connection: Connection) -> Sequence[LedgerRow]:
+            return [
+                LedgerRow(row.tool_call_id, row.tool, row.state, status=row.status, error_code=row.error_code)
+                for row in _CALLS.all(connection, at)
+            ]
 
         return await self._database.read_quickly(work, one=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from phylactery_agent.graph.common import reply_id
 from phylactery_agent.graph.llm import prompts
 from phylactery_agent.graph.llm.asking import MODEL_EMPTY
+from phylactery_agent.graph.llm.claims import Claims
 from phylactery_agent.graph.llm.conversation import clean, conversation, plan_block
 from phylactery_agent.graph.outgoing import Deltas
 from phylactery_agent.graph.state import AgentState
@@ -28,7 +29,8 @@ async def answer(state: AgentState, context: TurnContext, model: Model) -> str:
 async def _words(
     state: AgentState, context: TurnContext, model: Model, told: str, request: str, *more: str, key: str
 ) -> str:
-    deltas = Deltas(context, reply_id(state["run_id"], state["turn_id"]))
+    claims = Claims(context, request, state["language"])
+    deltas = Deltas(context, reply_id(state["run_id"], state["turn_id"]), meant=claims.settled)
     # Deltas are kept in the log as events: what nobody wants kept is said whole.
     on_text = None if state["do_not_store"] else deltas.on_text
     messages = conversation(state, told, request, *more)
@@ -36,4 +38,4 @@ async def _words(
     text = clean(reply.text).strip()
     if not text:
         raise ModelUnavailableError(MODEL_EMPTY, "the model answered without words")
-    return text
+    return await claims.honest(text)

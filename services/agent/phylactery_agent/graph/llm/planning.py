@@ -8,6 +8,7 @@ from typing import Any, Final
 from phylactery_agent.graph.common import fingerprint, reply_id, step_told
 from phylactery_agent.graph.llm import prompts
 from phylactery_agent.graph.llm.asking import MODEL_AWAY, MODEL_PLAN_INVALID, allowed_specs, went_away
+from phylactery_agent.graph.llm.claims import Claims
 from phylactery_agent.graph.llm.conversation import conversation, corrected, plan_block
 from phylactery_agent.graph.llm.drafts import (
     MAX_DRAFTED,
@@ -33,7 +34,8 @@ async def plan_by_model(state: AgentState, context: TurnContext, model: Model) -
     """Plans the person's last message. The update holds model_away where the rules have to plan it."""
     told = prompts.planning(state["language"], prompts.tag_of(state["run_id"]), MAX_DRAFTED)
     messages = conversation(state, told, state["incoming"]["text"])
-    deltas = Deltas(context, reply_id(state["run_id"], state["turn_id"]))
+    claims = Claims(context, state["incoming"]["text"], state["language"])
+    deltas = Deltas(context, reply_id(state["run_id"], state["turn_id"]), meant=claims.settled)
 
     async def on_text(text: str) -> None:
         if not looks_like_json(text):
@@ -55,7 +57,7 @@ async def plan_by_model(state: AgentState, context: TurnContext, model: Model) -
         "tried": [],
     }
     if not draft.steps:
-        return {**asked, "plan": [], "steps": {}, **_said(state, draft)}
+        return {**asked, "plan": [], "steps": {}, **await _said(state, claims, draft)}
     plan, steps, numbers = await _steps(state, context, draft.steps)
     budgets = {**state["budgets"], "replans": 0, "step_numbers": numbers}
     return {**asked, "plan": plan, "steps": steps, "directive": "", "budgets": budgets}
@@ -74,7 +76,8 @@ async def replan_by_model(state: AgentState, context: TurnContext, model: Model)
         return {**await went_away(state, context, MODEL_PLAN_INVALID), "directive": "no_alternative"}
     if not draft.steps:
         # What failed is told by Supervisor in any case: a model's words do not take its place.
-        return {**_said(state, draft), "directive": "no_alternative"}
+        claims = Claims(context, state["request"], state["language"])
+        return {**await _said(state, claims, draft), "directive": "no_alternative"}
     plan, steps, numbers = await _steps(state, context, draft.steps)
     done = [planned for planned in state["plan"] if state["steps"][planned["id"]]["status"] == "done"]
     return {
@@ -124,9 +127,9 @@ def _print(step: Drafted) -> str:
         return ""
 
 
-def _said(state: AgentState, draft: Draft) -> dict[str, Any]:
+async def _said(state: AgentState, claims: Claims, draft: Draft) -> dict[str, Any]:
     """Answers the update for words instead of steps: an answer ends the run, a question waits for one."""
-    words = draft.question or draft.answer
+    words = await claims.honest(draft.question or draft.answer)
     directive = NEED_INFO if draft.question else ""
     return {"directive": directive, **quoting(state, (words, say("reply_withheld", state["language"])))}
 

@@ -23,6 +23,7 @@ from phylactery_agent.graph.common import (
     tool_result,
 )
 from phylactery_agent.graph.llm.asking import MODEL_AWAY, may_use, model_of, went_away
+from phylactery_agent.graph.llm.claims import Claims
 from phylactery_agent.graph.llm.stepping import Stepped, ask_step
 from phylactery_agent.graph.state import AgentState, PlannedStep, ProposedTool, ToolResult
 from phylactery_agent.ports import Told, TurnContext
@@ -67,7 +68,8 @@ async def _asked(state: AgentState, context: TurnContext, planned: PlannedStep) 
         ]
         return await _propose(state, context, calls[0], calls[1:])
     if stepped.answer:
-        return _uncalled(state, planned, output=stepped.answer)
+        claims = Claims(context, state["request"], state["language"])
+        return _uncalled(state, planned, output=await claims.honest(stepped.answer))
     return _uncalled(state, planned, error_code=CALL_INVALID)
 
 

@@ -12,6 +12,7 @@ from langgraph.types import Command
 from phylactery_agent.graph.common import reply_id, step_told
 from phylactery_agent.graph.guards import STEP_LIMIT
 from phylactery_agent.graph.llm.asking import MODEL_AWAY, MODEL_EMPTY, allowed_specs, model_of, went_away
+from phylactery_agent.graph.llm.claims import Claims
 from phylactery_agent.graph.llm.conversation import clean, known_blocks
 from phylactery_agent.graph.llm.drafts import Draft, Drafted, model_tools, read_calls
 from phylactery_agent.graph.llm.prompts import correction, tag_of
@@ -138,7 +139,8 @@ async def _ask(state: ReactState, context: TurnContext, model: Model) -> ModelRe
     metadata = state["metadata"]
     specs = allowed_specs(state, context) if metadata["tool_rounds"] < metadata["max_tool_rounds"] else {}
     keep = not state["do_not_store"]
-    deltas = Deltas(context, reply_id(state["run_id"], state["turn_id"]))
+    claims = Claims(context, state["user_query"], state["language"])
+    deltas = Deltas(context, reply_id(state["run_id"], state["turn_id"]), meant=claims.settled)
     return await model.reply(
         [_as_asked(message) for message in state["messages"]],
         key=f"react:{state['step']}",
@@ -166,7 +168,8 @@ async def _taken(
         return await _queued(state, context, clean(reply.text), draft.steps)
     if draft.problems:
         return _corrected(state, reply, draft.problems)
-    answer = draft.answer or clean(reply.text).strip()
+    claims = Claims(context, state["user_query"], state["language"])
+    answer = await claims.honest(draft.answer or clean(reply.text).strip())
     return {
         "messages": [*state["messages"], ChatMessage(id=f"m{state['step']}", role="assistant", content=answer)],
         "metadata": ReactMetadata(**{**metadata, "answer": answer}),
