@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from tests.support.agent_graph import Chat, ended, said
+from tests.support.agent_react import opened
+from tests.support.agent_scripted_model import ScriptedModel
 
 WRITE = 'escribe "hola" en b.txt'
 YES = "APROBAR ap_waiting0 code-0-right"
@@ -91,7 +93,7 @@ async def test_other_text_while_waiting_keeps_the_approval_and_proposes_nothing(
     for text in ("lee notas.txt", "hola", "aprobar ap_waiting0 code-0-right", "APROBAR ap_waiting0", "haz el pino"):
         state = await chat.say(text)
         assert ended(state) == ("suspended", "AWAITING_APPROVAL")
-        assert "ap_waiting0" in said(state)
+        assert "/approve o /reject" in said(state)
         assert state["approval_id"] == "ap_waiting0"
     assert chat.gate.calls == []
     assert len(chat.ledger.rows) == 1
@@ -128,15 +130,34 @@ async def test_two_approvals_in_one_run_come_one_after_the_other(tmp_path: Path)
     assert (ended(state), state["approval_id"]) == (("suspended", "AWAITING_APPROVAL"), "ap_waiting1")
     state = await chat.say(YES)
     assert ended(state) == ("suspended", "AWAITING_APPROVAL")
-    assert "ap_waiting0 no es la aprobación que espera (ya se usó una vez)" in said(state)
+    assert "ap_waiting0 no es lo que espera tu respuesta (ya se usó una vez)" in said(state)
     assert ended(await chat.say("APROBAR ap_waiting1 code-1-right")) == ("done", "ANSWERED")
     assert written(chat) == "hola\n!\n"
+
+
+@pytest.mark.parametrize("graph", ["secured", "react"])
+async def test_other_words_are_told_in_one_line_what_waits_and_the_way_out(
+    tmp_path: Path, model: ScriptedModel, graph: str
+) -> None:
+    chat = Chat(tmp_path) if graph == "secured" else opened(tmp_path, model)
+    chat.model = None
+    await chat.say(WRITE)
+    note = (
+        "Antes necesito tu sí o tu no: ¿puedo escribir un fichero o añadirle líneas al final? Responde con /approve o"
+        " /reject; para otra cosa mientras tanto, abre otra conversación."
+    )
+    state = await chat.say("¿y qué hay en la lista de la compra?")
+    assert (ended(state), said(state)) == (("suspended", "AWAITING_APPROVAL"), note)
+    state = await chat.say("hola")
+    assert (ended(state), said(state)) == (("suspended", "AWAITING_APPROVAL"), f"¡Hola! ¿En qué te ayudo?\n\n{note}")
+    assert written(chat) is None
+    assert ended(await chat.say(YES)) == ("done", "ANSWERED")
 
 
 async def test_a_wrong_code_says_how_many_tries_are_left_and_keeps_waiting(chat: Chat) -> None:
     state = await chat.say("APROBAR ap_waiting0 code-wrong")
     assert ended(state) == ("suspended", "AWAITING_APPROVAL")
-    assert "4 intento(s)" in said(state)
+    assert "Te quedan 4 intentos" in said(state)
     assert ended(await chat.say(YES)) == ("done", "ANSWERED")
 
 
@@ -153,7 +174,7 @@ async def test_five_wrong_codes_close_the_approval_and_clear_the_run(chat: Chat)
 async def test_a_wrong_id_is_named_and_costs_no_attempt(chat: Chat) -> None:
     state = await chat.say("APROBAR ap_another code-0-right")
     assert ended(state) == ("suspended", "AWAITING_APPROVAL")
-    assert "ap_another no es la aprobación que espera (no existe para ti)" in said(state)
+    assert "ap_another no es lo que espera tu respuesta (no existe para ti)" in said(state)
     assert chat.gate.approvals["ap_waiting0"].attempts_left == 5
     assert (await chat.say("RECHAZAR ap_another"))["approval_id"] == "ap_waiting0"
 

@@ -119,7 +119,7 @@ async def test_a_blocked_call_is_explained_in_the_persons_language_and_not_retri
     chat.gate.policy["read_file"] = "BLOCKED"
     state = await chat.say("lee notas.txt y luego repite hola")
     assert ended(state) == ("done", "BLOCKED")
-    assert said(state) == "No he ejecutado read_file: la política dice que no\n\nQueda sin hacer: repite hola"
+    assert said(state) == "No lo he hecho: la política dice que no\n\nQueda sin hacer: repite hola"
     assert (state["steps"]["s1"]["status"], state["steps"]["s1"]["tries"]) == ("blocked", 1)
     assert "policy says no" in said(await chat.say("read notas.txt"))
     assert [row.state for row in chat.ledger.rows.values()] == ["denied", "denied"]
@@ -130,11 +130,11 @@ async def test_a_blocked_call_is_explained_in_the_persons_language_and_not_retri
     [
         (
             "envía un correo a ana@example.com diciendo hola",
-            "la herramienta send_email está desactivada (NOT_CONFIGURED: falta AGENT_SMTP_HOST)",
+            "Aquí no puedo enviar un correo. (Para quien lleva el servicio: define AGENT_SMTP_HOST.)",
         ),
         (
             "send an email to ana@example.com saying hi",
-            "the tool send_email is switched off (NOT_CONFIGURED: AGENT_SMTP_HOST is missing)",
+            "I can't send an e-mail here. (For the operator: set AGENT_SMTP_HOST.)",
         ),
     ],
 )
@@ -155,7 +155,7 @@ async def test_every_reason_why_a_tool_is_off_is_told_in_words(chat: Chat, reaso
         told = said(await chat.say("echo what is there to say"))
     finally:
         withdraw("echo", "test")
-    assert re.search(rf"echo is switched off \({reason}: [A-Za-z_ ,?]+\)", told), told
+    assert re.fullmatch(r"I can't repeat a text here\. \(For the operator: [^_()]+\.\)", told), told
 
 
 async def test_a_final_failure_is_re_planned_at_once_with_another_reading_then_the_person_is_asked(chat: Chat) -> None:
@@ -265,7 +265,7 @@ async def test_without_the_gate_nothing_runs_and_the_next_turn_works(chat: Chat)
     chat.gate.available = False
     state = await chat.say("count one")
     assert ended(state) == ("failed", "GATE_UNAVAILABLE")
-    assert "RiskGate" in said(state)
+    assert "no he hecho nada" in said(state)
     assert counter.counted == []
     chat.gate.available = True
     assert ended(await chat.say("count one")) == ("done", "ANSWERED")

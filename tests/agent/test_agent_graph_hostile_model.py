@@ -85,7 +85,7 @@ async def test_an_injected_text_that_the_model_obeys_is_asked_about_or_blocked(
     state = await chat.say("resume mis notas")
     assert (state["run_status"], state["finish_reason"]) == ("done", "BLOCKED")
     assert (counter.counted, (chat.sandbox / "b.txt").exists()) == ([], False)
-    assert "No he ejecutado count" in said(state)
+    assert "No lo he hecho" in said(state)
     assert state["queued_tools"] == []
 
 

@@ -14,6 +14,7 @@ from tests.support import agent_counter_tool as counter
 from tests.support.agent_graph import Chat, Died, dies_at, ended, reasons, said
 from tests.support.agent_scripted_model import ScriptedModel, drafts, proposes, says
 
+AWAY = ModelUnavailableError("MODEL_UNREACHABLE", "nobody answers")
 KEY = "sk_live_" + "4eC39HqLyjWDarjtT1zdp7dc"
 
 
@@ -175,19 +176,28 @@ async def test_an_answer_that_does_not_fit_is_told_back_once_and_then_the_rules_
     assert len(model.asked) == 2
     assert "there is no such tool" in model.shown(1)
     assert "Contenido de «notas.txt»:\nhola mundo" in said(state)
-    assert "reglas fijas" in said(state)
+    assert "El modelo no ha dado un plan que se pueda seguir" in said(state)
     assert (ended(state), reasons(chat)) == (("done", "ANSWERED"), ["MODEL_PLAN_INVALID"])
 
 
-@pytest.mark.parametrize("error", [ModelUnavailableError("MODEL_TIMEOUT", "away"), ModelBudgetError("TOKEN_LIMIT")])
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (ModelUnavailableError("MODEL_TIMEOUT", "away"), "no me responde el modelo"),
+        (ModelUnavailableError("MODEL_REFUSED_KEY", "away"), "quien lleva este servicio"),
+        (ModelUnavailableError("MODEL_CONVERSATION_TOO_LONG", "away"), "conversación nueva"),
+        (ModelBudgetError("TOKEN_LIMIT"), "todo lo que puedo para una petición"),
+    ],
+)
 async def test_without_the_model_the_rules_do_what_is_left_and_the_person_is_told(
-    chat: Chat, model: ScriptedModel, error: Any
+    chat: Chat, model: ScriptedModel, error: Any, told: str
 ) -> None:
     model.script(error)
     state = await chat.say("lee notas.txt")
     assert ended(state) == ("done", "ANSWERED")
     assert "hola mundo" in said(state)
-    assert error.reason in said(state)
+    assert told in said(state)
+    assert error.reason not in said(state)
     assert (reasons(chat), len(model.asked)) == ([error.reason], 1)
     model.script(says("¡Hola!"))
     assert said(await chat.say("hola")) == "¡Hola!"
@@ -198,7 +208,7 @@ async def test_a_model_lost_before_the_answer_loses_nothing(chat: Chat, model: S
     state = await chat.say("lee mis notas")
     assert ended(state) == ("done", "ANSWERED")
     assert "hola mundo" in said(state)
-    assert "MODEL_DOWN" in said(state)
+    assert "El modelo no ha dado una respuesta que sirva" in said(state)
 
 
 async def test_a_model_lost_at_an_open_step_gives_a_partial_answer_and_asks(chat: Chat, model: ScriptedModel) -> None:
@@ -210,6 +220,15 @@ async def test_a_model_lost_at_an_open_step_gives_a_partial_answer_and_asks(chat
     assert "hola mundo" in said(state)
     assert "el modelo no está disponible" in said(state)
     assert state["steps"]["s2"]["status"] == "failed"
+
+
+async def test_an_outage_is_told_once_and_not_as_the_persons_fault(chat: Chat, model: ScriptedModel) -> None:
+    model.otherwise = AWAY
+    first = said(await chat.say("tell me a story about a gate"))
+    assert first == "The model is not reachable right now, so I can only do simple things: files, reminders, mail."
+    assert said(await chat.say("read notas.txt")) == "Contents of “notas.txt”:\nhola mundo"
+    again = said(await chat.say("tell me a story about a gate"))
+    assert again.startswith("Without the model, which is still not reachable")
 
 
 async def test_a_final_failure_re_plans_with_what_failed_and_why(chat: Chat, model: ScriptedModel) -> None:

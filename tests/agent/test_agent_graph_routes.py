@@ -187,7 +187,7 @@ async def test_planner_that_understands_nothing_leaves_no_plan_and_says_so(node:
     goto, state = await node(planner, state_of("haz el pino"))
     assert (goto, state["plan"], state["directive"]) == ("Supervisor", [], "unknown")
     assert "haz el pino" in state["notes"][0]
-    assert "lee notas.txt" in state["notes"][0]
+    assert "«ayuda» muestra lo que puedo hacer" in state["notes"][0]
 
 
 async def test_supervisor_delegates_the_first_step_that_is_left(node: Node) -> None:

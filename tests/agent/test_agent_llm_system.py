@@ -99,9 +99,17 @@ async def test_a_secret_in_a_file_reaches_neither_the_model_nor_the_person_nor_a
     ]
 
 
-@pytest.mark.parametrize("breaks", [fails(401), malformed(), half("Voy a leer"), hangs()])
+@pytest.mark.parametrize(
+    ("breaks", "told"),
+    [
+        (fails(401), "quien lleva este servicio"),
+        (malformed(), "no me responde el modelo"),
+        (half("Voy a leer"), "no me responde el modelo"),
+        (hangs(), "no me responde el modelo"),
+    ],
+)
 async def test_an_endpoint_that_breaks_leaves_the_request_to_the_rules_and_says_so(
-    thinking: System, endpoint: ModelServer, breaks: Answer
+    thinking: System, endpoint: ModelServer, breaks: Answer, told: str
 ) -> None:
     ana = thinking.person("ana")
     (thinking.sandbox / "notas.txt").write_text("hola mundo")
@@ -109,7 +117,7 @@ async def test_an_endpoint_that_breaks_leaves_the_request_to_the_rules_and_says_
     answer = await ana.say("lee notas.txt")
     assert answer.run.status == DONE
     assert "Contenido de «notas.txt»:\nhola mundo" in answer.reply.text
-    assert "sigo con mis reglas fijas" in answer.reply.text
+    assert told in answer.reply.text
 
 
 async def test_a_cancelled_turn_stops_while_its_model_thinks(tmp_path: Path, endpoint: ModelServer) -> None:

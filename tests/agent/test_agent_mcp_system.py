@@ -162,25 +162,31 @@ async def test_a_tool_that_says_it_failed_failed(stdio: tuple[System, McpPlace])
     answer = await ana.say("run fail", language="en")
     calls = (await ana.run(answer.run.id)).tool_calls
     assert {(call.state, call.error_code) for call in calls} == {("finished", "TOOL_ERROR")}
+    assert "test said: “no such account”" in answer.reply.text
 
 
 UNSAFE = {key: value for key, value in KNOWN["fail"].items() if key != "idempotency"}
 
 
 @pytest.mark.parametrize(
-    "fault",
-    [(), ("misfit",), ("over",)],
+    ("fault", "code", "said"),
+    [
+        ((), "TOOL_ERROR", "test said: “no such account”"),
+        (("misfit",), "TOOL_ERROR", "test said: “the other service takes no such argument”"),
+        (("over",), "TOOL_FAILED", "I cannot tell whether that was done"),
+    ],
     ids=["an error for a result", "an error for an answer", "a conversation that is over"],
 )
 async def test_a_tool_that_must_not_run_twice_and_says_it_failed_is_in_doubt_and_ran_once(
-    tmp_path: Path, fault: tuple[str, ...]
+    tmp_path: Path, fault: tuple[str, ...], code: str, said: str
 ) -> None:
     place = McpPlace(tmp_path / "mcp", known={**KNOWN, "fail": UNSAFE}, faults=fault)
     async with opened(place, tmp_path) as system:
         ana = system.person("ana")
         answer = await ana.say("run fail", language="en")
         calls = (await ana.run(answer.run.id)).tool_calls
-        assert [(call.state, call.error_code) for call in calls] == [("in_doubt", "TOOL_FAILED")]
+        assert [(call.state, call.error_code) for call in calls] == [("in_doubt", code)]
+        assert said in answer.reply.text
     assert place.effects == ["half of it"]
 
 

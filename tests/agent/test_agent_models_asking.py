@@ -19,6 +19,7 @@ from phylactery_agent.models.asking import Models
 from phylactery_agent.models.question import Question, Spent
 from phylactery_agent.ports import ModelUnavailableError
 from phylactery_chassis import logs
+from structlog.testing import capture_logs
 
 from tests.support.agent_models import Waits, opened
 from tests.support.model_server import (
@@ -228,6 +229,34 @@ async def test_what_an_endpoint_refuses_says_nothing_against_it(server: ModelSer
         for _ in range(5):
             assert await reason_of(models) == "MODEL_BAD_REQUEST"
     assert len(server.asked) == 5
+
+
+async def test_one_turn_alone_does_not_close_an_endpoint_for_everybody(server: ModelServer) -> None:
+    server.otherwise = lambda _asked: fails(500)
+    async with opened(server.url, model_breaker_failures=3, model_backoff_seconds=0.001) as models:
+        for _ in range(3):
+            with pytest.raises(ModelUnavailableError):
+                await models.ask(HI, Spent(), turn="a bad one")
+        server.otherwise = lambda _asked: says("well")
+        assert (await models.ask(HI, Spent(), turn="another")).heard.text == "well"
+        server.otherwise = lambda _asked: fails(500)
+        for turn in ("a bad one", "a second", "a third"):
+            with pytest.raises(ModelUnavailableError) as caught:
+                await models.ask(HI, Spent(), turn=turn)
+        assert caught.value.reason == "MODEL_CLOSED_OFF"
+
+
+async def test_the_log_says_what_the_endpoint_says_without_the_key_and_the_conversation(server: ModelServer) -> None:
+    key = "sk-" + "9f8e7d6c5b4a39281706"
+    message = f"Incorrect key {key} (or sk-9f**06) for the prompt: my wifi is Sunny-Day 2024! and 4111111111111111"
+    server.otherwise = lambda _asked: fails(401, json.dumps({"error": {"message": message, "code": "bad"}}))
+    asked = Question([{"role": "user", "content": "note that my wifi is Sunny-Day 2024! please"}], [])
+    async with opened(server.url, model_api_key=key) as models:
+        with capture_logs() as told, pytest.raises(ModelUnavailableError):
+            await models.ask(asked, Spent())
+    [line] = [one for one in told if one["event"] == "a model gave no reply"]
+    assert (line["reason"], line["status"], line["code"]) == ("MODEL_REFUSED_KEY", 401, "bad")
+    assert line["said"] == "Incorrect key […] (or […] for the prompt: […] […] […] […] […] and […]"
 
 
 async def test_half_replies_are_paid_and_counted(server: ModelServer) -> None:

@@ -108,6 +108,21 @@ def test_echo_is_the_first_pass_whatever_is_asked_and_is_not_run_twice() -> None
     assert echo_pass("haz el pino")["args"] == {"text": "haz el pino"}
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("hola", "¡Hola! ¿En qué te ayudo?"),
+        ("lee notas.txt", "Contenido de «notas.txt»:\nhola mundo"),
+        ("repite buenos días", "buenos días"),
+    ],
+)
+async def test_a_persons_own_words_are_not_said_back_unless_that_is_asked_for(
+    chat: Chat, words: str, told: str
+) -> None:
+    (chat.sandbox / "notas.txt").write_text("hola mundo")
+    assert said(await chat.say(words)) == told
+
+
 async def test_the_path_is_planner_reasoner_selector_executor_reasoner_critic_finalizer(chat: Chat) -> None:
     seen: list[str] = []
     nodes = {name: _noting(name, function, seen) for name, function in NODES.items()}
@@ -131,7 +146,7 @@ async def test_a_blocked_call_stops_the_episode_and_what_is_left_is_told(chat: C
     state = await chat.say("lee notas.txt y luego repite adiós")
     assert ended(state) == ("done", "BLOCKED")
     assert path(chat, state) == ["echo:done", "read_file:blocked"]
-    assert "No he ejecutado read_file: la política dice que no" in said(state)
+    assert "No lo he hecho: la política dice que no" in said(state)
     assert "Queda sin hacer: repite adiós" in said(state)
     assert state["metadata"]["issues"] == ["errors"]
     assert state["final"]["evidence_keys"] == ["s1.echo"]
@@ -150,7 +165,7 @@ async def test_what_a_tool_that_is_off_would_do_is_told_as_that(chat: Chat) -> N
         state = await chat.say("send an email to ana@example.com saying hi")
     finally:
         withdraw("send_email", "test")
-    assert "the tool send_email is switched off (NOT_CONFIGURED: AGENT_SMTP_HOST is missing)" in said(state)
+    assert "I can't send an e-mail here. (For the operator: set AGENT_SMTP_HOST.)" in said(state)
     assert path(chat, state) == ["echo:done"]
 
 
@@ -166,10 +181,10 @@ async def test_a_call_that_fails_is_an_error_and_is_not_tried_again(chat: Chat) 
 async def test_an_effect_waits_for_a_yes_and_runs_once_under_it(chat: Chat) -> None:
     state = await chat.say("escribe hola en b.txt")
     assert ended(state) == ("suspended", "AWAITING_APPROVAL")
-    assert (state["final"], "Evidencia" in said(state)) == (None, False)
+    assert state["final"] is None
     state = await chat.say("¿y bien?")
     assert ended(state) == ("suspended", "AWAITING_APPROVAL")
-    assert "Sigue pendiente la aprobación" in said(state)
+    assert "Antes necesito tu sí o tu no" in said(state)
     state = await chat.say(f"APROBAR ap_waiting0 {chat.gate.codes['ap_waiting0']}")
     assert ended(state) == ("done", "ANSWERED")
     assert (chat.sandbox / "b.txt").read_text() == "hola"
@@ -228,7 +243,7 @@ async def test_the_steps_are_bounded_and_the_stop_is_named(tmp_path: Path, steps
     state = await chat.say("repite uno y luego repite dos y luego repite tres")
     assert ended(state) == ("failed", "STEP_LIMIT")
     assert (len(state["plan"]), state["step"]) == (steps, steps + 1)
-    assert "no quedan pasos" in said(state)
+    assert "necesita más pasos" in said(state)
     assert "Queda sin hacer" in said(state)
 
 

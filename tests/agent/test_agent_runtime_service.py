@@ -36,6 +36,26 @@ async def test_small_talk_is_answered_in_the_language_it_came_in(ana: Person) ->
     assert "Hello" in (await ana.say("hola", "t3", language="en")).reply.text
 
 
+@pytest.mark.parametrize(
+    ("before", "words", "told"),
+    [
+        ("read notas.txt please", "?", "I didn't get"),
+        ("read notas.txt please", "nevermind", "I didn't get"),
+        ("read notas.txt please", "hola", "Hello!"),
+        ("read notas.txt please", "REJECT ap_aaaaaaaaaaaaaaaaaaaaaaaaaa", "Nothing waits"),
+        ("lee notas.txt, por favor", "?", "No he entendido"),
+        ("lee notas.txt, por favor", "hello", "¡Hola!"),
+        ("lee notas.txt, por favor", "read notas.txt please", "Contents of"),
+    ],
+)
+async def test_one_word_never_changes_the_language_of_a_conversation(
+    system: System, ana: Person, before: str, words: str, told: str
+) -> None:
+    system.sandbox.joinpath("notas.txt").write_text("contenido")
+    await ana.say(before)
+    assert (await ana.say(words)).reply.text.startswith(told)
+
+
 async def test_a_read_runs_without_asking_anybody(system: System, ana: Person) -> None:
     system.sandbox.joinpath("notas.txt").write_text("contenido")
     answer = await ana.say("lee notas.txt")
@@ -84,7 +104,7 @@ async def test_an_expired_approval_writes_nothing(system: System, ana: Person) -
     system.clock.advance(601)
     late = await ana.say(f"APROBAR {approval_id} {code}")
     assert late.run.status == DONE
-    assert "caducado" in late.reply.text
+    assert "Nadie respondió a tiempo" in late.reply.text
     assert not system.sandbox.joinpath("notas.txt").exists()
 
 
@@ -120,7 +140,7 @@ async def test_a_call_outside_policy_is_blocked_and_explained(system: System, an
     answer = await ana.say('escribe "x" en .env')
     assert answer.run.reason == "BLOCKED"
     assert answer.run.tool_calls[0].state == "denied"
-    assert "write_file" in answer.reply.text
+    assert "No lo he hecho" in answer.reply.text
     assert not system.sandbox.joinpath(".env").exists()
 
 

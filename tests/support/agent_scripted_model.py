@@ -36,6 +36,7 @@ class ScriptedModel:
     answers: list[Answer] = field(default_factory=list)
     otherwise: Answer | None = None
     asked: list[tuple[str, list[ModelMessage], list[str]]] = field(default_factory=list)
+    told_away: list[str] = field(default_factory=list)
     paid: list[str] = field(default_factory=list)
     kept: dict[str, ModelReply] = field(default_factory=dict)
 
@@ -49,6 +50,10 @@ class ScriptedModel:
     def shown(self, place: int) -> str:
         """Answers everything a question showed."""
         return "\n".join(f"[{message.role}] {message.content}" for message in self.asked[place][1])
+
+    def is_news(self, reason: str) -> bool:
+        self.told_away.append(reason)
+        return self.told_away.count(reason) == 1
 
     async def reply(
         self,

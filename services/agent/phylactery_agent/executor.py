@@ -70,11 +70,11 @@ _BY: Final = "settings"
 
 
 class EffectInDoubtError(Exception):
-    """Nobody can say whether the effect happened. Holds a stable code for why."""
+    """Nobody can say whether the effect happened. Holds a stable code for why, and what the tool says about it."""
 
-    def __init__(self, code: str) -> None:
+    def __init__(self, code: str, said: str = "") -> None:
         super().__init__(f"the effect is in doubt: {code}")
-        self.code = code
+        self.code, self.said = code, said
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,7 @@ class Executor:
                 except Exception as error:  # noqa: BLE001 - any fault of a tool is judged by its contract
                     if attempt < attempts:
                         continue
-                    return await self._settle(spec, implementation, invocation, _code_of(error))
+                    return await self._settle(spec, implementation, invocation, error)
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     async def reconcile(
@@ -254,16 +254,19 @@ class Executor:
             ) from None
         return spec, implementation, args
 
-    async def _settle(self, spec: ToolSpec, implementation: Implementation, invocation: Invocation, code: str) -> str:
+    async def _settle(
+        self, spec: ToolSpec, implementation: Implementation, invocation: Invocation, error: Exception
+    ) -> str:
         """Turns a fault into what it means: a failure without effect, a late success, or doubt."""
+        code, said = _code_of(error), error.said if isinstance(error, EffectUnknownError) else ""
         if _repeatable(spec):
-            raise ToolFailedError(code, f"{spec.name} failed")
+            raise ToolFailedError(code, said or f"{spec.name} failed")
         answer = await _ask(spec, implementation, invocation)
         if answer.state == "done":
             return answer.output
         if answer.state == "not_done":
             raise ToolFailedError(code, f"{spec.name} failed and changed nothing")
-        raise EffectInDoubtError(code)
+        raise EffectInDoubtError(code, said)
 
 
 def _described(bound: BoundCall, execution: Execution) -> Mapping[str, str]:
@@ -279,7 +282,7 @@ def _described(bound: BoundCall, execution: Execution) -> Mapping[str, str]:
 
 def _code_of(error: Exception) -> str:
     if isinstance(error, EffectUnknownError):
-        return "EFFECT_UNKNOWN"
+        return error.code
     return "TIMEOUT" if isinstance(error, TimeoutError) else "TOOL_FAILED"
 
 

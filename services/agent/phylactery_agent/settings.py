@@ -45,7 +45,7 @@ class AgentSettings(OutsideSettings, ModelSettings):
     )
     react_max_steps: int = Field(8, ge=1, le=25, description="how often reasoner or model may run in one react run")
     react_tool_rounds: int = Field(
-        1, ge=1, le=8, description="how often a model may propose calls in one react run; several each time"
+        3, ge=1, le=8, description="how often a model may propose calls in one react run; several each time"
     )
     llm_fallback: bool = Field(
         default=False, description="react runs echo itself where the prompt asks and the model does not"

@@ -11,6 +11,7 @@ from phylactery_agent.texts_model import MODEL_ERRORS, MODEL_TEXTS
 from phylactery_agent.texts_react import REACT_TEXTS
 from phylactery_agent.tool_texts import TOOL_ERRORS
 from phylactery_agent.tools.contract import ToolSpec
+from phylactery_agent.tools.registry import TOOL_REGISTRY, source_of
 
 TEXTS: Final[Mapping[str, Mapping[Language, str]]] = {
     **MODEL_TEXTS,
@@ -29,23 +30,33 @@ TEXTS: Final[Mapping[str, Mapping[Language, str]]] = {
     "empty": {"es": "No me ha llegado ningún texto.", "en": "No text reached me."},
     "help": {"es": "Puedo hacer esto:\n{tools}", "en": "I can do this:\n{tools}"},
     "unknown": {
-        "es": "No he entendido «{clause}». ¿Me lo dices de otra forma? Puedo hacer esto:\n{tools}",
-        "en": "I did not understand “{clause}”. Could you put it another way? I can do this:\n{tools}",
+        "es": "No he entendido «{clause}»; «ayuda» muestra lo que puedo hacer.",
+        "en": "I didn't get “{clause}”; “help” shows what I can do.",
     },
     "tool_off": {
-        "es": "No hago «{clause}»: la herramienta {tool} está desactivada ({reason}: {why}). "
-        "phylactery tools list las muestra.",
-        "en": "I am not doing “{clause}”: the tool {tool} is switched off ({reason}: {why}). "
-        "phylactery tools list shows them all.",
+        "es": "Aquí no puedo {tool}. (Para quien lleva el servicio: {why}.)",
+        "en": "I can't {tool} here. (For the operator: {why}.)",
     },
-    "off_NOT_CONFIGURED": {"es": "falta {setting}", "en": "{setting} is missing"},
-    "off_NOT_PINNED": {"es": "nadie la ha aceptado todavía", "en": "nobody has agreed to it yet"},
-    "off_DESCRIPTION_CHANGED": {"es": "ya no es como se aceptó", "en": "it is not as it was agreed to"},
-    "off_NOT_IN_CATALOG": {"es": "RiskGate no la conoce", "en": "RiskGate does not know it"},
-    "off_SCHEMA_DIFFERS": {"es": "RiskGate conoce otro esquema de ella", "en": "RiskGate knows another schema of it"},
+    "off_NOT_CONFIGURED": {"es": "define {setting}", "en": "set {setting}"},
+    "off_NOT_PINNED": {
+        "es": "nadie ha aceptado todavía esta herramienta, véase «phylactery tools list»",
+        "en": "nobody has agreed to this tool yet, see “phylactery tools list”",
+    },
+    "off_DESCRIPTION_CHANGED": {
+        "es": "la herramienta ya no es como se aceptó, véase «phylactery tools list»",
+        "en": "the tool is not as it was agreed to, see “phylactery tools list”",
+    },
+    "off_NOT_IN_CATALOG": {
+        "es": "el catálogo de RiskGate no tiene esta herramienta",
+        "en": "RiskGate's catalog does not have this tool",
+    },
+    "off_SCHEMA_DIFFERS": {
+        "es": "el catálogo de RiskGate tiene otro esquema de esta herramienta",
+        "en": "RiskGate's catalog has another schema of this tool",
+    },
     "off_SERVER_UNAVAILABLE": {
-        "es": "su servidor no está, o ya no la ofrece",
-        "en": "its server is away, or no longer offers it",
+        "es": "el servidor de la herramienta no está, o ya no la ofrece",
+        "en": "the tool's server is away, or no longer offers it",
     },
     "result": {"es": "{label}\n{output}", "en": "{label}\n{output}"},
     "result_cut": {
@@ -62,10 +73,7 @@ TEXTS: Final[Mapping[str, Mapping[Language, str]]] = {
         "en": "{label}\n{placeholder}\nIt starts:\n{head}\n…\nIt ends:\n{tail}\n"
         "To read a range: read output {pointer} from 0 to 4000",
     },
-    "step_blocked": {
-        "es": "No he ejecutado {tool}: {reasons}",
-        "en": "I did not run {tool}: {reasons}",
-    },
+    "step_blocked": {"es": "No lo he hecho: {reasons}", "en": "Not done: {reasons}"},
     "step_failed": {
         "es": "No he podido completar «{step}»: {error}",
         "en": "I could not complete “{step}”: {error}",
@@ -74,100 +82,110 @@ TEXTS: Final[Mapping[str, Mapping[Language, str]]] = {
         "es": "No he podido completar «{step}» en {tries} intentos: {error}",
         "en": "I could not complete “{step}” in {tries} attempts: {error}",
     },
+    "use": {"es": "usar «{name}»", "en": "use “{name}”"},
+    "use_tool": {"es": "usar «{name}» de {source}", "en": "use “{name}” from {source}"},
+    "tool_said": {"es": "{who} dijo: «{said}»", "en": "{who} said: “{said}”"},
     "ask_help": {
         "es": "¿Qué prefieres que haga? Puedes darme otra instrucción.",
         "en": "What would you like me to do? You can give me another instruction.",
     },
     "not_done": {"es": "Queda sin hacer: {steps}", "en": "Not done: {steps}"},
     "approval_required": {
-        "es": "Necesito tu aprobación para {tool} (riesgo {risk}). Responde «APROBAR {approval_id} <código>» o"
-        " «RECHAZAR {approval_id}».",
-        "en": "I need your approval for {tool} (risk {risk}). Answer “APPROVE {approval_id} <code>” or"
-        " “REJECT {approval_id}”.",
+        "es": "¿Puedo {tool}? Responde sí o no. (O escribe: APROBAR {approval_id} <código>, RECHAZAR {approval_id}.)",
+        "en": "May I {tool}? Answer yes or no. (Or type: APPROVE {approval_id} <code>, REJECT {approval_id}.)",
     },
     "approval_required_other": {
-        "es": "{tool} (riesgo {risk}) necesita la aprobación {approval_id} de otra persona (clase {approval_class}),"
-        " que se responde en RiskGate. Puedes anularla con «RECHAZAR {approval_id}».",
-        "en": "{tool} (risk {risk}) needs approval {approval_id} by another person (class {approval_class}), answered"
-        " at RiskGate. You can withdraw it with “REJECT {approval_id}”.",
+        "es": "Para {tool} hace falta que otra persona lo apruebe; te aviso cuando responda. Puedes retirarlo con"
+        " «RECHAZAR {approval_id}».",
+        "en": "To {tool}, another person has to approve it; I go on when they answer. You can take it back with"
+        " “REJECT {approval_id}”.",
     },
     "approval_waiting": {
-        "es": "Sigue pendiente la aprobación {approval_id} de {tool}; no he hecho nada más. Respóndela primero:"
-        " «APROBAR {approval_id} <código>» o «RECHAZAR {approval_id}».",
-        "en": "Approval {approval_id} for {tool} is still waiting; I did nothing else. Answer it first:"
-        " “APPROVE {approval_id} <code>” or “REJECT {approval_id}”.",
+        "es": "Antes necesito tu sí o tu no: ¿puedo {tool}? Responde con /approve o /reject; para otra cosa mientras"
+        " tanto, abre otra conversación.",
+        "en": "First I need your yes or no: may I {tool}? Answer with /approve or /reject; for anything else meanwhile,"
+        " open another conversation.",
+    },
+    "approval_waiting_other": {
+        "es": "Aún espero a que otra persona apruebe que pueda {tool}; con /reject lo retiras, y para otra cosa"
+        " mientras tanto abre otra conversación.",
+        "en": "I am still waiting for another person to approve that I {tool}; /reject takes it back, and for anything"
+        " else meanwhile open another conversation.",
     },
     "still_pending": {
-        "es": "La aprobación {approval_id} de {tool} sigue pendiente.",
-        "en": "Approval {approval_id} for {tool} is still pending.",
+        "es": "Aún nadie ha respondido si puedo {tool}.",
+        "en": "Nobody has answered yet whether I may {tool}.",
     },
     "code_missing": {
         "es": "Se ha perdido el código de tu respuesta. Envíala otra vez, por favor.",
         "en": "The code of your answer got lost. Please send it again.",
     },
     "code_wrong": {
-        "es": "El código no es correcto. Te queda(n) {left} intento(s); la aprobación {approval_id} sigue pendiente.",
-        "en": "The code is wrong. {left} attempt(s) left; approval {approval_id} is still waiting.",
+        "es": "El código no es correcto. Te quedan {left} intentos; o responde /reject.",
+        "en": "The code is wrong. {left} tries left; or answer /reject.",
+    },
+    "code_wrong_once": {
+        "es": "El código no es correcto. Te queda 1 intento; o responde /reject.",
+        "en": "The code is wrong. 1 try left; or answer /reject.",
     },
     "approval_wrong_id": {
-        "es": "{given} no es la aprobación que espera ({why}). La que espera es {approval_id}.",
-        "en": "{given} is not the approval that waits ({why}). The one that waits is {approval_id}.",
+        "es": "{given} no es lo que espera tu respuesta ({why}): es {approval_id}.",
+        "en": "{given} is not what waits for your answer ({why}): that is {approval_id}.",
     },
     "ahead_approved": {
-        "es": "Anotado: {tool} ({approval_id}) está aprobada. Primero espera respuesta {waiting}.",
-        "en": "Noted: {tool} ({approval_id}) is approved. {waiting} still needs your answer first.",
+        "es": "Anotado: puedo {tool}. Antes tienes que responder a {waiting}.",
+        "en": "Noted: I may {tool}. {waiting} needs your answer first.",
     },
     "ahead_rejected": {
-        "es": "Anotado: {tool} ({approval_id}) no se hará. Sigue esperando respuesta {waiting}.",
-        "en": "Noted: {tool} ({approval_id}) will not be done. {waiting} still needs your answer.",
+        "es": "Anotado: no voy a {tool}. Aún tienes que responder a {waiting}.",
+        "en": "Noted: I will not {tool}. {waiting} still needs your answer.",
     },
     "approval_refused": {
-        "es": "RiskGate no acepta la respuesta: {why}. La aprobación {approval_id} sigue pendiente.",
-        "en": "RiskGate does not take the answer: {why}. Approval {approval_id} is still waiting.",
+        "es": "Esa respuesta no vale: {why}. Aún espero la tuya a {approval_id}.",
+        "en": "That answer does not count: {why}. I am still waiting for yours to {approval_id}.",
     },
     "nothing_waits": {
-        "es": "No hay ninguna aprobación en espera en esta conversación: {given} {why}.",
-        "en": "No approval waits in this conversation: {given} {why}.",
+        "es": "Aquí no espera nada tu respuesta: {given} {why}.",
+        "en": "Nothing waits for your answer here: {given} {why}.",
     },
     "nothing_waits_at_all": {
-        "es": "No hay ninguna aprobación en espera en esta conversación.",
-        "en": "No approval waits in this conversation.",
+        "es": "Aquí no espera nada tu respuesta.",
+        "en": "Nothing waits for your answer here.",
     },
     "rejected": {
-        "es": "Cancelado: {tool} no se ha ejecutado porque se rechazó la aprobación {approval_id}.",
-        "en": "Cancelled: {tool} did not run because approval {approval_id} was rejected.",
+        "es": "De acuerdo, no lo hago.",
+        "en": "All right, I won't.",
     },
     "cancelled": {
-        "es": "Cancelado: la aprobación {approval_id} se ha cerrado y {tool} no se ha ejecutado.",
-        "en": "Cancelled: approval {approval_id} was closed and {tool} did not run.",
+        "es": "Eso se ha cancelado y no lo he hecho.",
+        "en": "That was cancelled, and I did not do it.",
     },
     "expired": {
-        "es": "La aprobación {approval_id} ha caducado y {tool} no se ha ejecutado. Pídemelo otra vez si hace falta.",
-        "en": "Approval {approval_id} expired and {tool} did not run. Ask me again if you still need it.",
+        "es": "Nadie respondió a tiempo, así que no lo he hecho. Pídemelo otra vez si hace falta.",
+        "en": "Nobody answered in time, so I did not do it. Ask me again if you still need it.",
     },
     "gate_unavailable": {
-        "es": "RiskGate no responde, así que no he ejecutado nada. Inténtalo de nuevo dentro de un momento.",
-        "en": "RiskGate does not answer, so I ran nothing. Try again in a moment.",
+        "es": "No puedo comprobar ahora si puedo hacerlo, así que no he hecho nada. Pídemelo otra vez dentro de un"
+        " momento.",
+        "en": "I cannot check right now whether I may do that, so I did nothing. Ask me again in a moment.",
     },
     "gate_unavailable_waiting": {
-        "es": "RiskGate no responde, así que no he ejecutado nada. La aprobación {approval_id} sigue en pie; responde"
-        " otra vez dentro de un momento.",
-        "en": "RiskGate does not answer, so I ran nothing. Approval {approval_id} still stands; answer again in a"
+        "es": "No puedo comprobar ahora tu respuesta, así que no he hecho nada. Sigo esperándola: responde otra vez"
+        " dentro de un momento.",
+        "en": "I cannot check your answer right now, so I did nothing. I am still waiting for it: answer again in a"
         " moment.",
     },
     "effect_in_doubt": {
-        "es": "No puedo saber si {tool} llegó a hacer su efecto: el proceso se interrumpió en mitad. No lo repito;"
-        " tiene que comprobarlo una persona.",
-        "en": "I cannot tell whether {tool} took effect: the process was interrupted halfway. I do not repeat it; a"
-        " person has to check.",
+        "es": "No puedo saber si eso llegó a hacerse, así que no lo repito: compruébalo, por favor.",
+        "en": "I cannot tell whether that was done, so I do not do it again: please check.",
     },
     "step_limit": {
-        "es": "He llegado al límite de pasos de un turno ({limit}). Escribe «continúa» para seguir.",
-        "en": "I reached the limit of steps in one turn ({limit}). Say “continue” to go on.",
+        "es": "Es más de lo que puedo hacer de una vez. Escribe «continúa» para seguir.",
+        "en": "That is more than I can do at once. Say “continue” to go on.",
     },
     "tool_limit": {
-        "es": "He llegado al límite de llamadas a herramientas de una ejecución ({limit}).",
-        "en": "I reached the limit of tool calls in one run ({limit}).",
+        "es": "He parado: ya he hecho {limit} cosas seguidas, y no puedo hacer más de una vez. Pídeme el resto aparte.",
+        "en": "I stopped: I did {limit} things in a row, and cannot do more at once. Ask me for the rest by itself.",
     },
     "too_many_steps": {
         "es": "Son demasiados pasos de una vez; pídeme como mucho {limit}. No he hecho ninguno.",
@@ -215,6 +233,10 @@ ERRORS: Final[Mapping[str, Mapping[Language, str]]] = {
         "en": "the server of this tool did not take the call",
     },
     "TIMEOUT": {"es": "ha tardado demasiado", "en": "it took too long"},
+    "TOOL_ERROR": {
+        "es": "el servicio al que he preguntado dice que ha fallado",
+        "en": "the service I asked says that it failed",
+    },
     "TOOL_FAILED": {"es": "la herramienta ha fallado", "en": "the tool failed"},
     "MEMORY_UNAVAILABLE": {"es": "la memoria no responde", "en": "the memory service does not answer"},
     "SECRET_PASSWORD": {"es": "no guardo contraseñas ni PIN", "en": "I keep no passwords and no PINs"},
@@ -307,8 +329,28 @@ ERRORS: Final[Mapping[str, Mapping[Language, str]]] = {
 
 
 def say(key: str, language: Language, **params: object) -> str:
-    """Answers a text. Raises KeyError for an unknown key: a fault of ours that tests find."""
+    """Answers a text. Raises KeyError for an unknown key: a fault of ours that tests find.
+
+    A tool stands in it as what it does, never by its name.
+    """
+    if isinstance(tool := params.get("tool"), str):
+        params["tool"] = tool_title(tool, language)
     return TEXTS[key][language].format(**params).strip()
+
+
+def tool_title(name: str, language: Language) -> str:
+    """Return what a tool does, as it stands behind "may I" and "¿puedo": one of a server's is only used."""
+    spec, (kind, _, source) = TOOL_REGISTRY.get(name), source_of(name).partition(":")
+    if spec is None or kind == "mcp":
+        own = name.removeprefix(f"mcp_{source}_")
+        return TEXTS["use_tool" if source else "use"][language].format(name=own, source=source)
+    title = spec.descriptions[language].partition(":")[0].strip().removesuffix(".")
+    return title[:1].lower() + title[1:]
+
+
+def is_unknown(note: str, language: Language) -> bool:
+    """Return whether a note says that a person's words were not understood."""
+    return note.startswith(TEXTS["unknown"][language].partition("{")[0])
 
 
 def shortened(text: str, limit: int = 200) -> str:

@@ -8,21 +8,16 @@ from typing import Final
 from phylactery_agent.ports import Language
 
 REACT_TEXTS: Final[Mapping[str, Mapping[Language, str]]] = {
-    "react_block": {
-        "es": "Evidencia: {evidence}\nConfianza: {confidence}",
-        "en": "Evidence: {evidence}\nConfidence: {confidence}",
-    },
-    "react_no_evidence": {"es": "ninguna", "en": "none"},
     "react_step_limit": {
-        "es": "He parado: no quedan pasos ({steps} por episodio, {limit} por turno).",
-        "en": "I stopped: no steps are left ({steps} an episode, {limit} a turn).",
+        "es": "He parado: esto necesita más pasos de los que puedo dar de una vez. Pídemelo por partes.",
+        "en": "I stopped: this needs more steps than I can take at once. Ask me for it in parts.",
     },
     "react_round_limit": {
-        "es": "He parado: el modelo ha vuelto a pedir herramientas y ya no podía.",
-        "en": "I stopped: the model asked for tools again, and it had used its turn to do so.",
+        "es": "He parado: esto necesita más vueltas de las que puedo dar de una vez. Pídemelo por partes.",
+        "en": "I stopped: this takes more rounds than I can do at once. Ask me for it in parts.",
     },
     "react_call_invalid": {
-        "es": "El modelo pidió lo que no se puede llamar, y no se ha llamado: {problems}",
-        "en": "The model asked for what cannot be called, and it was not called: {problems}",
+        "es": "El modelo pidió algo que no existe o no encaja, y no se ha hecho.",
+        "en": "The model asked for something that does not exist or fit, and it was not done.",
     },
 }

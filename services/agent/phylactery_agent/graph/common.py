@@ -20,7 +20,19 @@ from phylactery_agent.graph.state import (
     StepState,
     ToolResult,
 )
-from phylactery_agent.ports import GateDecision, GateRefusedError, GateUnavailableError, ProposedCall, Told, TurnContext
+from phylactery_agent.ports import (
+    GateDecision,
+    GateRefusedError,
+    GateUnavailableError,
+    Language,
+    ProposedCall,
+    Told,
+    TurnContext,
+)
+from phylactery_agent.static.intents import talk_kind
+from phylactery_agent.texts import say, shortened, tool_list
+from phylactery_agent.tools.contract import TOOL_ERROR
+from phylactery_agent.tools.registry import offered_tools, source_of
 
 CANCELLED: Final = "CANCELLED"
 EFFECT_IN_DOUBT: Final = "EFFECT_IN_DOUBT"
@@ -197,6 +209,26 @@ def step_told(step: StepState) -> Told:
     )
 
 
+MAX_SAID: Final = 300
+"""Characters the person is shown of what a tool says of its own failure."""
+
+
+def tool_said(state: AgentState, language: Language) -> str:
+    """Return what the tool of the last call said of its own failure, marked as its words; empty where it said nothing.
+
+    Nobody inspected it: a note with it is a quotation.
+    """
+    result = state["last_tool_result"]
+    if result is None or not result["output"] or result["status"] != "error":
+        return ""
+    if result["metadata"]["error_code"] not in {TOOL_ERROR, EFFECT_IN_DOUBT}:
+        return ""
+    words = "".join(char if char.isprintable() else " " for char in result["output"][: 2 * MAX_SAID])
+    source = source_of(result["tool_name"])
+    said = shortened(" ".join(words.split()), MAX_SAID)
+    return say("tool_said", language, who=source.partition(":")[2] or result["tool_name"], said=said)
+
+
 async def emit_decision(context: TurnContext, tool: ProposedTool, decision: GateDecision, *, key: str) -> None:
     """Tells RiskGate's decision."""
     payload = {
@@ -208,6 +240,17 @@ async def emit_decision(context: TurnContext, tool: ProposedTool, decision: Gate
         "policy_ids": list(decision.policy_ids),
     }
     await context.events.emit(Told("risk_decision", payload, key=key))
+
+
+def waiting_notes(state: AgentState) -> list[str]:
+    """Return what is said to other words than an answer while an approval waits: small talk first, then the way out."""
+    language, approval = state["language"], state["approval_state"]
+    other = approval is not None and approval["approval_class"] != SELF_CLASS
+    key = "approval_waiting_other" if other else "approval_waiting"
+    note = say(key, language, tool="" if approval is None else approval["tool"])
+    kind = talk_kind(state["incoming"]["text"])
+    talk = say(kind, language, tools=tool_list(offered_tools(), language)) if kind and kind != "empty" else ""
+    return [talk, note] if talk else [note]
 
 
 async def approval_standing(context: TurnContext, approval_id: str) -> str:

@@ -213,7 +213,7 @@ class Effect:
         except ToolFailedError as error:
             return await self._finish("error", error.message, error.code)
         except EffectInDoubtError as error:
-            return await self._doubt(error.code)
+            return await self._doubt(error.code, error.said)
         reach("agent.9")
         return await self._finish("success", output, "")
 
@@ -271,9 +271,10 @@ class Effect:
         reach("agent.10")
         return tool_result(self._tool, output=output, error_code=code, **self._approved())
 
-    async def _doubt(self, code: str) -> ToolResult:
+    async def _doubt(self, code: str, said: str = "") -> ToolResult:
         await self._context.ledger.doubt(self._call.tool_call_id, error_code=code)
-        return tool_result(self._tool, error_code=EFFECT_IN_DOUBT, in_doubt=True)
+        said = said.encode("utf-8", "replace").decode()
+        return tool_result(self._tool, output=said, error_code=EFFECT_IN_DOUBT, in_doubt=True)
 
     def _recorded(self, row: LedgerRow) -> ToolResult:
         """Answers what the ledger knows: the effect is not run again."""

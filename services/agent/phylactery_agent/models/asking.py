@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -42,11 +43,12 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """One request: the how-manieth it is, the seconds it has, and the breaker's leave."""
+    """One request: attempt number, timeout, the circuit breaker's leave, and whose turn it is of."""
 
     number: int
     seconds: float
     ticket: Ticket
+    turn: str
 
 
 class Models:
@@ -88,8 +90,10 @@ class Models:
         prompt, completion = estimated_tokens(question.size_bytes), self.config.bounds.reply_tokens
         return prompt + completion, max(one.cost_micros(prompt, completion) for one in self.config.endpoints)
 
-    async def ask(self, question: Question, spent: Spent, on_text: OnText | None = None) -> Answered:
+    async def ask(self, question: Question, spent: Spent, on_text: OnText | None = None, *, turn: str = "") -> Answered:
         """Answers the reply of the first endpoint that gives one, and adds what all of it took to spent.
+
+        ``turn`` is whose question it is: an endpoint that fails in one turn alone is left to the others.
 
         Raises ModelUnavailableError with the reason of the first endpoint. What on_text raises is passed on.
         """
@@ -99,10 +103,10 @@ class Models:
             place = self._places[-left]
             now = self._monotonic()
             try:
-                heard = await self._insist(place, question, spent, on_text, until=now + (end - now) / left)
+                heard = await self._insist(place, question, spent, on_text, until=now + (end - now) / left, turn=turn)
             except ModelFault as fault:
                 given_up.append((place.client.endpoint, fault))
-                _log.warning("a model gave no reply", model=place.client.endpoint.model, reason=fault.reason)
+                _log_fault(place.client.endpoint, fault, question)
             else:
                 return Answered(heard, place.client.endpoint)
         raise ModelUnavailableError(
@@ -110,7 +114,7 @@ class Models:
         )
 
     async def _insist(
-        self, place: _Place, question: Question, spent: Spent, on_text: OnText | None, *, until: float
+        self, place: _Place, question: Question, spent: Spent, on_text: OnText | None, *, until: float, turn: str
     ) -> Heard:
         """Asks one endpoint as often as that may help, in its share of the time. Raises ModelFault."""
         made = 0
@@ -120,7 +124,7 @@ class Models:
                 raise ModelFault(faults.CLOSED_OFF)
             made += 1
             try:
-                attempt = _Attempt(made, until - self._monotonic(), ticket)
+                attempt = _Attempt(made, until - self._monotonic(), ticket, turn)
                 return await self._once(place, attempt, question, spent, on_text)
             except ModelFault as fault:
                 pause = self._policy.pause(made, fault)
@@ -153,15 +157,28 @@ class Models:
         if fault.began:
             written = min(estimated_tokens(fault.heard_bytes), self.config.bounds.reply_tokens)
             spent.add(endpoint, estimated_tokens(question.size_bytes), written)
-        self._tell(place, ticket, fault)
+        self._tell(place, attempt, fault)
         raise fault
 
-    def _tell(self, place: _Place, ticket: Ticket, fault: ModelFault) -> None:
+    def _tell(self, place: _Place, attempt: _Attempt, fault: ModelFault) -> None:
         """Tells the breaker. An endpoint that refuses what it was asked is well."""
         if not fault.ails:
-            place.breaker.succeeded(ticket)
-        elif place.breaker.failed(ticket, self._policy.hold(fault)):
+            place.breaker.succeeded(attempt.ticket)
+        elif place.breaker.failed(attempt.ticket, self._policy.hold(fault), turn=attempt.turn):
             _log.warning("a model is left alone for a while", model=place.client.endpoint.model, reason=fault.reason)
+
+
+def _log_fault(endpoint: Endpoint, fault: ModelFault, question: Question) -> None:
+    shown = "\n".join(json.dumps(one, ensure_ascii=False) for one in question.messages if one.get("role") != "system")
+    _log.warning(
+        "a model gave no reply",
+        model=endpoint.model,
+        endpoint=endpoint.base_url,
+        reason=fault.reason,
+        status=fault.status,
+        code=fault.code,
+        said=faults.said_of(fault, secret=endpoint.api_key, shown=shown),
+    )
 
 
 def _counted(heard: Heard, question: Question) -> Heard:

@@ -1,4 +1,7 @@
-"""A circuit breaker: an endpoint that keeps failing is left alone, and tried again with one call at a time."""
+"""A circuit breaker: an endpoint that keeps failing is left alone, and tried again with one call at a time.
+
+One turn alone does not open it: its words may be what the endpoint fails at, and then it is well for everybody else.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +25,10 @@ class Breaker:
     """Closed lets every call through, open none, half open one; time is monotonic, so no clock set back can hold it."""
 
     def __init__(self, failures: int, seconds: float, monotonic: Callable[[], float] = time.monotonic) -> None:
-        """Opens after so many failures in a row, for so many seconds."""
+        """Opens after so many failures in a row, of two turns at least, for so many seconds."""
         self._limit, self._seconds, self._monotonic = failures, seconds, monotonic
         self._failures, self._era = 0, 0
+        self._turns: set[str] = set()
         self._open_until: float | None = None
         self._probing = False
 
@@ -50,17 +54,23 @@ class Breaker:
         if ticket.era != self._era:
             return False
         self._failures = 0
+        self._turns.clear()
         if not ticket.probe:
             return False
         self._enter(None)
         return True
 
-    def failed(self, ticket: Ticket, hold_seconds: float = 0.0) -> bool:
-        """Notes a failure, after which the endpoint wants to be left alone so long; says whether it opened."""
+    def failed(self, ticket: Ticket, hold_seconds: float = 0.0, *, turn: str = "") -> bool:
+        """Notes a failure, after which the endpoint wants to be left alone so long; says whether it opened.
+
+        ``turn`` is whose question it was, "" one of its own.
+        """
         if ticket.era != self._era:
             return False
         self._failures += 1
-        if not ticket.probe and not hold_seconds and self._failures < self._limit:
+        self._turns.add(turn or f"#{self._failures}")
+        few = self._failures < self._limit or len(self._turns) < min(2, self._limit)
+        if not ticket.probe and not hold_seconds and few:
             return False
         self._enter(self._monotonic() + max(hold_seconds, self._seconds if not hold_seconds or ticket.probe else 0.0))
         return True
@@ -72,4 +82,5 @@ class Breaker:
 
     def _enter(self, open_until: float | None) -> None:
         self._open_until, self._probing, self._failures = open_until, False, 0
+        self._turns.clear()
         self._era += 1

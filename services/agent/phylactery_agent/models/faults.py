@@ -1,10 +1,14 @@
-"""Why an endpoint gave no answer, as values: what may help, and what never will. No text of an endpoint is in them."""
+"""Why an endpoint gave no answer, as values: what may help, and what never will.
+
+What an endpoint says about it is for the log alone, and there without the key, without what looks like one, and without
+the words of the conversation: an endpoint may repeat any of them.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 REFUSED_KEY: Final = "MODEL_REFUSED_KEY"
@@ -57,6 +61,13 @@ _OF_CODE: Final[Mapping[str, str]] = {
     "model_not_found": NOT_FOUND,
 }
 """Codes that say more than the status does."""
+MAX_SAID: Final = 300
+"""Characters of an endpoint's message that reach the log."""
+_MASKED: Final = "[…]"
+_PHRASE: Final = 3
+"""So many words in a row that the conversation has too are taken for a part of it."""
+_MARKS: Final = "\"'`“”‘’«»()[]{}<>.,;:!?"
+_OPAQUE: Final = re.compile(r"\*{2}|[A-Za-z0-9+/_=-]{20}|\d{5}|@|\b(?:sk|pk|key|tok)[-_]")
 _CODE = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
 
 
@@ -74,6 +85,8 @@ class ModelFault(Exception):
     retry_after: float | None = None
     began: bool = False
     heard_bytes: int = 0
+    said: str = field(default="", repr=False)
+    """What the endpoint says, as it came: for said_of alone."""
 
     @property
     def retried(self) -> bool:
@@ -98,13 +111,43 @@ def of_status(status: int, body: Any, *, secret: str, retry_after: float | None 
         return ModelFault(REDIRECTED, status)
     reason = _OF_CODE.get(code) if 400 <= status < 500 else None  # noqa: PLR2004 - the caller's fault
     reason = reason or _OF_STATUS.get(status) or (SERVER_ERROR if status >= 500 else BAD_REQUEST)  # noqa: PLR2004
-    return ModelFault(reason, status, code, retry_after)
+    return ModelFault(reason, status, code, retry_after, said=_message(body))
 
 
 def of_error_event(error: Any, *, secret: str) -> ModelFault:
     """Answers the fault an endpoint tells in the middle of a stream."""
     code = _code({"error": error}, secret)
-    return ModelFault(_OF_CODE.get(code, SERVER_ERROR), code=code, began=True)
+    return ModelFault(_OF_CODE.get(code, SERVER_ERROR), code=code, said=_message({"error": error}), began=True)
+
+
+def said_of(fault: ModelFault, *, secret: str, shown: str) -> str:
+    """Return what an endpoint says of its fault as the log may have it: nothing of the key or of what it was shown.
+
+    ``shown`` is the conversation. What is long, hidden, a number or an address goes too, whoever wrote it.
+    """
+    text = "".join(char if char.isprintable() else " " for char in fault.said[:MAX_SAID])
+    words = (text.replace(secret, _MASKED) if secret else text).split()
+    known = " ".join(shown.split()).lower()
+    hidden = {place for place, word in enumerate(words) if _tells(word, known)}
+    for place in range(len(words) - _PHRASE + 1):
+        if " ".join(words[place : place + _PHRASE]).lower() in known:
+            hidden.update(range(place, place + _PHRASE))
+    return " ".join(_MASKED if place in hidden else word for place, word in enumerate(words))
+
+
+def _tells(word: str, known: str) -> bool:
+    """Return whether a word may be a secret, or one of the conversation that is no plain word."""
+    bare = word.strip(_MARKS)
+    if _OPAQUE.search(word):
+        return True
+    plain = bare.isalpha() and (bare.islower() or bare.istitle()) and bare == word.rstrip(".,;:")
+    return bool(bare) and not plain and bare.lower() in known
+
+
+def _message(body: Any) -> str:
+    error = body.get("error", body) if isinstance(body, dict) else body
+    message = error.get("message") if isinstance(error, dict) else error
+    return message if isinstance(message, str) else ""
 
 
 def _code(body: Any, secret: str) -> str:

@@ -74,6 +74,10 @@ class ModelReply:
 class Model(Protocol):
     """The model of one run. Raises ModelUnavailableError, ModelBudgetError, LeaseLostError, RunCancelledError."""
 
+    def is_news(self, reason: str) -> bool:
+        """Return whether the person was not told yet, in another turn, that the model is away for this reason."""
+        ...
+
     async def reply(
         self,
         messages: Sequence[ModelMessage],

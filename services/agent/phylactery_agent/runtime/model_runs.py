@@ -6,6 +6,7 @@ import asyncio
 import base64
 import hashlib
 import json
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 _MAX_KEY = 128
 _LOOK_SECONDS = 1.0
 """How often it is looked whether a run that waits for a model is still wanted."""
+_MAX_TOLD = 10_000
+"""Threads of which it is kept that their outage was told; it is told once more in one that was dropped."""
 _ID_LETTERS = 9
 """Letters and digits of a tool call's id: some endpoints take exactly nine, none refuses them."""
 
@@ -43,6 +46,7 @@ class RunModels:
     def __init__(self, models: Models, database: Database, clock: Clock) -> None:
         self.models = models
         self._store = ModelCallStore(database, clock)
+        self._away = Outages()
 
     def of(self, lease: Lease, inspector: Inspector, *, first: First = _nothing, keep: bool = True) -> RunModel:
         """Answers the model of the run under this lease; without keep it stores no reply, whatever a call says.
@@ -50,7 +54,29 @@ class RunModels:
         ``inspector`` looks at what it is shown, for the lease's owner. ``first`` makes durable what led to a call,
         before it is counted: a node that runs again must ask the same.
         """
-        return RunModel(self.models, self._store, lease, ShownInspection(inspector), first=first, keep=keep)
+        shown = ShownInspection(inspector)
+        return RunModel(self.models, self._store, lease, shown, self._away, first=first, keep=keep)
+
+
+class Outages:
+    """In which threads it was told that the model is away, as long as it stays so; of this process alone."""
+
+    def __init__(self) -> None:
+        self._told: OrderedDict[str, tuple[str, str]] = OrderedDict()
+
+    def is_news(self, thread_key: str, reason: str, turn_id: str) -> bool:
+        """Return whether no other turn of the thread was told the same; from now on one was."""
+        before = self._told.get(thread_key)
+        if before is not None and before[0] == reason and before[1] != turn_id:
+            return False
+        self._told[thread_key] = (reason, turn_id)
+        while len(self._told) > _MAX_TOLD:
+            self._told.popitem(last=False)
+        return True
+
+    def end(self, thread_key: str) -> None:
+        """Note that the model answered in a thread."""
+        self._told.pop(thread_key, None)
 
 
 class RunModel:
@@ -62,12 +88,18 @@ class RunModel:
         store: ModelCallStore,
         lease: Lease,
         shown: ShownInspection,
+        away: Outages | None = None,
         *,
         first: First = _nothing,
         keep: bool = True,
     ) -> None:
         self._models, self._store, self._lease, self._shown = models, store, lease, shown
+        self._away = away or Outages()
         self._first, self._keep = first, keep
+
+    def is_news(self, reason: str) -> bool:
+        """Return whether the person was not told yet, in another turn of the thread, that the model is away."""
+        return self._away.is_news(self._lease.thread_key, reason, self._lease.turn_id)
 
     async def reply(
         self,
@@ -103,6 +135,7 @@ class RunModel:
             took = Usage(min(spent.requests, 1), spent.prompt_tokens, spent.completion_tokens, spent.cost_micros)
             await self._store.settle(self._lease, key, counted=most, took=took, reply=None)
             raise
+        self._away.end(self._lease.thread_key)
         crashpoints.reach("agent.model.answered")
         reply = self._reply(answered, spent, key, request_hash)
         took = Usage(1, reply.prompt_tokens, reply.completion_tokens, reply.cost_micros)
@@ -114,7 +147,7 @@ class RunModel:
 
     async def _ask(self, question: Question, spent: Spent, on_text: OnText | None) -> Answered:
         """Asks while the run is wanted: who cancels it does not wait for a model. Raises RunCancelledError."""
-        asking = asyncio.create_task(self._models.ask(question, spent, on_text))
+        asking = asyncio.create_task(self._models.ask(question, spent, on_text, turn=self._lease.turn_id))
         try:
             while not (await asyncio.wait({asking}, timeout=_LOOK_SECONDS))[0]:
                 await self._store.require_wanted(self._lease)

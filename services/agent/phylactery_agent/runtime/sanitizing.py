@@ -126,6 +126,6 @@ def _words_of(turn_id: str) -> str:
 def _away() -> Unavailable:
     return Unavailable(
         "RISKGATE_UNAVAILABLE",
-        "RiskGate does not answer, and a message is not taken in before it was inspected; send it again in a moment",
+        "RiskGate does not answer, so nothing was done and nothing of the message is kept; send it again in a moment",
         metadata={"service": "riskgate"},
     )

@@ -162,8 +162,19 @@ class ToolFailedError(Exception):
         self.message = message
 
 
+TOOL_ERROR: Final = "TOOL_ERROR"
+"""The code of a tool that says itself that it failed; what it says goes with it, as the words of whoever wrote it."""
+
+
 class EffectUnknownError(Exception):
-    """An implementation cannot tell whether its effect happened before: the executor judges it by the contract."""
+    """An implementation cannot tell whether its effect happened: the executor judges it by the contract.
+
+    ``code`` is a stable word for why, and ``said`` what the other side says about it, which nobody inspected.
+    """
+
+    def __init__(self, message: str, *, code: str = "EFFECT_UNKNOWN", said: str = "") -> None:
+        super().__init__(message)
+        self.code, self.said = code, said
 
 
 @dataclass(frozen=True, slots=True)

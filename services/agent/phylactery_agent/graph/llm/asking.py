@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from phylactery_agent.graph.outgoing import quoting
@@ -16,6 +17,41 @@ MODEL_AWAY: Final = (ModelUnavailableError, ModelBudgetError)
 """What a model raises where static mode does what is left; every other error of it ends the turn."""
 MODEL_PLAN_INVALID: Final = "MODEL_PLAN_INVALID"
 MODEL_EMPTY: Final = "MODEL_EMPTY"
+OUTAGES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(
+        (
+            "MODEL_UNREACHABLE",
+            "MODEL_SERVER_ERROR",
+            "MODEL_CLOSED_OFF",
+            "MODEL_CUT_OFF",
+            "MODEL_MALFORMED",
+            "MODEL_RATE_LIMITED",
+            "MODEL_TIMEOUT",
+            "MODEL_NOT_CONFIGURED",
+        ),
+        "away",
+    ),
+    **dict.fromkeys(
+        (
+            "MODEL_REFUSED_KEY",
+            "MODEL_FORBIDDEN",
+            "MODEL_NOT_FOUND",
+            "MODEL_BAD_REQUEST",
+            "MODEL_QUOTA_EXHAUSTED",
+            "MODEL_REDIRECTED",
+        ),
+        "refuses",
+    ),
+}
+"""Reasons that say nothing of this turn: they are told once, until the model answers again. By the text they have."""
+_OF_TURN: Final[Mapping[str, str]] = {
+    MODEL_PLAN_INVALID: "plan_invalid",
+    "MODEL_CONVERSATION_TOO_LONG": "too_long",
+    "MODEL_CALL_LIMIT": "spent",
+    "TOKEN_LIMIT": "spent",
+    "MONEY_LIMIT": "spent",
+    "MODEL_NOT_INSPECTED": "not_inspected",
+}
 
 
 def model_of(state: AgentState, context: TurnContext) -> Model | None:
@@ -38,9 +74,17 @@ async def went_away(state: AgentState, context: TurnContext, reason: str) -> dic
     """Tells that static mode does what is left, as event and to the person, and answers the update that makes it so."""
     told = Told("notice", {"reason": reason}, key=f"notice:model:{reason}")
     await context.events.emit(told)
-    language = state["language"]
-    if reason == MODEL_PLAN_INVALID:
-        note = say("model_plan_invalid", language)
-    else:
-        note = say("model_away", language, reason=reason)
-    return {"model_away": reason, **quoting(state, (note, None))}
+    if reason in OUTAGES and context.model is not None and not context.model.is_news(OUTAGES[reason]):
+        return {"model_away": reason}
+    return {"model_away": reason, **quoting(state, (away_note(state, reason), None))}
+
+
+def away_note(state: AgentState, reason: str) -> str:
+    """Return why the model is not used: in the words of a person, whatever the code is called."""
+    return say(f"model_{OUTAGES.get(reason) or _OF_TURN.get(reason, 'unusable')}", state["language"])
+
+
+def still_away_note(state: AgentState) -> str:
+    """Return what is said of words that the rules do not understand while the model is away; empty where it is not."""
+    kind = OUTAGES.get(state.get("model_away", ""))
+    return say("model_still_away", state["language"]) if kind else ""

@@ -98,8 +98,7 @@ async def _by_state(state: AgentState, context: TurnContext, approval: str) -> O
 
 async def _refused(state: AgentState, context: TurnContext, error: GateRefusedError) -> Outcome:
     if error.reason == "CODE_MISMATCH" and error.metadata.get("attempts_left", "0") != "0":
-        left, waiting = error.metadata["attempts_left"], state["approval_id"]
-        return _keep_waiting(state, say("code_wrong", state["language"], left=left, approval_id=waiting))
+        return _keep_waiting(state, _wrong_code(state, error.metadata["attempts_left"]))
     if error.reason == "APPROVAL_NOT_PENDING":
         return await _by_state(state, context, error.metadata.get("state", "CANCELLED"))
     if error.reason == "APPROVAL_EXPIRED":
@@ -145,8 +144,7 @@ async def _another(state: AgentState, context: TurnContext, reply: ApprovalReply
         )
     except GateRefusedError as error:
         if error.reason == "CODE_MISMATCH" and error.metadata.get("attempts_left", "0") != "0":
-            left = error.metadata["attempts_left"]
-            return _keep_waiting(state, say("code_wrong", language, left=left, approval_id=reply.approval_id))
+            return _keep_waiting(state, _wrong_code(state, error.metadata["attempts_left"]))
         why = error_text(error.reason, language)
         return _keep_waiting(state, say("approval_refused", language, why=why, approval_id=state["approval_id"]))
     return _keep_waiting(state, say("ahead_approved", language, **named, waiting=state["approval_id"]))
@@ -186,6 +184,10 @@ async def _close(state: AgentState, context: TurnContext, directive: str) -> Out
             "asked_ahead": [ahead for ahead in state["asked_ahead"] if ahead["approval_id"] not in rejected],
         },
     )
+
+
+def _wrong_code(state: AgentState, left: str) -> str:
+    return say("code_wrong_once" if left == "1" else "code_wrong", state["language"], left=left)
 
 
 def _keep_waiting(state: AgentState, note: str, *, reason: str = AWAITING_APPROVAL) -> Outcome:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, Literal, cast
 
 from langgraph.runtime import Runtime
@@ -14,10 +14,14 @@ from phylactery_agent.graph.common import (
     EFFECT_IN_DOUBT,
     approval_standing,
     step_told,
+    tool_said,
+    waiting_notes,
     with_step,
 )
 from phylactery_agent.graph.guards import LOOPS, MAX_SUPERSTEPS, MAX_TOOL_CALLS, TOOL_CALL_LIMIT, budget_spent
+from phylactery_agent.graph.llm.asking import still_away_note
 from phylactery_agent.graph.llm.planning import NEED_INFO
+from phylactery_agent.graph.outgoing import quoting
 from phylactery_agent.graph.state import (
     MAX_REPLANS,
     AgentState,
@@ -27,9 +31,12 @@ from phylactery_agent.graph.state import (
 from phylactery_agent.ports import TurnContext
 from phylactery_agent.static.grammar import parse_reply
 from phylactery_agent.static.intents import APPROVAL_DECIDED, is_continue
-from phylactery_agent.texts import error_text, say
+from phylactery_agent.texts import error_text, is_unknown, say
+from phylactery_agent.tools.contract import TOOL_ERROR
 
 Outcome = Command[Literal["Planner", "Executor", "Finalizer"]]
+Note = str | tuple[str, str | None]
+"""What is told, or that with what is told instead where it quotes what nobody could inspect."""
 
 STEPS_OF_A_CALL: Final = 5
 """Supersteps one call takes: Executor, RiskGate, Tools, Interpreter and back here. Where fewer are left, nothing new is
@@ -92,7 +99,8 @@ def _stopped(state: AgentState, steps: list[StepState]) -> Outcome | None:
     if failed is None:
         return None
     if failed["last_error"] == EFFECT_IN_DOUBT:
-        return _end(state, "failed", EFFECT_IN_DOUBT, _not_done(state))
+        said = tool_said(state, state["language"])
+        return _end(state, "failed", EFFECT_IN_DOUBT, [*([(said, "")] if said else []), *_not_done(state)])
     return _replan_or_ask(state)
 
 
@@ -134,20 +142,19 @@ def _ask_after_failure(state: AgentState, *, reason: str = AWAITING_USER_INPUT) 
     return _ask(state, notes, reason=reason)
 
 
-def _failures(state: AgentState) -> list[str]:
+def _failures(state: AgentState) -> list[Note]:
     """Answers what went wrong with the steps of the plan that are not done, and why."""
-    language = state["language"]
-    return [
-        say(
-            "step_failed" if step["tries"] <= 1 else "step_failed_again",
-            language,
-            step=step["description"],
-            tries=step["tries"],
-            error=error_text(step["last_error"], language),
-        )
-        for planned in state["plan"]
-        if (step := state["steps"][planned["id"]])["last_error"] is not None
-    ]
+    steps = (state["steps"][planned["id"]] for planned in state["plan"])
+    return [_failure(state, step) for step in steps if step["last_error"] is not None]
+
+
+def _failure(state: AgentState, step: StepState) -> Note:
+    """Return what went wrong with a step: in the tool's own words where it said any, without them if not inspected."""
+    language, code = state["language"], str(step["last_error"])
+    key = "step_failed" if step["tries"] <= 1 else "step_failed_again"
+    own = say(key, language, step=step["description"], tries=step["tries"], error=error_text(code, language))
+    said = tool_said(state, language) if code == TOOL_ERROR and step["id"] == state["current_step"] else ""
+    return (say(key, language, step=step["description"], tries=step["tries"], error=said), own) if said else own
 
 
 async def _closed(state: AgentState, context: TurnContext, reason: str) -> Outcome:
@@ -187,14 +194,7 @@ async def _user_input(state: AgentState, context: TurnContext) -> Outcome:
 
 
 async def _waiting(state: AgentState, _context: TurnContext) -> Outcome:
-    approval = state["approval_state"]
-    note = say(
-        "approval_waiting",
-        state["language"],
-        approval_id=state["approval_id"],
-        tool=approval["tool"] if approval else "",
-    )
-    return _end(state, "suspended", AWAITING_APPROVAL, [note])
+    return _end(state, "suspended", AWAITING_APPROVAL, waiting_notes(state))
 
 
 async def _explain_reply(state: AgentState, context: TurnContext) -> Outcome:
@@ -221,7 +221,7 @@ def _not_done(state: AgentState) -> list[str]:
     return [say("not_done", state["language"], steps="; ".join(left))] if left else []
 
 
-def _ask(state: AgentState, notes: list[str], *, reason: str = AWAITING_USER_INPUT) -> Outcome:
+def _ask(state: AgentState, notes: Sequence[Note], *, reason: str = AWAITING_USER_INPUT) -> Outcome:
     return _end(state, "suspended", reason, notes, awaiting_user_input=True)
 
 
@@ -229,15 +229,16 @@ def _end(
     state: AgentState,
     status: Literal["done", "suspended", "failed"],
     reason: str,
-    notes: list[str],
+    notes: Sequence[Note],
     **update: Any,
 ) -> Outcome:
+    pairs = [(note, None) if isinstance(note, str) else note for note in notes]
     return Command(
         goto="Finalizer",
         update={
             "run_status": status,
             "finish_reason": reason,
-            "notes": [*state["notes"], *notes],
+            **quoting(state, *pairs),
             "directive": "",
             "awaiting_user_input": False,
             **update,
@@ -246,6 +247,11 @@ def _end(
 
 
 async def _unknown(state: AgentState, _context: TurnContext) -> Outcome:
+    still = still_away_note(state)
+    if still and state["notes"] and is_unknown(state["notes"][-1], state["language"]):
+        # it is not the person's words that are at fault
+        told = state["notes"][:-1]
+        return _ask(cast("AgentState", {**state, "notes": told}), [] if told else [still])
     return _ask(state, [])
 
 

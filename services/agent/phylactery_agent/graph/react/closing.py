@@ -44,13 +44,15 @@ async def critic(
 
 
 async def finalizer(state: ReactState, runtime: Runtime[TurnContext]) -> Command[Literal["__end__"]]:
-    """Says what the turn came to, inspected where it quotes; an episode that ended says it as the final block."""
+    """Says what the turn came to, inspected where it quotes; an episode that ended keeps it as the final block.
+
+    The evidence and the confidence of the block are for whoever looks into a run, not for the person.
+    """
     running = state["run_status"] == "running"
     text = await _summary(state, runtime.context)
     final: FinalBlock | None = None
     if state["user_query"] and state["run_status"] != "suspended":
         final = FinalBlock(summary=text, evidence_keys=sorted(state["working_memory"]), confidence=state["confidence"])
-        text = _block(state, final)
     if state["memory_degraded"]:
         text = f"{text}\n\n{say('memory_degraded', state['language'])}"
     if state["do_not_store"]:
@@ -76,18 +78,13 @@ async def finalizer(state: ReactState, runtime: Runtime[TurnContext]) -> Command
 async def _summary(state: ReactState, context: TurnContext) -> str:
     """Answers a model's words, otherwise our own sentences; both with what went wrong, and nothing uninspected."""
     notes, quoted, answer = state["notes"], state["quoted"], state["metadata"]["answer"]
-    wrong = [error["text"] for error in state["errors"] if error["text"] and error["text"] not in notes]
-    instead = "\n\n".join([joined(notes, quoted, withheld=True), *wrong]).strip()
+    errors = [error for error in state["errors"] if error["text"] and error["text"] not in notes]
+    wrong = [error["text"] for error in errors]
+    unquoted = [error.get("instead", error["text"]) for error in errors]
+    instead = "\n\n".join([joined(notes, quoted, withheld=True), *unquoted]).strip()
     if answer and state["run_status"] != "suspended":
         limits = [note for place, note in enumerate(notes) if str(place) not in quoted]
         return await checked_reply(state, context, "\n\n".join([answer, *limits, *wrong]), instead)
     text = "\n\n".join([joined(notes, quoted, withheld=False), *wrong]).strip()
     foreign = bool(quoted) or bool(wrong)
     return await checked_reply(state, context, text, instead) if foreign else text
-
-
-def _block(state: ReactState, final: FinalBlock) -> str:
-    language = state["language"]
-    keys = ", ".join(final["evidence_keys"]) or say("react_no_evidence", language)
-    block = say("react_block", language, evidence=keys, confidence=f"{final['confidence']:.2f}")
-    return f"{final['summary']}\n\n{block}".strip()

@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
-from phylactery_agent.graph.common import step_told, with_step
+from phylactery_agent.graph.common import step_told, tool_said, with_step
 from phylactery_agent.graph.guards import LOOPS, budget_spent
 from phylactery_agent.graph.llm.prompts import quoted, tag_of
 from phylactery_agent.graph.nodes import approval_handler as shared_approvals
@@ -20,10 +20,12 @@ from phylactery_agent.graph.nodes import interpreter as shared_interpreter
 from phylactery_agent.graph.nodes import risk_gate as shared_gate
 from phylactery_agent.graph.nodes import tools as shared_tools
 from phylactery_agent.graph.react.outcomes import ended, failure, first_pending, limit_note
-from phylactery_agent.graph.react.state import Artifact, ReactMetadata, ReactState
+from phylactery_agent.graph.react.state import Artifact, ReactError, ReactMetadata, ReactState
 from phylactery_agent.graph.state import ChatMessage, PlannedStep, StepState, ToolResult
 from phylactery_agent.ports import TurnContext
+from phylactery_agent.static.rules import read_request
 from phylactery_agent.texts import shortened
+from phylactery_agent.tools.specs import ECHO
 
 STEPS_OF_A_CALL = 5
 """Supersteps one call takes with what follows it: tool_executor, RiskGate, Tools, Interpreter and who decides next."""
@@ -92,9 +94,23 @@ async def interpreter(
     command = await shared_interpreter.interpreter(state, runtime)
     update = _update_of(command)
     update.update(_taken_in(state, update))
+    if _repeats_the_request(state):
+        update.update(notes=state["notes"], quoted=state["quoted"])
     merged = cast("ReactState", {**state, **update})
     target, closing = _after_call(merged)
     return Command(goto=target, update={**update, **closing})
+
+
+def _repeats_the_request(state: ReactState) -> bool:
+    """Return whether the last call is the echo every static episode begins with, and not one that was asked for.
+
+    It is evidence that the way to the tools works; nobody wants to read their own words.
+    """
+    first = state["plan"][0]
+    if state["metadata"]["mode"] != "static" or state["metadata"]["fallback"] or state["current_step"] != first["id"]:
+        return False
+    asked = next((clause[0] for clause in read_request(state["user_query"]).clauses), None)
+    return first["tool"] == ECHO.name and (asked is None or asked.tool != ECHO.name)
 
 
 def _begun(state: ReactState) -> dict[str, Any]:
@@ -154,7 +170,10 @@ def _taken_in(state: ReactState, update: dict[str, Any]) -> dict[str, Any]:
     taken: dict[str, Any] = {"artifacts": [*state["artifacts"], artifact]}
     if code:
         told = update["notes"][-1] if len(update["notes"]) > len(state["notes"]) else ""
-        taken["errors"] = [*state["errors"], failure(state, step["id"], code, told)]
+        error = failure(state, step["id"], code, told)
+        if said := tool_said(cast("ReactState", {**state, **update}), state["language"]):
+            error = ReactError(**{**error, "text": f"{error['text']}\n{said}", "instead": error["text"]})
+        taken["errors"] = [*state["errors"], error]
     if state["metadata"]["mode"] == "llm":
         answered = tool_message(state, step["id"], update["results"][-1]["text"], str(update.get("hint", "")))
         taken["messages"] = [*state["messages"], answered]

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
-from phylactery_agent.graph.common import AWAITING_APPROVAL, approval_standing, opening, with_message
+from phylactery_agent.graph.common import AWAITING_APPROVAL, approval_standing, opening, waiting_notes, with_message
 from phylactery_agent.graph.llm.asking import model_of
 from phylactery_agent.graph.outgoing import said_findings
 from phylactery_agent.graph.react.state import ReactMetadata, ReactState
@@ -47,7 +47,7 @@ async def router(
         "budgets": {**state["budgets"], "supersteps": 0},
     }
     if reason == "APPROVAL_WAITING":
-        update.update(run_status="suspended", finish_reason=AWAITING_APPROVAL, notes=[_waiting(state)])
+        update.update(run_status="suspended", finish_reason=AWAITING_APPROVAL, notes=waiting_notes(state))
     elif reason == "NOTHING_WAITS":
         update.update(run_status="done", finish_reason=reason, notes=[await _nothing_waits(state, context)])
     return Command(goto=target, update=update)
@@ -69,12 +69,6 @@ async def planner(state: ReactState, runtime: Runtime[TurnContext]) -> Command[L
         "metadata": ReactMetadata(**{**state["metadata"], "mode": mode}),
     }
     return Command(goto="model" if mode == "llm" else "reasoner", update=update)
-
-
-def _waiting(state: ReactState) -> str:
-    approval = state["approval_state"]
-    tool = approval["tool"] if approval else ""
-    return say("approval_waiting", state["language"], approval_id=state["approval_id"], tool=tool)
 
 
 async def _nothing_waits(state: ReactState, context: TurnContext) -> str:

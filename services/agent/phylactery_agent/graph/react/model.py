@@ -137,7 +137,8 @@ def _opened(state: ReactState) -> list[ChatMessage]:
 
 async def _ask(state: ReactState, context: TurnContext, model: Model) -> ModelReply:
     metadata = state["metadata"]
-    specs = allowed_specs(state, context) if metadata["tool_rounds"] < metadata["max_tool_rounds"] else {}
+    more = metadata["tool_rounds"] < metadata["max_tool_rounds"] and not room_for_a_call(state)
+    specs = allowed_specs(state, context) if more else {}  # without tools it answers from what it has
     keep = not state["do_not_store"]
     claims = Claims(context, state["user_query"], state["language"])
     deltas = Deltas(context, reply_id(state["run_id"], state["turn_id"]), meant=claims.settled)

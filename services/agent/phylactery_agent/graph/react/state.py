@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypedDict
+from typing import Any, Final, Literal, NotRequired, TypedDict
 
 from phylactery_agent.graph import state as shared
 from phylactery_agent.graph.state import AgentState
@@ -11,7 +11,7 @@ from phylactery_agent.ports import Turn
 
 MAX_STEPS: Final = 8
 """How often reasoner or model may run in one run."""
-TOOL_ROUNDS: Final = 1
+TOOL_ROUNDS: Final = 3
 """How often a model may propose calls in one run; each time it may propose several."""
 
 
@@ -52,6 +52,8 @@ class ReactError(TypedDict):
     tool: str
     code: str
     text: str
+    instead: NotRequired[str]
+    """What is told where the text quotes what nobody could inspect."""
 
 
 class ReactMetadata(TypedDict):

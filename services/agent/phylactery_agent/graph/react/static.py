@@ -8,12 +8,16 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from phylactery_agent.graph.guards import STEP_LIMIT
+from phylactery_agent.graph.llm.asking import still_away_note
 from phylactery_agent.graph.off import not_planned
 from phylactery_agent.graph.react.effects import room_for_a_call
 from phylactery_agent.graph.react.outcomes import ended, limit_note
 from phylactery_agent.graph.react.state import ReactMetadata, ReactState, Selected
 from phylactery_agent.ports import TurnContext
-from phylactery_agent.static.rules import read_request
+from phylactery_agent.static.intents import talk_kind
+from phylactery_agent.static.rules import Reading, read_request
+from phylactery_agent.texts import say, shortened, tool_list
+from phylactery_agent.tools.registry import offered_tools
 from phylactery_agent.tools.specs import ECHO
 
 BLOCKED: Final = "BLOCKED"
@@ -55,8 +59,8 @@ async def reasoner(
         return Command(goto="critic", update={**update, **stopped, "metadata": ready})
     if len(state["plan"]) >= len(passes(state["user_query"])):
         reading = read_request(state["user_query"])
-        if not reading.clauses and (note := not_planned(reading, state["language"])):
-            update["notes"] = [*state["notes"], note]
+        if not reading.clauses:
+            update["notes"] = [*state["notes"], *_instead_of_a_call(state, reading)]
         return Command(goto="critic", update={**update, "metadata": ready})
     return Command(goto="tool_selector", update=update)
 
@@ -70,6 +74,18 @@ async def tool_selector(
     return Command(
         goto="tool_executor", update={"metadata": ReactMetadata(**{**state["metadata"], "selected": chosen})}
     )
+
+
+def _instead_of_a_call(state: ReactState, reading: Reading) -> list[str]:
+    """Return what is said where the rules found nothing to call: small talk, a doubt, or that it was not understood."""
+    language, tools = state["language"], tool_list(offered_tools(), state["language"])
+    if kind := talk_kind(state["user_query"]):
+        return [say(kind, language, tools=tools)]
+    if note := not_planned(reading, language):
+        return [note]
+    if still := still_away_note(state):
+        return [] if state["notes"] else [still]
+    return [say("unknown", language, clause=shortened(reading.unknown), tools=tools)]
 
 
 def _stopped(state: ReactState) -> dict[str, Any] | None:

@@ -2,8 +2,9 @@
 
 Order of a change: temporary file durable → note durable → previous version durable → rename (the effect) → folder
 durable → note says done. Whatever fails before the rename failed without an effect, also where the journal itself
-cannot be written: what could not be noted did not begin. The temporary file carries the effect's key in its name, so after a crash its presence says
-the rename did not happen. A change that removes the file renames it to that name, so there its presence says it did.
+cannot be written: what could not be noted did not begin. The temporary file carries the effect's key in its name, so
+after a crash its presence says the rename did not happen. A change that removes the file renames it to that name, so
+there its presence says it did.
 """
 
 from __future__ import annotations

@@ -10,10 +10,9 @@ from typing import Any, Final
 
 import mcp_types as types
 
-from phylactery_agent.tools.contract import ToolFailedError
+from phylactery_agent.tools.contract import TOOL_ERROR, ToolFailedError
 from phylactery_agent.tools.mcp.specs import visible
 
-TOOL_ERROR: Final = "TOOL_ERROR"
 MAX_ERROR_CHARS: Final = 2_000
 _MAX_NAME_CHARS: Final = 300
 
@@ -24,12 +23,21 @@ def text_of(result: types.CallToolResult, *, structured: bool, limit: int) -> st
     Raises:
         ToolFailedError: the tool says that it failed.
     """
-    said = "\n".join(_block(block) for block in result.content)
+    said = _said(result)
     if result.is_error:
-        raise ToolFailedError(TOOL_ERROR, _bounded(said, MAX_ERROR_CHARS) or "the tool failed and does not say why")
+        raise ToolFailedError(TOOL_ERROR, error_of(result))
     if structured and result.structured_content is not None:
         return _bounded(_json(result.structured_content), limit)
     return _bounded(said, limit)
+
+
+def error_of(result: types.CallToolResult) -> str:
+    """Return what a tool says of its own failure."""
+    return _bounded(_said(result), MAX_ERROR_CHARS) or "the tool failed and does not say why"
+
+
+def _said(result: types.CallToolResult) -> str:
+    return "\n".join(_block(block) for block in result.content)
 
 
 def _block(block: Any) -> str:

@@ -17,12 +17,19 @@ import mcp_types as types
 from mcp import MCPError
 from phylactery_chassis.logs import get_logger
 
-from phylactery_agent.tools.contract import Implementation, Invocation, ToolFailedError, ToolSpec
+from phylactery_agent.tools.contract import (
+    TOOL_ERROR,
+    EffectUnknownError,
+    Implementation,
+    Invocation,
+    ToolFailedError,
+    ToolSpec,
+)
 from phylactery_agent.tools.mcp.config import McpConfigError, ServerConfig, ServerFaultError
 from phylactery_agent.tools.mcp.pins import Pin, definition_hash
-from phylactery_agent.tools.mcp.results import text_of
+from phylactery_agent.tools.mcp.results import MAX_ERROR_CHARS, error_of, text_of
 from phylactery_agent.tools.mcp.session import McpSession, RefusedCallError, SessionOverError, open_session, why_of
-from phylactery_agent.tools.mcp.specs import McpArguments, spec_of
+from phylactery_agent.tools.mcp.specs import McpArguments, spec_of, visible
 from phylactery_agent.tools.registry import (
     TOOL_DISABLED,
     TOOL_REGISTRY,
@@ -42,6 +49,8 @@ _HEALTHY_SECONDS: Final = 30.0
 _READY_SECONDS: Final = 15.0
 """How long a call waits for a server that is about to be there, at most a quarter of its own time."""
 _NOTICED_SECONDS: Final = 0.02
+_OURS: Final = (types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT)
+"""Errors the SDK answers itself, where the server said nothing."""
 _log = get_logger("mcp")
 
 
@@ -217,9 +226,12 @@ class McpServer:
             except MCPError as error:
                 if error.code == types.INVALID_PARAMS:
                     self._look.set()  # as above
-                raise ServerFaultError(f"its answer is error {error.code}") from None
-        if result.is_error and not repeatable:
-            raise ServerFaultError("it says that its tool failed, and not how far the tool came")
+                if error.code in _OURS:
+                    raise ServerFaultError(f"its answer is error {error.code}") from None
+                said = visible(error.error.message, MAX_ERROR_CHARS)
+                raise EffectUnknownError(f"its answer is error {error.code}", code=TOOL_ERROR, said=said) from None
+        if result.is_error and not repeatable:  # it does not say how far the tool came
+            raise EffectUnknownError("its tool failed", code=TOOL_ERROR, said=error_of(result))
         return text_of(result, structured=spec.contract.answers == "json", limit=self._config.max_result_chars)
 
     @contextlib.asynccontextmanager
