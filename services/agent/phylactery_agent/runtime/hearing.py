@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import get_args
+from dataclasses import dataclass, replace
+from typing import Final, get_args
 
 from phylactery_agent.ports import Language
 from phylactery_agent.runtime.model import Claim, Incoming
+from phylactery_agent.static.expressions import expression
 from phylactery_agent.static.intents import APPROVAL_DECIDED, APPROVAL_REPLY, classify, without_store_phrase
+from phylactery_agent.static.language import detect_language
+
+_WORD: Final = expression(r"\pL+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +26,8 @@ class Heard:
 def listen(claim: Claim) -> Heard:
     """Answers language, intent and pathway: the client's language first, then the message's own.
 
-    An approval reply has two words of grammar and no language of its own: the run's goes on.
+    An approval reply has two words of grammar and no language of its own, and a single word is too little to tell one
+    by: the conversation's goes on.
     """
     asked, before = _language(claim.turn.language), _language(claim.run.language)
     if claim.turn.kind == "approval_decided":
@@ -38,8 +43,19 @@ def hear(incoming: Incoming) -> Heard:
 
 def _heard(text: str, asked: Language | None, before: Language | None) -> Heard:
     intent = classify(text, before or "es")
-    own = before if before and intent.intent == APPROVAL_REPLY else intent.language
-    return Heard(asked or own, intent.intent, intent.pathway)
+    return Heard(asked or _own(text, intent.language, intent.intent, before), intent.intent, intent.pathway)
+
+
+def in_language(heard: Heard, claim: Claim) -> Heard:
+    """Return what was understood of a message before it was claimed, in the language its conversation has."""
+    asked, before = _language(claim.turn.language), _language(claim.run.language)
+    text = asked_in(claim)
+    return replace(heard, language=asked or _own(text, detect_language(text, before or "es"), heard.intent, before))
+
+
+def _own(text: str, language: Language, intent: str, before: Language | None) -> Language:
+    tells = intent != APPROVAL_REPLY and sum(1 for _ in _WORD.finditer(text)) > 1
+    return language if before is None or tells else before
 
 
 def asked_in(claim: Claim) -> str:

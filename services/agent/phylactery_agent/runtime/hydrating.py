@@ -15,7 +15,7 @@ from phylactery_agent.ports import Hydration, MemoryRefusedError, MemoryUnavaila
 from phylactery_agent.runtime import replies
 from phylactery_agent.runtime.asides import drop
 from phylactery_agent.runtime.delivery import Delivery
-from phylactery_agent.runtime.hearing import Heard, hear, listen
+from phylactery_agent.runtime.hearing import Heard, hear, in_language, listen
 from phylactery_agent.runtime.model import Claim, Incoming, OfThread
 from phylactery_agent.runtime.services import Services
 from phylactery_agent.static.intents import APPROVAL_DECIDED, APPROVAL_REPLY
@@ -65,7 +65,7 @@ class Hydrating:
     def heard(self, claim: Claim) -> Heard:
         """Answers what a claimed message is."""
         begun = self._begun.get(claim.lease.turn_id)
-        return listen(claim) if begun is None else begun.heard
+        return listen(claim) if begun is None else in_language(begun.heard, claim)
 
     async def of(self, claim: Claim, heard: Heard) -> Hydration | None:
         """Answers what the pathway reads, after memory was told every earlier turn of the thread.

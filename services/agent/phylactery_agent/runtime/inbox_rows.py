@@ -21,9 +21,19 @@ _BY_NAME = Query(
     )
 )
 _GIVEN_TO_RUN = ("run_id", "thread_key", "thread_id", "tenant", "user_id", "language", "turn_id")
+_before = RUNS.alias()
+_LANGUAGE_BEFORE = (
+    sa.select(_before.c.language)
+    .where(_before.c.thread_key == sa.bindparam("of_thread"))
+    .order_by(_before.c.created_us.desc())
+    .limit(1)
+    .scalar_subquery()
+)
 _ADD_RUN = Update(
     sa.insert(RUNS).values(
-        **{name: sa.bindparam(f"its_{name}") for name in _GIVEN_TO_RUN},
+        **{name: sa.bindparam(f"its_{name}") for name in _GIVEN_TO_RUN if name != "language"},
+        # a conversation goes on in the language of what was said last, until the person's words say otherwise
+        language=sa.func.coalesce(sa.func.nullif(sa.bindparam("its_language"), ""), _LANGUAGE_BEFORE, ""),
         graph=sa.select(THREADS.c.graph).where(THREADS.c.thread_key == sa.bindparam("of_thread")).scalar_subquery(),
         status="queued",
         reason="",
