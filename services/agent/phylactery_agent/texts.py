@@ -68,10 +68,10 @@ TEXTS: Final[Mapping[str, Mapping[Language, str]]] = {
         "en": "(Memory keeps the result already.)",
     },
     "evicted": {
-        "es": "{label}\n{placeholder}\nEmpieza así:\n{head}\n…\nTermina así:\n{tail}\n"
-        "Para leer un tramo: lee la salida {pointer} desde 0 hasta 4000",
-        "en": "{label}\n{placeholder}\nIt starts:\n{head}\n…\nIt ends:\n{tail}\n"
-        "To read a range: read output {pointer} from 0 to 4000",
+        "es": "{label}\nEs un texto largo, que guardo entero. Empieza así:\n{head}\n…\nTermina así:\n{tail}\n"
+        "Para leer más: lee la salida {pointer} desde 0 hasta 4000",
+        "en": "{label}\nIt is a long text, which I keep whole. It starts:\n{head}\n…\nIt ends:\n{tail}\n"
+        "To read more: read output {pointer} from 0 to 4000",
     },
     "step_blocked": {"es": "No lo he hecho: {reasons}", "en": "Not done: {reasons}"},
     "step_failed": {

@@ -130,12 +130,17 @@ _CLAIMS: Final = {
 }
 
 
+_MAX_REQUEST: Final = 2_000
+"""Characters of a request that are read for what it asks for: what is longer holds a text, and asks before it."""
+
+
 class Claims:
     """What a model's words of one turn may claim: what the person asked for, and what came of the run's calls."""
 
     def __init__(self, context: TurnContext, request: str, language: Language) -> None:
         self._context, self._language = context, language
-        self._asked = asked_for(request)
+        self._asked = asked_for(request[:_MAX_REQUEST])
+        self._seen: dict[str, set[Kind]] = {}
         self._rows: Sequence[LedgerRow] | None = None
 
     async def honest(self, text: str) -> str:
@@ -152,14 +157,14 @@ class Claims:
         """Return what may be told of words that are still coming: all up to the first claim that is not true."""
         kept = ""
         for sentence in _sentences(text):
-            claimed = claims_of(sentence, asked=self._asked)
+            claimed = self._claims_of(sentence)
             if (claimed or _GENERIC.match(sentence) is not None) and (claimed or {"other"}) - await self._done():
                 break
             kept += sentence
         return kept
 
     async def _checked(self, text: str) -> tuple[str, set[Kind]]:
-        sentences = [(sentence, claims_of(sentence, asked=self._asked)) for sentence in _sentences(text)]
+        sentences = [(sentence, self._claims_of(sentence)) for sentence in _sentences(text)]
         claimed = {kind for _, kinds in sentences for kind in kinds}
         if not claimed:
             return text, set()
@@ -168,6 +173,12 @@ class Claims:
             sentence for sentence, kinds in sentences if not kinds - done and (done or _GENERIC.match(sentence) is None)
         )
         return kept.strip(), claimed - done
+
+    def _claims_of(self, sentence: str) -> set[Kind]:
+        """Return what a sentence claims; words that are still coming are looked at again and again."""
+        if sentence not in self._seen:
+            self._seen[sentence] = claims_of(sentence, asked=self._asked)
+        return self._seen[sentence]
 
     async def _tried(self) -> bool:
         """Return whether the run tried any effect: what became of that is told beside the model's words."""
