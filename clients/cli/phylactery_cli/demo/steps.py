@@ -52,7 +52,7 @@ async def large_output_is_evicted(stage: Stage) -> None:
     turn = await stage.say("read report.txt")
     pointer = _run_of(turn).tool_calls[0].pointer
     expect(bool(pointer), "the output was evicted")
-    expect(f"[EVICTED size={len(text)}] See {pointer}" in _reply(turn), "the reply holds the pointer")
+    expect(f"read output {pointer}" in _reply(turn), "the reply holds the pointer")
     first, last = _MIDDLE
     turn = await stage.say(f"read output {pointer} from {first} to {last}")
     expect(text[first:last] in _reply(turn), "exactly that range comes back")
