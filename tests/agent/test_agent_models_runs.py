@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from phylactery_agent.models.asking import Models
+from phylactery_agent.models.question import Question, Spent
 from phylactery_agent.ports import (
     ModelBudgetError,
     ModelMessage,
@@ -225,6 +226,9 @@ async def test_a_question_nobody_was_sent_costs_nothing(
     for place in range(2):
         with pytest.raises(ModelUnavailableError):
             await model.reply(HELLO, key=f"plan:{place}")
+    assert models._places[0].breaker.state == "closed", "it may be this turn's words"
+    with pytest.raises(ModelUnavailableError):
+        await models.ask(Question([{"role": "user", "content": "hello"}], []), Spent(), turn="another")
     assert models._places[0].breaker.state == "open"
     before = used(stores)
     with pytest.raises(ModelUnavailableError, match="MODEL_CLOSED_OFF"):
