@@ -11,16 +11,17 @@ AGENTDOJO_STAMP := $(AGENTDOJO)/.installed
 AGENTDOJO_DISTRIBUTIONS := protos services/chassis services/understanding services/riskgate clients/python
 # uv trusts what this machine trusts, as pip does: a certificate of a company's own is then no obstacle
 export UV_SYSTEM_CERTS ?= true
+OUT ?= dist
 
 .DEFAULT_GOAL := help
-.PHONY: help install run demo test check format protos bench riskgate-secrets compose-secrets constraints clean
+.PHONY: help install run demo test check format protos bench wheels riskgate-secrets compose-secrets constraints clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
 install: $(STAMP) ## create the environment in .venv
 
-$(STAMP): constraints.txt $(MANIFESTS)
+$(STAMP): constraints.txt hatch_build.py $(MANIFESTS)
 	@echo "Preparing $(VENV) (once, about a minute) …"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Phylactery needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 …")'
 	@$(PYTHON) -m venv $(VENV)
@@ -68,6 +69,13 @@ $(AGENTDOJO_STAMP): $(STAMP) constraints-agentdojo.txt pyproject.toml
 	@$(BIN)/uv pip install --quiet --python $(AGENTDOJO)/bin/python --constraint constraints-agentdojo.txt \
 		--build-constraint constraints.txt --group agentdojo $(addprefix --editable ,$(AGENTDOJO_DISTRIBUTIONS))
 	@touch $(AGENTDOJO_STAMP)
+
+# From the checkout a distribution needs the folders of the others; in a release it needs their exact versions
+wheels: $(STAMP) ## build the wheels of a release into dist
+	@for folder in $(DISTRIBUTIONS); do \
+		PHYLACTERY_RELEASE=1 $(BIN)/uv build --quiet --wheel --no-build-isolation --python $(BIN)/python \
+			--out-dir "$(OUT)" $$folder || exit 1; \
+	done
 
 riskgate-secrets: $(STAMP) ## make the tokens deploy/riskgate/docker-compose.yml needs, once, in deploy/riskgate/secrets
 	@deploy/riskgate/make-secrets $(BIN)/riskgate deploy/riskgate/secrets

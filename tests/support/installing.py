@@ -5,6 +5,7 @@ from __future__ import annotations
 import email
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -39,8 +40,16 @@ def uv(*arguments: str | Path, folder: Path = ROOT) -> None:
 
 
 def build_wheels(folder: Path) -> dict[str, Path]:
-    """Builds every distribution and answers its wheel by name."""
-    uv("build", "--quiet", "--wheel", "--all-packages", "--build-constraint", "constraints.txt", "--out-dir", folder)
+    """Builds every distribution as a release has it and answers its wheel by name."""
+    done = subprocess.run(
+        ["make", "--silent", "wheels", f"OUT={folder}"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=_clean(),
+    )
+    assert done.returncode == 0, done.stderr
     return {_metadata(path)["Name"]: path for path in sorted(folder.glob("*.whl"))}
 
 
@@ -57,9 +66,14 @@ def ours_needed(name: str, wheels: Mapping[str, Path]) -> set[str]:
         one = todo.pop()
         if one not in found:
             found.add(one)
-            declared = _metadata(wheels[one]).get_all("Requires-Dist", [])
-            todo += [other for other in wheels if other in declared]
+            names = {re.split(r"[^a-z0-9-]", needed)[0] for needed in declared(one, wheels)}
+            todo += [other for other in wheels if other in names]
     return found
+
+
+def declared(name: str, wheels: Mapping[str, Path]) -> list[str]:
+    """Answers what a wheel says it needs."""
+    return [str(needed) for needed in _metadata(wheels[name]).get_all("Requires-Dist", [])]
 
 
 @dataclass(frozen=True)
