@@ -37,7 +37,7 @@ EVERY_CALL = {
     "SendMessage": (PhylacteryClient, lambda c, **o: c.send_message("hola", **o)),
     "StreamMessage": (PhylacteryClient, lambda c, **o: drain(c.stream_message("hola", **o))),
     "GetThread": (PhylacteryClient, lambda c, **o: c.get_thread("t1", **o)),
-    "WatchThread": (PhylacteryClient, lambda c, **o: drain(c.watch_thread("t1", **o))),
+    "WatchThread": (PhylacteryClient, lambda c, **o: drain(c.watch_thread("t1", reconnect=False, **o))),
     "ListThreads": (PhylacteryClient, lambda c, **o: c.list_threads(**o)),
     "DeleteThread": (PhylacteryClient, lambda c, **o: c.delete_thread("t1", **o)),
     "ListMessages": (PhylacteryClient, lambda c, **o: c.list_messages("t1", **o)),
@@ -91,18 +91,38 @@ async def test_a_demanded_bundle_revision_is_sent_with_evaluate_and_redeem(wire,
     assert [call.request.min_bundle_revision for call in wire.calls] == [7, 8]
 
 
+USUAL = {"SendMessage": 930, "StreamMessage": 930, "DeleteThread": 90, "WatchThread": None}
+"""Seconds that fit what is asked for: a turn may wait for a model, a deletion for an effect, a watch for ever."""
+
+
 @CALLS
-async def test_every_call_has_a_deadline_of_thirty_seconds_or_its_own(wire, connect, name):
+async def test_every_call_has_a_deadline_that_fits_it_or_its_own(wire, connect, name):
     prepare(wire, name)
     kind, call = EVERY_CALL[name]
     await call(connect(kind))
     await call(connect(kind, timeout=300.0))
     await call(connect(kind), timeout=100.0)
-    default, client, own = [received.seconds for received in wire.calls]
+    usual, client, own = [received.seconds for received in wire.calls]
     assert [received.name for received in wire.calls] == [name] * 3
-    assert 0 < default < 31.5  # the header rounds up
-    assert 200 < client < 305
+    expected = USUAL.get(name, 30)
+    if expected is None:
+        assert usual is client is None
+    else:
+        assert 0.6 * expected < usual < 1.05 * expected  # the header rounds up
+        assert 200 < client < 305
     assert 31.5 < own < 105
+
+
+@CALLS
+async def test_an_error_carries_the_request_id_of_its_call_also_one_the_client_made(wire, connect, refusal, name):
+    kind, call = EVERY_CALL[name]
+    scripted = refusal(grpc.StatusCode.ABORTED)
+    wire.answer(name, [scripted] if name in STREAMS else scripted)
+    with pytest.raises(errors.AbortedError) as caught:
+        await call(connect(kind))
+    assert caught.value.request_id == getattr(wire.calls[0].request, "request_id", "")
+    if name in {"SendMessage", "StreamMessage", "BeginTask"}:
+        assert caught.value.request_id.startswith("req_")
 
 
 @CALLS

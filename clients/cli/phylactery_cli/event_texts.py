@@ -58,6 +58,7 @@ _STATES: Final[Mapping[Language, Mapping[str, str]]] = {
         "AWAITING_APPROVAL": "espera que una persona apruebe",
         "AWAITING_USER_INPUT": "espera lo que digas",
         "CANCELLED": "cancelada",
+        "INTERRUPTED": "otro mensaje pidió pasar delante",
         "APPROVAL_REJECTED": "se rechazó la aprobación",
         "APPROVAL_EXPIRED": "caducó la aprobación",
         "APPROVAL_CANCELLED": "se anuló la aprobación",

@@ -92,8 +92,7 @@ def retry(
     if json_:
         typer.echo(json_line(begun))
         return
-    if begun.run is not None:
-        _show(caller, begun.run, json_=False)
+    _show(caller, begun.run, json_=False)
     if begun.effects:
         typer.echo(caller.texts("runs_effects"))
         caller.print("runs_call_columns", (_cells(caller.texts, call) for call in begun.effects))

@@ -7,22 +7,30 @@ from phylactery_client.chat import PhylacteryClient
 from phylactery_client.errors import FieldViolation, PhylacteryError
 from phylactery_client.memory import MemoryClient, NewMessage
 from phylactery_client.receipts import Receipt, ReceiptError, keys_of_jwk_set, verify_receipt
+from phylactery_client.results import Event, Keys, PendingApproval, Thread, Turn
 from phylactery_client.riskgate import RiskGateClient, ToolCall
+from phylactery_client.run_results import Run
 
 __all__ = [
     "AccessAnswer",
     "AccessQuestion",
     "AuditClient",
+    "Event",
     "FieldViolation",
+    "Keys",
     "MemoryClient",
     "NewMessage",
+    "PendingApproval",
     "PhylacteryClient",
     "PhylacteryError",
     "Receipt",
     "ReceiptError",
     "RiskGateClient",
+    "Run",
     "ServiceClient",
+    "Thread",
     "ToolCall",
+    "Turn",
     "keys_of_jwk_set",
     "new_request_id",
     "verify_receipt",

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import secrets
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 import grpc
 from grpc import aio
 
-from phylactery_client.errors import error_of
+from phylactery_client.errors import UnavailableError, error_of
 
 try:
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
@@ -22,8 +25,13 @@ else:
     _propagator = TraceContextTextMapPropagator()
 
 DEFAULT_TIMEOUT: Final = 30.0
+TURN_TIMEOUT: Final = 930.0
+"""What a turn of the agent may take: its own bound (AGENT_ACTIVE_SECONDS, 900) ends it before this does."""
+EFFECT_TIMEOUT: Final = 90.0
+"""What a call may take that waits for an effect that had begun: the agent gives it 30 seconds, then more to settle."""
 MAX_ATTEMPTS: Final = 4
 FIRST_BACKOFF: Final = 0.05
+_MAX_PAUSE_SECONDS = 2.0
 _MAX_RECEIVED_BYTES = 16 * 1024 * 1024
 _AUTHORIZATION, _SUBJECT, _TENANT = "authorization", "x-phylactery-subject", "x-phylactery-tenant"
 _STORE_OUTPUT = {"service": "phylactery.memory.v1.OutputService", "method": "StoreOutput"}
@@ -69,7 +77,7 @@ class ServiceClient:
         token: str = "",
         subject: str = "",
         tenant: str = "",
-        timeout: float = DEFAULT_TIMEOUT,
+        timeout: float | None = None,
         credentials: grpc.ChannelCredentials | None = None,
     ) -> None:
         named = ((_AUTHORIZATION, f"Bearer {token}" if token else ""), (_SUBJECT, subject), (_TENANT, tenant))
@@ -108,7 +116,7 @@ class ServiceClient:
         try:
             return await method(request, timeout=self._seconds(timeout), metadata=self._metadata())
         except aio.AioRpcError as failure:
-            raise error_of(failure) from None
+            raise error_of(failure, getattr(request, "request_id", "")) from None
 
     async def _stream(
         self, method: Callable[..., aio.UnaryStreamCall[Any, Response]], request: Any, timeout: float | None
@@ -123,12 +131,46 @@ class ServiceClient:
             async for response in call:
                 yield response
         except aio.AioRpcError as failure:
-            raise error_of(failure) from None
+            raise error_of(failure, getattr(request, "request_id", "")) from None
         finally:
             call.cancel()
 
-    def _seconds(self, timeout: float | None) -> float:
-        return self._timeout if timeout is None else timeout
+    async def _outliving(
+        self,
+        stream: Callable[[float], AsyncGenerator[Response]],
+        timeout: float,
+        resumable: Callable[[], bool],
+    ) -> AsyncGenerator[Response]:
+        """Answers what a stream says, and opens it again where the service stops or the connection breaks.
+
+        stream opens it, with the seconds that are left, where it was cut; resumable says whether it can. What never
+        answered at all is not opened again: nobody may be there.
+        """
+        until, stood, pause = time.monotonic() + timeout, False, FIRST_BACKOFF
+        while True:
+            connected = asyncio.create_task(self._channel.channel_ready())
+            try:
+                async with aclosing(stream(max(until - time.monotonic(), 0.0))) as responses:
+                    async for response in responses:
+                        stood, pause = True, FIRST_BACKOFF
+                        yield response
+            except UnavailableError as error:
+                stood = stood or (connected.done() and not error.reason)
+                if not (stood and resumable()):
+                    raise
+            else:
+                stood = True
+                if not resumable():
+                    return
+            finally:
+                connected.cancel()
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _MAX_PAUSE_SECONDS)
+
+    def _seconds(self, timeout: float | None, usual: float = DEFAULT_TIMEOUT) -> float:
+        """Answers the bound of a call: its own, else the client's, else the usual one of its kind."""
+        given = self._timeout if timeout is None else timeout
+        return usual if given is None else given
 
     def _metadata(self) -> aio.Metadata:
         metadata = aio.Metadata(*self._identity)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from datetime import UTC
@@ -21,7 +22,7 @@ from phylactery.agent.v1 import (
     tool_pb2_grpc,
 )
 
-from phylactery_client.channel import ServiceClient, new_request_id
+from phylactery_client.channel import EFFECT_TIMEOUT, TURN_TIMEOUT, ServiceClient, new_request_id
 from phylactery_client.decode import decode, enum_number
 from phylactery_client.erasure_results import AgentErasure
 from phylactery_client.results import ChatPage, DrawnGraph, Event, Graph, PendingApproval, Thread, ThreadPage, Turn
@@ -69,7 +70,8 @@ class PhylacteryClient(ServiceClient):
             graph=graph,
             shown_approvals=_shown(shown),
         )
-        return decode(Turn, await self._call(self._chat.SendMessage, request, timeout))
+        seconds = self._seconds(timeout, TURN_TIMEOUT)
+        return decode(Turn, await self._call(self._chat.SendMessage, request, seconds))
 
     async def stream_message(
         self,
@@ -97,7 +99,8 @@ class PhylacteryClient(ServiceClient):
             graph=graph,
             shown_approvals=_shown(shown),
         )
-        async with aclosing(self._stream(self._chat.StreamMessage, request, timeout)) as responses:
+        seconds = self._seconds(timeout, TURN_TIMEOUT)
+        async with aclosing(self._stream(self._chat.StreamMessage, request, seconds)) as responses:
             async for response in responses:
                 yield event_of(response.event)
 
@@ -107,16 +110,24 @@ class PhylacteryClient(ServiceClient):
         return decode(Thread, (await self._call(self._chat.GetThread, request, timeout)).thread)
 
     async def watch_thread(
-        self, thread_id: str, *, after_sequence: int = 0, timeout: float | None = None
+        self, thread_id: str, *, after_sequence: int = 0, reconnect: bool = True, timeout: float = math.inf
     ) -> AsyncGenerator[Event]:
         """Answers a thread's events after a sequence, then each as it is stored, for as long as one reads.
 
-        It ends where the agent stops; whoever calls again with the sequence of the last event they saw gets exactly the
-        rest. Events that are not kept any more raise OutOfRangeError CURSOR_TOO_OLD: get_thread says where to go on.
+        Where the agent stops or the connection breaks it goes on after the last event once the agent is back. With
+        reconnect=False it ends or raises then, and whoever calls again with the sequence of the last event they saw
+        gets exactly the rest. timeout bounds the whole of it; by default nothing does. Events that are not kept any
+        more raise OutOfRangeError CURSOR_TOO_OLD: get_thread says where to go on.
         """
-        request = chat_pb2.WatchThreadRequest(thread_id=thread_id, after_sequence=after_sequence)
-        async with aclosing(self._stream(self._chat.WatchThread, request, timeout)) as responses:
+        place = after_sequence
+
+        def stream(seconds: float) -> AsyncGenerator[chat_pb2.WatchThreadResponse]:
+            request = chat_pb2.WatchThreadRequest(thread_id=thread_id, after_sequence=place)
+            return self._stream(self._chat.WatchThread, request, seconds)
+
+        async with aclosing(self._outliving(stream, timeout, lambda: reconnect)) as responses:
             async for response in responses:
+                place = response.event.sequence
                 yield event_of(response.event)
 
     async def list_threads(
@@ -128,7 +139,8 @@ class PhylacteryClient(ServiceClient):
 
     async def delete_thread(self, thread_id: str, *, timeout: float | None = None) -> None:
         """Removes a thread and everything kept of it; one that is not there is no error."""
-        await self._call(self._chat.DeleteThread, chat_pb2.DeleteThreadRequest(thread_id=thread_id), timeout)
+        request = chat_pb2.DeleteThreadRequest(thread_id=thread_id)
+        await self._call(self._chat.DeleteThread, request, self._seconds(timeout, EFFECT_TIMEOUT))
 
     async def list_messages(
         self, thread_id: str, *, page_size: int = 0, page_token: str = "", timeout: float | None = None
@@ -167,7 +179,8 @@ class PhylacteryClient(ServiceClient):
     async def cancel_run(self, run_id: str, *, timeout: float | None = None) -> Run:
         """Ends a run for good and answers it once it has ended; timing out takes nothing back."""
         request = run_pb2.CancelRunRequest(run_id=run_id)
-        return decode(Run, (await self._call(self._runs.CancelRun, request, timeout)).run)
+        seconds = self._seconds(timeout, EFFECT_TIMEOUT)
+        return decode(Run, (await self._call(self._runs.CancelRun, request, seconds)).run)
 
     async def retry_run(
         self,

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import is_dataclass
 from datetime import UTC
+from types import NoneType
 from typing import Any, TypeVar, get_args, get_type_hints
 
 from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
@@ -21,8 +22,9 @@ _known_hints: dict[type, Mapping[str, Any]] = {}
 def decode(result: type[T], message: Message) -> T:
     """Answers the result dataclass of a message.
 
-    A Timestamp becomes an aware datetime, a Duration a timedelta, a repeated field a tuple, an unset message None, an
-    enum value its word without the enum's prefix (a number this client does not know stays a number, as text).
+    A Timestamp becomes an aware datetime, a Duration a timedelta, a repeated field a tuple, an enum value its word
+    without the enum's prefix (a number this client does not know stays a number, as text). An unset message becomes
+    None where the result allows that, and else one with nothing in it.
     """
     fields: Mapping[str, Any] = message.DESCRIPTOR.fields_by_name
     return result(**{name: _field(hint, message, fields[name]) for name, hint in _hints(result).items()})
@@ -38,9 +40,13 @@ def _field(hint: Any, message: Message, field: FieldDescriptor) -> Any:
     value = getattr(message, field.name)
     if field.is_repeated:
         return tuple(_single(hint, item, field) for item in value)
-    if field.message_type is not None and not message.HasField(field.name):
+    if field.message_type is not None and not message.HasField(field.name) and _optional(hint):
         return None
     return _single(hint, value, field)
+
+
+def _optional(hint: Any) -> bool:
+    return NoneType in get_args(hint)
 
 
 def _single(hint: Any, value: Any, field: FieldDescriptor) -> Any:

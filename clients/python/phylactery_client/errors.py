@@ -29,6 +29,8 @@ class PhylacteryError(Exception):
 
     code is the gRPC code, reason the service's word for it without the ERROR_REASON_ prefix (empty where the transport
     failed before a service could say why), domain the service, message a sentence for a person, metadata for machines.
+    request_id is the one the call was made with, the client's own included: made again with it, the call counts once.
+    It is empty for calls that have none.
     """
 
     def __init__(
@@ -40,6 +42,7 @@ class PhylacteryError(Exception):
         domain: str = "",
         metadata: Mapping[str, str] | None = None,
         violations: tuple[FieldViolation, ...] = (),
+        request_id: str = "",
     ) -> None:
         super().__init__(f"{code.name}{f' ({reason})' if reason else ''}: {message}")
         self.code = code
@@ -48,6 +51,7 @@ class PhylacteryError(Exception):
         self.domain = domain
         self.metadata = dict(metadata or {})
         self.violations = violations
+        self.request_id = request_id
 
 
 class InvalidRequestError(PhylacteryError):
@@ -128,7 +132,7 @@ _CLASSES: Mapping[grpc.StatusCode, type[PhylacteryError]] = {
 }
 
 
-def error_of(failure: aio.AioRpcError) -> PhylacteryError:
+def error_of(failure: aio.AioRpcError, request_id: str = "") -> PhylacteryError:
     """Answers the typed error of a failed call; details that cannot be read are left out, never raised."""
     info, bad = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest()
     for detail in _status(failure).details:
@@ -143,6 +147,7 @@ def error_of(failure: aio.AioRpcError) -> PhylacteryError:
         domain=info.domain,
         metadata=info.metadata,
         violations=tuple(FieldViolation(one.field, one.description) for one in bad.field_violations),
+        request_id=request_id,
     )
 
 

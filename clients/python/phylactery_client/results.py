@@ -55,8 +55,8 @@ class PendingApproval:
 class Turn:
     """The answer to one message."""
 
-    run: Run | None
-    reply: ChatMessage | None
+    run: Run
+    reply: ChatMessage
     pending_approval: PendingApproval | None
     last_sequence: int
 
@@ -260,7 +260,7 @@ class Redemption:
     """What an executor obeys: the signed receipt and the call to run."""
 
     receipt: str = field(repr=False)
-    bound_call: BoundCall | None
+    bound_call: BoundCall
     redeem_time: datetime | None
     repeated_redeem: bool
 

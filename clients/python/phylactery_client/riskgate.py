@@ -280,20 +280,34 @@ class RiskGateClient(ServiceClient):
         approval_id: str = "",
         resume_token: str = "",
         snapshot: bool = False,
+        reconnect: bool = True,
         timeout: float = math.inf,
     ) -> AsyncGenerator[ApprovalChange]:
         """Yields every change of the approvals the caller may see, each once, and those of one in their order.
 
-        With snapshot, what is open comes first; with the resume_token of a change, what came after it. The generator
-        ends when RiskGate stops, and raises when the connection breaks: watch again with the last resume_token, and
-        nothing is missed. timeout bounds the whole stream; by default nothing does.
+        With snapshot, what is open comes first; with the resume_token of a change, what came after it. Where RiskGate
+        stops or the connection breaks it goes on after the last change once RiskGate is back, and nothing is missed;
+        before the first change, where neither snapshot nor resume_token says where to go on, and with reconnect=False,
+        it ends or raises then. timeout bounds the whole of it; by default nothing does.
         """
-        request = approval_pb2.WatchApprovalsRequest(
-            thread_id=thread_id, approval_id=approval_id, resume_token=resume_token, snapshot=snapshot
-        )
-        request.state = types_pb2.ApprovalState.ValueType(enum_number(_STATES, state))
-        async with contextlib.aclosing(self._stream(self._approvals.WatchApprovals, request, timeout)) as changes:
+        place, number = resume_token, types_pb2.ApprovalState.ValueType(enum_number(_STATES, state))
+
+        def stream(seconds: float) -> AsyncGenerator[approval_pb2.WatchApprovalsResponse]:
+            request = approval_pb2.WatchApprovalsRequest(
+                thread_id=thread_id,
+                approval_id=approval_id,
+                resume_token=place,
+                snapshot=snapshot and place == resume_token,
+                state=number,
+            )
+            return self._stream(self._approvals.WatchApprovals, request, seconds)
+
+        def resumable() -> bool:
+            return reconnect and bool(place or snapshot)
+
+        async with contextlib.aclosing(self._outliving(stream, timeout, resumable)) as changes:
             async for change in changes:
+                place = change.resume_token or place
                 yield decode(ApprovalChange, change)
 
     async def list_keys(self, *, etag: str = "", timeout: float | None = None) -> Keys:

@@ -110,7 +110,7 @@ class RunStepPage:
 class RetriedRun:
     """The new run of a retry, and the calls of the runs before it that changed something outside or may have."""
 
-    run: Run | None
+    run: Run
     effects: tuple[ToolCallRecord, ...]
 
 

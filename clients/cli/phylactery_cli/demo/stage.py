@@ -99,7 +99,7 @@ class Stage:
                 if event.kind == "risk_decision":
                     self.decided.append((event.detail.decision, tuple(event.detail.reasons)))
             turn = await client.send_message(text, thread_id=self.thread_id, request_id=request_id)
-        self.last_run_id = turn.run.id if turn.run else ""
+        self.last_run_id = turn.run.id
         return turn
 
     def riskgate_command(self, *arguments: str) -> tuple[int, str]:
