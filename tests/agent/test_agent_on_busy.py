@@ -10,14 +10,14 @@ from typing import Any
 import grpc
 import pytest
 from grpc import aio
-from phylactery.agent.v1 import chat_pb2, event_pb2
+from phylactery.agent.v1 import chat_pb2, event_pb2, run_pb2
 from phylactery_agent.adapters.memory import MemoriesAdapter
 from phylactery_agent.ports import LeaseLostError
 from phylactery_agent.runtime.lease import LEASE_SECONDS
 from phylactery_chassis.errors import FailedPrecondition
 
 from tests.support.agent_stores import T1, Stores
-from tests.support.agent_system import DONE, SUSPENDED, Person, System, approval_of, refused
+from tests.support.agent_system import DONE, SUSPENDED, Person, System, approval_of, refused, runs_of
 
 CANCELLED = event_pb2.RUN_STATUS_CANCELLED
 ENQUEUE, REJECT = chat_pb2.ON_BUSY_ENQUEUE, chat_pb2.ON_BUSY_REJECT
@@ -56,6 +56,13 @@ async def accepted(system: System, count: int) -> None:
     async with asyncio.timeout(ENDS_SECONDS):
         while system.agent.database.read_sync(lambda c: c.exec_driver_sql(query).scalar_one()) < count:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
+
+
+def cancel_times(system: System) -> list[int]:
+    """Answers when each run was told to end, 0 for one that was not."""
+    return list(
+        system.agent.database.read_sync(lambda c: c.exec_driver_sql("SELECT cancel_us FROM agent_runs").scalars())
+    )
 
 
 async def say_next(system: System, person: Person, number: int, text: str, **fields: Any) -> asyncio.Task[Any]:
@@ -110,12 +117,33 @@ async def test_an_interrupting_message_cancels_what_runs_and_nothing_that_waits(
         second = await say_next(system, ana, 2, "gracias")
         third = await say_next(system, ana, 3, "adiós", on_busy=INTERRUPT)
     stopped, waited, served = await first, await second, await third
-    assert (stopped.run.status, stopped.run.reason) == (CANCELLED, "CANCELLED")
+    assert (stopped.run.status, stopped.run.reason) == (CANCELLED, "INTERRUPTED")
+    assert "otro mensaje de esta conversación" in stopped.reply.text
+    assert "como pediste" not in stopped.reply.text
     assert [call.state for call in stopped.run.tool_calls if call.state in ("started", "finished")] == []
     assert waited.run.status == served.run.status == DONE
     assert waited.last_sequence < served.last_sequence
     assert len({stopped.run.id, waited.run.id, served.run.id}) == 3
     assert not system.sandbox.joinpath("notas.txt").exists()
+
+
+async def test_a_person_who_cancels_what_a_message_interrupts_is_told_that_they_did(
+    system: System, ana: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with held_turn(system, ana, monkeypatch, WRITE) as first:
+        second = await say_next(system, ana, 2, "gracias", on_busy=INTERRUPT)
+        [interrupted] = cancel_times(system)
+        system.clock.advance(1)
+        request = run_pb2.CancelRunRequest(run_id=(await ana.thread()).last_run.id)
+        cancelling = runs_of(system).CancelRun(request, metadata=ana.metadata, timeout=60)
+        async with asyncio.timeout(ENDS_SECONDS):
+            while cancel_times(system) == [interrupted]:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+    stopped = await first
+    await cancelling
+    await second
+    assert stopped.run.reason == "CANCELLED"
+    assert "como pediste" in stopped.reply.text
 
 
 async def test_messages_that_wait_are_answered_together_and_each_caller_gets_that_answer(

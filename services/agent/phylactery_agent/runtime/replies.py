@@ -12,6 +12,7 @@ STEP_LIMIT: Final = "STEP_LIMIT"
 TOO_MANY_ATTEMPTS: Final = "TOO_MANY_ATTEMPTS"
 INTERNAL_ERROR: Final = "INTERNAL_ERROR"
 CANCELLED: Final = "CANCELLED"
+INTERRUPTED: Final = "INTERRUPTED"
 ACTIVE_TIME_LIMIT: Final = "ACTIVE_TIME_LIMIT"
 STATE_LOST: Final = "STATE_LOST"
 GRAPH_CHANGED: Final = "GRAPH_CHANGED"
@@ -62,6 +63,11 @@ _TEXTS: Final[dict[str, dict[Language, str]]] = {
     CANCELLED: {
         "es": "Cancelado, como pediste. Lo que ya se había hecho sigue hecho; mira el registro de la ejecución.",
         "en": "Cancelled, as you asked. What had been done already stays done; look at the run's record.",
+    },
+    INTERRUPTED: {
+        "es": "He parado: otro mensaje de esta conversación pidió pasar delante. Lo que ya se había hecho sigue hecho.",
+        "en": "I stopped: another message in this conversation asked to go first. "
+        "What had been done already stays done.",
     },
 }
 

@@ -20,7 +20,7 @@ from phylactery_agent.runtime.model import Ending, Lease, Owner, StoredRun, Stor
 from phylactery_agent.runtime.model_calls import forget_replies
 from phylactery_agent.runtime.outbox import queue_memory, queue_task_end, queue_transcript, queue_withdrawal
 from phylactery_agent.runtime.plan_steps import close_steps
-from phylactery_agent.runtime.replies import CANCELLED, apology
+from phylactery_agent.runtime.replies import CANCELLED, INTERRUPTED, apology
 from phylactery_agent.runtime.schema import ACTIVE, INBOX, RUNS, TOOL_CALLS, to_bytes
 from phylactery_agent.runtime.tasks import tasks_of
 from phylactery_agent.runtime.writes import TurnWrites
@@ -34,6 +34,16 @@ _SLOT = "run"
 _SET_RUN = RowUpdate(RUNS, "run_id")
 _SET_TURN = RowUpdate(INBOX, "turn_id")
 _LANGUAGE = Query(sa.select(RUNS.c.language).where(RUNS.c.run_id == sa.bindparam("of_run")))
+_INTERRUPTING = Query(
+    sa.select(INBOX.c.turn_id)
+    .join(RUNS, RUNS.c.thread_key == INBOX.c.thread_key)
+    .where(
+        RUNS.c.run_id == sa.bindparam("of_run"),
+        INBOX.c.on_busy == "interrupt",
+        INBOX.c.created_us == RUNS.c.cancel_us,  # both are written by the same commit; a person's word is later
+    )
+    .limit(1)
+)
 _KEEPING_NOTHING = Query(
     sa.select(INBOX.c.turn_id).where(INBOX.c.run_id == sa.bindparam("of_run"), INBOX.c.do_not_store).limit(1)
 )
@@ -67,7 +77,9 @@ class RunStore:
             writes.drop(lambda slot: isinstance(slot, Place))  # where the run stood goes with its end
 
         def work(connection: Connection, now: int) -> Ending:
-            told = _taken_back(connection, writes.lease, ending) if writes.cancelled else ending
+            told = _taken_back(ending) if writes.cancelled else ending
+            if told.status == "cancelled":
+                told = _with_reason(connection, writes.lease, told)
             return _end(connection, writes.lease, turn, told, now, active_us=active_us)
 
         return await writes.write(work)
@@ -143,7 +155,8 @@ def of_owner(owner: Owner) -> sa.Select[Any]:
 def _end(connection: Connection, lease: Lease, turn: StoredTurn, ending: Ending, now: int, *, active_us: int) -> Ending:
     if ending.status not in ACTIVE:
         close_open_effects(connection, lease, now)
-        if deny_proposals(connection, lease, ending.reason, now) or ending.status == "cancelled":
+        cancelled = ending.status == "cancelled"
+        if deny_proposals(connection, lease, CANCELLED if cancelled else ending.reason, now) or cancelled:
             queue_withdrawal(connection, lease, now_us=now)
         checkpoints.forget_thread(connection, lease.thread_key)
         forget_replies(connection, lease.run_id)
@@ -207,13 +220,19 @@ def _drop_words(connection: Connection, turn_ids: Sequence[str]) -> None:
         _SET_TURN.later(connection, turn_id, text=b"")
 
 
-def _taken_back(connection: Connection, lease: Lease, ending: Ending) -> Ending:
-    """Answers how a run ends that was cancelled: as that, where it would have ended well or suspended itself."""
+def _taken_back(ending: Ending) -> Ending:
+    """Return how a run ends that was cancelled: as that, where it would have ended well or suspended itself."""
     if ending.status not in {"done", "suspended"}:
         return ending
+    return replace(ending, status="cancelled", reason=CANCELLED, approval_id="")
+
+
+def _with_reason(connection: Connection, lease: Lease, ending: Ending) -> Ending:
+    """Return the ending of a cancelled run with who ended it: the person, or another message of the thread."""
+    reason = CANCELLED if _INTERRUPTING.one(connection, {"of_run": lease.run_id}) is None else INTERRUPTED
     row = _LANGUAGE.one(connection, {"of_run": lease.run_id})
-    sorry = apology(CANCELLED, "en" if row is not None and row.language == "en" else "es")
-    return replace(ending, status="cancelled", reason=CANCELLED, approval_id="", reply_text=sorry)
+    sorry = apology(reason, "en" if row is not None and row.language == "en" else "es")
+    return replace(ending, reason=reason, reply_text=sorry)
 
 
 def message_id(turn_id: str) -> str:

@@ -36,7 +36,7 @@ class _OnBusyEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_OnBusy.ValueTy
     """ON_BUSY_REJECT is FAILED_PRECONDITION with THREAD_BUSY; nothing is kept, and the request_id is still free."""
     ON_BUSY_INTERRUPT: _OnBusy.ValueType  # 3
     """ON_BUSY_INTERRUPT cancels the run that is being served, as CancelRun does: an effect that had begun goes on to its
-    end, no other begins. Then the message is served. Messages that wait keep their place before it: each was promised
+    end, no other begins. Its caller is told so: the run's reason is INTERRUPTED. Then the message is served. Messages that wait keep their place before it: each was promised
     an answer, and none is lost because of another. A suspended run is not interrupted; CancelRun ends it.
     """
     ON_BUSY_COALESCE: _OnBusy.ValueType  # 4
@@ -59,7 +59,7 @@ ON_BUSY_REJECT: OnBusy.ValueType  # 2
 """ON_BUSY_REJECT is FAILED_PRECONDITION with THREAD_BUSY; nothing is kept, and the request_id is still free."""
 ON_BUSY_INTERRUPT: OnBusy.ValueType  # 3
 """ON_BUSY_INTERRUPT cancels the run that is being served, as CancelRun does: an effect that had begun goes on to its
-end, no other begins. Then the message is served. Messages that wait keep their place before it: each was promised
+end, no other begins. Its caller is told so: the run's reason is INTERRUPTED. Then the message is served. Messages that wait keep their place before it: each was promised
 an answer, and none is lost because of another. A suspended run is not interrupted; CancelRun ends it.
 """
 ON_BUSY_COALESCE: OnBusy.ValueType  # 4
