@@ -47,6 +47,8 @@ def test_ctrl_c_takes_back_what_was_typed_and_leaves_where_nothing_was(stack: St
     assert "but this — running" in shown
     assert "not this — running" not in shown
     os.write(terminal.fd, b"\x03")
+    terminal.expect("Ctrl-C again leaves.+you ›")
+    os.write(terminal.fd, b"\x03")
     assert terminal.exit_code() == 0
 
 
@@ -64,7 +66,7 @@ def test_an_approval_given_elsewhere_is_shown_above_what_is_being_typed(stack: S
     assert shown.count("Saved") == 1
     assert lines(stack, "card.txt") == [CARD]
     terminal.type("lp")
-    terminal.expect("reject what waits")
+    terminal.expect("Say what you want")
     terminal.expect("you ›")
     terminal.type("/approve")
     terminal.expect("Nothing waits for an answer")

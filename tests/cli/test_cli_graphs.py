@@ -50,14 +50,14 @@ def test_a_graph_nobody_knows_is_said_in_one_sentence(graphs):
 
 
 def test_a_conversation_is_opened_with_the_graph_that_is_named_and_keeps_it(agent, tmp_path):
-    def talk(graph, *lines):
+    def talk(graph, *lines, exit_code=0):
         options = ["--target", agent, "--thread", "named", "--language", "en", "--data-dir", str(tmp_path)]
         typed = "".join(f"{line}\n" for line in (*lines, "/quit"))
         done = CliRunner().invoke(app, ["chat", *options, "--graph", graph], input=typed)
-        assert done.exit_code == 0, done.output
+        assert done.exit_code == exit_code, done.output
         return done.output
 
     assert "hi" in talk("react", "echo hi")
     assert "bye" in talk("", "echo bye")
-    assert "the graph 'react' serves this thread" in talk("secured", "echo again")
-    assert "there is no graph 'nobody'" in talk("nobody", "echo again")
+    assert "the graph 'react' serves this thread" in talk("secured", "echo again", exit_code=1)
+    assert "there is no graph 'nobody'" in talk("nobody", "echo again", exit_code=1)

@@ -16,7 +16,7 @@ from phylactery.riskgate.v1 import types_pb2
 from phylactery_chassis.identity import TokenAuthenticator
 from phylactery_cli import texts as texts_module
 from phylactery_cli.approvals import _line
-from phylactery_cli.chat import Chat
+from phylactery_cli.chat import Chat, ChatOptions
 from phylactery_cli.demo.play import play
 from phylactery_cli.following import Shown
 from phylactery_cli.main import app
@@ -163,7 +163,8 @@ async def conversation(*typed: str) -> str:
     target = "127.0.0.1:1"
     async with PhylacteryClient(target, timeout=60) as client:
         console = plain_console(file=out, width=200)
-        chat = Chat(client, console, Texts("en"), target=target, thread_id="t", data_dir=None)
+        chat = Chat(client, console, Texts("en"), target=target, options=ChatOptions("t"))
+        chat._errors = console
         chat._printer.last_run_id = "run_of_before"
         for line in typed:
             await chat._obey(line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -15,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from phylactery_cli.supervisor import Stack, StackError, running
+from phylactery_cli.supervisor import RESTARTS, Fate, Keeper, Stack, StackError, running
 from phylactery_riskgate.domain.bundle import default_bundle_folder
 
 from tests.support import commands
 from tests.support.asking import asks_first
 from tests.support.commands import Finished
-from tests.support.stack import FREE_PORTS, ForkedStack, Person, lines, sandbox
+from tests.support.stack import FREE_PORTS, ForkedStack, Person, lasting_ports, lines, sandbox
 from tests.support.terminals import COMMAND, Terminal
 
 pytestmark = [pytest.mark.xdist_group("cli"), pytest.mark.timeout(300)]
@@ -107,7 +108,12 @@ def test_run_opens_a_chat_asks_before_it_writes_and_stops_all_three(tmp_path: Pa
         terminal.type("/trace")
         terminal.expect("3 services")
         terminal.type("/help")
-        terminal.expect("/reject")
+        assert len(terminal.expect("Say what you want.+/help trace").splitlines()) == 5
+        terminal.type("/help approvals")
+        terminal.expect("/approve 2 and /reject 2")
+    if leave == "\x03":
+        os.write(terminal.fd, b"\x03")
+        terminal.expect("Ctrl-C again leaves.+you ›")
     terminal.type(leave)
     assert terminal.exit_code() == 0
     assert not any(alive(pid) for pid in pids)
@@ -178,18 +184,77 @@ def test_an_end_in_the_middle_of_a_launch_leaves_no_process_behind(tmp_path: Pat
     assert stack.begun.poll() is not None
 
 
-def test_a_chat_whose_agent_dies_says_so_stops_the_others_and_fails(tmp_path: Path):
-    terminal = Terminal("run", "--data-dir", str(tmp_path / "data"), "--language", "en", env=PORTS)
-    terminal.expect("model    none: static mode")
+@pytest.fixture
+def lasting() -> dict[str, str]:
+    """Variables that name ports for services that come back."""
+    return {f"{name.upper()}_PORT": str(port) for name, port in lasting_ports().items()}
+
+
+def kill(folder: Path, service: str) -> int:
+    """Kills a service and answers which process that was."""
+    pid = json.loads((folder / service / "ready.json").read_text())["pid"]
+    os.kill(pid, signal.SIGKILL)
+    return pid
+
+
+def test_a_chat_starts_a_service_that_dies_again_and_what_was_said_meanwhile_is_answered(
+    tmp_path: Path, lasting: dict[str, str]
+):
+    folder = tmp_path / "data"
+    terminal = Terminal("run", "--data-dir", str(folder), "--language", "en", env=lasting)
     terminal.expect("you ›")
-    pids = pids_of(tmp_path / "data")
     terminal.type("hello")
-    terminal.expect("you ›")
-    os.kill(json.loads((tmp_path / "data/agent/ready.json").read_text())["pid"], signal.SIGKILL)
-    told = terminal.expect("agent has ended by itself")
-    assert terminal.exit_code() == 1
-    assert "does not answer" not in told + terminal.seen  # phylactery up would find the ports of the others taken
+    terminal.expect("ANSWERED.+you ›")
+    first = kill(folder, "agent")
+    terminal.expect("agent has ended by itself; starting it again in 0.5 s. Its log: [^\n]+")
+    terminal.type('append "one" to log.txt')
+    terminal.expect("Kept .1.; it is sent as soon as that is possible")
+    terminal.type('append "two" to log.txt')
+    terminal.expect("Kept .2.")
+    seen = terminal.expect("agent is running again.*ANSWERED.*ANSWERED.*you ›")
+    assert "does not answer" not in seen
+    assert lines(Stack(folder, FREE_PORTS), "log.txt") == ["one", "two"]
+    assert first not in pids_of(folder)
+    kill(folder, "riskgate")
+    terminal.expect("riskgate has ended by itself.*riskgate is running again.*you ›")
+    pids = pids_of(folder)
+    terminal.type("/quit")
+    assert terminal.exit_code() == 0
+    assert started_over(folder) == []
     assert not any(alive(pid) for pid in pids)
+
+
+def test_up_starts_a_service_that_dies_again_and_says_so(tmp_path: Path, lasting: dict[str, str]):
+    terminal = Terminal("up", "--data-dir", str(tmp_path / "data"), "--language", "es", env=lasting)
+    terminal.expect("agent +127")
+    before = pids_of(tmp_path / "data")
+    kill(tmp_path / "data", "memory")
+    terminal.expect("memory ha terminado por sí solo; vuelve a arrancar en 0.5 s.*memory funciona de nuevo")
+    assert len(set(pids_of(tmp_path / "data")) - set(before)) == 1
+    os.write(terminal.fd, b"\x03")
+    assert terminal.exit_code() == 0
+    assert started_over(tmp_path / "data") == []
+
+
+async def test_a_service_that_keeps_dying_is_given_up_after_a_few_pauses_that_grow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("phylactery_cli.supervisor._FIRST_PAUSE_SECONDS", 0.01)
+    stack = ForkedStack(tmp_path / "data", lasting_ports())
+    fates: list[Fate] = []
+
+    async def tell(fate: Fate) -> None:
+        fates.append(fate)
+
+    with running(stack):
+        stack.extra_env = {"memory": {"MEMORY_OUTPUT_STORE": "nonsense", "MEMORY_IDENTITY_MODE": "nonsense"}}
+        stack.kill("memory")
+        async with asyncio.timeout(120):
+            await Keeper(stack, tell).run()
+        assert [fate.service for fate in fates] == ["memory"] * (RESTARTS + 1)
+        assert [fate.kind for fate in fates] == ["died"] * RESTARTS + ["given_up"]
+        assert [fate.seconds for fate in fates[:-1]] == [0.01 * 2**number for number in range(RESTARTS)]
+        assert not stack.ended("agent")
 
 
 def test_a_data_folder_that_cannot_be_is_named(tmp_path: Path):

@@ -2,40 +2,40 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
+from functools import partial
 from typing import Annotated
 
 import typer
-from phylactery_chassis.settings import read_secret
 from phylactery_client import RiskGateClient
 from phylactery_client.results import Approval
 from rich.table import Table
 from rich.text import Text
 
-from phylactery_cli.calling import Caller
-from phylactery_cli.options import LANGUAGE, RISKGATE, Json, RiskGateTarget, Speak, TokenFile, Yes
+from phylactery_cli.calling import Caller, json_line
+from phylactery_cli.options import Options, Page, Yes, group, shared
 from phylactery_cli.terminal import confirmed, one_line, plain_console
-from phylactery_cli.texts import Language, Texts
+from phylactery_cli.texts import Texts
 
-app = typer.Typer(help="Approvals at RiskGate: list, show, approve, reject.", no_args_is_help=True)
+app = group("Approvals at RiskGate: list, show, approve, reject.")
 _ALL = "ALL"
 _ORIGINS = frozenset({"USER", "REGISTRY", "POINTED", "FOREIGN"})
 """Where an argument is from, where RiskGate was shown the task."""
 Full = Annotated[bool, typer.Option("--full", help="Show long values whole.")]
 
 
-def _caller(target: str, token_file: Path | None, language: Language) -> Caller[RiskGateClient]:
-    def opened() -> RiskGateClient:
-        return RiskGateClient(target, token=read_secret(token_file, "--token-file"))
-
-    return Caller("approvals", target, Texts(language), opened)
+def _caller(context: typer.Context) -> Caller[RiskGateClient]:
+    options = Options.of(context)
+    token, target = options.token(), options.target_of("riskgate")
+    return Caller(
+        "approvals", target, options.texts, lambda: RiskGateClient(target, token=token), json=options.json, line=_line
+    )
 
 
 def _line(approval: Approval) -> str:
     """Answers the approval as ASCII JSON; the code stays out, for output is kept and piped."""
-    return json.dumps({k: v for k, v in asdict(approval).items() if k != "code"}, default=str)
+    return json_line({k: v for k, v in asdict(approval).items() if k != "code"})
 
 
 def _show(approval: Approval, texts: Texts, *, full: bool = False) -> None:
@@ -78,89 +78,86 @@ def _cells(texts: Texts, approval: Approval) -> tuple[object, ...]:
 
 
 @app.command("list")
+@shared()
 def list_(
-    target: RiskGateTarget = RISKGATE,
-    token_file: TokenFile = None,
+    context: typer.Context,
     state: Annotated[
         str, typer.Option(help="PENDING, APPROVED, REDEEMED, REJECTED, EXPIRED, CANCELLED or ALL.")
     ] = "PENDING",
-    json_: Json = False,
-    language: Speak = LANGUAGE,
+    page: Page = "",
 ) -> None:
     """Lists approvals you may see, newest first."""
-    caller = _caller(target, token_file, language)
+    caller = _caller(context)
     wanted = "" if state.upper() == _ALL else state.upper()
-    page = caller.ask(lambda client: client.list_approvals(state=wanted, page_size=100))
-    if json_:
-        for approval in page.approvals:
-            typer.echo(_line(approval))
-        return
-    if not page.approvals:
-        typer.echo(caller.texts("approval_nothing" if wanted == "PENDING" else "approval_none"))
-        return
-    caller.print("approval_columns", (_cells(caller.texts, approval) for approval in page.approvals))
+
+    async def approvals(client: RiskGateClient, token: str) -> tuple[Sequence[Approval], str]:
+        found = await client.list_approvals(state=wanted, page_size=100, page_token=token)
+        return found.approvals, found.next_page_token
+
+    none = "approval_nothing" if wanted == "PENDING" else "approval_none"
+    caller.print_pages(approvals, "approval_columns", partial(_cells, caller.texts), none=none, token=page)
 
 
 @app.command()
+@shared()
 def show(
+    context: typer.Context,
     approval_id: str,
     *,
-    target: RiskGateTarget = RISKGATE,
-    token_file: TokenFile = None,
     full: Full = False,
-    json_: Json = False,
-    language: Speak = LANGUAGE,
 ) -> None:
     """Shows one approval: what would run, with which arguments."""
-    caller = _caller(target, token_file, language)
+    caller = _caller(context)
     approval = caller.ask(lambda client: client.get_approval(approval_id, full=full))
-    if json_:
+    if caller.json:
         typer.echo(_line(approval))
     else:
         _show(approval, caller.texts, full=full)
 
 
 @app.command()
+@shared()
 def approve(
+    context: typer.Context,
     approval_id: str,
     *,
-    target: RiskGateTarget = RISKGATE,
-    token_file: TokenFile = None,
     full: Full = False,
     yes: Yes = False,
-    language: Speak = LANGUAGE,
 ) -> None:
     """Shows one approval and approves exactly what was shown."""
-    caller = _caller(target, token_file, language)
+    caller = _caller(context)
     texts = caller.texts
+    if caller.json and not yes:
+        raise caller.fail(texts("approval_json_yes"))
 
     async def answer(client: RiskGateClient) -> Approval | None:
         seen = await client.get_approval(approval_id, full=full)
-        _show(seen, texts, full=full)
+        if not caller.json:
+            _show(seen, texts, full=full)
         if seen.state != "PENDING":
             raise ValueError(texts("approval_closed", id=seen.id, state=texts.as_it_stands(seen.state)))
         if not yes and not confirmed(texts("approval_confirm"), texts):
             return None
         return await client.approve(approval_id, args_hash=seen.args_hash, code=seen.code, thread_id=seen.thread_id)
 
-    _tell(caller.ask(answer), texts)
+    _tell(caller.ask(answer), caller)
 
 
 @app.command()
+@shared()
 def reject(
+    context: typer.Context,
     approval_id: str,
-    target: RiskGateTarget = RISKGATE,
-    token_file: TokenFile = None,
     reason: Annotated[str, typer.Option(help="Why, in your own words.")] = "",
-    language: Speak = LANGUAGE,
 ) -> None:
     """Rejects one approval."""
-    caller = _caller(target, token_file, language)
-    _tell(caller.ask(lambda client: client.reject(approval_id, reason=reason)), caller.texts)
+    caller = _caller(context)
+    _tell(caller.ask(lambda client: client.reject(approval_id, reason=reason)), caller)
 
 
-def _tell(approval: Approval | None, texts: Texts) -> None:
+def _tell(approval: Approval | None, caller: Caller[RiskGateClient]) -> None:
     if approval is None:
-        typer.echo(texts("unchanged"))
+        typer.echo(caller.texts("unchanged"))
         raise typer.Exit(1)
-    typer.echo(f"{approval.id}: {texts.as_it_stands(approval.state)}")
+    said = f"{approval.id}: {caller.texts.as_it_stands(approval.state)}"
+    typer.echo(_line(approval) if caller.json else said)

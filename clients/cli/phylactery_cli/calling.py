@@ -6,10 +6,13 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass, field, is_dataclass
+from datetime import datetime, timedelta
 from typing import Any, Generic, TypeVar
 
 import typer
+from google.protobuf import json_format
+from phylactery.agent.v1 import event_pb2
 from phylactery_client import PhylacteryError
 from phylactery_client.errors import UnavailableError
 from rich.table import Table
@@ -37,6 +40,10 @@ class Caller(Generic[C]):
     texts: Texts
     open: Callable[[], AbstractAsyncContextManager[C]]
     told: Callable[[PhylacteryError], str] = str
+    json: bool = False
+    """Whether it prints for machines: one JSON object a line."""
+    line: Callable[[Any], str] = field(default_factory=lambda: json_line)
+    """How a result reads for machines."""
 
     def ask(self, call: Callable[[C], Awaitable[T]], *, told: Callable[[PhylacteryError], str] | None = None) -> T:
         """Answers what a call of the service does; ``told`` words what it refuses, for this call.
@@ -67,26 +74,57 @@ class Caller(Generic[C]):
         print_table(self.texts.columns(columns), rows)
 
     def print_list(
-        self, found: Sequence[V], columns: str, cells: Callable[[V], Iterable[object]], *, none: str, json_: bool
+        self, found: Sequence[V], columns: str, cells: Callable[[V], Iterable[object]], *, none: str
     ) -> bool:
         """Prints what was found, for machines a JSON object a line; answers whether it printed a table.
 
-        ``none`` names the text that is said where nothing was found; an empty one leaves an empty table.
+        ``none`` names the text that is said where nothing was found; an empty one says nothing.
         """
-        if json_:
+        if self.json:
             for value in found:
-                typer.echo(json_line(value))
+                typer.echo(self.line(value))
             return False
-        if none and not found:
-            typer.echo(self.texts(none))
+        if not found:
+            if none:
+                typer.echo(self.texts(none))
             return False
         self.print(columns, map(cells, found))
         return True
 
-    def more(self, token: str) -> None:
-        """Says how to go on, where there is more."""
-        if token:
-            typer.echo(self.texts("runs_more", token=token))
+    def print_pages(
+        self,
+        page: Callable[[C, str], Awaitable[tuple[Sequence[V], str]]],
+        columns: str,
+        cells: Callable[[V], Iterable[object]],
+        *,
+        none: str,
+        token: str,
+    ) -> bool:
+        """Prints a page of what there is, and says how to go on; for machines that page and all after it.
+
+        ``page`` answers the page of a token and the token of the next. Answers whether it printed a table.
+        """
+
+        async def all_of(client: C) -> None:
+            following = token
+            while True:
+                found, following = await page(client, following)
+                self.print_list(found, columns, cells, none="")
+                if not following:
+                    return
+
+        if self.json:
+            self.ask(all_of)
+            return False
+        found, following = self.ask(lambda client: page(client, token))
+        table = self.print_list(found, columns, cells, none=none)
+        if following:
+            typer.echo(self.texts("runs_more", token=following), err=True)
+        return table
+
+    def done(self, text: str, **facts: object) -> None:
+        """Says what was done: for machines the facts, as one JSON object."""
+        typer.echo(json_line(facts) if self.json else text)
 
 
 def failed(command: str, why: str) -> typer.Exit:
@@ -104,5 +142,19 @@ def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Non
 
 
 def json_line(value: Any) -> str:
-    """Answers a result as ASCII JSON in one line."""
-    return json.dumps(asdict(value) if is_dataclass(value) and not isinstance(value, type) else value, default=str)
+    """Answers a result as ASCII JSON in one line; times are as RFC 3339 has them."""
+    plain = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+    return json.dumps(plain, default=_plain)
+
+
+def event_line(raw: event_pb2.Event) -> str:
+    """Answers an event of a thread as ASCII JSON in one line, its fields named as everywhere."""
+    return json.dumps(json_format.MessageToDict(raw, preserving_proto_field_name=True))
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    if isinstance(value, timedelta):
+        return f"{value.total_seconds():g}s"
+    return str(value)

@@ -5,71 +5,116 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
-from collections.abc import Callable
+import time
+from collections import deque
+from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
-from phylactery_client import PhylacteryClient, PhylacteryError
-from phylactery_client.errors import DeadlineError, UnavailableError
+from phylactery_client import PhylacteryClient, PhylacteryError, new_request_id
+from phylactery_client.errors import DeadlineError, FailedPreconditionError, UnavailableError
+from phylactery_client.results import Event, PendingApproval
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import run_in_terminal
 from rich.console import Console
 
 from phylactery_cli.following import Following
+from phylactery_cli.keys import stop_keys
 from phylactery_cli.render import EventPrinter
-from phylactery_cli.terminal import one_line, printable
-from phylactery_cli.texts import Texts
+from phylactery_cli.supervisor import Fate, Keeper, Stack
+from phylactery_cli.terminal import fate_text, one_line, printable
+from phylactery_cli.texts import Language, Texts
 from phylactery_cli.traces import spans_of, trace_tree
 
 _ANSWER = re.compile(r"(?P<command>/approve|/reject)(?: +(?P<number>[1-9][0-9]?))?")
+_HELP = re.compile(r"/help(?: +(?P<topic>\w+))?")
 _SPANS_PAUSE_SECONDS = 0.1
 """The agent's last spans end just after its answer; a short wait shows them too."""
-_DEATH_SECONDS, _POLL_SECONDS = 1.0, 0.05
-"""How long a service that hung up may take to be seen dead."""
+_AGAIN_SECONDS = 1.0
+_WORK_AFTER_SECONDS, _WORK_EVERY_SECONDS = 0.4, 0.2
+_WORK_SIGNS = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_STOP_SECONDS = 3.0
+"""How long a run that was told to stop is waited for; after that its end is shown above the prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatOptions:
+    """What a chat is told when it is opened."""
+
+    thread_id: str
+    language: Language | None = None
+    """What the agent is to answer in, where the person chose it; else each message has its own."""
+    graph: str = ""
+    """The graph of a new conversation; empty is the agent's own choice."""
+    token: str = ""
+    data_dir: Path | None = None
+    """Where the services write their spans, as far as they run here."""
+    json: bool = False
+    stack: Stack | None = None
+    """The services, where the chat keeps them running."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    """Something said, with what stood on the card that waited then."""
+
+    text: str
+    request_id: str
+    shown: PendingApproval | None
 
 
 class Chat:
     """One person in one thread."""
 
     def __init__(
-        self,
-        client: PhylacteryClient,
-        console: Console,
-        texts: Texts,
-        *,
-        target: str,
-        thread_id: str,
-        data_dir: Path | None,
-        graph: str = "",
-        still_up: Callable[[], str | None] | None = None,
+        self, client: PhylacteryClient, console: Console, texts: Texts, *, target: str, options: ChatOptions
     ) -> None:
-        """still_up answers why a chat that started the services itself cannot go on, None while it can."""
         self._client, self._console, self._texts, self._target = client, console, texts, target
-        self._thread_id, self._data_dir, self._graph = thread_id, data_dir, graph
-        self._still_up = still_up
-        self._printer = EventPrinter(console, texts)
-        self._following = Following(client, thread_id, self._printer, tell=self._tell, gone=self._gone)
+        self._options, self._thread_id = options, options.thread_id
+        self._printer = EventPrinter(console, texts, json=options.json)
+        self._following = Following(client, self._thread_id, self._printer, tell=self._tell_unfollowed)
         self._session: PromptSession[str] | None = PromptSession() if sys.stdin.isatty() else None
+        self._errors = console if self._session is not None else Console(stderr=True, highlight=False, markup=False)
+        self._keeper = Keeper(options.stack, self._tell_fate) if options.stack is not None else None
+        self._failed = self._given_up = self._leaving = False
+        self._doing: asyncio.Task[None] | None = None
+        self._stopping: asyncio.Task[None] | None = None
+        self._run_id, self._run_known = "", asyncio.Event()
+        """The run of the message that is being answered."""
+        self._unsent: deque[_Message] = deque()
+        self._delivering: asyncio.Task[None] | None = None
 
-    async def run(self) -> None:
-        """Talks until the person leaves, or until the services are gone."""
-        following = asyncio.create_task(self._following.run())
+    async def run(self) -> bool:
+        """Talks until the person leaves or a service was given up; answers False for that.
+
+        What is read from standard input ends with the first call that fails. It answers False then, and where a run
+        ended without an answer.
+        """
+        beside = [asyncio.create_task(self._following.run())]
+        if self._keeper is not None:
+            beside.append(asyncio.create_task(self._keeper.run()))
         try:
             await self._following.started.wait()
-            while (typed := await self._typed(following)) is not None:
+            while (typed := await self._typed(beside)) is not None:
                 line = typed.strip()
                 if line in ("/quit", "/exit", "/salir"):
-                    return
-                if line:
-                    await self._obey(line)
-                if self._why_over() is not None:
                     break
-            if reason := self._why_over():
-                self._console.print(reason, style="red", soft_wrap=True)
+                if line:
+                    self._leaving = False
+                    await self._attend(line)
+                if self._failed and self._session is None:
+                    return False
+            if self._unsent:
+                self._console.print(self._texts("unsent", count=len(self._unsent)), style="yellow", soft_wrap=True)
+            return not (self._given_up or (self._session is None and (self._failed or self._printer.failed)))
         finally:
-            following.cancel()
-            await asyncio.wait({following})
+            beside += [task for task in (self._delivering, self._stopping) if task is not None]
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
 
-    async def _typed(self, following: asyncio.Task[None]) -> str | None:
+    async def _typed(self, beside: list[asyncio.Task[None]]) -> str | None:
         """Answers the next line; without a terminal, one of standard input. None at the end, of the services too."""
         if self._session is None:
             line = await asyncio.to_thread(sys.stdin.readline)
@@ -77,7 +122,7 @@ class Chat:
         self._printer.above_prompt(prompting=True)
         prompt = asyncio.create_task(self._prompt(self._session))
         try:
-            await asyncio.wait({prompt, following}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({prompt, *beside}, return_when=asyncio.FIRST_COMPLETED)
             return prompt.result() if prompt.done() else None
         finally:
             self._printer.above_prompt(prompting=False)
@@ -88,46 +133,114 @@ class Chat:
     async def _prompt(self, session: PromptSession[str]) -> str | None:
         try:
             return await session.prompt_async(f"\n{self._texts('you')} › ")
-        except KeyboardInterrupt:  # it takes back what was typed, and leaves where nothing was
-            return "" if session.default_buffer.text else None
+        except KeyboardInterrupt:  # it takes back what was typed; where nothing was, a second one leaves
+            if session.default_buffer.text:
+                return ""
+            if self._leaving:
+                return None
+            self._leaving = True
+            self._console.print(self._texts("leave"), style="dim", soft_wrap=True)
+            return ""
         except EOFError:
             return None
 
-    def _why_over(self) -> str | None:
-        return self._still_up() if self._still_up is not None else None
+    async def _attend(self, line: str) -> None:
+        """Does a line; meanwhile a key stops it, a sign shows that it is worked on, and what is typed is kept."""
+        self._run_known.clear()
+        self._doing = asyncio.create_task(self._obey(line))
+        if self._session is None:
+            await self._doing
+            return
+        working = asyncio.create_task(self._show_work())
+        try:
+            with stop_keys(self._session.input, self._stop):
+                await asyncio.wait({self._doing})
+        finally:
+            working.cancel()
+            self._printer.rest()
+            if self._stopping is not None:
+                self._stopping.cancel()
+                self._stopping = None
+        if not self._doing.cancelled():
+            self._doing.result()
 
-    async def _gone(self) -> str | None:
-        """Answers why an agent that hung up will not come back, once that can be seen; None where it may."""
-        if self._still_up is None:
-            return None
-        for _ in range(round(_DEATH_SECONDS / _POLL_SECONDS)):
-            if reason := self._still_up():
-                return reason
-            await asyncio.sleep(_POLL_SECONDS)
-        return None
+    async def _show_work(self) -> None:
+        began = time.monotonic()
+        await asyncio.sleep(_WORK_AFTER_SECONDS)
+        for number in range(sys.maxsize):
+            key = "stopping" if self._stopping is not None else "working"
+            seconds = f"{time.monotonic() - began:.0f}"
+            self._printer.working(f"  {_WORK_SIGNS[number % len(_WORK_SIGNS)]} {self._texts(key, seconds=seconds)}")
+            await asyncio.sleep(_WORK_EVERY_SECONDS)
+
+    def _stop(self) -> None:
+        """Stops what is being done: its run first; the wait for it at once where that was asked before."""
+        assert self._doing is not None
+        if self._stopping is not None:
+            self._doing.cancel()
+        else:
+            self._stopping = asyncio.create_task(self._stop_run(self._doing))
+
+    async def _stop_run(self, doing: asyncio.Task[None]) -> None:
+        """Ends the run that is being served, as far as it can be; what does not end soon is not waited for."""
+        try:
+            async with asyncio.timeout(_STOP_SECONDS):
+                await self._run_known.wait()
+                with suppress(FailedPreconditionError):  # it has ended meanwhile
+                    await self._client.cancel_run(self._run_id)
+                await asyncio.wait({doing})
+        except TimeoutError:
+            self._say_so("stops_later")
+        except PhylacteryError as error:
+            self._tell(error)
+        doing.cancel()
 
     async def _obey(self, line: str) -> None:
         try:
             await self._do(line)
         except PhylacteryError as error:
-            if not (isinstance(error, UnavailableError) and await self._gone()):
-                self._tell(error)
+            self._failed = True
+            self._tell(error)
         except UnicodeEncodeError:  # bytes that are no UTF-8 come from standard input as lone surrogates
-            self._console.print(self._texts("no_text"), style="red")
+            self._failed = True
+            self._errors.print(self._texts("no_text"), style="red")
 
     def _tell(self, error: PhylacteryError) -> None:
         away = isinstance(error, UnavailableError) and not error.reason
         told = self._texts("away", target=self._target) if away else self._texts("failed", message=error.message)
-        self._console.print(printable(told), style="red", soft_wrap=True)
+        self._printer.rest()
+        self._errors.print(printable(told), style="red", soft_wrap=True)
+
+    def _tell_unfollowed(self, error: PhylacteryError) -> None:
+        """Says why nothing is followed; what is read from standard input is told by its own calls."""
+        if self._session is not None:
+            self._tell(error)
+
+    def _say_so(self, key: str, **values: object) -> None:
+        self._printer.rest()
+        self._console.print(self._texts(key, **values), style="dim", soft_wrap=True)
+
+    async def _tell_fate(self, fate: Fate) -> None:
+        style = "dim" if fate.kind == "back" else "red"
+        told = fate_text(self._texts, fate)
+        self._given_up = self._given_up or fate.kind == "given_up"
+
+        def show() -> None:
+            self._printer.rest()
+            self._errors.print(told, style=style, soft_wrap=True)
+
+        await run_in_terminal(show)
 
     async def _do(self, line: str) -> None:
         match line:
-            case "/help":
-                self._console.print(self._texts("help"))
+            case _ if found := _HELP.fullmatch(line):
+                self._console.print(self._texts.help(found["topic"] or ""))
             case "/trace":
                 await self._trace()
             case "/undo":
                 await self._say(self._texts("undo"))
+            case "/drop":
+                self._drop()
             case _ if found := _ANSWER.fullmatch(line):
                 await self._answer(found["command"], int(found["number"] or 0))
             case _ if line.startswith("/"):
@@ -160,16 +273,69 @@ class Chat:
                 self._printer.ask(thread.pending_approval)
 
     async def _say(self, text: str) -> None:
-        """Says something, with what stands on the card that waits: the agent reads a clear yes or no as its answer."""
-        said = self._client.stream_message(
-            text, thread_id=self._thread_id, graph=self._graph, shown=self._printer.waiting, timeout=120
-        )
+        """Says something, with what stands on the card that waits: the agent reads a clear yes or no as its answer.
+
+        Where the agent is away, a person's words are kept and sent in their order once it is back.
+        """
+        message = _Message(text, new_request_id(), self._printer.waiting)
+        if self._unsent:
+            self._keep(message)
+            return
         try:
-            async with aclosing(said) as events:
+            async with aclosing(self._stream(message)) as events:
                 async for event in events:
                     self._following.show_own(event)
+                    self._run_id = event.run_id
+                    self._run_known.set()
         except DeadlineError:  # the turn goes on, and is followed
-            self._console.print(self._texts("late"), style="yellow", soft_wrap=True)
+            self._say_so("late")
+        except UnavailableError as error:
+            if self._session is None:
+                raise
+            if self._keeper is None or error.reason:  # what is kept running is told of by what became of it
+                self._tell(error)
+            self._keep(message)
+
+    def _stream(self, message: _Message) -> AsyncGenerator[Event]:
+        """Gives a message to the agent, as often as it must be: its request_id makes it one."""
+        return self._client.stream_message(
+            message.text,
+            thread_id=self._thread_id,
+            graph=self._options.graph,
+            language=self._options.language or "",
+            shown=message.shown,
+            request_id=message.request_id,
+        )
+
+    def _keep(self, message: _Message) -> None:
+        self._unsent.append(message)
+        self._say_so("kept", count=len(self._unsent))
+        if self._delivering is None or self._delivering.done():
+            self._delivering = asyncio.create_task(self._deliver())
+
+    async def _deliver(self) -> None:
+        """Sends what was kept, in its order, once the agent takes it; what comes of it is followed."""
+        while self._unsent:
+            message = self._unsent[0]
+            try:
+                async with aclosing(self._stream(message)) as events:
+                    async for _ in events:
+                        break
+            except UnavailableError:
+                await asyncio.sleep(_AGAIN_SECONDS)
+                continue
+            except PhylacteryError as error:
+                await run_in_terminal(lambda error=error: self._tell(error))  # type: ignore[misc]
+            self._following.opened()
+            if self._unsent and self._unsent[0] is message:
+                self._unsent.popleft()
+
+    def _drop(self) -> None:
+        """Gives up what was not sent yet."""
+        if self._delivering is not None:
+            self._delivering.cancel()
+        self._say_so("dropped" if self._unsent else "nothing_kept", count=len(self._unsent))
+        self._unsent.clear()
 
     async def _trace(self) -> None:
         if not self._printer.last_run_id:
@@ -177,31 +343,11 @@ class Chat:
             return
         run = await self._client.get_run(self._printer.last_run_id)
         await asyncio.sleep(_SPANS_PAUSE_SECONDS)
-        spans = spans_of(self._data_dir, run.trace_id) if self._data_dir else []
+        spans = spans_of(self._options.data_dir, run.trace_id) if self._options.data_dir else []
         self._console.print(trace_tree(spans) if spans else self._texts("no_spans"))
 
 
-async def talk(
-    target: str,
-    console: Console,
-    texts: Texts,
-    *,
-    thread_id: str,
-    token: str = "",
-    data_dir: Path | None = None,
-    graph: str = "",
-    still_up: Callable[[], str | None] | None = None,
-) -> None:
-    """Opens the conversation with the agent at target; graph serves a new one, empty is the agent's own choice."""
-    async with PhylacteryClient(target, token=token) as client:
-        chat = Chat(
-            client,
-            console,
-            texts,
-            target=target,
-            thread_id=thread_id,
-            data_dir=data_dir,
-            graph=graph,
-            still_up=still_up,
-        )
-        await chat.run()
+async def talk(target: str, console: Console, texts: Texts, options: ChatOptions) -> bool:
+    """Opens the conversation with the agent at target; answers False as Chat.run does."""
+    async with PhylacteryClient(target, token=options.token) as client:
+        return await Chat(client, console, texts, target=target, options=options).run()

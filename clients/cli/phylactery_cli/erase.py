@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any
 
 import typer
@@ -20,17 +19,8 @@ from phylactery_client.erasure_results import AgentErasure, ErasedValues
 from phylactery_client.errors import PermissionDeniedError, UnavailableError
 from phylactery_client.memory_results import Erasure
 
-from phylactery_cli.options import (
-    AGENT,
-    LANGUAGE,
-    MEMORY,
-    RISKGATE,
-    AgentTarget,
-    MemoryTarget,
-    RiskGateTarget,
-    Speak,
-    read_token,
-)
+from phylactery_cli.calling import json_line
+from phylactery_cli.options import TARGET_VARIABLES, Options, Service, Yes, shared
 from phylactery_cli.terminal import confirmed, one_line, printable
 from phylactery_cli.texts import Texts
 
@@ -58,7 +48,7 @@ class _Told:
 class _Eraser:
     """Asks the three services, one after the other."""
 
-    def __init__(self, targets: dict[str, str], token: str, user: str, request_id: str, texts: Texts) -> None:
+    def __init__(self, targets: Mapping[Service, str], token: str, user: str, request_id: str, texts: Texts) -> None:
         self._targets, self._token, self._user = targets, token, user
         self._request_id, self._texts = request_id, texts
 
@@ -76,7 +66,7 @@ class _Eraser:
         tell(memory)
         return riskgate.whole and memory.whole
 
-    async def _ask(self, service: str, call: Callable[[], Awaitable[_Told]]) -> _Told:
+    async def _ask(self, service: Service, call: Callable[[], Awaitable[_Told]]) -> _Told:
         try:
             return await call()
         except UnavailableError as error:
@@ -122,28 +112,37 @@ class _Eraser:
         return ""
 
 
+Agent = Annotated[str, typer.Option(help=f"Where the agent is. [{TARGET_VARIABLES['agent']}]")]
+RiskGate = Annotated[str, typer.Option(help=f"Where RiskGate is. [{TARGET_VARIABLES['riskgate']}]")]
+Memory = Annotated[str, typer.Option(help=f"Where memory is. [{TARGET_VARIABLES['memory']}]")]
+
+
+@shared()
 def erase(
+    context: typer.Context,
     *,
     user: Annotated[str, typer.Argument(help="A user of your tenant, for an operator; empty for yourself.")] = "",
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Yes = False,
     request_id: Annotated[str, typer.Option(help="Goes on with an erasure that was interrupted.")] = "",
-    token_file: Annotated[
-        Path | None, typer.Option(help="File with your token; riskgate asks for an operator's.")
-    ] = None,
-    agent: AgentTarget = AGENT,
-    riskgate: RiskGateTarget = RISKGATE,
-    memory: MemoryTarget = MEMORY,
-    json_: Annotated[bool, typer.Option("--json", help="For machines: one JSON object a service.")] = False,
-    language: Speak = LANGUAGE,
+    agent: Agent = "",
+    riskgate: RiskGate = "",
+    memory: Memory = "",
 ) -> None:
-    """Erases everything the three services hold about a person, for good, and prints the proof of each."""
-    texts, token = Texts(language), read_token(token_file)
+    """Erases everything the three services hold about a person, for good, and prints the proof of each.
+
+    RiskGate asks for an operator's token. --target is the agent, as --agent is.
+    """
+    options = Options.of(context)
+    texts, token, json_ = options.texts, options.token(), options.json
+    given: dict[Service, str] = {"agent": agent or options.target, "riskgate": riskgate, "memory": memory}
+    elsewhere = replace(options, target="")
+    targets = {name: where or elsewhere.target_of(name) for name, where in given.items()}
     who = one_line(user) or texts("erase_yourself")
     if not yes and not confirmed(texts("erase_confirm", who=who), texts, err=json_):
         typer.echo(texts("unchanged"), err=json_)
         raise typer.Exit(1)
     request = request_id or new_request_id()
-    eraser = _Eraser({"agent": agent, "riskgate": riskgate, "memory": memory}, token, user, request, texts)
+    eraser = _Eraser(targets, token, user, request, texts)
 
     def tell(told: _Told) -> None:
         for line in [_json(told, request)] if json_ else _lines(told, texts):
@@ -183,5 +182,5 @@ def _summary(done: AgentErasure | Erasure | ErasedValues, texts: Texts) -> tuple
 def _json(told: _Told, request_id: str) -> str:
     facts = {"service": told.service, "request_id": request_id, "complete": told.whole}
     if told.why:
-        return json.dumps({**facts, "error": told.why})
-    return json.dumps({**facts, **asdict(told.done)}, default=str)
+        return json_line({**facts, "error": told.why})
+    return json_line({**facts, **asdict(told.done)})

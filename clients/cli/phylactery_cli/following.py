@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import aclosing
 
 from phylactery_client import PhylacteryClient, PhylacteryError
@@ -17,6 +16,8 @@ from phylactery_cli.render import EventPrinter
 _AGAIN_SECONDS = 1.0
 _TAIL_EVENTS = 200
 """How far back the last turn is looked for when a chat is opened."""
+_TAIL_MESSAGES = 20
+_TAIL_SECONDS = 30.0
 
 
 class Shown:
@@ -59,13 +60,11 @@ class Following:
         printer: EventPrinter,
         *,
         tell: Callable[[PhylacteryError], None],
-        gone: Callable[[], Awaitable[str | None]],
     ) -> None:
-        """Tell says why nothing can be followed; gone answers why the agent will not come back, None where it may."""
-        self._client, self._thread_id, self._printer = client, thread_id, printer
-        self._tell, self._gone = tell, gone
+        """Tell says why nothing can be followed."""
+        self._client, self._thread_id, self._printer, self._tell = client, thread_id, printer, tell
         self._shown = Shown()
-        self._told = False
+        self._told = self._begun = False
         self._opened = asyncio.Event()
         self.started = asyncio.Event()
         """Set once the thread was looked at, whatever came of it."""
@@ -78,11 +77,15 @@ class Following:
 
     def show_own(self, event: Event) -> None:
         """Prints an event of a turn that was asked for here, unless it was printed already."""
-        self._opened.set()
+        self.opened()
         self.show(event)
 
+    def opened(self) -> None:
+        """Notes that there is a thread: something was said in it."""
+        self._opened.set()
+
     async def run(self) -> None:
-        """Shows the last turn and then each event as it comes; ends where the agent is gone for good."""
+        """Shows the last turn and then each event as it comes, until it is cancelled."""
         while True:
             try:
                 await self._watch()
@@ -94,10 +97,6 @@ class Following:
                 continue
             except OutOfRangeError:  # events are gone, or the agent's database was restored: where it stands now
                 self._shown.up_to = -1
-            except UnavailableError as error:
-                if await self._gone():
-                    return
-                await self._tell_once(error)
             except PhylacteryError as error:
                 await self._tell_once(error)
             finally:
@@ -107,7 +106,7 @@ class Following:
     async def _watch(self) -> None:
         if self._shown.up_to < 0:
             await self._begin()
-        watching = self._client.watch_thread(self._thread_id, after_sequence=self._shown.up_to, timeout=math.inf)
+        watching = self._client.watch_thread(self._thread_id, after_sequence=self._shown.up_to, reconnect=False)
         async with aclosing(watching) as events:
             self.started.set()
             async for event in events:
@@ -116,18 +115,31 @@ class Following:
                     await run_in_terminal(lambda event=event: self.show(event))  # type: ignore[misc]
 
     async def _begin(self) -> None:
-        """Shows what the agent said since the person's last words, and what waits for them."""
+        """Shows the person's last words, what the agent said since, and what waits for them."""
         thread = await self._client.get_thread(self._thread_id)
         said = [event for event in await self._last_turn(thread) if not self._shown.has(event.sequence)]
+        question = await self._question(thread) if self._shown.up_to < 0 and not self._begun else ""
+        self._begun = True
         self._shown.begin(thread.last_sequence)
-        await run_in_terminal(lambda: self._recall(thread, said))
+        await run_in_terminal(lambda: self._recall(thread, question, said))
 
-    def _recall(self, thread: Thread, said: list[Event]) -> None:
+    def _recall(self, thread: Thread, question: str, said: list[Event]) -> None:
         self._printer.last_run_id = thread.last_run.id if thread.last_run else ""
+        if question:
+            self._printer.asked(question)
         for event in said:
             self._printer.show(event.raw)
         if thread.pending_approval is not None:
             self._printer.ask(thread.pending_approval)
+
+    async def _question(self, thread: Thread) -> str:
+        """Answers what the person said last, empty where nobody can say: it may not be kept, or memory be away."""
+        try:
+            page = await self._client.list_messages(self._thread_id, page_size=_TAIL_MESSAGES, timeout=_TAIL_SECONDS)
+        except PhylacteryError:
+            return ""
+        newest = thread.last_run.id if thread.last_run else ""
+        return next((one.text for one in page.messages if one.role == "user" and one.run_id == newest), "")
 
     async def _last_turn(self, thread: Thread) -> list[Event]:
         """Answers the messages of the newest turn and those after it, reminders among them."""
@@ -135,7 +147,10 @@ class Following:
         after = max(thread.first_sequence - 1, thread.last_sequence - _TAIL_EVENTS)
         if after >= thread.last_sequence:
             return found
-        async with aclosing(self._client.watch_thread(self._thread_id, after_sequence=after)) as events:
+        watching = self._client.watch_thread(
+            self._thread_id, after_sequence=after, reconnect=False, timeout=_TAIL_SECONDS
+        )
+        async with aclosing(watching) as events:
             async for event in events:
                 if event.kind == "run_started":
                     found.clear()

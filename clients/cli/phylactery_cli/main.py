@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import shutil
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -22,14 +21,14 @@ from phylactery_cli import memory as memory_command
 from phylactery_cli import runs as runs_command
 from phylactery_cli import threads as threads_command
 from phylactery_cli import tools as tools_command
+from phylactery_cli.calling import json_line
 from phylactery_cli.models import model_lines
-from phylactery_cli.options import AGENT, LANGUAGE, AgentTarget, Speak, TokenFile, read_token
-from phylactery_cli.supervisor import DEFAULT_PORTS, SERVICES, InUseError, Stack, StackError, running
-from phylactery_cli.terminal import plain_console
+from phylactery_cli.options import Options, shared
+from phylactery_cli.supervisor import DEFAULT_PORTS, SERVICES, Fate, InUseError, Keeper, Stack, StackError, running
+from phylactery_cli.terminal import fate_text, plain_console
 from phylactery_cli.texts import Texts
 
 app = typer.Typer(
-    help="Phylactery: agents whose every effect passes a gate.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,  # a traceback with local variables would print secrets
@@ -44,7 +43,6 @@ app.add_typer(tokens_app, name="tokens")
 app.add_typer(tools_command.app, name="tools")
 
 _WELCOME = "welcome.txt"
-_WATCH_SECONDS = 0.5
 
 DataDir = Annotated[Path, typer.Option(help="Folder for everything the services keep.")]
 Graph = Annotated[str, typer.Option(help="The graph of a new conversation: secured or react; empty is the agent's.")]
@@ -86,74 +84,99 @@ def _welcome(sandbox: Path) -> None:
         shutil.copyfile(Path(__file__).parent / _WELCOME, sandbox / _WELCOME)
 
 
-def _still_up(stack: Stack, texts: Texts) -> Callable[[], str | None]:
-    def ask() -> str | None:
-        name = stack.died()
-        return texts("died", service=name, log=stack.processes[name].log) if name else None
+Thread = Annotated[str, typer.Option(help="The conversation to go on with.")]
 
-    return ask
+
+@app.callback()
+@shared()
+def phylactery() -> None:
+    """Phylactery: agents whose every effect passes a gate.
+
+    These options hold for every command, before its name or after it; the variables for all of them.
+    """
+
+
+def _refuse_target(context: typer.Context, command: str) -> Options:
+    """Return the options of a command that starts services itself. Raises typer.BadParameter where one was named."""
+    options = Options.of(context)
+    if options.target:
+        raise typer.BadParameter(f"{command} starts the services itself; phylactery chat --target talks to others")
+    return options
 
 
 @app.command()
+@shared(asks=False)
 def run(
+    context: typer.Context,
     data_dir: DataDir = Path(".phylactery"),
-    language: Speak = LANGUAGE,
-    thread: Annotated[str, typer.Option(help="The conversation to go on with.")] = "main",
+    thread: Thread = "main",
     graph: Graph = "",
 ) -> None:
-    """Starts the three services and opens a chat; leaving it stops them."""
-    from phylactery_cli.chat import talk
+    """Starts the three services and opens a chat; leaving it stops them. One that dies is started again."""
+    from phylactery_cli.chat import ChatOptions, talk
 
-    console, texts, died = plain_console(), Texts(language), None
+    options = _refuse_target(context, "run")
+    console, texts, well = plain_console(stderr=options.json), options.texts, False
     with _serving(data_dir, console, texts) as stack:
-        console.print(f"\n{texts('hint')}")
-        asyncio.run(
-            talk(
-                stack.target("agent"),
-                console,
-                texts,
-                thread_id=thread,
-                data_dir=data_dir,
-                graph=graph,
-                still_up=_still_up(stack, texts),
-            )
+        if not options.json:
+            console.print(f"\n{texts('hint')}")
+        chosen = ChatOptions(
+            thread_id=thread,
+            language=options.language if options.language_chosen else None,
+            graph=graph,
+            data_dir=data_dir,
+            json=options.json,
+            stack=stack,
         )
-        died = stack.died()
-    if died:
+        well = asyncio.run(talk(stack.target("agent"), console, texts, chosen))
+    if not well:
         raise typer.Exit(1)
 
 
 @app.command()
-def up(data_dir: DataDir = Path(".phylactery"), language: Speak = LANGUAGE) -> None:
-    """Starts the three services and keeps them running until Ctrl-C."""
-    console, texts = plain_console(), Texts(language)
+@shared(asks=False)
+def up(context: typer.Context, data_dir: DataDir = Path(".phylactery")) -> None:
+    """Starts the three services and keeps them running until Ctrl-C; one that dies is started again."""
+    console, texts = plain_console(), _refuse_target(context, "up").texts
+
+    async def tell(fate: Fate) -> None:
+        console.print(fate_text(texts, fate), style="dim" if fate.kind == "back" else "red", soft_wrap=True)
+
     with _serving(data_dir, console, texts) as stack:
-        ask = _still_up(stack, texts)
-        while (reason := ask()) is None:
-            time.sleep(_WATCH_SECONDS)
-        console.print(reason, style="red", soft_wrap=True)
+        asyncio.run(Keeper(stack, tell).run())
         raise typer.Exit(1)
 
 
 @app.command()
+@shared()
 def chat(
+    context: typer.Context,
     *,
-    target: AgentTarget = AGENT,
-    thread: Annotated[str, typer.Option(help="The conversation.")] = "main",
-    token_file: TokenFile = None,
+    thread: Thread = "main",
     graph: Graph = "",
     data_dir: DataDir = Path(".phylactery"),
-    language: Speak = LANGUAGE,
 ) -> None:
     """Opens a chat with an agent that is running already."""
-    from phylactery_cli.chat import talk
+    from phylactery_cli.chat import ChatOptions, talk
 
-    token, console, texts = read_token(token_file), plain_console(), Texts(language)
+    options = Options.of(context)
+    chosen = ChatOptions(
+        thread_id=thread,
+        language=options.language if options.language_chosen else None,
+        graph=graph,
+        token=options.token(),
+        data_dir=data_dir,
+        json=options.json,
+    )
+    well = True
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(talk(target, console, texts, thread_id=thread, token=token, data_dir=data_dir, graph=graph))
+        well = asyncio.run(talk(options.target_of("agent"), plain_console(), options.texts, chosen))
+    if not well:
+        raise typer.Exit(1)
 
 
 @app.command()
+@shared(asks=False)
 def demo(
     keep: Annotated[Path | None, typer.Option(help="Keep the demo's files in this new folder.")] = None,
 ) -> None:
@@ -163,11 +186,14 @@ def demo(
     raise typer.Exit(play(plain_console(), keep))
 
 
-app.command()(erase_command.erase)
+app.command("erase")(erase_command.erase)
 
 
 @tokens_app.command("add")
+@shared(asks=False)
 def add(
+    context: typer.Context,
+    *,
     subject: Annotated[str, typer.Option(help="Who the token stands for.")],
     tenant: Annotated[str, typer.Option(help="Their tenant; '*' for a delegate of every tenant.")],
     role: Annotated[list[Role], typer.Option(help="What they may do; give it several times for several.")],
@@ -176,11 +202,12 @@ def add(
 ) -> None:
     """Adds an identity and prints its token, once: only a hash is kept."""
     try:
-        typer.echo(add_token(file, subject=subject, tenant=tenant, roles=role, level=level))
+        token = add_token(file, subject=subject, tenant=tenant, roles=role, level=level)
     except (TokensFileError, OSError) as error:
         why = f"{file} cannot be written ({error.strerror})" if isinstance(error, OSError) else error
         typer.echo(f"phylactery: {why}", err=True)
         raise typer.Exit(1) from None
+    typer.echo(json_line({"subject": subject, "tenant": tenant, "token": token}) if Options.of(context).json else token)
 
 
 def main() -> None:

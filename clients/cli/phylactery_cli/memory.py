@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -18,7 +18,7 @@ from phylactery_client.memory_results import Memory, MemoryMatch, Profile, Profi
 from phylactery_client.results import Output
 
 from phylactery_cli.calling import Caller, json_line
-from phylactery_cli.options import LANGUAGE, MEMORY, Json, MemoryTarget, Page, Speak, TokenFile, read_token
+from phylactery_cli.options import Options, Page, Yes, shared
 from phylactery_cli.terminal import confirmed, moment, one_line
 from phylactery_cli.texts import Texts
 
@@ -47,17 +47,16 @@ class _Memory(Caller[MemoryClient]):
 
 
 @app.callback()
-def options(
-    context: typer.Context,
-    *,
-    target: MemoryTarget = MEMORY,
-    token_file: TokenFile = None,
-    subject: Subject = "",
-    tenant: Tenant = "",
-    language: Speak = LANGUAGE,
-) -> None:
+@shared()
+def whose(context: typer.Context, *, subject: Subject = "", tenant: Tenant = "") -> None:
     """What is remembered: search, list, profile, forget, outputs, erase, export."""
-    token, texts = read_token(token_file), Texts(language)
+    context.obj = subject, tenant
+
+
+def _caller(context: typer.Context) -> _Memory:
+    """Return what calls memory for a command, as the user the group's options name."""
+    options, (subject, tenant) = Options.of(context), context.obj
+    token, texts, target = options.token(), options.texts, options.target_of("memory")
 
     def told(error: PhylacteryError) -> str:
         """Answers what was wrong in words of this command, the service's own where it has none."""
@@ -69,7 +68,7 @@ def options(
     def opened() -> MemoryClient:
         return MemoryClient(target, token=token, subject=subject, tenant=tenant)
 
-    context.obj = _Memory("memory", target, texts, opened, told, subject)
+    return _Memory("memory", target, texts, opened, told, json=options.json, subject=subject)
 
 
 def _output_cells(output: Output) -> tuple[object, ...]:
@@ -84,47 +83,49 @@ def _cells(texts: Texts, memory: Memory) -> tuple[object, ...]:
 
 
 @app.command()
+@shared()
 def search(
     context: typer.Context,
     query: str,
     limit: Annotated[int, typer.Option(min=1, max=100, help="How many at most.")] = 10,
-    json_: Json = False,
 ) -> None:
     """Finds what is remembered about something, in Spanish or English, best first."""
-    caller: _Memory = context.obj
+    caller = _caller(context)
     matches = caller.ask(lambda client: client.search_memories(query, limit=limit))
 
     def cells(match: MemoryMatch) -> tuple[object, ...]:
         return _cells(caller.texts, match.memory)
 
-    caller.print_list(matches, "memory_columns", cells, none="memory_no_match", json_=json_)
+    caller.print_list(matches, "memory_columns", cells, none="memory_no_match")
 
 
 @app.command("list")
+@shared()
 def list_(
     context: typer.Context,
     past: Annotated[bool, typer.Option("--past", help="Also what holds no more.")] = False,
     page: Page = "",
-    json_: Json = False,
 ) -> None:
     """Lists what is remembered, the last written first."""
-    caller: _Memory = context.obj
-    found = caller.ask(lambda client: client.list_memories(include_invalid=past, page_token=page))
-    cells = partial(_cells, caller.texts)
-    caller.print_list(found.memories, "memory_columns", cells, none="memory_none", json_=json_)
-    _tell_more(caller.texts, found.next_page_token)
+    caller = _caller(context)
+
+    async def memories(client: MemoryClient, token: str) -> tuple[Sequence[Memory], str]:
+        found = await client.list_memories(include_invalid=past, page_token=token)
+        return found.memories, found.next_page_token
+
+    caller.print_pages(memories, "memory_columns", partial(_cells, caller.texts), none="memory_none", token=page)
 
 
 @app.command()
+@shared()
 def profile(
     context: typer.Context,
     set_: Annotated[list[str], typer.Option("--set", help="name=value; several times for several.")] = [],  # noqa: B006
     remove: Annotated[list[str], typer.Option(help="A name to remove; several times for several.")] = [],  # noqa: B006
     past: Annotated[bool, typer.Option("--past", help="Also what held before.")] = False,
-    json_: Json = False,
 ) -> None:
     """Shows what holds about you for good, after setting and removing what you name."""
-    caller: _Memory = context.obj
+    caller = _caller(context)
     values = {}
     for text in set_:
         name, sign, value = text.partition("=")
@@ -144,48 +145,56 @@ def profile(
         return field.name, field.value, caller.texts.word(field.source), *held, field.memory_id
 
     fields = (*found.fields, *found.superseded)
-    caller.print_list(fields, "memory_profile_columns", cells, none="memory_no_profile", json_=json_)
+    caller.print_list(fields, "memory_profile_columns", cells, none="memory_no_profile")
 
 
 @app.command()
+@shared()
 def forget(context: typer.Context, memory_id: str) -> None:
     """Removes one memory for good, and what the profile took from it."""
-    caller: _Memory = context.obj
+    caller = _caller(context)
     caller.ask(lambda client: client.forget_memory(memory_id))
-    typer.echo(caller.texts("memory_forgotten", id=one_line(memory_id)))
+    caller.done(caller.texts("memory_forgotten", id=one_line(memory_id)), forgotten=memory_id)
 
 
 @app.command()
-def outputs(context: typer.Context, page: Page = "", json_: Json = False) -> None:
+@shared()
+def outputs(context: typer.Context, page: Page = "") -> None:
     """Lists the large outputs of tools that are kept, newest first."""
-    caller: _Memory = context.obj
-    found = caller.ask(lambda client: client.list_outputs(page_token=page))
-    if json_ or found.outputs or not found.broken_pointers:
-        shown = caller.print_list(
-            found.outputs, "memory_output_columns", _output_cells, none="memory_no_outputs", json_=json_
-        )
-        if shown:
-            typer.echo(caller.texts("memory_read_output", pointer=found.outputs[0].pointer), err=True)
-    if found.broken_pointers:
-        typer.echo(caller.texts("memory_broken_outputs", pointers=", ".join(found.broken_pointers)), err=True)
-    _tell_more(caller.texts, found.next_page_token)
+    caller = _caller(context)
+    seen: list[Output] = []
+    broken: list[str] = []
+
+    async def kept(client: MemoryClient, token: str) -> tuple[Sequence[Output], str]:
+        found = await client.list_outputs(page_token=token)
+        seen.extend(found.outputs)
+        broken.extend(found.broken_pointers)
+        return found.outputs, found.next_page_token
+
+    caller.print_pages(kept, "memory_output_columns", _output_cells, none="", token=page)
+    if not (seen or broken or caller.json):
+        typer.echo(caller.texts("memory_no_outputs"))
+    if seen and not caller.json:
+        typer.echo(caller.texts("memory_read_output", pointer=seen[0].pointer), err=True)
+    if broken:
+        typer.echo(caller.texts("memory_broken_outputs", pointers=", ".join(broken)), err=True)
 
 
 @app.command()
+@shared()
 def erase(
     context: typer.Context,
     user: Annotated[str, typer.Argument(help="A user of your tenant, for an operator; empty for yourself.")] = "",
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    json_: Json = False,
+    yes: Yes = False,
 ) -> None:
     """Erases everything memory holds about a user, and prints the proof; phylactery erase covers all three services."""
-    caller: _Memory = context.obj
+    caller = _caller(context)
     who = one_line(user or caller.subject) or caller.texts("memory_yourself")
-    if not yes and not confirmed(caller.texts("memory_confirm", who=who), caller.texts, err=json_):
-        typer.echo(caller.texts("unchanged"), err=json_)
+    if not yes and not confirmed(caller.texts("memory_confirm", who=who), caller.texts, err=caller.json):
+        typer.echo(caller.texts("unchanged"), err=caller.json)
         raise typer.Exit(1)
     erasure = caller.ask(lambda client: client.erase_user(subject=user))
-    if json_:
+    if caller.json:
         typer.echo(json_line(erasure))
         return
     counts = ", ".join(f"{name}: {count}" for name, count in asdict(erasure.counts).items())
@@ -195,12 +204,13 @@ def erase(
 
 
 @app.command()
+@shared()
 def export(
     context: typer.Context,
     out: Annotated[Path | None, typer.Option(help="A new file, yours alone to read; none prints the lines.")] = None,
 ) -> None:
     """Writes everything memory holds about you as JSON lines; the last one counts them."""
-    caller: _Memory = context.obj
+    caller = _caller(context)
 
     async def write(client: MemoryClient, put: Callable[[str], object]) -> tuple[int, bool]:
         count, whole = 0, False
@@ -224,7 +234,7 @@ def export(
     if not whole:
         raise caller.fail(caller.texts("memory_broken"))
     if out is not None:
-        typer.echo(caller.texts("memory_exported", count=count, file=out))
+        caller.done(caller.texts("memory_exported", count=count, file=out), records=count, file=out)
 
 
 @contextmanager
@@ -246,8 +256,3 @@ def _whole_file(path: Path) -> Iterator[TextIO]:
         part.rename(path)
     finally:
         part.unlink(missing_ok=True)
-
-
-def _tell_more(texts: Texts, token: str) -> None:
-    if token:
-        typer.echo(texts("memory_more", token=token), err=True)

@@ -5,32 +5,39 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+import typer
 from phylactery.agent.v1 import event_pb2
 from phylactery_client.decode import decode
 from phylactery_client.results import PendingApproval
 from rich.console import Console, Group, RenderableType
+from rich.control import Control
 from rich.panel import Panel
+from rich.segment import ControlType
 from rich.table import Table
 from rich.text import Text
 
+from phylactery_cli.calling import event_line
 from phylactery_cli.event_texts import EventTexts
 from phylactery_cli.terminal import one_line, printable
 from phylactery_cli.texts import Language, Texts
 
 _HASH_CHARACTERS = 12
+_WITHOUT_ANSWER = (event_pb2.RUN_STATUS_FAILED, event_pb2.RUN_STATUS_DEAD)
 _DECISION_STYLES = {"ALLOW": "green", "AUTH_REQUIRED": "yellow", "BLOCKED": "red"}
 
 
 class EventPrinter:
-    """Prints events as they happen, and keeps the approval that waits."""
+    """Prints events as they happen, for machines as JSON lines, and keeps the approval that waits."""
 
-    def __init__(self, console: Console, texts: Texts) -> None:
-        self._console, self._texts = console, texts
+    def __init__(self, console: Console, texts: Texts, *, json: bool = False) -> None:
+        self._console, self._texts, self._json = console, texts, json
         self._words = EventTexts(texts.language)
         self._notes = _Notes(self._words)
         self._written = ""
         """The part of a message that stands on the terminal already, in a line that is not ended."""
-        self._prompting = False
+        self._prompting = self._working = False
+        self.failed = False
+        """Whether a run that was shown ended without an answer."""
         self.waiting: PendingApproval | None = None
         self.last_run_id = ""
 
@@ -43,7 +50,13 @@ class EventPrinter:
         """Prints one event."""
         self.last_run_id = event.run_id or self.last_run_id
         kind = event.WhichOneof("kind")
-        if kind == "message_delta":
+        if kind == "run_finished":
+            self.failed = self.failed or event.run_finished.status in _WITHOUT_ANSWER
+        if self._json:
+            if kind is not None:
+                self._line(kind, event)  # it keeps what waits
+            typer.echo(event_line(event))
+        elif kind == "message_delta":
             self._write(event.message_delta)
         elif kind == "message" and self._written and self._written == event.message.text:
             self._end_line()
@@ -65,11 +78,35 @@ class EventPrinter:
 
     def _write_on(self, text: str) -> None:
         if not self._written:
+            self._end_line()
             self._console.print(self._speaker(), end="")
         self._console.print(Text(printable(text)), end="", soft_wrap=True)
         self._written += text
 
+    def working(self, text: str) -> None:
+        """Shows, on a terminal, that an answer is being worked on: one line, which the next print takes away."""
+        console = self._console
+        if self._json or self._written or self._prompting or not console.is_terminal or console.is_dumb_terminal:
+            return
+        line = Text(text, style="dim", overflow="ellipsis", no_wrap=True)
+        console.control(Control((ControlType.CARRIAGE_RETURN,), (ControlType.ERASE_IN_LINE, 2)))
+        console.print(line, end="", width=console.width - 1)
+        self._working = True
+
+    def rest(self) -> None:
+        """Takes the line of an answer that is worked on away."""
+        if self._working:
+            self._console.control(Control((ControlType.CARRIAGE_RETURN,), (ControlType.ERASE_IN_LINE, 2)))
+            self._working = False
+
+    def asked(self, text: str) -> None:
+        """Prints what the person said, where it does not stand on the terminal yet."""
+        if not self._json:
+            self._end_line()
+            self._console.print(Text.assemble((f"{self._texts('you')} › ", "bold"), printable(text), overflow="fold"))
+
     def _end_line(self) -> None:
+        self.rest()
         if self._written:
             self._console.print()
             self._written = ""
@@ -95,7 +132,9 @@ class EventPrinter:
     def ask(self, asked: PendingApproval) -> None:
         """Prints an approval that waits already."""
         self.waiting = asked
-        self._console.print(self._approval(asked))
+        if not self._json:
+            self._end_line()
+            self._console.print(self._approval(asked))
 
     def _approval(self, asked: PendingApproval) -> Panel:
         each = (asked, *asked.also)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import asdict
 from functools import partial
@@ -11,49 +12,52 @@ from typing import Annotated
 import typer
 from google.protobuf import json_format
 from phylactery_client import PhylacteryClient, PhylacteryError
-from phylactery_client.errors import OutOfRangeError
+from phylactery_client.errors import NotFoundError, OutOfRangeError
 from phylactery_client.results import Event
 from phylactery_client.run_results import Run, RunBudget, RunStep, ToolCallRecord
 
 from phylactery_cli.calling import json_line
-from phylactery_cli.options import AgentCaller, Json, Page, Yes, agent_group
+from phylactery_cli.options import AgentCaller, Page, Yes, agent_caller, group, shared
 from phylactery_cli.render import detail
 from phylactery_cli.run_words import word
 from phylactery_cli.terminal import confirmed, moment, printable
 from phylactery_cli.texts import Texts
 
-app = agent_group("runs", "Runs: list, show, cancel, retry, doubts, resolve.")
+app = group("Runs: list, show, cancel, retry, doubts, resolve.")
 
 _STEPS_AT_ONCE = 500
 _WHY_NOT = frozenset({"NOT_FAILED", "RETRIED", "WORDS_GONE", "NO_TOOLS", "THREAD_BUSY"})
 
 
 @app.command("list")
+@shared()
 def list_(
     context: typer.Context,
     status: Annotated[str, typer.Option(help="QUEUED, RUNNING, SUSPENDED, DONE, FAILED, DEAD or CANCELLED.")] = "",
     thread: Annotated[str, typer.Option(help="Those of one conversation.")] = "",
     page: Page = "",
-    json_: Json = False,
 ) -> None:
     """Lists your runs, newest first."""
-    caller: AgentCaller = context.obj
-    found = caller.ask(lambda client: client.list_runs(status=status.upper(), thread_id=thread, page_token=page))
-    cells = partial(_run_cells, caller.texts)
-    if caller.print_list(found.runs, "runs_columns", cells, none="runs_none", json_=json_):
-        caller.more(found.next_page_token)
+    caller = _caller(context)
+
+    async def runs(client: PhylacteryClient, token: str) -> tuple[Sequence[Run], str]:
+        found = await client.list_runs(status=status.upper(), thread_id=thread, page_token=token)
+        return await _whole(client, found.runs) if caller.json else found.runs, found.next_page_token
+
+    caller.print_pages(runs, "runs_columns", partial(_run_cells, caller.texts), none="runs_none", token=page)
 
 
 @app.command()
-def show(context: typer.Context, run_id: str, json_: Json = False) -> None:
+@shared()
+def show(context: typer.Context, run_id: str) -> None:
     """Shows one run: its plan, its tool calls, the nodes it executed, its events, and what of its budgets it used."""
-    caller: AgentCaller = context.obj
+    caller = _caller(context)
     run, nodes, events = caller.ask(lambda client: _everything(client, run_id))
-    if json_:
+    if caller.json:
         told = [_event_json(event) for event in events]
         typer.echo(json_line({**asdict(run), "run_steps": [asdict(node) for node in nodes], "events": told}))
         return
-    _show(caller, run, json_=False)
+    _show(caller, run)
     if run.retry_of:
         typer.echo(caller.texts("runs_retry_of", id=printable(run.retry_of)))
     if nodes:
@@ -66,6 +70,7 @@ def show(context: typer.Context, run_id: str, json_: Json = False) -> None:
 
 
 @app.command()
+@shared()
 def retry(
     context: typer.Context,
     run_id: str,
@@ -73,10 +78,9 @@ def retry(
         bool, typer.Option("--acknowledge-effects", help="What it did may happen a second time.")
     ] = False,
     request_id: Annotated[str, typer.Option(help="The same one again begins nothing twice.")] = "",
-    json_: Json = False,
 ) -> None:
     """Begins a run that failed once more, with the same words."""
-    caller: AgentCaller = context.obj
+    caller = _caller(context)
 
     def told(error: PhylacteryError) -> str:
         why = error.metadata.get("why", "") if error.reason == "RUN_NOT_RETRYABLE" else ""
@@ -89,55 +93,59 @@ def retry(
         lambda client: client.retry_run(run_id, acknowledge_effects=acknowledge_effects, request_id=request_id or None),
         told=told,
     )
-    if json_:
+    if caller.json:
         typer.echo(json_line(begun))
         return
-    _show(caller, begun.run, json_=False)
+    _show(caller, begun.run)
     if begun.effects:
         typer.echo(caller.texts("runs_effects"))
         caller.print("runs_call_columns", (_cells(caller.texts, call) for call in begun.effects))
 
 
 @app.command()
+@shared()
 def cancel(
     context: typer.Context,
     run_id: str,
     yes: Yes = False,
-    json_: Json = False,
 ) -> None:
     """Ends one run for good; what it did stays done."""
-    caller: AgentCaller = context.obj
-    if not yes and not confirmed(caller.texts("runs_confirm", id=printable(run_id)), caller.texts, err=json_):
-        typer.echo(caller.texts("unchanged"), err=json_)
+    caller = _caller(context)
+    if not yes and not confirmed(caller.texts("runs_confirm", id=printable(run_id)), caller.texts, err=caller.json):
+        typer.echo(caller.texts("unchanged"), err=caller.json)
         raise typer.Exit(1)
-    _show(caller, caller.ask(lambda client: client.cancel_run(run_id)), json_=json_)
+    _show(caller, caller.ask(lambda client: client.cancel_run(run_id)))
 
 
 @app.command()
-def doubts(context: typer.Context, page: Page = "", json_: Json = False) -> None:
+@shared()
+def doubts(context: typer.Context, page: Page = "") -> None:
     """Lists the effects nobody can say the end of, over all runs."""
-    caller: AgentCaller = context.obj
-    found = caller.ask(lambda client: client.list_tool_calls(state="in_doubt", page_token=page))
+    caller = _caller(context)
+
+    async def calls(client: PhylacteryClient, token: str) -> tuple[Sequence[ToolCallRecord], str]:
+        found = await client.list_tool_calls(state="in_doubt", page_token=token)
+        return found.tool_calls, found.next_page_token
+
     cells = partial(_cells, caller.texts)
-    if caller.print_list(found.tool_calls, "runs_call_columns", cells, none="runs_no_doubt", json_=json_):
-        caller.more(found.next_page_token)
+    if caller.print_pages(calls, "runs_call_columns", cells, none="runs_no_doubt", token=page):
         typer.echo(caller.texts("runs_doubt_hint"))
 
 
 @app.command()
+@shared()
 def resolve(
     context: typer.Context,
     run_id: str,
     tool_call_id: str,
     happened: Annotated[bool | None, typer.Option("--happened/--did-not-happen", help="What became of it.")] = None,
-    json_: Json = False,
 ) -> None:
     """Says what became of an effect that is in doubt."""
-    caller: AgentCaller = context.obj
+    caller = _caller(context)
     if happened is None:
         raise caller.fail(caller.texts("runs_which"))
     settled = caller.ask(lambda client: client.resolve_in_doubt(run_id, tool_call_id, happened=happened))
-    if json_:
+    if caller.json:
         typer.echo(json_line(settled))
         return
     typer.echo(
@@ -150,8 +158,8 @@ def resolve(
     )
 
 
-def _show(caller: AgentCaller, run: Run, *, json_: bool) -> None:
-    if json_:
+def _show(caller: AgentCaller, run: Run) -> None:
+    if caller.json:
         typer.echo(json_line(run))
         return
     caller.print("runs_columns", [_run_cells(caller.texts, run)])
@@ -163,6 +171,19 @@ def _show(caller: AgentCaller, run: Run, *, json_: bool) -> None:
         caller.print("runs_step_columns", rows)
     if run.tool_calls:
         caller.print("runs_call_columns", (_cells(caller.texts, call) for call in run.tool_calls))
+
+
+def _caller(context: typer.Context) -> AgentCaller:
+    return agent_caller(context, "runs")
+
+
+async def _whole(client: PhylacteryClient, runs: Sequence[Run]) -> list[Run]:
+    """Answers runs of a list with their tool calls and plans, without those that were deleted meanwhile."""
+    found = []
+    for run in runs:
+        with contextlib.suppress(NotFoundError):
+            found.append(await client.get_run(run.id))
+    return found
 
 
 def _run_cells(texts: Texts, run: Run) -> tuple[object, ...]:
@@ -225,7 +246,7 @@ async def _events_after(client: PhylacteryClient, run: Run, after: int, newest: 
     found: list[Event] = []
     if after >= newest:
         return found
-    async with aclosing(client.watch_thread(run.thread_id, after_sequence=after)) as events:
+    async with aclosing(client.watch_thread(run.thread_id, after_sequence=after, reconnect=False)) as events:
         async for event in events:
             if event.run_id == run.id:
                 found.append(event)

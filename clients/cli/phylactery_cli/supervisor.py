@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -9,10 +10,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Literal, NamedTuple
 
 import grpc
 import yaml
@@ -25,6 +26,10 @@ SERVICES = ("riskgate", "memory", "agent")
 
 DEFAULT_PORTS: Mapping[str, int] = {"agent": 50051, "riskgate": 50052, "memory": 50053}
 
+RESTARTS, RESTARTS_WITHIN_SECONDS = 5, 300.0
+"""A service that ends by itself is started again so often in this time; once more, and it is given up."""
+
+_FIRST_PAUSE_SECONDS, _WATCH_SECONDS = 0.5, 0.5
 _START_SECONDS = 60.0
 _STOP_SECONDS = 10.0
 _POLL_SECONDS = 0.05
@@ -132,8 +137,8 @@ class Stack:
             if serving(target, timeout=1):  # a process of another program may have the number by now
                 raise InUseError(self.data_dir, target)
 
-    def launch(self, name: str) -> ServiceProcess:
-        """Starts one service without waiting for it."""
+    def launch(self, name: str, *, port: int = 0) -> ServiceProcess:
+        """Starts one service without waiting for it; port is where its clients know it, 0 where nobody does yet."""
         folder = self.data_dir / name
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         ready, log = folder / _READY, self.data_dir / "logs" / f"{name}.log"
@@ -152,12 +157,14 @@ class Stack:
             env["AGENT_RISKGATE_TARGET"] = self.target("riskgate")
             env["AGENT_MEMORY_TARGET"] = self.target("memory")
         env.update(self.extra_env.get(name, {}))
+        if port:
+            env[f"{prefix}_PORT"] = str(port)
         self._launching = True
         try:
             with log.open("ab") as out:
                 log_start = out.tell()
                 process = self._begin(self.modules.get(name, f"phylactery_{name}"), env, out)
-            self.processes[name] = ServiceProcess(name, process, log, log_start)
+            self.processes[name] = ServiceProcess(name, process, log, log_start, port)
         finally:
             self._launching = False
         if self._interrupted:
@@ -206,6 +213,14 @@ class Stack:
         process.kill()
         process.wait()
 
+    def ended(self, name: str) -> bool:
+        """Return True where a service's process has ended."""
+        return self.processes[name].process.poll() is not None
+
+    def ready(self, name: str) -> bool:
+        """Return True where a service that was launched says that it serves."""
+        return (self.data_dir / name / _READY).exists() and serving(self.processes[name].target, timeout=1)
+
     def died(self) -> str | None:
         """Answers the name of a service that ended by itself, None while all live."""
         return next((s.name for s in self.processes.values() if s.process.poll() is not None), None)
@@ -222,6 +237,53 @@ class Stack:
                 except subprocess.TimeoutExpired:
                     process.kill()
                     process.wait()
+
+
+class Fate(NamedTuple):
+    """What became of a service that nobody stopped."""
+
+    kind: Literal["died", "back", "given_up"]
+    service: str
+    log: Path
+    seconds: float = 0.0
+    """How long it is waited until it is started again."""
+
+
+class Keeper:
+    """Starts a service that ends by itself again, where it was; a few times, with pauses that grow."""
+
+    def __init__(self, stack: Stack, tell: Callable[[Fate], Awaitable[None]]) -> None:
+        self._stack, self._tell = stack, tell
+        self._deaths: dict[str, list[float]] = {name: [] for name in SERVICES}
+
+    async def run(self) -> None:
+        """Keeps the services running; ends where one of them died too often."""
+        while True:
+            for name in SERVICES:
+                if self._stack.ended(name) and not await self._revive(name):
+                    return
+            await asyncio.sleep(_WATCH_SECONDS)
+
+    async def _revive(self, name: str) -> bool:
+        """Starts a service again; answers False where that was done too often already."""
+        now, log = time.monotonic(), self._stack.processes[name].log
+        deaths = self._deaths[name] = [*(at for at in self._deaths[name] if now - at < RESTARTS_WITHIN_SECONDS), now]
+        if len(deaths) > RESTARTS:
+            await self._tell(Fate("given_up", name, log))
+            return False
+        pause = _FIRST_PAUSE_SECONDS * 2 ** (len(deaths) - 1)
+        await self._tell(Fate("died", name, log, pause))
+        await asyncio.sleep(pause)
+        self._stack.launch(name, port=self._stack.processes[name].port)  # here, where no stop can come between
+        limit = time.monotonic() + _START_SECONDS
+        while not self._stack.ended(name):
+            if await asyncio.to_thread(self._stack.ready, name):
+                await self._tell(Fate("back", name, log))
+                break
+            if time.monotonic() > limit:
+                self._stack.kill(name)
+            await asyncio.sleep(_POLL_SECONDS)
+        return True
 
 
 @contextlib.contextmanager

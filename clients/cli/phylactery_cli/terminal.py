@@ -9,6 +9,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
+from phylactery_cli.supervisor import Fate
 from phylactery_cli.texts import Texts
 
 _KEPT = frozenset("\n\t")
@@ -51,6 +52,11 @@ def confirmed(question: str, texts: Texts, *, err: bool = False) -> bool:
 def moment(time: datetime | None) -> str:
     """Answers a time as tables show it, to the minute; empty where there is none."""
     return f"{time:%Y-%m-%d %H:%M} UTC" if time else ""
+
+
+def fate_text(texts: Texts, fate: Fate) -> str:
+    """Answers what to say of a service that nobody stopped."""
+    return texts(f"fate_{fate.kind}", service=fate.service, log=fate.log, seconds=f"{fate.seconds:g}")
 
 
 def plain_console(**options: Any) -> Console:

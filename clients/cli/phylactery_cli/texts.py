@@ -41,16 +41,38 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
         "unknown": "No such command: {text}. /help lists them.",
         "elsewhere": "This approval is answered at RiskGate, not here: phylactery approvals show {id}",
         "help": (
-            "/approve        approve what waits, once; a clear yes does the same\n"
-            "/reject         reject what waits; a clear no does the same\n"
-            "/approve 2      approve one call of several; /reject 2 rejects it\n"
-            "/undo           undo your last change of a file\n"
-            "/trace          show the last turn through the three services\n"
-            "/help           this list\n"
-            "/quit           leave (Ctrl-D too; Ctrl-C takes back what you typed)\n"
-            "Anything else goes to the agent, in English or Spanish."
+            "Say what you want in your own words, for example: read welcome.txt\n"
+            "When I ask first, answer yes or no (or /approve, /reject).\n"
+            "/undo takes back your last change of a file.\n"
+            "Esc or Ctrl-C stops an answer; /quit leaves.\n"
+            "More: /help approvals, /help keys, /help language, /help trace"
         ),
-        "died": "{service} has ended by itself. Its log: {log}",
+        "help_approvals": (
+            "A clear yes or no answers everything that waits; one word more answers nothing.\n"
+            "/approve and /reject do the same.\n"
+            "/approve 2 and /reject 2 answer one of several."
+        ),
+        "help_keys": (
+            "While I answer: Esc or Ctrl-C stops it, twice stops waiting. What you type meanwhile is kept.\n"
+            "At the prompt: Ctrl-C takes back what you typed; twice leaves, as Ctrl-D and /quit do.\n"
+            "While the agent is away what you say is kept and sent once it is back; /drop gives it up."
+        ),
+        "help_language": (
+            "I answer in the language of the conversation, English or Spanish.\n"
+            "phylactery run --language es fixes it, and so does the variable PHYLACTERY_LANGUAGE."
+        ),
+        "help_trace": "/trace draws what happened in the last turn, through the three services.",
+        "fate_died": "{service} has ended by itself; starting it again in {seconds} s. Its log: {log}",
+        "fate_back": "{service} is running again.",
+        "fate_given_up": "{service} keeps ending by itself, so it is not started again. Its log: {log}",
+        "working": "working … {seconds} s · Esc stops",
+        "stopping": "stopping …",
+        "stops_later": "It stops as soon as it can. Its end is shown here.",
+        "leave": "Ctrl-C again leaves; so does /quit.",
+        "kept": "Kept ({count}); it is sent as soon as that is possible. /drop gives it up.",
+        "dropped": "Given up: {count}. What was on its way already may still be answered.",
+        "nothing_kept": "Nothing waits to be sent.",
+        "unsent": "Not sent: {count}.",
         "failed": "That did not work: {message}",
         "no_text": "That is not UTF-8 text, so it was not sent.",
         "in_use": "The services of {folder} run already (one at {target}). Talk to them with phylactery chat, or name "
@@ -149,6 +171,7 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
         "approval_nothing": "Nothing waits.",
         "approval_none": "None.",
         "approval_closed": "{id} is {state} already; only a PENDING one can be answered",
+        "approval_json_yes": "for machines nobody is asked: phylactery approvals show it first, then add --yes",
         "approval_confirm": "Approve exactly this, once?",
         "origin_USER": "the user's own words",
         "origin_REGISTRY": "a registry",
@@ -189,16 +212,38 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
         "unknown": "No existe la orden {text}. /help las enumera.",
         "elsewhere": "Esta aprobación se responde en RiskGate, no aquí: phylactery approvals show {id}",
         "help": (
-            "/approve        aprueba lo que espera, una vez; un sí claro hace lo mismo\n"
-            "/reject         rechaza lo que espera; un no claro hace lo mismo\n"
-            "/approve 2      aprueba una llamada de varias; /reject 2 la rechaza\n"
-            "/undo           deshace tu último cambio en un fichero\n"
-            "/trace          muestra el último turno a través de los tres servicios\n"
-            "/help           esta lista\n"
-            "/quit           salir (también Ctrl-D; Ctrl-C borra lo que has escrito)\n"
-            "Todo lo demás va al agente, en español o en inglés."
+            "Di con tus palabras lo que quieres, por ejemplo: lee welcome.txt\n"
+            "Cuando pregunte antes de hacer algo, responde sí o no (o /approve, /reject).\n"
+            "/undo deshace tu último cambio en un archivo.\n"
+            "Esc o Ctrl-C detiene una respuesta; /quit sale.\n"
+            "Más: /help approvals, /help keys, /help language, /help trace"
         ),
-        "died": "{service} ha terminado por sí solo. Su registro: {log}",
+        "help_approvals": (
+            "Un sí o un no claro responde a todo lo que espera; con una palabra más no responde a nada.\n"
+            "/approve y /reject hacen lo mismo.\n"
+            "/approve 2 y /reject 2 responden a una sola de varias."
+        ),
+        "help_keys": (
+            "Mientras respondo: Esc o Ctrl-C lo detiene; dos veces deja de esperar. Lo que escribas entretanto queda.\n"
+            "Al escribir: Ctrl-C borra lo escrito; dos veces sale, como Ctrl-D y /quit.\n"
+            "Si el agente no está, lo que digas se guarda y se envía cuando vuelva; /drop lo descarta."
+        ),
+        "help_language": (
+            "Respondo en el idioma de la conversación, español o inglés.\n"
+            "phylactery run --language es lo fija, y también la variable PHYLACTERY_LANGUAGE."
+        ),
+        "help_trace": "/trace dibuja lo que pasó en el último turno, a través de los tres servicios.",
+        "fate_died": "{service} ha terminado por sí solo; vuelve a arrancar en {seconds} s. Su registro: {log}",
+        "fate_back": "{service} funciona de nuevo.",
+        "fate_given_up": "{service} termina por sí solo una y otra vez; no se arranca más. Su registro: {log}",
+        "working": "trabajando … {seconds} s · Esc lo detiene",
+        "stopping": "deteniendo …",
+        "stops_later": "Parará en cuanto pueda. Aquí verás cómo acaba.",
+        "leave": "Otra vez Ctrl-C para salir; /quit también sale.",
+        "kept": "Guardado ({count}); se envía en cuanto sea posible. /drop lo descarta.",
+        "dropped": "Descartado: {count}. Lo que ya estaba en camino aún puede recibir respuesta.",
+        "nothing_kept": "No hay nada por enviar.",
+        "unsent": "Sin enviar: {count}.",
         "failed": "No ha funcionado: {message}",
         "no_text": "Eso no es texto UTF-8, así que no se ha enviado.",
         "in_use": "Los servicios de {folder} ya están en marcha (uno en {target}). Habla con ellos: phylactery chat, "
@@ -299,6 +344,7 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
         "approval_nothing": "Nada espera.",
         "approval_none": "Ninguna.",
         "approval_closed": "{id} ya está {state}; solo se responde a una PENDIENTE",
+        "approval_json_yes": "para máquinas no se pregunta: míralo con phylactery approvals show y añade --yes",
         "approval_confirm": "¿Aprobar exactamente esto, una vez?",
         "origin_USER": "palabras del propio usuario",
         "origin_REGISTRY": "un registro",
@@ -353,6 +399,10 @@ class Texts:
     def __call__(self, key: str, **values: object) -> str:
         """Answers a text with its values filled in."""
         return self._texts[key].format(**values) if values else self._texts[key]
+
+    def help(self, topic: str) -> str:
+        """Answers the help on a topic, the short one on all where there is none of that name."""
+        return self._texts.get(f"help_{topic}", self._texts["help"])
 
     def columns(self, key: str) -> tuple[str, ...]:
         """Answers the heads of a table."""

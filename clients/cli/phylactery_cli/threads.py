@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import json
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
+from dataclasses import asdict
 from functools import partial
 from typing import Annotated
 
 import typer
-from google.protobuf import json_format
 from phylactery_client import PhylacteryClient
-from phylactery_client.errors import UnavailableError
 from phylactery_client.results import ChatPage, Event, Thread
 
 from phylactery_cli.calling import json_line
 from phylactery_cli.event_texts import EventTexts
-from phylactery_cli.options import AgentCaller, Json, Page, Yes, agent_group
+from phylactery_cli.options import AgentCaller, Page, Yes, agent_caller, group, shared
 from phylactery_cli.render import EventPrinter
 from phylactery_cli.terminal import confirmed, moment, plain_console, printable
 from phylactery_cli.texts import Texts
 
-app = agent_group("threads", "Conversations: list, show, watch, delete.")
+app = group("Conversations: list, show, watch, delete.")
 
 _SHOWN_MESSAGES = 20
-_AGAIN_SECONDS = 1.0
+
+
+def _caller(context: typer.Context) -> AgentCaller:
+    return agent_caller(context, "threads")
 
 
 def _cells(texts: Texts, thread: Thread) -> tuple[object, ...]:
@@ -37,30 +36,34 @@ def _cells(texts: Texts, thread: Thread) -> tuple[object, ...]:
 
 
 @app.command("list")
+@shared()
 def list_(
     context: typer.Context,
     page: Page = "",
-    json_: Json = False,
 ) -> None:
     """Lists your conversations, the newest opened first."""
-    caller: AgentCaller = context.obj
-    found = caller.ask(lambda client: client.list_threads(page_token=page))
+    caller = _caller(context)
+
+    async def threads(client: PhylacteryClient, token: str) -> tuple[Sequence[Thread], str]:
+        found = await client.list_threads(page_token=token)
+        return found.threads, found.next_page_token
+
     cells = partial(_cells, caller.texts)
-    if caller.print_list(found.threads, "threads_columns", cells, none="threads_none", json_=json_):
-        caller.more(found.next_page_token)
+    caller.print_pages(threads, "threads_columns", cells, none="threads_none", token=page)
 
 
 @app.command()
-def show(context: typer.Context, thread_id: str, json_: Json = False) -> None:
+@shared()
+def show(context: typer.Context, thread_id: str) -> None:
     """Shows where one conversation stands and what was said last."""
-    caller: AgentCaller = context.obj
+    caller = _caller(context)
 
     async def both(client: PhylacteryClient) -> tuple[Thread, ChatPage]:
         return await client.get_thread(thread_id), await client.list_messages(thread_id, page_size=_SHOWN_MESSAGES)
 
     thread, said = caller.ask(both)
-    if json_:
-        typer.echo(json_line(thread))
+    if caller.json:
+        typer.echo(json_line({**asdict(thread), "messages": [asdict(message) for message in said.messages]}))
         return
     caller.print("threads_columns", [_cells(caller.texts, thread)])
     for message in reversed(said.messages):
@@ -69,40 +72,39 @@ def show(context: typer.Context, thread_id: str, json_: Json = False) -> None:
 
 
 @app.command()
+@shared()
 def watch(
     context: typer.Context,
     thread_id: str,
     after: Annotated[int, typer.Option(min=0, help="The last event you saw; 0 begins with the first kept.")] = 0,
     follow: Annotated[bool, typer.Option(help="Go on as events come; without it, end with the last there is.")] = True,
-    json_: Json = False,
 ) -> None:
     """Shows the events of one conversation, and each that comes, until Ctrl-C."""
-    caller: AgentCaller = context.obj
-    printer = EventPrinter(plain_console(), caller.texts)
+    caller = _caller(context)
+    printer = EventPrinter(plain_console(), caller.texts, json=caller.json)
 
     def show_event(event: Event) -> None:
-        if json_:
-            typer.echo(json.dumps(json_format.MessageToDict(event.raw)))
-        else:
-            printer.show(event.raw)
+        printer.show(event.raw)
 
     with contextlib.suppress(KeyboardInterrupt):
         caller.ask(lambda client: _watch(client, thread_id, after, show_event, follow=follow))
 
 
 @app.command()
+@shared()
 def delete(
     context: typer.Context,
     thread_id: str,
     yes: Yes = False,
 ) -> None:
     """Deletes one conversation and everything kept of it, for good."""
-    caller: AgentCaller = context.obj
-    if not yes and not confirmed(caller.texts("threads_confirm", id=printable(thread_id)), caller.texts):
-        typer.echo(caller.texts("unchanged"))
+    caller = _caller(context)
+    asked = caller.texts("threads_confirm", id=printable(thread_id))
+    if not yes and not confirmed(asked, caller.texts, err=caller.json):
+        typer.echo(caller.texts("unchanged"), err=caller.json)
         raise typer.Exit(1)
-    caller.ask(lambda client: client.delete_thread(thread_id, timeout=60))
-    typer.echo(caller.texts("threads_deleted", id=printable(thread_id)))
+    caller.ask(lambda client: client.delete_thread(thread_id))
+    caller.done(caller.texts("threads_deleted", id=printable(thread_id)), deleted=thread_id)
 
 
 async def _watch(
@@ -111,17 +113,10 @@ async def _watch(
     """Shows events from the one after a sequence; where the agent goes away, it goes on there once it is back."""
     thread = await client.get_thread(thread_id)
     sequence = after or thread.first_sequence - 1
-    reached = False
-    while follow or sequence < thread.last_sequence:
-        try:
-            watching = client.watch_thread(thread_id, after_sequence=sequence, timeout=math.inf)
-            async with aclosing(watching) as events:
-                async for event in events:
-                    show_event(event)
-                    sequence, reached = event.sequence, True
-                    if not follow and sequence >= thread.last_sequence:
-                        return
-        except UnavailableError:
-            if not reached:
-                raise
-        await asyncio.sleep(_AGAIN_SECONDS)
+    if not follow and sequence >= thread.last_sequence:
+        return
+    async with aclosing(client.watch_thread(thread_id, after_sequence=sequence)) as events:
+        async for event in events:
+            show_event(event)
+            if not follow and event.sequence >= thread.last_sequence:
+                return

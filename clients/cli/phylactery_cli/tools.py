@@ -15,11 +15,11 @@ from phylactery_agent.tools.mcp.specs import pinned_specs
 from phylactery_agent.tools.registry import TOOL_REGISTRY, ToolRegistrationError, ensure_tools_registered
 from phylactery_client.tool_results import Tool
 
-from phylactery_cli.options import AGENT, LANGUAGE, AgentTarget, Json, Speak, TokenFile, agent_caller
+from phylactery_cli.options import Options, agent_caller, group, shared
 from phylactery_cli.terminal import printable
 from phylactery_cli.texts import Texts
 
-app = typer.Typer(help="The agent's tools: list, pin, export.", no_args_is_help=True)
+app = group("The agent's tools: list, pin, export.")
 
 _PINS = Path(".phylactery/agent/mcp.json")
 Servers = Annotated[
@@ -28,24 +28,17 @@ Servers = Annotated[
 PinFile = Annotated[Path, typer.Option(envvar="AGENT_MCP_PINS", help="The file of the MCP tools agreed to.")]
 
 
-@app.callback()
-def tools() -> None:
-    """The agent's tools."""
-
-
 @app.command("list")
+@shared()
 def list_(
+    context: typer.Context,
     *,
-    target: AgentTarget = AGENT,
-    token_file: TokenFile = None,
     enabled: Annotated[bool, typer.Option("--enabled", help="Leave out those that are switched off.")] = False,
-    language: Speak = LANGUAGE,
-    json_: Json = False,
 ) -> None:
     """Lists the tools of a running agent: where each comes from, its risk, and why some are switched off."""
-    caller = agent_caller("tools", target, token_file, language)
+    caller = agent_caller(context, "tools")
     found = caller.ask(lambda client: client.list_tools(enabled_only=enabled))
-    shown = caller.print_list(found.tools, "tools_columns", partial(_cells, caller.texts), none="", json_=json_)
+    shown = caller.print_list(found.tools, "tools_columns", partial(_cells, caller.texts), none="")
     if shown and found.check_time is None:
         typer.echo(caller.texts("tools_unchecked"))
 
@@ -64,13 +57,14 @@ def _cells(texts: Texts, tool: Tool) -> tuple[object, ...]:
 
 
 @app.command()
+@shared(asks=False)
 def pin(
+    context: typer.Context,
     *,
     server: Annotated[list[str] | None, typer.Argument(help="The servers to look at; all without one.")] = None,
     servers: Servers = "",
     pins: PinFile = _PINS,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask: agree to what is shown.")] = False,
-    language: Speak = LANGUAGE,
 ) -> None:
     """Shows what MCP servers say of their tools, beside what was agreed to before, and keeps it once you agree.
 
@@ -79,10 +73,11 @@ def pin(
     """
     from phylactery_cli.pinning import pin_tools  # late: the SDK is heavy, and the other commands need none of it
 
-    pin_tools(server or (), servers, pins, Texts(language), yes=yes)
+    pin_tools(server or (), servers, pins, Options.of(context).texts, yes=yes)
 
 
 @app.command()
+@shared(asks=False)
 def export(
     module: Annotated[
         list[str] | None, typer.Option(help="A module that brings more tools, as AGENT_TOOL_MODULES names it.")

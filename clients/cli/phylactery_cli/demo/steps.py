@@ -9,7 +9,6 @@ from pathlib import Path
 from phylactery_client import PhylacteryError, ToolCall
 from phylactery_client.errors import FailedPreconditionError
 from phylactery_client.results import PendingApproval, Turn
-from phylactery_client.run_results import Run
 
 from phylactery_cli.demo.stage import Stage, expect
 
@@ -21,12 +20,8 @@ CARD = "4111 1111 1111 1111"
 """The number every payment network gives out for tests. Text that holds one is asked about, whoever asked for it."""
 
 
-def _run_of(turn: Turn) -> Run:
-    return turn.run
-
-
 def _reply(turn: Turn) -> str:
-    return turn.reply.text if turn.reply else ""
+    return turn.reply.text
 
 
 def _asked(turn: Turn) -> PendingApproval:
@@ -39,7 +34,7 @@ def _asked(turn: Turn) -> PendingApproval:
 async def read_is_allowed(stage: Stage) -> None:
     """A low-risk read is allowed."""
     turn = await stage.say("read notes.txt")
-    expect(_run_of(turn).status == "DONE", "the read is done")
+    expect(turn.run.status == "DONE", "the read is done")
     expect("Buy bread." in _reply(turn), "the reply holds the file's text")
 
 
@@ -48,7 +43,7 @@ async def large_output_is_evicted(stage: Stage) -> None:
     text = (stage.sandbox / "report.txt").read_text(encoding="utf-8")
     expect(len(text) > _EVICTION, "the report is larger than the limit")
     turn = await stage.say("read report.txt")
-    pointer = _run_of(turn).tool_calls[0].pointer
+    pointer = turn.run.tool_calls[0].pointer
     expect(bool(pointer), "the output was evicted")
     expect(f"read output {pointer}" in _reply(turn), "the reply holds the pointer")
     first, last = _MIDDLE
@@ -60,7 +55,7 @@ async def asked_write_is_done_at_once(stage: Stage) -> None:
     """A write that was asked for in so many words is done at once, and RiskGate says why it may be."""
     turn = await stage.say('write "hello" to hello.txt')
     expect(turn.pending_approval is None, "nobody is asked again for what they have just asked for")
-    expect(_run_of(turn).status == "DONE", "the run is done")
+    expect(turn.run.status == "DONE", "the run is done")
     expect((stage.sandbox / "hello.txt").read_text(encoding="utf-8") == "hello", "the file is written")
     [(decision, reasons)] = stage.decided
     expect(decision == "ALLOW" and "clearly asked for" in " ".join(reasons), "the reason is that it was asked for")
@@ -101,8 +96,8 @@ async def write_survives_a_kill(stage: Stage) -> None:
     stage.stack.launch("agent")
     await asyncio.to_thread(stage.stack.wait_healthy, "agent")
     done = await stage.say(f"APROBAR {asked.approval_id} {asked.code}")
-    expect(_run_of(done).id == _run_of(turn).id, "it is the same run, exactly where it stopped")
-    expect(_run_of(done).status == "DONE", "the run is done")
+    expect(done.run.id == turn.run.id, "it is the same run, exactly where it stopped")
+    expect(done.run.status == "DONE", "the run is done")
     expect(journal.read_text(encoding="utf-8").splitlines() == [f"paid with {CARD}"], "the line was written once")
     stage.answered = asked
 
@@ -112,7 +107,7 @@ async def approval_is_used_once(stage: Stage) -> None:
     answered = stage.answered
     assert answered is not None, "the step before has approved it"
     turn = await stage.say(f"APROBAR {answered.approval_id} {answered.code}")
-    expect(not _run_of(turn).tool_calls, "nothing ran")
+    expect(not turn.run.tool_calls, "nothing ran")
     async with stage.riskgate() as riskgate:
         approval = await riskgate.get_approval(answered.approval_id)
         expect(approval.state == "REDEEMED", "RiskGate knows that it was used")

@@ -1,0 +1,50 @@
+"""The keys a person presses while an answer is written: one stops it, the others wait for the next prompt."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from prompt_toolkit.input import Input
+from prompt_toolkit.input.typeahead import store_typeahead
+from prompt_toolkit.key_binding import KeyPress
+from prompt_toolkit.keys import Keys
+
+_STOP = (Keys.ControlC, Keys.Escape)
+_ESCAPE_SECONDS = 0.05
+"""How long after Escape the rest of a longer sequence, such as an arrow key's, may take to come."""
+
+
+@contextmanager
+def stop_keys(source: Input, stop: Callable[[], None]) -> Iterator[None]:
+    """Read the keys for the block: Ctrl-C, Escape and a terminal that is gone call stop; the rest is typed ahead."""
+    loop = asyncio.get_running_loop()
+    ahead: list[KeyPress] = []
+
+    def take(pressed: list[KeyPress]) -> None:
+        for one in pressed:
+            if one.key in _STOP:
+                stop()
+            else:
+                ahead.append(one)
+
+    def read() -> None:
+        take(source.read_keys())
+        if source.closed:
+            stop()
+        else:
+            loop.call_later(_ESCAPE_SECONDS, flush)
+
+    def flush() -> None:
+        if reading:
+            take(source.flush_keys())
+
+    reading = True
+    with source.raw_mode(), source.attach(read):
+        try:
+            yield
+        finally:
+            reading = False
+            take(source.flush_keys())
+            store_typeahead(source, ahead)
