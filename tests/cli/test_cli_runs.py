@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 import sqlite3
 
 import pytest
@@ -14,6 +15,7 @@ from phylactery_client import PhylacteryClient
 from typer.testing import CliRunner
 
 pytestmark = pytest.mark.xdist_group("cli-runs")
+RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 CARD = 'escribe "tarjeta 4111 1111 1111 1111" en pagos.txt'
 
 
@@ -133,3 +135,25 @@ def test_what_a_run_did_is_told_before_it_begins_once_more(runs, target, folder)
     again = json.loads(runs("retry", run_id, "--request-id", "again-001", "--json").stdout)
     assert again["run"]["id"] in begun.output
     assert "once more" in runs("show", again["run"]["id"]).output
+
+
+def test_a_list_for_machines_is_whole_each_run_with_its_calls_and_its_times_as_rfc_3339_has_them(runs, target):
+    async def many() -> list[str]:
+        async with PhylacteryClient(target) as client:
+            turns = [client.send_message("repite hola", thread_id=f"many-{number}") for number in range(22)]
+            return [turn.run.id for turn in await asyncio.gather(*turns)]
+
+    said = asyncio.run(many())
+    listed = [json.loads(line) for line in runs("list", "--json").stdout.splitlines()]
+    assert {run["id"] for run in listed} >= set(said)
+    for run in listed:
+        if run["id"] in said:
+            assert [call["tool"] for call in run["tool_calls"]] == ["echo"]
+            assert len(run["plan_steps"]) == 1
+            for time in (run["create_time"], run["tool_calls"][0]["create_time"]):
+                assert RFC_3339.fullmatch(time), time
+    page = runs("list")
+    assert len(page.stdout.splitlines()) == 21
+    assert "There is more: --page" in page.stderr
+    shown = json.loads(runs("show", said[0], "--json").stdout)
+    assert all(RFC_3339.fullmatch(event["create_time"]) for event in shown["events"])
