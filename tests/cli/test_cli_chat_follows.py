@@ -24,7 +24,7 @@ def stack(tmp_path: Path) -> Iterator[Stack]:
 
 
 def chat(stack: Stack) -> Terminal:
-    terminal = Terminal("chat", "--target", stack.target("agent"), "--language", "en", env={})
+    terminal = Terminal("chat", "--details", "--target", stack.target("agent"), "--language", "en", env={})
     terminal.expect("you ›")
     return terminal
 
@@ -91,6 +91,6 @@ def test_what_was_asked_of_an_agent_that_died_is_answered_once_it_is_back(stack:
     assert terminal.expect(r"Saved.+ANSWERED.+you ›").count("Saved") == 1
     assert lines(stack, "before.txt") == ["from before"]
     assert "Saved" not in left(terminal)
-    again = Terminal("chat", "--target", stack.target("agent"), "--language", "en", env={})
+    again = Terminal("chat", "--details", "--target", stack.target("agent"), "--language", "en", env={})
     assert again.expect(r"Saved.+you ›").count("Saved") == 1
     left(again)

@@ -134,7 +134,7 @@ def test_an_approval_is_set_apart_and_its_arguments_cannot_paint_the_screen():
     asked.arguments.add(path="/path", display='"evil\x1b[2J.txt"', control=True)
     asked.expire_time.FromSeconds(4_000_000_000)
     out = shown(event_pb2.Event(approval_required=asked))
-    assert "A person has to approve this" in out
+    assert "May I do this?" in out
     assert "APPROVE ap_aaaaaa ABCDEFGHIJ" in out
     assert "\x1b" not in out
     assert "\\u001b" in out
@@ -147,6 +147,28 @@ def test_what_a_model_names_can_neither_style_the_approval_nor_add_a_line_to_it(
     assert "/[conceal]to" in out
     assert "[/nothing]" in out
     assert '"ana"\\nrisk  low :smile:' in out
+
+
+def test_without_details_a_person_reads_what_is_said_and_asked_and_no_internal_word():
+    out = io.StringIO()
+    printer = EventPrinter(plain_console(file=out, width=100), Texts("en"), details=False)
+    for field in event_pb2.Event.DESCRIPTOR.oneofs_by_name["kind"].fields:
+        event = event_pb2.Event()
+        getattr(event, field.name).SetInParent()
+        if field.name not in ("message", "approval_required"):
+            printer.show(event)
+    assert out.getvalue() == ""
+    printer.show(event_pb2.Event(message=event_pb2.AssistantMessage(text="Done.")))
+    printer.show(event_pb2.Event(notice=event_pb2.Notice(reason="SECRETS_REDACTED", direction="in", kinds=["aws_key"])))
+    printer.show(event_pb2.Event(notice=event_pb2.Notice(reason="MODEL_UNAVAILABLE")))
+    assert [line.strip() for line in out.getvalue().splitlines()] == [
+        "agent › Done.",
+        "· notice   secrets were taken out, in what you said: aws_key",
+    ]
+    asked = event_pb2.ApprovalRequired(approval_id="ap_aaaaaa", tool="write_file", risk="medium", code="ABCDEFGHIJ")
+    printer.show(event_pb2.Event(approval_required=asked))
+    assert "yes (or /approve): I do it, once" in out.getvalue()
+    assert "ABCDEFGHIJ" not in out.getvalue()
 
 
 def test_a_note_about_an_event_stays_one_line():

@@ -79,7 +79,7 @@ def alive(pid: int) -> bool:
 
 @pytest.mark.parametrize("leave", ["/quit", "\x03", "\x04"], ids=["quit", "ctrl-c", "ctrl-d"])
 def test_run_opens_a_chat_asks_before_it_writes_and_stops_all_three(tmp_path: Path, leave: str):
-    terminal = Terminal("run", "--data-dir", str(tmp_path / "data"), "--language", "en", env=PORTS)
+    terminal = Terminal("run", "--details", "--data-dir", str(tmp_path / "data"), "--language", "en", env=PORTS)
     terminal.expect("model    none: static mode")
     terminal.expect("one person runs this, so you are asked")
     terminal.expect("you ›")
@@ -94,7 +94,7 @@ def test_run_opens_a_chat_asks_before_it_writes_and_stops_all_three(tmp_path: Pa
         terminal.expect("you ›")
         assert (files_in(tmp_path) / "asked.txt").read_text() == "from a terminal"
         terminal.type(f'write "{CARD}" to card.txt')
-        terminal.expect("A person has to approve this")
+        terminal.expect("May I do this")
         terminal.expect("you ›")
         assert not (files_in(tmp_path) / "card.txt").exists()
         terminal.type("/approve")
@@ -124,11 +124,11 @@ def test_what_was_left_waiting_waits_when_the_chat_is_opened_again(tmp_path: Pat
     first = Terminal(*arguments, env=PORTS)
     first.expect("you ›")
     first.type(f'append "{CARD}" to later.txt')
-    first.expect("A person has to approve this")
+    first.expect("May I do this")
     first.type("/quit")
     assert first.exit_code() == 0
     second = Terminal(*arguments, env=PORTS)
-    second.expect("A person has to approve this")
+    second.expect("May I do this")
     second.expect("you ›")
     second.type("/approve")
     second.expect("Saved|Added|appended")
@@ -201,7 +201,7 @@ def test_a_chat_starts_a_service_that_dies_again_and_what_was_said_meanwhile_is_
     tmp_path: Path, lasting: dict[str, str]
 ):
     folder = tmp_path / "data"
-    terminal = Terminal("run", "--data-dir", str(folder), "--language", "en", env=lasting)
+    terminal = Terminal("run", "--details", "--data-dir", str(folder), "--language", "en", env=lasting)
     terminal.expect("you ›")
     terminal.type("hello")
     terminal.expect("ANSWERED.+you ›")
@@ -371,10 +371,12 @@ def test_a_stack_says_that_one_person_is_asked_only_where_such_a_bundle_decides(
 
 def test_a_card_of_several_calls_is_answered_in_words_or_one_by_one(tmp_path: Path):
     asking = {"RISKGATE_BUNDLE": str(asks_first(tmp_path / "bundle"))}
-    terminal = Terminal("run", "--data-dir", str(tmp_path / "data"), "--language", "en", env=PORTS | asking)
+    terminal = Terminal(
+        "run", "--details", "--data-dir", str(tmp_path / "data"), "--language", "en", env=PORTS | asking
+    )
     terminal.expect("you ›")
     terminal.type('append "one" to a.txt and append "two" to b.txt')
-    terminal.expect("approve these 2 calls.+1\\..+a\\.txt.+2\\..+b\\.txt.+yes or /approve: all 2")
+    terminal.expect("May I do these 2 things.+1\\..+a\\.txt.+2\\..+b\\.txt.+yes or /approve: all 2")
     terminal.expect("you ›")
     terminal.type("yes, but make it three")
     terminal.expect("still waiting")
@@ -385,13 +387,13 @@ def test_a_card_of_several_calls_is_answered_in_words_or_one_by_one(tmp_path: Pa
     terminal.expect("you ›")
     assert [(files_in(tmp_path) / name).read_text().split() for name in ("a.txt", "b.txt")] == [["one"], ["two"]]
     terminal.type('append "one" to c.txt and append "two" to d.txt')
-    terminal.expect("approve these 2 calls")
+    terminal.expect("May I do these 2 things")
     terminal.expect("you ›")
     terminal.type("/reject 2")
-    terminal.expect("will not be done.+A person has to approve this.+c\\.txt")
+    terminal.expect("will not be done.+May I do this.+c\\.txt")
     terminal.expect("you ›")
     terminal.type("/approve 3")
-    terminal.expect("the card has 1")
+    terminal.expect("I asked about 1")
     terminal.expect("you ›")
     terminal.type("dale")
     terminal.expect("Saved")

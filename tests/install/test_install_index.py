@@ -82,6 +82,15 @@ def test_a_folder_of_the_checkout_alone_installs_without_asking_an_index_for_our
 
 
 @slow
+def test_the_command_of_the_manual_names_every_folder_and_installs_them(index: PackageIndex, tmp_path: Path):
+    page = (ROOT / "docs" / "riskgate.md").read_text(encoding="utf-8")
+    (folders,) = re.findall(r"^pip install (.+)$", page, re.MULTILINE)
+    install(PIP, index, tmp_path / "into", *folders.split())
+    assert "phylactery-riskgate" in installed(tmp_path / "into")
+    assert [asked for asked in index.asked if asked.startswith("phylactery")] == []
+
+
+@slow
 def test_a_release_names_exact_versions_and_installs_from_its_own_wheels(index: PackageIndex, tmp_path: Path):
     wheels = build_wheels(tmp_path / "wheels")
     assert wheels.keys() == FOLDERS.keys()

@@ -51,6 +51,8 @@ class ChatOptions:
     data_dir: Path | None = None
     """Where the services write their spans, as far as they run here."""
     json: bool = False
+    details: bool = False
+    """Whether each step and decision is shown, and not only what is said and asked."""
     stack: Stack | None = None
     """The services, where the chat keeps them running."""
 
@@ -72,7 +74,7 @@ class Chat:
     ) -> None:
         self._client, self._console, self._texts, self._target = client, console, texts, target
         self._options, self._thread_id = options, options.thread_id
-        self._printer = EventPrinter(console, texts, json=options.json)
+        self._printer = EventPrinter(console, texts, json=options.json, details=options.details)
         self._following = Following(client, self._thread_id, self._printer, tell=self._tell_unfollowed)
         self._session: PromptSession[str] | None = PromptSession() if sys.stdin.isatty() else None
         self._errors = console if self._session is not None else Console(stderr=True, highlight=False, markup=False)
@@ -153,7 +155,7 @@ class Chat:
             return
         working = asyncio.create_task(self._show_work())
         try:
-            with stop_keys(self._session.input, self._stop):
+            with stop_keys(self._session.input, self._stop, self._doing.cancel):
                 await asyncio.wait({self._doing})
         finally:
             working.cancel()
@@ -208,7 +210,7 @@ class Chat:
     def _tell(self, error: PhylacteryError) -> None:
         away = isinstance(error, UnavailableError) and not error.reason
         told = self._texts("away", target=self._target) if away else self._texts("failed", message=error.message)
-        self._printer.rest()
+        self._printer.end_line()
         self._errors.print(printable(told), style="red", soft_wrap=True)
 
     def _tell_unfollowed(self, error: PhylacteryError) -> None:
@@ -217,7 +219,7 @@ class Chat:
             self._tell(error)
 
     def _say_so(self, key: str, **values: object) -> None:
-        self._printer.rest()
+        self._printer.end_line()
         self._console.print(self._texts(key, **values), style="dim", soft_wrap=True)
 
     async def _tell_fate(self, fate: Fate) -> None:
@@ -226,7 +228,7 @@ class Chat:
         self._given_up = self._given_up or fate.kind == "given_up"
 
         def show() -> None:
-            self._printer.rest()
+            self._printer.end_line()
             self._errors.print(told, style=style, soft_wrap=True)
 
         await run_in_terminal(show)
@@ -237,6 +239,9 @@ class Chat:
                 self._console.print(self._texts.help(found["topic"] or ""))
             case "/trace":
                 await self._trace()
+            case "/details":
+                self._printer.details = not self._printer.details
+                self._say_so("details_on" if self._printer.details else "details_off")
             case "/undo":
                 await self._say(self._texts("undo"))
             case "/drop":

@@ -17,7 +17,7 @@ _AGAIN_SECONDS = 1.0
 _TAIL_EVENTS = 200
 """How far back the last turn is looked for when a chat is opened."""
 _TAIL_MESSAGES = 20
-_TAIL_SECONDS = 30.0
+_TAIL_SECONDS, _QUESTION_SECONDS = 30.0, 5.0
 
 
 class Shown:
@@ -135,7 +135,9 @@ class Following:
     async def _question(self, thread: Thread) -> str:
         """Answers what the person said last, empty where nobody can say: it may not be kept, or memory be away."""
         try:
-            page = await self._client.list_messages(self._thread_id, page_size=_TAIL_MESSAGES, timeout=_TAIL_SECONDS)
+            page = await self._client.list_messages(
+                self._thread_id, page_size=_TAIL_MESSAGES, timeout=_QUESTION_SECONDS
+            )
         except PhylacteryError:
             return ""
         newest = thread.last_run.id if thread.last_run else ""

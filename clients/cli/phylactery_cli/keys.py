@@ -17,8 +17,8 @@ _ESCAPE_SECONDS = 0.05
 
 
 @contextmanager
-def stop_keys(source: Input, stop: Callable[[], None]) -> Iterator[None]:
-    """Read the keys for the block: Ctrl-C, Escape and a terminal that is gone call stop; the rest is typed ahead."""
+def stop_keys(source: Input, stop: Callable[[], object], gone: Callable[[], object]) -> Iterator[None]:
+    """Read the keys for the block: Ctrl-C and Escape call stop, the rest is typed ahead. gone: the terminal is."""
     loop = asyncio.get_running_loop()
     ahead: list[KeyPress] = []
 
@@ -32,7 +32,7 @@ def stop_keys(source: Input, stop: Callable[[], None]) -> Iterator[None]:
     def read() -> None:
         take(source.read_keys())
         if source.closed:
-            stop()
+            gone()
         else:
             loop.call_later(_ESCAPE_SECONDS, flush)
 

@@ -84,6 +84,7 @@ def _welcome(sandbox: Path) -> None:
         shutil.copyfile(Path(__file__).parent / _WELCOME, sandbox / _WELCOME)
 
 
+Details = Annotated[bool, typer.Option("--details", help="Show each step and decision, as /details does.")]
 Thread = Annotated[str, typer.Option(help="The conversation to go on with.")]
 
 
@@ -108,9 +109,11 @@ def _refuse_target(context: typer.Context, command: str) -> Options:
 @shared(asks=False)
 def run(
     context: typer.Context,
+    *,
     data_dir: DataDir = Path(".phylactery"),
     thread: Thread = "main",
     graph: Graph = "",
+    details: Details = False,
 ) -> None:
     """Starts the three services and opens a chat; leaving it stops them. One that dies is started again."""
     from phylactery_cli.chat import ChatOptions, talk
@@ -126,6 +129,7 @@ def run(
             graph=graph,
             data_dir=data_dir,
             json=options.json,
+            details=details,
             stack=stack,
         )
         well = asyncio.run(talk(stack.target("agent"), console, texts, chosen))
@@ -155,6 +159,7 @@ def chat(
     thread: Thread = "main",
     graph: Graph = "",
     data_dir: DataDir = Path(".phylactery"),
+    details: Details = False,
 ) -> None:
     """Opens a chat with an agent that is running already."""
     from phylactery_cli.chat import ChatOptions, talk
@@ -167,6 +172,7 @@ def chat(
         token=options.token(),
         data_dir=data_dir,
         json=options.json,
+        details=details,
     )
     well = True
     with contextlib.suppress(KeyboardInterrupt):

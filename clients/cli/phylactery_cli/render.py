@@ -22,15 +22,20 @@ from phylactery_cli.terminal import one_line, printable
 from phylactery_cli.texts import Language, Texts
 
 _HASH_CHARACTERS = 12
+_FOR_EVERYBODY = frozenset({"SECRETS_REDACTED", "NOT_INSPECTED", "DO_NOT_STORE", "TRANSCRIPT_FULL"})
+"""Notices of what was done with a person's words."""
 _WITHOUT_ANSWER = (event_pb2.RUN_STATUS_FAILED, event_pb2.RUN_STATUS_DEAD)
 _DECISION_STYLES = {"ALLOW": "green", "AUTH_REQUIRED": "yellow", "BLOCKED": "red"}
 
 
 class EventPrinter:
-    """Prints events as they happen, for machines as JSON lines, and keeps the approval that waits."""
+    """Prints events as they happen, for machines as JSON lines, and keeps the approval that waits.
 
-    def __init__(self, console: Console, texts: Texts, *, json: bool = False) -> None:
-        self._console, self._texts, self._json = console, texts, json
+    Without details it prints what is said to the person and what they are asked, and nothing of how that came about.
+    """
+
+    def __init__(self, console: Console, texts: Texts, *, json: bool = False, details: bool = True) -> None:
+        self._console, self._texts, self._json, self.details = console, texts, json, details
         self._words = EventTexts(texts.language)
         self._notes = _Notes(self._words)
         self._written = ""
@@ -43,7 +48,7 @@ class EventPrinter:
 
     def above_prompt(self, *, prompting: bool) -> None:
         """Says whether a person is typing below: then a message is told whole, for its line must end."""
-        self._end_line()
+        self.end_line()
         self._prompting = prompting
 
     def show(self, event: event_pb2.Event) -> None:
@@ -59,9 +64,9 @@ class EventPrinter:
         elif kind == "message_delta":
             self._write(event.message_delta)
         elif kind == "message" and self._written and self._written == event.message.text:
-            self._end_line()
+            self.end_line()
         elif kind is not None and (line := self._line(kind, event)) is not None:
-            self._end_line()
+            self.end_line()
             self._console.print(line)
 
     def _write(self, delta: event_pb2.MessageDelta) -> None:
@@ -72,13 +77,13 @@ class EventPrinter:
             return
         if delta.offset != len(self._written):  # another message, or this one is put otherwise: it is written again
             kept = self._written[: delta.offset]
-            self._end_line()
+            self.end_line()
             self._write_on(kept)
         self._write_on(delta.text)
 
     def _write_on(self, text: str) -> None:
         if not self._written:
-            self._end_line()
+            self.end_line()
             self._console.print(self._speaker(), end="")
         self._console.print(Text(printable(text)), end="", soft_wrap=True)
         self._written += text
@@ -102,10 +107,11 @@ class EventPrinter:
     def asked(self, text: str) -> None:
         """Prints what the person said, where it does not stand on the terminal yet."""
         if not self._json:
-            self._end_line()
+            self.end_line()
             self._console.print(Text.assemble((f"{self._texts('you')} › ", "bold"), printable(text), overflow="fold"))
 
-    def _end_line(self) -> None:
+    def end_line(self) -> None:
+        """Ends what stands in a line that is not ended: a sign of work is taken away, a half message begins anew."""
         self.rest()
         if self._written:
             self._console.print()
@@ -126,6 +132,8 @@ class EventPrinter:
                 self.waiting = None
             case "step" if event.step.status == "pending":
                 return None  # the plan is told when its steps begin
+        if not self.details and not (kind == "notice" and event.notice.reason in _FOR_EVERYBODY):
+            return None
         note: Callable[[event_pb2.Event], Text] | None = getattr(self._notes, kind, None)
         return note(event) if note else None
 
@@ -133,7 +141,7 @@ class EventPrinter:
         """Prints an approval that waits already."""
         self.waiting = asked
         if not self._json:
-            self._end_line()
+            self.end_line()
             self._console.print(self._approval(asked))
 
     def _approval(self, asked: PendingApproval) -> Panel:
@@ -148,7 +156,9 @@ class EventPrinter:
             rows += ["", self._texts("answer_several", count=len(each))]
         elif asked.code:
             reply = f"{self._texts('approve_verb')} {one_line(asked.approval_id)} {one_line(asked.code)}"
-            rows += ["", self._texts("answer"), Text(self._texts("or_type", text=reply), style="dim")]
+            rows += ["", self._texts("answer")]
+            if self.details:
+                rows.append(Text(self._texts("or_type", text=reply), style="dim"))
         else:
             rows += ["", self._texts("elsewhere", id=one_line(asked.approval_id))]
         title = Text(self._texts("approvals" if asked.also else "approval", count=len(each)), style="bold")

@@ -22,15 +22,15 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
         "model_fallback": "fallback",
         "model_none": "none: static mode; PHYLACTERY_MODEL_BASE_URL and PHYLACTERY_MODEL name one",
         "single_user": "approvals: one person runs this, so you are asked where a team would ask somebody else",
-        "approval": "A person has to approve this",
-        "approvals": "A person has to approve these {count} calls",
+        "approval": "May I do this?",
+        "approvals": "May I do these {count} things?",
         "yes": "yes",
         "no": "no",
-        "no_such_number": "There is no such call: the card has {count}.",
+        "no_such_number": "There is no such number: I asked about {count}.",
         "tool": "tool",
         "risk": "risk",
         "expires": "expires in {minutes} min",
-        "answer": "yes or /approve to let it run once   ·   no or /reject to cancel it",
+        "answer": "yes (or /approve): I do it, once   ·   no (or /reject): I leave it",
         "answer_several": "yes or /approve: all {count}  ·  no or /reject: none  ·  /approve 1, /reject 2: that one",
         "or_type": "or type: {text}",
         "nothing_waits": "Nothing waits for an answer.",
@@ -61,7 +61,12 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
             "I answer in the language of the conversation, English or Spanish.\n"
             "phylactery run --language es fixes it, and so does the variable PHYLACTERY_LANGUAGE."
         ),
-        "help_trace": "/trace draws what happened in the last turn, through the three services.",
+        "help_trace": (
+            "/trace draws what happened in the last turn, through the three services.\n"
+            "/details shows each step and decision from now on, and hides them the next time."
+        ),
+        "details_on": "Each step and decision is shown from now on.",
+        "details_off": "Only what is said and asked is shown from now on.",
         "fate_died": "{service} has ended by itself; starting it again in {seconds} s. Its log: {log}",
         "fate_back": "{service} is running again.",
         "fate_given_up": "{service} keeps ending by itself, so it is not started again. Its log: {log}",
@@ -193,15 +198,15 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
         "model_fallback": "reserva",
         "model_none": "ninguno: modo estático; PHYLACTERY_MODEL_BASE_URL y PHYLACTERY_MODEL nombran uno",
         "single_user": "aprobaciones: esto lo lleva una sola persona; se te pregunta a ti lo que en un equipo a otra",
-        "approval": "Una persona tiene que aprobar esto",
-        "approvals": "Una persona tiene que aprobar estas {count} llamadas",
+        "approval": "¿Puedo hacer esto?",
+        "approvals": "¿Puedo hacer estas {count} cosas?",
         "yes": "sí",
         "no": "no",
-        "no_such_number": "Esa llamada no existe: la tarjeta tiene {count}.",
+        "no_such_number": "Ese número no existe: he preguntado por {count}.",
         "tool": "herramienta",
         "risk": "riesgo",
         "expires": "caduca en {minutes} min",
-        "answer": "sí o /approve para que se ejecute una vez   ·   no o /reject para cancelarlo",
+        "answer": "sí (o /approve): lo hago, una vez   ·   no (o /reject): lo dejo",
         "answer_several": "sí o /approve: las {count}  ·  no o /reject: ninguna  ·  /approve 1, /reject 2: solo esa",
         "or_type": "o escribe: {text}",
         "nothing_waits": "Nada espera una respuesta.",
@@ -232,7 +237,12 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
             "Respondo en el idioma de la conversación, español o inglés.\n"
             "phylactery run --language es lo fija, y también la variable PHYLACTERY_LANGUAGE."
         ),
-        "help_trace": "/trace dibuja lo que pasó en el último turno, a través de los tres servicios.",
+        "help_trace": (
+            "/trace dibuja lo que pasó en el último turno, a través de los tres servicios.\n"
+            "/details muestra desde ahora cada paso y cada decisión, y otra vez los oculta."
+        ),
+        "details_on": "Desde ahora se muestra cada paso y cada decisión.",
+        "details_off": "Desde ahora solo se muestra lo que se dice y se pregunta.",
         "fate_died": "{service} ha terminado por sí solo; vuelve a arrancar en {seconds} s. Su registro: {log}",
         "fate_back": "{service} funciona de nuevo.",
         "fate_given_up": "{service} termina por sí solo una y otra vez; no se arranca más. Su registro: {log}",
