@@ -14,7 +14,7 @@ export UV_SYSTEM_CERTS ?= true
 OUT ?= dist
 
 .DEFAULT_GOAL := help
-.PHONY: help install run demo test check format protos bench wheels riskgate-secrets compose-secrets constraints clean
+.PHONY: help install run demo test check format protos bench chaos wheels riskgate-secrets compose-secrets constraints clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -69,6 +69,9 @@ $(AGENTDOJO_STAMP): $(STAMP) constraints-agentdojo.txt pyproject.toml
 	@$(BIN)/uv pip install --quiet --python $(AGENTDOJO)/bin/python --constraint constraints-agentdojo.txt \
 		--build-constraint constraints.txt --group agentdojo $(addprefix --editable ,$(AGENTDOJO_DISTRIBUTIONS))
 	@touch $(AGENTDOJO_STAMP)
+
+chaos: $(STAMP) ## faults against running services, effects counted from outside: make chaos SECONDS=600 SEED=7
+	@$(BIN)/python -m tests.support.chaos --seconds $(or $(SECONDS),300) $(if $(SEED),--seed $(SEED))
 
 # From the checkout a distribution needs the folders of the others; in a release it needs their exact versions
 wheels: $(STAMP) ## build the wheels of a release into dist

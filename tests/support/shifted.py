@@ -1,0 +1,21 @@
+"""Starts a service whose clock a file moves: CLOCK_SHIFT_FILE holds the seconds it is wrong by, and may change."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import time
+from pathlib import Path
+
+from phylactery_chassis.clock import MICROSECONDS, SystemClock
+
+
+def main() -> None:
+    """Runs the service that CLOCK_SERVICE names."""
+    shift = Path(os.environ["CLOCK_SHIFT_FILE"])
+    SystemClock.now_us = lambda _self: time.time_ns() // 1_000 + int(shift.read_text() or 0) * MICROSECONDS  # type: ignore[method-assign]
+    runpy.run_module(f"phylactery_{os.environ['CLOCK_SERVICE']}", run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()
