@@ -32,6 +32,9 @@ from phylactery_chassis.workers import Workers
 _HEALTH_SECONDS = 1.0
 _BEFORE_DRAIN_SECONDS = 0.2
 """Between NOT_SERVING and the end of accepting, so that balancers look away first."""
+_MIN_PING_INTERVAL_MS = 5_000
+"""How often a client may ping a silent connection. gRPC's default, 5 minutes, ends a client that pings each minute with
+GOAWAY too_many_pings; gRPC libraries ping every 10 seconds at most, and half of that leaves room for late timers."""
 
 Hook = Callable[[], Awaitable[None]]
 S = TypeVar("S")
@@ -152,7 +155,7 @@ def _make_server(service: Service, settings: ServiceSettings, health: health_aio
             ("grpc.max_receive_message_length", settings.max_message_bytes),
             ("grpc.max_metadata_size", 16 * 1024),
             ("grpc.keepalive_time_ms", 60_000),
-            ("grpc.http2.min_recv_ping_interval_without_data_ms", 10_000),
+            ("grpc.http2.min_ping_interval_without_data_ms", _MIN_PING_INTERVAL_MS),
         ],
     )
     methods = Methods()
