@@ -36,9 +36,6 @@ class Call:
         self._ended = ended
         self.told_before: tuple[ReadableSpan, ...] | None = None
 
-    def invocation_metadata(self) -> tuple[tuple[str, str], ...]:
-        return ()
-
     def time_remaining(self) -> None:
         return None
 
@@ -52,7 +49,7 @@ async def serve(inner: Any, call: Call) -> Any:
     async def found(_details: object) -> Any:
         return grpc.unary_unary_rpc_method_handler(inner)
 
-    handler = await interceptor.intercept_service(found, SimpleNamespace(method=f"/{METHOD}"))
+    handler = await interceptor.intercept_service(found, SimpleNamespace(method=f"/{METHOD}", invocation_metadata=()))
     assert handler is not None
     return await handler.unary_unary(object(), call)
 

@@ -137,6 +137,12 @@ class System:
         """Answers where a service is."""
         return f"127.0.0.1:{self._ports[name]}"
 
+    def targets(self) -> dict[str, str]:
+        """Answers where each port of each service is, the admin ports too."""
+        own = {name: server.port for name, server in self._servers.items()}
+        admin = {f"{name} admin": server.admin_port for name, server in self._servers.items() if server.admin_port}
+        return {name: f"127.0.0.1:{port}" for name, port in (own | admin).items()}
+
     def bearer(self, token: str) -> Person:
         """Answers whoever holds the token."""
         return Person(self, (("authorization", f"Bearer {token}"),))
@@ -232,14 +238,19 @@ class System:
 
 @asynccontextmanager
 async def open_system(
-    folder: Path, identity: dict[str, Any] | None = None, *, asks: bool = False, **agent_options: Any
+    folder: Path,
+    identity: dict[str, Any] | None = None,
+    *,
+    asks: bool = False,
+    admin_ports: bool = False,
+    **agent_options: Any,
 ) -> AsyncIterator[System]:
     """Starts all three, and stops them after the block; identity goes to all of them, agent_options to the agent.
 
-    With asks every write is asked about first; without, the default bundle decides.
+    With asks every write is asked about first; without, the default bundle decides. With admin_ports each serves one.
     """
     bundle = asks_first(folder / "bundle") if asks else default_bundle_folder()
-    system = System(folder, identity=identity or {}, bundle=bundle)
+    system = System(folder, identity=(identity or {}) | ({"admin_port": 0} if admin_ports else {}), bundle=bundle)
     try:
         await system.start_riskgate()
         await system.start_memory()

@@ -14,6 +14,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1.health import aio as health_aio
 
 from phylactery_chassis.listening import add_reflection, bind
+from phylactery_chassis.open_calls import OpenToAll
 
 _LOOPBACK = "127.0.0.1"
 
@@ -31,15 +32,15 @@ class AdminServer:
             await self._server.stop(None)
 
 
-async def start_admin(health: health_aio.HealthServicer, port: int | None, variable: str) -> AdminServer:
-    """Serves the admin port: none for None, a free one for 0. Raises StartError where it is taken."""
+async def start_admin(service: str, health: health_aio.HealthServicer, port: int | None, variable: str) -> AdminServer:
+    """Serves the admin port of a service: none for None, a free one for 0. Raises StartError where it is taken."""
     if port is None:
         return AdminServer(None, None)
-    server = aio.server(options=[("grpc.so_reuseport", 0)])
+    server = aio.server(interceptors=[OpenToAll(service)], options=[("grpc.so_reuseport", 0)])
     channelz.add_channelz_servicer(server)
     health_pb2_grpc.add_HealthServicer_to_server(health, server)
     described = (channelz_pb2.DESCRIPTOR.services_by_name["Channelz"], health_pb2.DESCRIPTOR.services_by_name["Health"])
-    add_reflection(server, [service.full_name for service in described])
+    add_reflection(server, [one.full_name for one in described])
     bound = bind(server, _LOOPBACK, port, variable)
     await server.start()
     return AdminServer(bound, server)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,9 +15,11 @@ from pathlib import Path
 from typing import Annotated, Literal, Protocol
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
+from phylactery_chassis.clock import MICROSECONDS, Clock, MonotoneClock, SystemClock
 from phylactery_chassis.errors import PermissionDenied, Unauthenticated
+from phylactery_chassis.logs import get_logger
 
 AUTHORIZATION = "authorization"
 SUBJECT_HEADER = "x-phylactery-subject"
@@ -25,6 +28,10 @@ ANY_TENANT = "*"
 _NAME = r"^[A-Za-z0-9_.:@-]{1,128}$"
 _NAME_PATTERN = re.compile(r"[A-Za-z0-9_.:@-]{1,128}")
 """A single bounded class cannot backtrack, so the standard module is safe here."""
+_REMIND_SECONDS = 60.0
+"""How often the log tells that the tokens file cannot be used."""
+
+_log = get_logger("identity")
 
 
 class Role(StrEnum):
@@ -66,6 +73,16 @@ class Principal:
                 metadata={"role": role},
             )
 
+    def require_tool(self, tool: str) -> None:
+        """Raise PermissionDenied TOOL_NOT_GRANTED where the credential names its tools and this is none of them."""
+        if self.tools and tool not in self.tools:
+            raise PermissionDenied(
+                "TOOL_NOT_GRANTED",
+                f"the token of '{self.actor or self.subject}' is for other tools than '{tool}'; "
+                "ask whoever keeps the tokens file",
+                metadata={"tool": tool},
+            )
+
 
 _principal: ContextVar[Principal] = ContextVar("phylactery_principal")
 
@@ -93,6 +110,14 @@ class Authenticator(Protocol):
 
     def authenticate(self, metadata: Mapping[str, str]) -> Principal:
         """Answers who calls."""
+        ...
+
+    def granted(self, credential_hash: str) -> Principal | None:
+        """Return what the credential stands for now, None where it was withdrawn or has expired."""
+        ...
+
+    def refresh(self, *, now: bool = False) -> None:
+        """Read again what identities are kept in, where it has changed, or in any case with ``now``."""
         ...
 
 
@@ -150,6 +175,13 @@ class LoopbackAuthenticator:
     def __init__(self) -> None:
         self._local = Principal("local", "local", frozenset(Role))
 
+    def granted(self, credential_hash: str) -> Principal | None:  # noqa: ARG002 - there is none
+        """Return 'local', who is always there."""
+        return self._local
+
+    def refresh(self, *, now: bool = False) -> None:
+        """Do nothing: no identity is kept anywhere."""
+
     def authenticate(self, metadata: Mapping[str, str]) -> Principal:
         """Answers 'local', or the named subject in the named tenant (default 'local')."""
         if SUBJECT_HEADER not in metadata and TENANT_HEADER not in metadata:
@@ -158,7 +190,9 @@ class LoopbackAuthenticator:
         return _on_behalf(anywhere, {TENANT_HEADER: "local", **metadata})
 
 
-class _TokenEntry(BaseModel):
+class TokenEntry(BaseModel):
+    """One identity of a tokens file."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     hash: str = Field(pattern=r"^sha256:[0-9a-f]{64}$")
@@ -166,14 +200,15 @@ class _TokenEntry(BaseModel):
     tenant: str = Field(pattern=r"^(\*|[A-Za-z0-9_.:@-]{1,128})$")
     roles: list[Role] = Field(min_length=1)
     level: Literal["user", "admin", "system"] = "user"
-    groups: list[str] = []
+    groups: list[Annotated[str, Field(pattern=_NAME)]] = []
     tools: list[Annotated[str, Field(pattern=_NAME)]] | None = Field(default=None, min_length=1)
+    expires: AwareDatetime | None = None
 
 
 class _TokensFile(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    tokens: list[_TokenEntry] = Field(min_length=1)
+    tokens: list[TokenEntry]
 
 
 class TokensFileError(ValueError):
@@ -185,44 +220,48 @@ def token_hash(token: str) -> str:
     return "sha256:" + hashlib.sha256(token.encode()).hexdigest()
 
 
-class TokenAuthenticator:
-    """Mode tokens: static bearer tokens, stored hashed in a YAML file, each with subject, tenant and roles."""
-
-    def __init__(self, path: Path) -> None:
-        """Reads the file. Raises TokensFileError."""
-        try:
-            parsed = _TokensFile.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-        except OSError as error:
-            raise TokensFileError(f"{path}: cannot be read ({error.strerror})") from None
-        except UnicodeDecodeError:
-            raise TokensFileError(f"{path}: is not UTF-8 text") from None
-        except yaml.YAMLError as error:
-            mark = getattr(error, "problem_mark", None)
-            line = f":{mark.line + 1}" if mark else ""
-            raise TokensFileError(f"{path}{line}: is not YAML") from None
-        except ValidationError as error:
+def read_tokens(path: Path) -> list[TokenEntry]:
+    """Return the entries of a tokens file, checked. Raise TokensFileError."""
+    try:
+        parsed = _TokensFile.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise TokensFileError(f"{path}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise TokensFileError(f"{path}: is not UTF-8 text") from None
+    except (yaml.YAMLError, ValueError) as error:
+        if isinstance(error, ValidationError):
             first = error.errors(include_input=False)[0]
             where = ".".join(str(part) for part in first["loc"])
             raise TokensFileError(f"{path}: {where or 'file'}: {first['msg']}") from None
-        hashes = [entry.hash for entry in parsed.tokens]
-        for index, one in enumerate(hashes):
-            if one in hashes[:index]:
-                raise TokensFileError(f"{path}: tokens.{index}.hash: stands twice; a token is one identity's")
-        self._by_hash = {
-            entry.hash: Principal(
-                subject=entry.subject,
-                tenant=entry.tenant,
-                roles=frozenset(entry.roles),
-                level=entry.level,
-                groups=frozenset(entry.groups),
-                credential_hash=entry.hash,
-                tools=tuple(entry.tools or ()),
-            )
-            for entry in parsed.tokens
-        }
-        for principal in self._by_hash.values():
-            if principal.tenant == ANY_TENANT and Role.DELEGATE not in principal.roles:
-                raise TokensFileError(f"{path}: '{principal.subject}' has tenant '*' without the role delegate")
+        mark = getattr(error, "problem_mark", None)  # a date that is none is a ValueError without
+        line = f":{mark.line + 1}" if mark else ""
+        raise TokensFileError(f"{path}{line}: is not YAML") from None
+    hashes = [entry.hash for entry in parsed.tokens]
+    for index, one in enumerate(hashes):
+        if one in hashes[:index]:
+            raise TokensFileError(f"{path}: tokens.{index}.hash: stands twice; a token is one identity's")
+    for entry in parsed.tokens:
+        if entry.tenant == ANY_TENANT and Role.DELEGATE not in entry.roles:
+            raise TokensFileError(f"{path}: '{entry.subject}' has tenant '*' without the role delegate")
+    return parsed.tokens
+
+
+class TokenAuthenticator:
+    """Mode tokens: static bearer tokens, stored hashed in a YAML file, each with subject, tenant and roles.
+
+    The file may change while it is in use: see refresh(). One that cannot be used changes nothing, and is told in the
+    log again and again.
+    """
+
+    def __init__(self, path: Path, clock: Clock | None = None) -> None:
+        """Reads the file. Raises TokensFileError."""
+        self._path, self._clock = path, MonotoneClock(clock or SystemClock())
+        self._stamp = _stamp(path)
+        entries = read_tokens(path)
+        if not entries:
+            raise TokensFileError(f"{path}: tokens: holds none, so nobody could call; add one")
+        self._take(entries)
+        self._faulty_since: float | None = None
 
     def authenticate(self, metadata: Mapping[str, str]) -> Principal:
         """Answers the token's principal, or the end user its delegate names."""
@@ -230,7 +269,66 @@ class TokenAuthenticator:
         scheme, _, token = header.partition(" ")
         if scheme.lower() != "bearer" or not token:
             raise Unauthenticated("UNAUTHENTICATED", "send metadata 'authorization: Bearer <token>'")
-        principal = self._by_hash.get(token_hash(token))
+        principal = self.granted(token_hash(token))
         if principal is None:
-            raise Unauthenticated("UNAUTHENTICATED", "this token is not known here; it may have been withdrawn")
+            raise Unauthenticated(
+                "UNAUTHENTICATED", "this token is not known here; it may have been withdrawn, or its time is over"
+            )
         return _on_behalf(principal, metadata)
+
+    def granted(self, credential_hash: str) -> Principal | None:
+        """Return what a token stands for now, None where it was withdrawn or has expired."""
+        found = self._by_hash.get(credential_hash)
+        if found is None:
+            return None
+        principal, expires_us = found
+        return principal if expires_us is None or self._clock.now_us() < expires_us else None
+
+    def refresh(self, *, now: bool = False) -> None:
+        """Read the file again where it has changed, or in any case with ``now``.
+
+        A file that cannot be used leaves the identities as they are: a slip of whoever edits it shuts nobody out.
+        """
+        stamp, at = _stamp(self._path), time.monotonic()
+        due = self._faulty_since is not None and at - self._faulty_since >= _REMIND_SECONDS
+        if stamp == self._stamp and not due and not now:
+            return
+        self._stamp = stamp
+        try:
+            entries = read_tokens(self._path)
+        except TokensFileError as error:
+            self._faulty_since = at
+            _log.error("the tokens file cannot be used; the tokens read before stay in force", problem=str(error))
+            return
+        before, self._faulty_since = self._by_hash, None
+        self._take(entries)
+        if before != self._by_hash:
+            gone = sum(self._by_hash.get(one) != entry for one, entry in before.items())
+            new = sum(one not in before for one in self._by_hash)
+            _log.info("tokens read again", tokens=len(entries), added=new, withdrawn_or_changed=gone)
+
+    def _take(self, entries: Iterable[TokenEntry]) -> None:
+        self._by_hash = {
+            entry.hash: (
+                Principal(
+                    subject=entry.subject,
+                    tenant=entry.tenant,
+                    roles=frozenset(entry.roles),
+                    level=entry.level,
+                    groups=frozenset(entry.groups),
+                    credential_hash=entry.hash,
+                    tools=tuple(entry.tools or ()),
+                ),
+                None if entry.expires is None else int(entry.expires.timestamp() * MICROSECONDS),
+            )
+            for entry in entries
+        }
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    """Return what tells one state of a file from another, nothing where it cannot be seen."""
+    try:
+        seen = path.stat()
+    except OSError:
+        return ()
+    return seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns

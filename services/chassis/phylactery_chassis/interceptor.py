@@ -5,20 +5,23 @@ from __future__ import annotations
 import asyncio
 import time
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import grpc
-from google.protobuf.message import DecodeError
 from grpc import aio
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 
 from phylactery_chassis import semconv, telemetry
-from phylactery_chassis.errors import DomainError, InvalidArgument
+from phylactery_chassis.decoding import decoded, decoded_stream, drain, tolerant
+from phylactery_chassis.errors import DomainError, Unauthenticated
 from phylactery_chassis.identity import Authenticator, Principal, bind_principal, refuse_doubled
 from phylactery_chassis.ids import new_id
 from phylactery_chassis.logs import get_logger
+from phylactery_chassis.open_calls import OpenCalls
+from phylactery_chassis.places import Places
 from phylactery_chassis.status import internal_status, to_status
 
 _OPEN_TO_ALL = ("/grpc.health.v1.Health/",)
@@ -47,64 +50,108 @@ def running_calls() -> int:
     return _running
 
 
-class _Undecodable:
-    """Stands for a message that is no protobuf of the expected type, invalid UTF-8 included."""
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many calls a service serves at once: those that end by themselves, and of each kind of stream."""
+
+    calls: int = 1_000
+    calls_of_a_caller: int = 500
+    streams: int = 1_000
+    streams_of_a_caller: int = 200
 
 
-_UNDECODABLE = _Undecodable()
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """What is known of a call before its request is read: why it is refused where there is a fault."""
+
+    metadata: Mapping[str, str]
+    principal: Principal | None
+    fault: DomainError | None = None
 
 
-def _tolerant(deserialize: Callable[[bytes], Any] | None) -> Callable[[bytes], Any] | None:
-    """Answers a deserializer that marks a broken message instead of making the call INTERNAL."""
-    if deserialize is None:
-        return None
+@dataclass(frozen=True, slots=True)
+class _Method:
+    """A method as it is served; one that is open to all has no places here."""
 
-    def decode(data: bytes) -> Any:
-        try:
-            return deserialize(data)
-        except (DecodeError, UnicodeDecodeError, ValueError):
-            return _UNDECODABLE
-
-    return decode
+    handler: Handler
+    refusal: Handler | None = None
+    places: Places | None = None
+    streams: bool = False
 
 
-def _decoded(request: Any) -> Any:
-    if request is _UNDECODABLE:
-        raise InvalidArgument(
-            "INVALID_REQUEST", "the message is not a valid request of this RPC; text fields must be valid UTF-8"
-        )
-    return request
-
-
-async def _decoded_stream(requests: AsyncIterator[Any]) -> AsyncIterator[Any]:
-    async for request in requests:
-        yield _decoded(request)
+_call: ContextVar[_Call] = ContextVar("phylactery_call")
 
 
 class ServerInterceptor(aio.ServerInterceptor):
     """Serves every call of one service; see the module."""
 
-    def __init__(self, service: str, authenticator: Authenticator) -> None:
-        self._service, self._authenticator = service, authenticator
-        self._wrapped: dict[str, Handler] = {}
+    def __init__(self, service: str, authenticator: Authenticator, limits: Limits | None = None) -> None:
+        self._service, self._authenticator, self._limits = service, authenticator, limits or Limits()
+        self._methods: dict[str, _Method] = {}
+        self._open = OpenCalls(service)
+        self._calls = Places("calls", total=self._limits.calls, each=self._limits.calls_of_a_caller)
+        self._streams: dict[asyncio.Task[Any], tuple[str, Principal | None]] = {}
+        self._withdrawn: set[asyncio.Task[Any]] = set()
 
     async def intercept_service(
         self,
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler | None]],
         handler_call_details: grpc.HandlerCallDetails,
     ) -> Handler | None:
-        """Answers the method's handler, wrapped once for all its calls, whichever of the four kinds it is."""
-        method: str = handler_call_details.method
-        known = self._wrapped.get(method)
-        if known is not None:
-            return known
-        handler = await continuation(handler_call_details)
-        if handler is None or method.startswith(_OPEN_TO_ALL):
-            return handler
-        wrapped = self._wrapped[method] = self._wrap(method, handler)
-        return wrapped
+        """Return the method's handler, wrapped once for all its calls, whichever of the four kinds it is.
 
-    def _wrap(self, method: str, handler: Handler) -> Handler:
+        A call without a known identity or without a place is refused before its request is read: nobody can hold up
+        others with requests that never come.
+        """
+        name: str = handler_call_details.method
+        method = self._methods.get(name)
+        if method is None:
+            handler = await continuation(handler_call_details)
+            if handler is None:
+                return None
+            method = self._methods[name] = self._wrap(name, handler)
+        if method.places is None:
+            return method.handler
+        call = self._begin(method, handler_call_details.invocation_metadata or ())
+        _call.set(call)
+        return method.handler if call.fault is None else method.refusal
+
+    def end_withdrawn(self) -> None:
+        """End the streams whose identity was withdrawn, changed or has expired since they began."""
+        for task, (credential, granted) in list(self._streams.items()):
+            if self._authenticator.granted(credential) != granted:
+                self._withdrawn.add(task)
+                task.cancel()
+
+    def _begin(self, method: _Method, given: Sequence[tuple[str, str | bytes]]) -> _Call:
+        """Find out who calls, and take a place that the end of the call gives back."""
+        metadata = {key: value for key, value in given if isinstance(value, str)}
+        principal: Principal | None = None
+        try:
+            if len(metadata) != len(given):
+                refuse_doubled(key for key, _ in given)
+            principal = self._authenticator.authenticate(metadata)
+            assert method.places is not None, "open methods do not come here"
+            give_back = method.places.take((principal.tenant, principal.subject))
+        except DomainError as fault:
+            return _Call(metadata, principal, fault)
+        task = asyncio.current_task()
+        assert task is not None, "gRPC serves every call in a task"
+        if method.streams:
+            credential = principal.credential_hash
+            self._streams[task] = credential, self._authenticator.granted(credential)
+
+        def end(task: asyncio.Task[Any]) -> None:
+            give_back()
+            self._streams.pop(task, None)
+            self._withdrawn.discard(task)
+
+        task.add_done_callback(end)
+        return _Call(metadata, principal)
+
+    def _wrap(self, method: str, handler: Handler) -> _Method:
+        if method.startswith(_OPEN_TO_ALL):
+            return _Method(self._open.wrap(method, handler))
         kind = "stream" if handler.request_streaming else "unary"
         answer = "stream" if handler.response_streaming else "unary"
         inner: Any = getattr(handler, f"{kind}_{answer}")
@@ -113,57 +160,77 @@ class ServerInterceptor(aio.ServerInterceptor):
             global _running  # noqa: PLW0603 - one process serves one service, on one event loop
             _running += 1
             try:
-                return await self._serve(method, context, lambda: inner(_decoded(request), context))
+                return await self._serve(method, context, lambda: inner(decoded(request), context))
             finally:
                 _running -= 1
 
         async def streamed(request: Any, context: aio.ServicerContext[Any, Any]) -> Any:
             async def body() -> Any:
-                given = _decoded_stream(request) if handler.request_streaming else _decoded(request)
+                given = decoded_stream(request) if handler.request_streaming else decoded(request)
                 if not handler.response_streaming:
                     return await inner(given, context)
                 async for response in inner(given, context):
                     await context.write(response)
                 return None
 
-            return await self._serve(method, context, body)
+            return await self._serve(method, context, body, request if handler.request_streaming else None)
+
+        async def refused(_requests: Any, context: aio.ServicerContext[Any, Any]) -> Any:
+            return await self._serve(method, context, _nothing)
 
         make = getattr(grpc, f"{kind}_{answer}_rpc_method_handler")
         wrapped: Handler = make(
             streamed if "stream" in (kind, answer) else single,
-            request_deserializer=_tolerant(handler.request_deserializer),
+            request_deserializer=tolerant(handler.request_deserializer),
             response_serializer=handler.response_serializer,
         )
-        return wrapped
+        refusal: Handler = getattr(grpc, f"stream_{answer}_rpc_method_handler")(refused)
+        limits = self._limits
+        places = (
+            Places("streams of this kind", total=limits.streams, each=limits.streams_of_a_caller)
+            if handler.response_streaming
+            else self._calls
+        )
+        return _Method(wrapped, refusal, places, handler.response_streaming)
 
-    async def _serve(self, method: str, context: aio.ServicerContext[Any, Any], body: Body) -> Any:
+    async def _serve(
+        self,
+        method: str,
+        context: aio.ServicerContext[Any, Any],
+        body: Body,
+        requests: AsyncIterator[Any] | None = None,
+    ) -> Any:
         started = time.perf_counter()
         code, failure, response = "OK", None, None
-        given = context.invocation_metadata() or ()
-        metadata = {key: value for key, value in given if isinstance(value, str)}
+        call = _call.get()
+        principal = call.principal
         name = method[1:]
         with telemetry.span(
             name,
             kind=SpanKind.SERVER,
-            parent=telemetry.extract(metadata),
+            parent=telemetry.extract(call.metadata),
             attributes={semconv.RPC_SYSTEM: "grpc", semconv.RPC_METHOD: name},
             ends=False,
         ) as span:
-            principal: Principal | None = None
             try:
                 left = context.time_remaining()
                 _deadline.set(None if left is None else time.monotonic() + left)
-                if len(metadata) != len(given):
-                    refuse_doubled(key for key, _ in given)
-                principal = self._authenticator.authenticate(metadata)
+                if call.fault is not None:
+                    raise call.fault  # noqa: TRY301 - recorded and answered as any other
+                assert principal is not None, "a call without an identity has a fault"
                 with bind_principal(principal):
                     response = await body()
             except DomainError as error:
                 code, failure = error.code, to_status(error, self._service)
                 span.set_attribute(semconv.ERROR_TYPE, error.reason)
             except asyncio.CancelledError:
-                self._record(method, "CANCELLED", time.perf_counter() - started, span, principal)
-                raise
+                fault = self._withdrawal()
+                if fault is not None:
+                    code, failure = fault.code, to_status(fault, self._service)
+                    span.set_attribute(semconv.ERROR_TYPE, fault.reason)
+                else:
+                    self._record(method, "CANCELLED", time.perf_counter() - started, span, principal)
+                    raise
             except aio.AbortError:
                 self._record(method, _code_of(context), time.perf_counter() - started, span, principal)
                 raise
@@ -172,8 +239,20 @@ class ServerInterceptor(aio.ServerInterceptor):
                 span.set_attribute(semconv.ERROR_TYPE, type(error).__name__)
             self._record_soon(method, code, time.perf_counter() - started, span, principal)
         if failure is not None:
+            if requests is not None:
+                await drain(requests)
             await context.abort_with_status(failure)
         return response
+
+    def _withdrawal(self) -> DomainError | None:
+        """Return why the stream being served was cancelled by us, None where its caller hung up."""
+        task = asyncio.current_task()
+        if task is None or task not in self._withdrawn:
+            return None
+        task.uncancel()
+        return Unauthenticated(
+            "UNAUTHENTICATED", "this token was withdrawn, changed or has expired since the stream began; sign in again"
+        )
 
     def _unmapped(self, method: str, error: Exception) -> grpc.Status:
         """Logs where it happened, not what it said: an exception's text can hold a value."""
@@ -207,6 +286,10 @@ class ServerInterceptor(aio.ServerInterceptor):
         who = {"subject": principal.subject, "tenant": principal.tenant, "actor": principal.actor} if principal else {}
         level = _log.warning if code in _SERVER_FAULTS else _log.info
         level("rpc", method=method, status=code, ms=round(seconds * 1_000, 2), **who)
+
+
+async def _nothing() -> None:
+    """Serve nothing: the call is refused before."""
 
 
 def _code_of(context: aio.ServicerContext[Any, Any]) -> str:

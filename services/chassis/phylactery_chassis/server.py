@@ -17,12 +17,12 @@ from grpc import aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1.health import aio as health_aio
 
-from phylactery_chassis import logs, telemetry
+from phylactery_chassis import hangup, logs, telemetry
 from phylactery_chassis.admin import AdminServer, start_admin
 from phylactery_chassis.database import Database
 from phylactery_chassis.errors import DomainError, StartError
 from phylactery_chassis.identity import Authenticator, LoopbackAuthenticator, TokenAuthenticator, TokensFileError
-from phylactery_chassis.interceptor import ServerInterceptor
+from phylactery_chassis.interceptor import Limits, ServerInterceptor
 from phylactery_chassis.listening import add_reflection, bind
 from phylactery_chassis.methods import Methods
 from phylactery_chassis.ready import write_ready
@@ -30,6 +30,7 @@ from phylactery_chassis.settings import ServiceSettings, Settings, load
 from phylactery_chassis.workers import Workers
 
 _HEALTH_SECONDS = 1.0
+_TOKENS_SECONDS = 1.0
 _BEFORE_DRAIN_SECONDS = 0.2
 """Between NOT_SERVING and the end of accepting, so that balancers look away first."""
 _MIN_PING_INTERVAL_MS = 5_000
@@ -82,6 +83,7 @@ class RunningServer:
     _service: Service
     _health: health_aio.HealthServicer
     _watch: asyncio.Task[None]
+    _identities: _Identities
     _drain_seconds: float
     _stopped: bool = field(default=False)
 
@@ -93,6 +95,7 @@ class RunningServer:
         self._watch.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._watch
+        await self._identities.end()
         grace = self._drain_seconds if drain_seconds is None else drain_seconds
         await self._health.enter_graceful_shutdown()
         for hook in self._service.on_drain:
@@ -130,11 +133,19 @@ async def start(service: Service, settings: ServiceSettings) -> RunningServer:
     async with contextlib.AsyncExitStack() as undo:
         for hook in reversed(service.on_stop):
             undo.push_async_callback(hook)
-        server = _make_server(service, settings, health)
+        authenticator = authenticator_for(settings)
+        limits = Limits(
+            settings.max_concurrent_rpcs,
+            min(settings.max_concurrent_rpcs, settings.max_concurrent_rpcs_per_caller),
+            settings.max_streams,
+            min(settings.max_streams, settings.max_streams_per_caller),
+        )
+        interceptor = ServerInterceptor(service.name, authenticator, limits)
+        server = _make_server(service, settings, health, interceptor)
         undo.push_async_callback(server.stop, None)
         prefix = service.name.upper()
         port = bind(server, settings.host, settings.port, f"{prefix}_PORT or {prefix}_HOST", shared=settings.share_port)
-        admin = await start_admin(health, settings.admin_port, f"{prefix}_ADMIN_PORT")
+        admin = await start_admin(service.name, health, settings.admin_port, f"{prefix}_ADMIN_PORT")
         undo.push_async_callback(admin.stop)
         for hook in service.on_start:
             await hook()
@@ -142,13 +153,15 @@ async def start(service: Service, settings: ServiceSettings) -> RunningServer:
         undo.pop_all()
     await _tell_health(service, health)
     watch = asyncio.create_task(_watch_health(service, health))
-    return RunningServer(port, admin.port, server, admin, service, health, watch, settings.drain_seconds)
+    identities = _Identities(authenticator, interceptor)
+    return RunningServer(port, admin.port, server, admin, service, health, watch, identities, settings.drain_seconds)
 
 
-def _make_server(service: Service, settings: ServiceSettings, health: health_aio.HealthServicer) -> aio.Server:
+def _make_server(
+    service: Service, settings: ServiceSettings, health: health_aio.HealthServicer, interceptor: ServerInterceptor
+) -> aio.Server:
     server = aio.server(
-        interceptors=[ServerInterceptor(service.name, authenticator_for(settings))],
-        maximum_concurrent_rpcs=settings.max_concurrent_rpcs,
+        interceptors=[interceptor],  # it bounds the calls at once, too: gRPC's own bound counts whoever calls what
         options=[
             # on by default: a second server would bind the same port and share its traffic
             ("grpc.so_reuseport", int(settings.share_port)),
@@ -180,6 +193,33 @@ async def _watch_health(service: Service, health: health_aio.HealthServicer) -> 
     while True:
         await asyncio.sleep(_HEALTH_SECONDS)
         await _tell_health(service, health)
+
+
+class _Identities:
+    """Keeps a running server to the identities as they are kept now: looks each second, and at SIGHUP at once."""
+
+    def __init__(self, authenticator: Authenticator, interceptor: ServerInterceptor) -> None:
+        self._authenticator, self._interceptor = authenticator, interceptor
+        self._task = asyncio.create_task(self._watch())
+        hangup.subscribe(self._look_now)
+
+    async def end(self) -> None:
+        hangup.unsubscribe(self._look_now)
+        self._task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._task
+
+    def _look_now(self) -> None:
+        self._look(now=True)
+
+    def _look(self, *, now: bool = False) -> None:
+        self._authenticator.refresh(now=now)
+        self._interceptor.end_withdrawn()
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(_TOKENS_SECONDS)
+            self._look()
 
 
 def run(kind: type[Settings], build: Callable[[Settings], Awaitable[Service]], **options: Any) -> None:

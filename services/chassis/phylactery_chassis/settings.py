@@ -45,7 +45,12 @@ class ServiceSettings(BaseSettings):
     ready_file: Path | None = Field(None, description="file to write {service, pid, port} to once it serves")
     drain_seconds: float = Field(5.0, ge=0, le=300, description="how long running calls may finish at a stop")
     max_message_bytes: int = Field(4 * _MIB, ge=1024, le=64 * _MIB, description="largest request message")
-    max_concurrent_rpcs: int = Field(1_000, ge=1, description="calls served at once; more are RESOURCE_EXHAUSTED")
+    max_concurrent_rpcs: int = Field(
+        1_000, ge=1, description="calls that answer one message served at once; more are RESOURCE_EXHAUSTED"
+    )
+    max_concurrent_rpcs_per_caller: int = Field(500, ge=1, description="the same, of one caller")
+    max_streams: int = Field(1_000, ge=1, description="streams of each kind served at once, beside those calls")
+    max_streams_per_caller: int = Field(200, ge=1, description="the same, of one caller")
 
     @field_validator("database_url")
     @classmethod

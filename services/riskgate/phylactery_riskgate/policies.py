@@ -8,13 +8,12 @@ are configured, and of a higher revision than the active one; accepted and refus
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
-import signal
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from phylactery_chassis import hangup
 from phylactery_chassis.crashpoints import reach
 from phylactery_chassis.errors import (
     STORE_FAILED,
@@ -167,13 +166,11 @@ class Policies:
     async def begin(self) -> None:
         """Begins to follow database and folder, and to let the shadow decide; SIGHUP looks at the folder at once."""
         self._tasks += [asyncio.create_task(self._keep_up()), asyncio.create_task(self.shadow.run(self._core))]
-        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # not where signals are not ours
-            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._look_now)
+        hangup.subscribe(self._look_now)
 
     async def end(self) -> None:
         """Ends what begin() began."""
-        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
-            asyncio.get_running_loop().remove_signal_handler(signal.SIGHUP)
+        hangup.unsubscribe(self._look_now)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

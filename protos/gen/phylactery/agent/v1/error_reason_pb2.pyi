@@ -119,6 +119,11 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """NOT_FOUND: no graph of this name; ListGraphs lists them:
     {"reason":"ERROR_REASON_GRAPH_NOT_FOUND","domain":"agent.phylactery","metadata":{"graph":"…"}}
     """
+    ERROR_REASON_TOO_MANY_CALLS: _ErrorReason.ValueType  # 60
+    """RESOURCE_EXHAUSTED: as many calls, or streams of this kind, are served at once as one caller, one host or the
+    service may have; end one, or try again in a moment:
+    {"reason":"ERROR_REASON_TOO_MANY_CALLS","domain":"agent.phylactery","metadata":{"limit":"500","per":"caller"}}
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """ErrorReason is every reason this service gives. Each comment shows the ErrorInfo a client sees."""
@@ -219,5 +224,10 @@ THREAD_BUSY or EFFECTS, the last with the calls that changed something or may ha
 ERROR_REASON_GRAPH_NOT_FOUND: ErrorReason.ValueType  # 25
 """NOT_FOUND: no graph of this name; ListGraphs lists them:
 {"reason":"ERROR_REASON_GRAPH_NOT_FOUND","domain":"agent.phylactery","metadata":{"graph":"…"}}
+"""
+ERROR_REASON_TOO_MANY_CALLS: ErrorReason.ValueType  # 60
+"""RESOURCE_EXHAUSTED: as many calls, or streams of this kind, are served at once as one caller, one host or the
+service may have; end one, or try again in a moment:
+{"reason":"ERROR_REASON_TOO_MANY_CALLS","domain":"agent.phylactery","metadata":{"limit":"500","per":"caller"}}
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

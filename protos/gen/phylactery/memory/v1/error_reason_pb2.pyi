@@ -153,6 +153,11 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """ALREADY_EXISTS: the request_id asked for another thread before:
     {"reason":"ERROR_REASON_REQUEST_CONFLICT","domain":"memory.phylactery","metadata":{"request_id":"…"}}
     """
+    ERROR_REASON_TOO_MANY_CALLS: _ErrorReason.ValueType  # 60
+    """RESOURCE_EXHAUSTED: as many calls, or streams of this kind, are served at once as one caller, one host or the
+    service may have; end one, or try again in a moment:
+    {"reason":"ERROR_REASON_TOO_MANY_CALLS","domain":"memory.phylactery","metadata":{"limit":"500","per":"caller"}}
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """ErrorReason is every reason this service gives. Each comment shows the ErrorInfo a client sees."""
@@ -287,5 +292,10 @@ ERROR_REASON_MESSAGE_LIMIT: ErrorReason.ValueType  # 36
 ERROR_REASON_REQUEST_CONFLICT: ErrorReason.ValueType  # 37
 """ALREADY_EXISTS: the request_id asked for another thread before:
 {"reason":"ERROR_REASON_REQUEST_CONFLICT","domain":"memory.phylactery","metadata":{"request_id":"…"}}
+"""
+ERROR_REASON_TOO_MANY_CALLS: ErrorReason.ValueType  # 60
+"""RESOURCE_EXHAUSTED: as many calls, or streams of this kind, are served at once as one caller, one host or the
+service may have; end one, or try again in a moment:
+{"reason":"ERROR_REASON_TOO_MANY_CALLS","domain":"memory.phylactery","metadata":{"limit":"500","per":"caller"}}
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

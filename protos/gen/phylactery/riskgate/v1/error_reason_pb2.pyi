@@ -191,6 +191,15 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """FAILED_PRECONDITION: the words of a later task took the call back, so its permit is void:
     {"reason":"ERROR_REASON_PERMIT_RETRACTED","domain":"riskgate.phylactery","metadata":{"factor":"retraction","task_id":"…"}}
     """
+    ERROR_REASON_TOO_MANY_CALLS: _ErrorReason.ValueType  # 60
+    """RESOURCE_EXHAUSTED: as many calls, or streams of this kind, are served at once as one caller, one host or the
+    service may have; end one, or try again in a moment:
+    {"reason":"ERROR_REASON_TOO_MANY_CALLS","domain":"riskgate.phylactery","metadata":{"limit":"500","per":"caller"}}
+    """
+    ERROR_REASON_TOOL_NOT_GRANTED: _ErrorReason.ValueType  # 61
+    """PERMISSION_DENIED: the token of the caller, or of its delegate, names the tools it is for, and this is none of them:
+    {"reason":"ERROR_REASON_TOOL_NOT_GRANTED","domain":"riskgate.phylactery","metadata":{"tool":"send_email"}}
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """ErrorReason is every reason RiskGate gives. Each comment shows the ErrorInfo a client sees."""
@@ -363,5 +372,14 @@ task whose words hold the request, and its number among them:
 ERROR_REASON_PERMIT_RETRACTED: ErrorReason.ValueType  # 43
 """FAILED_PRECONDITION: the words of a later task took the call back, so its permit is void:
 {"reason":"ERROR_REASON_PERMIT_RETRACTED","domain":"riskgate.phylactery","metadata":{"factor":"retraction","task_id":"…"}}
+"""
+ERROR_REASON_TOO_MANY_CALLS: ErrorReason.ValueType  # 60
+"""RESOURCE_EXHAUSTED: as many calls, or streams of this kind, are served at once as one caller, one host or the
+service may have; end one, or try again in a moment:
+{"reason":"ERROR_REASON_TOO_MANY_CALLS","domain":"riskgate.phylactery","metadata":{"limit":"500","per":"caller"}}
+"""
+ERROR_REASON_TOOL_NOT_GRANTED: ErrorReason.ValueType  # 61
+"""PERMISSION_DENIED: the token of the caller, or of its delegate, names the tools it is for, and this is none of them:
+{"reason":"ERROR_REASON_TOOL_NOT_GRANTED","domain":"riskgate.phylactery","metadata":{"tool":"send_email"}}
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -1,0 +1,37 @@
+"""SIGHUP: whoever keeps files that may change subscribes, and reads them again when the signal comes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Callable
+from weakref import WeakKeyDictionary
+
+Callback = Callable[[], None]
+
+_callbacks: WeakKeyDictionary[asyncio.AbstractEventLoop, list[Callback]] = WeakKeyDictionary()
+
+
+def subscribe(callback: Callback) -> None:
+    """Calls ``callback`` in the running loop at every SIGHUP, until it is unsubscribed.
+
+    Does nothing where signals are not ours: outside the main thread, or on a system without them.
+    """
+    loop = asyncio.get_running_loop()
+    callbacks = _callbacks.setdefault(loop, [])
+    if not callbacks:
+        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+            loop.add_signal_handler(signal.SIGHUP, lambda: [each() for each in list(callbacks)])
+    callbacks.append(callback)
+
+
+def unsubscribe(callback: Callback) -> None:
+    """Ends what subscribe() began; the last one gives the signal back to the system."""
+    loop = asyncio.get_running_loop()
+    callbacks = _callbacks.get(loop, [])
+    if callback in callbacks:
+        callbacks.remove(callback)
+        if not callbacks:
+            with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+                loop.remove_signal_handler(signal.SIGHUP)
