@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from phylactery_chassis.identity import Role, TokensFileError
-from phylactery_chassis.tokens import add_token
+from phylactery_chassis.token_commands import make_app
 from rich.console import Console
 
 from phylactery_cli import approvals as approvals_command
@@ -33,13 +32,20 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,  # a traceback with local variables would print secrets
 )
-tokens_app = typer.Typer(help="Static tokens for identity_mode 'tokens'.", no_args_is_help=True)
+
+
+def _unusable(message: str) -> typer.Exit:
+    """Says why a command could not be carried out; raise what it answers."""
+    typer.echo(f"phylactery: {message}", err=True)
+    return typer.Exit(1)
+
+
 app.add_typer(approvals_command.app, name="approvals")
 app.add_typer(graphs_command.app, name="graphs")
 app.add_typer(memory_command.app, name="memory")
 app.add_typer(runs_command.app, name="runs")
 app.add_typer(threads_command.app, name="threads")
-app.add_typer(tokens_app, name="tokens")
+app.add_typer(make_app(_unusable), name="tokens")
 app.add_typer(tools_command.app, name="tools")
 
 _WELCOME = "welcome.txt"
@@ -193,27 +199,6 @@ def demo(
 
 
 app.command("erase")(erase_command.erase)
-
-
-@tokens_app.command("add")
-@shared(asks=False)
-def add(
-    context: typer.Context,
-    *,
-    subject: Annotated[str, typer.Option(help="Who the token stands for.")],
-    tenant: Annotated[str, typer.Option(help="Their tenant; '*' for a delegate of every tenant.")],
-    role: Annotated[list[Role], typer.Option(help="What they may do; give it several times for several.")],
-    file: Annotated[Path, typer.Option(help="The tokens file; created where it does not exist.")],
-    level: Annotated[str, typer.Option(help="user, admin or system.")] = "user",
-) -> None:
-    """Adds an identity and prints its token, once: only a hash is kept."""
-    try:
-        token = add_token(file, subject=subject, tenant=tenant, roles=role, level=level)
-    except (TokensFileError, OSError) as error:
-        why = f"{file} cannot be written ({error.strerror})" if isinstance(error, OSError) else error
-        typer.echo(f"phylactery: {why}", err=True)
-        raise typer.Exit(1) from None
-    typer.echo(json_line({"subject": subject, "tenant": tenant, "token": token}) if Options.of(context).json else token)
 
 
 def main() -> None:
