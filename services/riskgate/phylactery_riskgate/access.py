@@ -143,7 +143,11 @@ def arguments_of(question: QuestionInput) -> dict[str, Any]:
 
 
 def _subject(who: Principal, question: QuestionInput) -> Principal:
-    """Answers whom a question is about: oneself, or for a delegate anybody of its tenant, with no role of their own."""
+    """Answers whom a question is about: oneself, or for a delegate anybody of its tenant, with no role of their own.
+
+    The question is about an action, which is a tool: the token must be for it.
+    """
+    who.require_tool(question.action.name)
     if (question.subject.type, question.subject.id) == (USER, who.subject) and Role.CALLER in who.roles:
         return who
     who.require(Role.DELEGATE)

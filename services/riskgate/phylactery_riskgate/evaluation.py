@@ -77,9 +77,9 @@ class Evaluation:
     async def evaluate(self, who: Principal, asked: EvaluateInput, engine: DecisionEngine | None = None) -> Evaluated:
         """Answers the decision about one call, by an engine that was just asked for or the one of this moment.
 
-        Raises AlreadyExists CALL_CONFLICT, NotFound APPROVAL_NOT_FOUND and TASK_NOT_FOUND, what asking gives as reasons
-        to ask nobody, Unavailable STORE_UNAVAILABLE, and FailedPrecondition where the approval does not count for the
-        call.
+        Raises PermissionDenied TOOL_NOT_GRANTED, AlreadyExists CALL_CONFLICT, NotFound APPROVAL_NOT_FOUND and
+        TASK_NOT_FOUND, what asking gives as reasons to ask nobody, Unavailable STORE_UNAVAILABLE, and
+        FailedPrecondition where the approval does not count for the call.
         """
         who.require(Role.CALLER)
         question = await self.decide(who, asked, engine)
@@ -89,6 +89,7 @@ class Evaluation:
 
     async def decide(self, who: Principal, asked: EvaluateInput, engine: DecisionEngine | None) -> Question:
         """Answers a question with its verdict, still to be recorded. Raises as evaluate does."""
+        who.require_tool(asked.call.tool)
         if engine is None or engine.bundle.revision < asked.min_bundle_revision:
             engine = await self._core.live.at_least(asked.min_bundle_revision)
         approved: frozenset[str] = frozenset()

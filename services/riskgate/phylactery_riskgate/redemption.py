@@ -111,9 +111,10 @@ class Redemptions:
         """Consumes a permit for one execution, and signs the receipt once that is durable.
 
         The same execution gets the same receipt again, even after the permit's end. Every refusal is recorded with the
-        factor that failed. Raises FailedPrecondition, and Unavailable STORE_UNAVAILABLE.
+        factor that failed. Raises PermissionDenied, FailedPrecondition, and Unavailable STORE_UNAVAILABLE.
         """
         who.require(Role.CALLER)
+        who.require_tool(asked.call.tool)
         claims: Claims | None = None
         try:
             claims = self._verified(who, asked)
