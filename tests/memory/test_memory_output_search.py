@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import re
 import threading
 import time
@@ -11,11 +12,14 @@ from typing import Any
 import grpc
 import pytest
 import re2
+from grpc import aio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from phylactery_memory import outputs as outputs_module
 from phylactery_memory.domain.chunks import Chunk, Intake
 from phylactery_memory.domain.grep import Query, Scanner
+
+from tests.support.refusals import refusal_of
 
 LOG = "".join(f"línea {number}: {'ERROR 🜛' if number % 1_000 == 7 else 'ok'}\r\n" for number in range(1, 20_001))
 
@@ -187,6 +191,45 @@ async def test_one_users_slow_searches_keep_nobody_else_waiting_though_they_hang
     assert not begun.acquire(blocking=False)
     over.set()
     assert len((await again).matches) == 20
+
+
+HOSTILE = {
+    "a counted gap": "a.{200}b.{200}!",
+    "gaps in gaps": "(.{0,100}a){1,9}!",
+    "nested counts": "(((.{1,9}a){1,9}b){1,9})!",
+    "a long gap": "a.{900}!",
+    "two classes": "(?:\\x{100}|a).{500}!",
+}
+LETTERS = random.Random(7)
+ONE_LINE = "".join(LETTERS.choice("ab") for _ in range(3_000_000))
+MANY_LINES = "\n".join("".join(LETTERS.choice("ab") for _ in range(200)) for _ in range(10_000))
+
+
+@pytest.mark.parametrize("text", [ONE_LINE, MANY_LINES], ids=["one line", "many lines"])
+@pytest.mark.parametrize("pattern", HOSTILE.values(), ids=HOSTILE.keys())
+async def test_a_hostile_pattern_takes_bounded_work_of_one_call_or_is_refused(ana, capfd, text, pattern):
+    pointer = (await ana.store(text)).output.pointer
+    before = time.process_time()
+    try:
+        answer = await ana.grep(pointer, pattern)
+        assert answer.next_offset > 0
+    except aio.AioRpcError as error:
+        assert error.code() is grpc.StatusCode.INVALID_ARGUMENT  # noqa: PT017 - either of both is right
+        assert "too large for a line of" in (error.details() or "")  # noqa: PT017
+    assert time.process_time() - before < 8
+    assert "out of memory" not in "".join(capfd.readouterr())
+
+
+async def test_of_many_searches_of_one_user_a_few_wait_and_the_others_are_refused_at_once(memory, ana):
+    pointer = (await ana.store(MANY_LINES)).output.pointer
+    theirs = (await memory.user("ben").store(LOG)).output.pointer
+    asked = [asyncio.create_task(ana.grep(pointer, HOSTILE["gaps in gaps"])) for _ in range(20)]
+    assert len(await everything(memory.user("ben"), theirs, "ERROR")) == 20
+    done = await asyncio.gather(*asked, return_exceptions=True)
+    refusals = [refusal_of(one) for one in done if isinstance(one, aio.AioRpcError)]
+    assert len(done) - len(refusals) == 4
+    assert {(one.code, one.reason) for one in refusals} == {(grpc.StatusCode.RESOURCE_EXHAUSTED, "TOO_MANY_CALLS")}
+    assert len((await ana.grep(pointer, "a", max_matches=1)).matches) == 1
 
 
 TEXT = st.text(alphabet="ab\n\r x🜛é", max_size=60)

@@ -16,6 +16,7 @@ from phylactery_chassis.clock import Clock
 from phylactery_chassis.errors import DataLoss
 from phylactery_chassis.identity import Principal, Role
 from phylactery_chassis.ids import new_id
+from phylactery_chassis.places import Places
 
 from phylactery_memory.domain import grep
 from phylactery_memory.domain.chunks import Chunk, Intake
@@ -45,6 +46,8 @@ _SEARCH_SECONDS = 1.0
 _SEARCH_CHUNKS = 32
 """Chunks of a search fetched at once: about 2 MB of text."""
 _SEARCHES = 2
+_SEARCHES_OF_USER, _SEARCHES_OF_ALL = 4, 256
+"""Of one user one runs at a time, for a few seconds at most: whoever waits behind three is answered in time."""
 _MAX_CHAR_BYTES = 4
 """No character takes more in UTF-8."""
 _SMALL = 16 * 1024
@@ -159,6 +162,7 @@ class Outputs:
         self._store = store
         self._keys = keys
         self._searchers = ThreadPoolExecutor(_SEARCHES, thread_name_prefix="output-search")
+        self._places = Places("searches", total=_SEARCHES_OF_ALL, each=_SEARCHES_OF_USER)
         self._lanes: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     def close(self) -> None:
@@ -239,9 +243,17 @@ class Outputs:
     async def search(self, owner: Principal, pointer: str, query: grep.Query) -> Found:
         """Answers the matches of a pattern from query.offset on, until the answer is full or a second has passed.
 
-        Raises as read does, and InvalidArgument INVALID_REQUEST for a pattern that is none.
+        Raises as read does, InvalidArgument INVALID_REQUEST for a pattern that is none or takes too long, and
+        ResourceExhausted TOO_MANY_CALLS where several of the owner's searches wait already.
         """
         owner.require(Role.CALLER)
+        give_back = self._places.take((owner.tenant, owner.subject))
+        try:
+            return await self._searched(owner, pointer, query)
+        finally:
+            give_back()
+
+    async def _searched(self, owner: Principal, pointer: str, query: grep.Query) -> Found:
         found = await self._store.range(owner, pointer, self.clock.now_us(), query.offset, 1)
         record, opener = self._text_of(owner, None if found is None else found[0], pointer)
         scanner = await self._aside(owner, partial(grep.Scanner, query))
