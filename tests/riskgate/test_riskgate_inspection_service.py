@@ -16,6 +16,7 @@ from typing import Any
 import grpc
 import pytest
 from click.testing import Result
+from grpc import aio
 from phylactery.riskgate.v1 import inspection_pb2, inspection_pb2_grpc
 from phylactery_riskgate.cli import app
 from phylactery_riskgate.domain.inspection import FindingKind, inspect
@@ -26,6 +27,7 @@ from typer.testing import CliRunner
 
 from tests.support import inspection as made
 from tests.support.effort import effort
+from tests.support.refusals import refusal_of
 
 CARD = "4111 1111 1111 1111"
 TEXT = f"Señora 👩‍👩‍👧: {CARD}, ana@example.com, password=hunter22; ref 4222222222222"
@@ -146,6 +148,37 @@ async def test_a_long_text_does_not_hold_up_everybody_else(gate, inspector):
         waits.append(time.perf_counter() - began)
     assert [task.result().total_findings for task in long] == [0] * 3
     assert len(waits) >= 5
+
+
+HOSTILE = ("4111 1111 " * 104_858)[:MAX_TEXT_BYTES]
+
+
+@pytest.mark.parametrize("size", [2_000, MAX_TEXT_BYTES], ids=["small", "large"])
+async def test_many_long_texts_of_one_caller_make_no_other_wait_for_all_of_them(gate, inspector, size: int):
+    theirs = [asyncio.create_task(inspector.inspect(HOSTILE)) for _ in range(6)]
+    await inspector.inspect("so that theirs are under way")
+    assert not (await Inspector(gate, "ben").inspect(HOSTILE[:size])).total_findings
+    before_it = sum(task.done() for task in theirs)
+    assert before_it <= (1 if size < MAX_TEXT_BYTES else 3)
+    for task in theirs:
+        task.cancel()
+
+
+async def test_more_of_a_caller_than_may_wait_are_refused_at_once(inspector):
+    asked = [asyncio.create_task(inspector.inspect(HOSTILE[:100_000])) for _ in range(40)]
+    done = await asyncio.gather(*asked, return_exceptions=True)
+    refusals = [refusal_of(one) for one in done if isinstance(one, aio.AioRpcError)]
+    assert len(refusals) == 8
+    assert {(one.code, one.reason) for one in refusals} == {(grpc.StatusCode.RESOURCE_EXHAUSTED, "TOO_MANY_CALLS")}
+    assert not (await inspector.inspect(HOSTILE[:100_000])).total_findings
+
+
+@pytest.mark.parametrize(
+    "unit", ["4111 1111 ", "4111 ", "123-45-6789 ", "+34 612345678 ", "12345678Z ", "1.2.3.4 ", "a@b.co "]
+)
+def test_ten_times_the_text_takes_about_ten_times_the_work_whatever_it_is_made_of(unit: str):
+    short, long = ((unit * size)[:size] for size in (10_000, 100_000))
+    assert effort(lambda: inspect(long), times=3) < 25 * effort(lambda: inspect(short), times=3)
 
 
 def run(*arguments: str, text: str | None = None) -> Result:

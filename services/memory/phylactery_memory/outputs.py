@@ -5,17 +5,16 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
-from weakref import WeakValueDictionary
 
 from phylactery_chassis.clock import Clock
 from phylactery_chassis.errors import DataLoss
 from phylactery_chassis.identity import Principal, Role
 from phylactery_chassis.ids import new_id
+from phylactery_chassis.lanes import Lanes
 from phylactery_chassis.places import Places
 
 from phylactery_memory.domain import grep
@@ -161,13 +160,12 @@ class Outputs:
         self.clock = clock
         self._store = store
         self._keys = keys
-        self._searchers = ThreadPoolExecutor(_SEARCHES, thread_name_prefix="output-search")
+        self._lanes = Lanes(_SEARCHES, "output-search")
         self._places = Places("searches", total=_SEARCHES_OF_ALL, each=_SEARCHES_OF_USER)
-        self._lanes: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     def close(self) -> None:
         """Ends the threads that search."""
-        self._searchers.shutdown(wait=False, cancel_futures=True)
+        self._lanes.close()
 
     async def store(
         self, owner: Principal, spec: OutputSpec, pieces: AsyncIterator[bytes], keeping: Keeping | None = None
@@ -256,7 +254,7 @@ class Outputs:
     async def _searched(self, owner: Principal, pointer: str, query: grep.Query) -> Found:
         found = await self._store.range(owner, pointer, self.clock.now_us(), query.offset, 1)
         record, opener = self._text_of(owner, None if found is None else found[0], pointer)
-        scanner = await self._aside(owner, partial(grep.Scanner, query))
+        scanner = await self._lanes.run((owner.tenant, owner.subject), partial(grep.Scanner, query))
         if checked_offset(record, query.offset) == record.size_chars or found is None:
             return Found((), record.size_chars, record.size_chars)
         first = Passage(record, [opener.open(pointer, chunk) for chunk in found[1]])
@@ -308,7 +306,7 @@ class Outputs:
         self, owner: Principal, scanner: grep.Scanner, opener: Opener, record: OutputRecord, at: int
     ) -> None:
         until = time.monotonic() + _SEARCH_SECONDS
-        position, first = at, True
+        position, first, lane = at, True, (owner.tenant, owner.subject)
         while not scanner.done and (first or position < record.size_chars):
             chunks = await self._store.chunks_from(record.pointer, position, _SEARCH_CHUNKS)
             if not chunks or (not first and chunks[0].place.first_char != position):
@@ -316,23 +314,14 @@ class Outputs:
                 raise corrupt(record.pointer)
             if first:
                 scanner.begin(chunks[0].place)
-            position = await self._aside(owner, partial(_feed, scanner, opener, record, chunks, until))
+            position = await self._lanes.run(
+                (owner.tenant, owner.subject), partial(_feed, scanner, opener, record, chunks, until)
+            )
             first = False
             if time.monotonic() > until and scanner.may_stop and position < record.size_chars:
                 return
         if not scanner.done:
-            await self._aside(owner, scanner.finish)
-
-    async def _aside(self, owner: Principal, work: Callable[[], T]) -> T:
-        """Runs a part of a search in a thread: one at a time of one user, whose patterns must not take every thread.
-
-        A caller who hangs up ends no thread, so that the user's next part waits until it has ended by itself.
-        """
-        loop, lane = asyncio.get_running_loop(), self._lanes.setdefault((owner.tenant, owner.subject), asyncio.Lock())
-        await lane.acquire()
-        job = self._searchers.submit(work)
-        job.add_done_callback(lambda _: loop.call_soon_threadsafe(lane.release))
-        return await asyncio.wrap_future(job)
+            await self._lanes.run(lane, scanner.finish)
 
     def _text_of(self, owner: Principal, found: SealedOutput | None, pointer: str) -> tuple[OutputRecord, Opener]:
         record, opener = self._checked(owner, found, pointer)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from phylactery_riskgate.domain.inspection import checks
 from phylactery_riskgate.domain.inspection.candidates import OTHER_NUMBERS, Candidate, Sight, digits_of
-from phylactery_riskgate.domain.inspection.expressions import Expression, expression, overlapping
+from phylactery_riskgate.domain.inspection.expressions import Expression, Match, expression, overlapping
 from phylactery_riskgate.domain.inspection.kinds import Confidence, FindingKind
 
 _S = "(?: ?[-./] ?| {1,3})"
@@ -44,9 +44,12 @@ def cards(sight: Sight) -> Iterator[Candidate]:
     for shape, separators in _SHAPES:
         for found in overlapping(shape, data):
             start, end = found.span()
-            alike = len({(found.group(number) or b"").strip() for number in range(1, separators + 1)}) == 1
-            if alike and _valid(data[start:end]):
+            if _valid(data[start:end]) and _alike(data, found, separators):
                 yield Candidate(start, end, FindingKind.CARD, _grouped(sight, start, end), "card-groups")
+
+
+def _alike(data: bytes, found: Match, separators: int) -> bool:
+    return len({data[slice(*found.span(number))].strip() for number in range(1, separators + 1)}) == 1
 
 
 def _valid(written: bytes) -> bool:

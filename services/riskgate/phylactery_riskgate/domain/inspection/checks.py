@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 DNI_LETTERS = "TRWAGMYFPDXBNJZSQVHLCKE"
 _NIE_PREFIX = {"X": "0", "Y": "1", "Z": "2"}
 _CIF_LETTERS = "JABCDEFGHI"
@@ -9,6 +11,8 @@ _CIF_LETTER_ONLY = frozenset("PQRSNW")
 _CIF_DIGIT_ONLY = frozenset("ABEH")
 
 _DOUBLED = (0, 2, 4, 6, 8, 1, 3, 5, 7, 9)
+_LUHN_DOUBLED = bytes.maketrans(b"0123456789", b"0246813579")
+_LONGEST_PREFIX = 4
 
 # Length of the whole IBAN by country: SWIFT IBAN registry.
 _IBAN_LENGTHS = {
@@ -42,16 +46,21 @@ IBAN_LENGTH = {country: length for length, countries in _IBAN_LENGTHS.items() fo
 
 def luhn(digits: str) -> bool:
     """Says whether a number ends in its Luhn digit."""
-    total = sum(map(int, digits[-1::-2])) + sum(_DOUBLED[int(digit)] for digit in digits[-2::-2])
-    return total % 10 == 0
+    written = digits.encode("ascii")
+    total = sum(written[-1::-2]) + sum(written[-2::-2].translate(_LUHN_DOUBLED))
+    return (total - len(written) * ord("0")) % 10 == 0
 
 
 def card_scheme(digits: str) -> bool:
     """Says whether some card scheme issues numbers that begin so and are that long (13 to 19 digits)."""
-    size = len(digits)
+    return _issued(digits[:_LONGEST_PREFIX], len(digits))
+
+
+@lru_cache(maxsize=8_192)
+def _issued(prefix: str, size: int) -> bool:
     return any(
-        low <= int(digits[: len(str(low))]) <= high and size in sizes
-        for low, high, sizes in _SCHEMES.get(digits[0], ())
+        low <= int(prefix[: len(str(low))]) <= high and size in sizes
+        for low, high, sizes in _SCHEMES.get(prefix[0], ())
     )
 
 

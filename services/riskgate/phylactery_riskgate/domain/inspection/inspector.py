@@ -44,16 +44,17 @@ def inspect(text: str, wanted: Wanted = EVERYTHING_LIKELY) -> tuple[Finding, ...
     return tuple(one for one in settled if one.kind in wanted.kinds and one.confidence >= wanted.min_confidence)
 
 
-def redact(text: str, wanted: Wanted = EVERYTHING_LIKELY) -> str:
+def redact(text: str, wanted: Wanted = EVERYTHING_LIKELY, found: tuple[Finding, ...] | None = None) -> str:
     """Writes the text with a placeholder for everything that is found; doing so again changes nothing.
 
-    What is left is looked at again, because it may read differently without its neighbours.
+    What is left is looked at again, because it may read differently without its neighbours. ``found`` is what inspect()
+    found, where that is known.
     """
     for _ in range(_ROUNDS):
-        found = inspect(text, wanted)
+        found = inspect(text, wanted) if found is None else found
         if not found:
             break
-        text = replaced(text, found)
+        text, found = replaced(text, found), None
     return text
 
 
