@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from phylactery_chassis import telemetry
@@ -18,9 +19,11 @@ from phylactery_agent.runtime.delivery import Delivery
 from phylactery_agent.runtime.hearing import Heard, hear, in_language, listen
 from phylactery_agent.runtime.model import Claim, Incoming, OfThread
 from phylactery_agent.runtime.services import Services
+from phylactery_agent.static.aside import SHORT_CHARACTERS, read_aside
 from phylactery_agent.static.intents import APPROVAL_DECIDED, APPROVAL_REPLY
 
 _ANSWERS_TO_APPROVALS: Final = frozenset({APPROVAL_DECIDED, APPROVAL_REPLY})
+_MOST_PREPARED: Final = 64
 
 _log = get_logger("hydrating")
 
@@ -40,8 +43,19 @@ class Hydrating:
         """Takes memory, and what tells it of earlier turns first."""
         self._services, self._delivery = services, delivery
         self._begun: dict[str, _Begun] = {}
+        self._prepared: dict[str, Heard] = {}
         self._context = contextvars.copy_context()
         """The context of who made this: a caller's deadline and identity must not leak into a turn."""
+
+    async def prepare(self, incoming: Incoming) -> None:
+        """Find out what a long message is, away from the event loop, before begin() asks for it."""
+        if len(incoming.text) <= SHORT_CHARACTERS:
+            return
+        owner = incoming.owner
+        heard = await read_aside((owner.tenant, owner.user_id), incoming.text, partial(hear, incoming))
+        while len(self._prepared) >= _MOST_PREPARED:  # of messages that opened no run, so that nobody asked
+            del self._prepared[next(iter(self._prepared))]
+        self._prepared[incoming.turn_id] = heard
 
     def begin(self, incoming: Incoming) -> None:
         """Begins to read for a message on its way into the inbox, which opens a run there.
@@ -49,7 +63,7 @@ class Hydrating:
         Nothing of its thread may be under way, nor may another process serve it: what is read here must be all that the
         turns before it said.
         """
-        heard = hear(incoming)
+        heard = self._prepared.pop(incoming.turn_id, None) or hear(incoming)
         if heard.intent not in _ANSWERS_TO_APPROVALS:
             reading = asyncio.get_running_loop().create_task(
                 self._traced(incoming, heard), context=self._context.copy()
@@ -62,10 +76,13 @@ class Hydrating:
         if begun is not None:
             drop(begun.reading)
 
-    def heard(self, claim: Claim) -> Heard:
+    async def heard(self, claim: Claim) -> Heard:
         """Answers what a claimed message is."""
         begun = self._begun.get(claim.lease.turn_id)
-        return listen(claim) if begun is None else in_language(begun.heard, claim)
+        if begun is not None:
+            return in_language(begun.heard, claim)
+        owner = claim.run.owner
+        return await read_aside((owner.tenant, owner.user_id), claim.turn.text, partial(listen, claim))
 
     async def of(self, claim: Claim, heard: Heard) -> Hydration | None:
         """Answers what the pathway reads, after memory was told every earlier turn of the thread.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 
 from phylactery_chassis.crashpoints import reach
 from phylactery_chassis.errors import STORE_FAILED, AnswerLost
@@ -26,6 +26,10 @@ Taking = asyncio.Task[tuple[StoredTurn, Claim | None]]
 """A message on its way into the inbox, with the claim that is made in the same commit where it opens a run."""
 
 _log = get_logger("runner")
+
+
+async def _nothing(_incoming: Incoming) -> None:
+    """Do nothing before a message is taken in."""
 
 
 class Runner:
@@ -55,6 +59,7 @@ class Runner:
         """Called with a thread that no other process may serve any more."""
         self.on_return: Callable[[Claim], None] = lambda _claim: None
         """Called with a claim that was given back: its turn may have ended, by a commit whose answer was not heard."""
+        self.before_taking: Callable[[Incoming], Awaitable[None]] = _nothing
         self.on_taking: Callable[[Incoming], None] = lambda _incoming: None
         """Called with a message that is about to be taken in, where its thread could be served at once."""
         self.on_unclaimed: Callable[[str], None] = lambda _turn_id: None
@@ -102,6 +107,7 @@ class Runner:
 
         Where this process could serve its thread at once, one commit takes it in and claims the run it opens.
         """
+        await self.before_taking(incoming)
         thread_key = incoming.thread_key
         if self._stopped or self._slots.locked() or thread_key in self._working or thread_key in self._held:
             try:

@@ -187,7 +187,7 @@ class TurnServer:
 
     async def _execute(self, claim: Claim, writes: TurnWrites, times: TurnTimes, active: ActiveTime) -> Ending:
         self._t.news.tell(claim.lease.thread_key)
-        heard = self.hydrating.heard(claim)
+        heard = await self.hydrating.heard(claim)
         times.pathway = heard.pathway
         trace_id = telemetry.current_trace_id()
         self._t.runs.begin_turn(writes, trace_id=trace_id, language=heard.language, pathway=heard.pathway)

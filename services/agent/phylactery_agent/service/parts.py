@@ -129,6 +129,7 @@ def make_runner(shared: Shared, turns: TurnServer) -> Runner:
     )
     runner.on_return = turns.tell
     if not settings.shared:
+        runner.before_taking = turns.hydrating.prepare
         runner.on_taking, runner.on_unclaimed = turns.hydrating.begin, turns.hydrating.forget
     return runner
 

@@ -13,6 +13,7 @@ from phylactery_agent.graph.llm.planning import plan_by_model, replan_by_model
 from phylactery_agent.graph.off import not_planned
 from phylactery_agent.graph.state import MAX_PLAN_STEPS, MAX_TRIES, AgentState, PlannedStep, StepState
 from phylactery_agent.ports import Language, TurnContext
+from phylactery_agent.static.aside import read_aside
 from phylactery_agent.static.rules import PlannedCall, Reading, read_request
 from phylactery_agent.texts import say, shortened, tool_list
 from phylactery_agent.tools.registry import offered_tools
@@ -33,11 +34,15 @@ async def planner(state: AgentState, runtime: Runtime[TurnContext]) -> Command[L
 
 
 async def _by_rules(state: AgentState, context: TurnContext) -> dict[str, Any]:
-    update = _replan(state) if state["directive"] == "replan" else {**_plan(state), "planned_by": "rules"}
+    update = await read_aside((state["tenant"], state["user_id"]), state["incoming"]["text"], lambda: _ruled(state))
     steps = (update["steps"][planned["id"]] for planned in update.get("plan", []))
     if begun := [step_told(step) for step in steps if step["status"] == "pending"]:
         await context.events.emit(*begun)
     return update
+
+
+def _ruled(state: AgentState) -> dict[str, Any]:
+    return _replan(state) if state["directive"] == "replan" else {**_plan(state), "planned_by": "rules"}
 
 
 def _plan(state: AgentState) -> dict[str, Any]:
