@@ -20,7 +20,6 @@ from phylactery_cli import memory as memory_command
 from phylactery_cli import runs as runs_command
 from phylactery_cli import threads as threads_command
 from phylactery_cli import tools as tools_command
-from phylactery_cli.calling import json_line
 from phylactery_cli.models import model_lines
 from phylactery_cli.options import Options, shared
 from phylactery_cli.supervisor import DEFAULT_PORTS, SERVICES, Fate, InUseError, Keeper, Stack, StackError, running
