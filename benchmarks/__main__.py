@@ -7,13 +7,14 @@ import sys
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from benchmarks import intent, memory, riskgate, runtime
+from benchmarks import intent, labelled_secrets, memory, riskgate, runtime
 
 SUITES: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = {
     "intent": intent.run,
     "riskgate": riskgate.run,
     "memory": memory.run,
     "runtime": runtime.run,
+    "secrets": labelled_secrets.run,
 }
 
 

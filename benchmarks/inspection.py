@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 import re2
-from phylactery_riskgate.domain.inspection import inspect
+from phylactery_chassis.inspection import inspect
 
 from benchmarks.measure import emit
 

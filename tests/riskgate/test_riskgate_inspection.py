@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from phylactery_riskgate.domain.inspection import (
+from phylactery_chassis.inspection import (
     Category,
     Confidence,
     FindingKind,
@@ -13,7 +13,7 @@ from phylactery_riskgate.domain.inspection import (
     inspect,
     redact,
 )
-from phylactery_riskgate.domain.inspection.inspector import ALL_KINDS
+from phylactery_chassis.inspection.inspector import ALL_KINDS
 
 from tests.support import inspection as made
 from tests.support.inspection import ALL, PROSE, found

@@ -8,15 +8,15 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from phylactery_riskgate.domain.inspection import (
+from phylactery_chassis.inspection import (
     Finding,
     Wanted,
     inspect,
     redact,
     replaced,
 )
-from phylactery_riskgate.domain.inspection.candidates import Sight
-from phylactery_riskgate.domain.inspection.text import readings
+from phylactery_chassis.inspection.candidates import Sight
+from phylactery_chassis.inspection.text import readings
 
 from tests.support import inspection as made
 from tests.support.effort import effort
@@ -42,6 +42,18 @@ HOSTILE += [
     "👩‍👩‍👧",
     "password secret token ",
     "«",
+    "the password is ",
+    "password of the one is the one: ",
+    "my pin is 43 ",
+    "a1b2c is my password ",
+    "x1; as password ",
+    'password="',
+    "password=a;",
+    "código de la ",
+    "cookie: a=b; ",
+    "mysql -u a ",
+    "curl x ",
+    "contraseña:\n",
 ]
 
 

@@ -18,8 +18,8 @@ import pytest
 from click.testing import Result
 from grpc import aio
 from phylactery.riskgate.v1 import inspection_pb2, inspection_pb2_grpc
+from phylactery_chassis.inspection import FindingKind, inspect
 from phylactery_riskgate.cli import app
-from phylactery_riskgate.domain.inspection import FindingKind, inspect
 from phylactery_riskgate.encoding.inspection import MAX_FINDINGS
 from phylactery_riskgate.inspecting import SMALL_CHARACTERS
 from phylactery_riskgate.requests.inspection import MAX_TEXT_BYTES, MAX_TEXTS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from phylactery_agent.ports import GateUnavailableError, Inspected
-from phylactery_riskgate.domain.inspection import ALL_KINDS, Category, FindingKind, Wanted, inspect, redact
+from phylactery_chassis.inspection import ALL_KINDS, Category, FindingKind, Wanted, inspect, redact
 
 _SECRETS = Wanted(frozenset(kind for kind in ALL_KINDS if kind.category is Category.SECRET))
 

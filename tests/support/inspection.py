@@ -8,8 +8,8 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
-from phylactery_riskgate.domain.inspection import Confidence, Wanted, inspect
-from phylactery_riskgate.domain.inspection.checks import DNI_LETTERS
+from phylactery_chassis.inspection import Confidence, Wanted, inspect
+from phylactery_chassis.inspection.checks import DNI_LETTERS
 
 Chooser = random.Random
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from phylactery_chassis.identity import Principal, Role
+from phylactery_chassis.inspection import Finding, Wanted, inspect, redact
 from phylactery_chassis.lanes import Lanes
 from phylactery_chassis.places import Places
 
-from phylactery_riskgate.domain.inspection import Finding, Wanted, inspect, redact
 from phylactery_riskgate.requests.inspection import OptionsInput
 
 SMALL_CHARACTERS = 1024

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from phylactery_chassis.errors import Aborted, FailedPrecondition, InvalidArgument, ResourceExhausted, Violation
+from phylactery_chassis.inspection import as_text
 
 from phylactery_memory.domain.memories import NEVER, Origin, Source, Trust
 from phylactery_memory.domain.write_policy import Evidence, Proposal, decide
@@ -101,7 +102,7 @@ def judged(name: str, value: Value, source: Source, evidence: Sequence[Evidence]
     A delegate says what the person said: a text must stand in the person's own messages; a number or a yes needs such
     messages to point at. Raises InvalidArgument PROFILE_SECRET, FailedPrecondition PROFILE_UNTRUSTED.
     """
-    text = str(value)
+    text = as_text(value)
     if not isinstance(value, str):
         evidence = [Evidence(found.trust, text) for found in evidence]
     decision = decide(Proposal(text, source, evidence, delegated, keep=True, name=name))

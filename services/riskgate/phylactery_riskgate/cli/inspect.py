@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from phylactery_chassis.inspection import ALL_KINDS, Confidence, Finding, FindingKind, Wanted
+from phylactery_chassis.inspection import inspect as find
+from phylactery_chassis.inspection import redact as redacted_text
 
 from phylactery_riskgate.cli.common import FAILED, AsJson, tell, unusable
-from phylactery_riskgate.domain.inspection import ALL_KINDS, Confidence, Finding, FindingKind, Wanted
-from phylactery_riskgate.domain.inspection import inspect as find
-from phylactery_riskgate.domain.inspection import redact as redacted_text
 
 _MAX_BYTES = 64 * 1024 * 1024
 

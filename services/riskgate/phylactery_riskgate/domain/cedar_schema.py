@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
 import cedarpy
+from phylactery_chassis.inspection import FindingKind
 
 from phylactery_riskgate.domain.approval_syntax import APPROVED, CLASS
 from phylactery_riskgate.domain.fact_types import EntityOf, FactType, Kind, RecordOf, Scalar, SetOf
 from phylactery_riskgate.domain.facts import NO_TOOL, PATHWAY, context_type
 from phylactery_riskgate.domain.inspected import FINDING
-from phylactery_riskgate.domain.inspection import FindingKind
 from phylactery_riskgate.domain.model import ApprovalClass, CatalogTool, Pathway
 
 SENTINEL = NO_TOOL.name

@@ -21,8 +21,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from phylactery_chassis.inspection import Category, Finding, inspect, named
+
 from phylactery_riskgate.domain.fact_types import COUNT, EntityOf, Field, Mentions, RecordOf, SetOf
-from phylactery_riskgate.domain.inspection import Category, Finding, inspect, names_secret
 from phylactery_riskgate.domain.model import BoundCall, CatalogTool
 
 FINDING = "Finding"
@@ -81,5 +82,4 @@ def _lines(name: str, value: Any) -> Iterator[str]:
         for item in value:
             yield from _lines(name, item)
     elif isinstance(value, str | int | float) and not isinstance(value, bool):
-        # The name says what the value is only where it says that it is secret; it must not talk a card's number away.
-        yield f'{name}="{value}"' if names_secret(name) else str(value)
+        yield named(name, value)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from phylactery.riskgate.v1 import inspection_pb2
+from phylactery_chassis.inspection import Confidence, Finding, FindingKind
 
-from phylactery_riskgate.domain.inspection import Confidence, Finding, FindingKind
 from phylactery_riskgate.inspecting import Inspected
 
 MAX_FINDINGS = 10_000

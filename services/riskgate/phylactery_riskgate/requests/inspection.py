@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Annotated
 
 from phylactery_chassis.edge import EdgeModel
+from phylactery_chassis.inspection import ALL_KINDS, Confidence, FindingKind, Wanted
 from pydantic import AfterValidator, Field
-
-from phylactery_riskgate.domain.inspection import ALL_KINDS, Confidence, FindingKind, Wanted
 
 MAX_TEXT_BYTES = 1024 * 1024
 MAX_TEXTS = 100

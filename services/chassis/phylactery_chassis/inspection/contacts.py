@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import phonenumbers
 
-from phylactery_riskgate.domain.inspection.candidates import OTHER_NUMBERS, Candidate, Sight, digits_of, text_of
-from phylactery_riskgate.domain.inspection.expressions import expression
-from phylactery_riskgate.domain.inspection.kinds import Confidence, FindingKind
-from phylactery_riskgate.domain.inspection.text import LETTER
+from phylactery_chassis.inspection.candidates import OTHER_NUMBERS, Candidate, Sight, digits_of, text_of
+from phylactery_chassis.inspection.expressions import expression
+from phylactery_chassis.inspection.kinds import Confidence, FindingKind
+from phylactery_chassis.inspection.text import LETTER
 
 _HOME = phonenumbers.country_code_for_region("ES")
 """A number without a country's code is one of Spain, which has no prefix for calls at home."""

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from phylactery_riskgate.domain.inspection.assignments import assignments
-from phylactery_riskgate.domain.inspection.candidates import Candidate, Sight
-from phylactery_riskgate.domain.inspection.cards import cards
-from phylactery_riskgate.domain.inspection.contacts import addresses, emails, phones
-from phylactery_riskgate.domain.inspection.credentials import credentials
-from phylactery_riskgate.domain.inspection.expressions import expression
-from phylactery_riskgate.domain.inspection.identities import identities
-from phylactery_riskgate.domain.inspection.kinds import RANK, Confidence, Finding, FindingKind
-from phylactery_riskgate.domain.inspection.text import Folded, readings
+from phylactery_chassis.inspection.assignments import assignments
+from phylactery_chassis.inspection.candidates import Candidate, Sight
+from phylactery_chassis.inspection.cards import cards
+from phylactery_chassis.inspection.codes import codes
+from phylactery_chassis.inspection.contacts import addresses, emails, phones
+from phylactery_chassis.inspection.credentials import credentials
+from phylactery_chassis.inspection.expressions import expression
+from phylactery_chassis.inspection.identities import identities
+from phylactery_chassis.inspection.kinds import RANK, Confidence, Finding, FindingKind
+from phylactery_chassis.inspection.text import Folded, readings
 
 _MANY_DIGITS = expression(r"(?:[0-9][ .()/-]{0,3}){7}")
 """Whatever is a number of somebody has seven digits close together."""
@@ -76,6 +77,7 @@ def _findings(reading: Folded) -> Iterator[Finding]:
 def _candidates(sight: Sight) -> Iterator[Candidate]:
     yield from credentials(sight)
     yield from assignments(sight)
+    yield from codes(sight)
     if b"@" in sight.data:
         yield from emails(sight)
     if _ADDRESS_LIKE.search(sight.data) is not None:

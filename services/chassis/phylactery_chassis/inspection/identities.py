@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from phylactery_riskgate.domain.inspection import checks
-from phylactery_riskgate.domain.inspection.candidates import Candidate, Sight, digits_of, text_of
-from phylactery_riskgate.domain.inspection.expressions import Match, expression, overlapping
-from phylactery_riskgate.domain.inspection.kinds import Confidence, FindingKind
+from phylactery_chassis.inspection import checks
+from phylactery_chassis.inspection.candidates import Candidate, Sight, digits_of, text_of
+from phylactery_chassis.inspection.expressions import Match, expression, overlapping
+from phylactery_chassis.inspection.kinds import Confidence, FindingKind
 
 _LETTER = f"[{''.join(sorted(checks.DNI_LETTERS))}]"
 _THREES = r"(?:[0-9]{6}|\.[0-9]{3}\.[0-9]{3}| [0-9]{3} [0-9]{3})"

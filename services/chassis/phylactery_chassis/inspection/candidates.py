@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from phylactery_riskgate.domain.inspection.expressions import Expression, expression
-from phylactery_riskgate.domain.inspection.kinds import Confidence, FindingKind
+from phylactery_chassis.inspection.expressions import Expression, expression
+from phylactery_chassis.inspection.kinds import Confidence, FindingKind
 
 _REACH = 40
 """How many characters before a number are read for a word that says what it is."""

@@ -13,12 +13,14 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from phylactery_riskgate.domain.inspection.kinds import FindingKind
+from phylactery_chassis.inspection.kinds import FindingKind
 
 LETTER = "æ"
 """Stands for every letter that is no form of an ASCII one. A fixed point of the folding, as SYMBOL is."""
 SYMBOL = "¤"
 """Stands for everything else; nothing that is looked for holds it."""
+MASKED = "\x01"
+"""Stands for what a redaction wrote; no text folds to it."""
 _GONE = 0
 
 _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
@@ -65,7 +67,7 @@ def _without_placeholders(text: str, data: bytes) -> bytes:
     """Takes out what a redaction wrote: a placeholder is nothing to find."""
     hidden = bytearray(data)
     for found in _PLACEHOLDER.finditer(text):
-        hidden[found.start() : found.end()] = SYMBOL.encode("latin-1") * (found.end() - found.start())
+        hidden[found.start() : found.end()] = MASKED.encode("latin-1") * (found.end() - found.start())
     return bytes(hidden)
 
 

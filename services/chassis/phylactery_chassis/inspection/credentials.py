@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from phylactery_riskgate.domain.inspection.candidates import Candidate, Sight, text_of
-from phylactery_riskgate.domain.inspection.expressions import Expression, expression
-from phylactery_riskgate.domain.inspection.kinds import Confidence, FindingKind
+from phylactery_chassis.inspection.candidates import Candidate, Sight, text_of
+from phylactery_chassis.inspection.expressions import Expression, expression
+from phylactery_chassis.inspection.kinds import Confidence, FindingKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from phylactery_riskgate.domain.inspection import checks
-from phylactery_riskgate.domain.inspection.candidates import OTHER_NUMBERS, Candidate, Sight, digits_of
-from phylactery_riskgate.domain.inspection.expressions import Expression, Match, expression, overlapping
-from phylactery_riskgate.domain.inspection.kinds import Confidence, FindingKind
+from phylactery_chassis.inspection import checks
+from phylactery_chassis.inspection.candidates import OTHER_NUMBERS, Candidate, Sight, digits_of
+from phylactery_chassis.inspection.expressions import Expression, Match, expression, overlapping
+from phylactery_chassis.inspection.kinds import Confidence, FindingKind
 
 _S = "(?: ?[-./] ?| {1,3})"
 _SOLID = expression(r"\b[0-9]{13,19}\b")

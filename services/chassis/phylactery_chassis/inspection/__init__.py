@@ -1,0 +1,23 @@
+"""Deterministic inspection of text: secrets and personal data, found by rules and checked by their digits.
+
+RiskGate redacts and decides by it, memory refuses by it: one detector, which docs/secrets.md describes and measures.
+"""
+
+from phylactery_chassis.inspection.assignments import as_text, named, names_secret
+from phylactery_chassis.inspection.inspector import ALL_KINDS, Wanted, inspect, redact, replaced
+from phylactery_chassis.inspection.kinds import Category, Confidence, Finding, FindingKind
+
+__all__ = [
+    "ALL_KINDS",
+    "Category",
+    "Confidence",
+    "Finding",
+    "FindingKind",
+    "Wanted",
+    "as_text",
+    "inspect",
+    "named",
+    "names_secret",
+    "redact",
+    "replaced",
+]
