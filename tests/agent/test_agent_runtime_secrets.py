@@ -27,6 +27,27 @@ def test_a_strict_reply_keeps_its_form_and_loses_its_code(verb: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("typed", "code"),
+    [
+        ("k7q2m5xdab", "k7q2m5xdab"),
+        ("K7Q2M 5XDAB", "K7Q2M5XDAB"),
+        ("k7q2 m5xd ab", "k7q2m5xdab"),
+        ("K7Q2M - 5XDAB", "K7Q2M5XDAB"),
+        ("FQPLT\u00a0NBTFC", "FQPLTNBTFC"),
+    ],
+)
+def test_a_code_in_small_letters_or_in_groups_is_a_strict_reply_too(typed: str, code: str) -> None:
+    masked = mask(f"APPROVE ap_abcdef {typed}")
+    assert (masked.text, masked.code) == (f"APPROVE ap_abcdef {MASK}", code)
+    assert parse_reply(masked.text) is not None
+
+
+@pytest.mark.parametrize("words", ["of course no", "not now sir", "K7Q2M 5XDAB now"])
+def test_words_behind_an_id_are_no_code(words: str) -> None:
+    assert mask(f"APPROVE ap_abcdef {words}").code == ""
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "aprobar ap_abcdef K7Q2M9XD",

@@ -127,6 +127,9 @@ async def test_what_policies_protect_by_its_name_is_neither_listed_nor_searched(
         ".phylactery-00",
         "a\\.env",
         "a.key\\b.txt",
+        "id_rsa",
+        "store.p12.old",
+        "ｃｅｒｔ．ｐｅｍ",
     ):
         (folder / name).write_text("password")
     (folder / "monkey").write_text("password")
@@ -134,11 +137,27 @@ async def test_what_policies_protect_by_its_name_is_neither_listed_nor_searched(
     assert [match["path"] for match in (await found(tools, "password"))["matches"]] == ["monkey"]
 
 
-@pytest.mark.parametrize("suffix", ["", ".txt", ".key", ".PEM ", ".pem...", ".keys", "\\.env", ".pem\\b", "\\b.txt"])
+@pytest.mark.parametrize(
+    "suffix",
+    [
+        "",
+        ".txt",
+        ".key",
+        ".PEM ",
+        ".pem...",
+        ".keys",
+        "\\.env",
+        ".pem\\b",
+        "\\b.txt",
+        ".p12.bak",
+        ".key:x",
+        "\u200b.kdbx",
+    ],
+)
 @pytest.mark.parametrize("start", ["a", ".a", "  .a", "a.", "..a", "a.pem.b"])
 def test_the_names_the_default_policies_protect_are_protected_here_and_no_others(start: str, suffix: str) -> None:
     facts = path_facts(start + suffix)
-    by_policy = bool(facts["hidden"] or {".pem", ".key"} & set(facts["suffixes"]))
+    by_policy = facts["hidden"] or facts["key_material"]
     assert listing._protected(start + suffix) == by_policy
 
 

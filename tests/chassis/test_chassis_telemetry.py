@@ -12,6 +12,7 @@ from pathlib import Path
 
 import grpc
 import pytest
+from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan
 from phylactery.memory.v1 import memory_pb2, memory_pb2_grpc
 from phylactery_chassis import telemetry
@@ -94,3 +95,12 @@ def test_the_span_file_stays_open_and_is_begun_again_where_it_was_removed_set_as
     exporter.shutdown()
     monkeypatch.setattr(telemetry, "_MAX_FILE_BYTES", 1_000_000)
     assert export("f") == ["e", "f"]
+
+
+@pytest.mark.parametrize("state", [f"not a pair, {SECRET}", f"a={SECRET};{SECRET}\u00e9", f"{SECRET}=1,{SECRET}=2"])
+def test_what_a_caller_says_of_a_trace_beside_its_ids_reaches_no_log(state: str, caplog: pytest.LogCaptureFixture):
+    context = telemetry.extract({"traceparent": f"00-{TRACE}-{PARENT}-01", "tracestate": state})
+    own = trace.get_current_span(context).get_span_context()
+    assert (format(own.trace_id, "032x"), format(own.span_id, "016x"), len(own.trace_state)) == (TRACE, PARENT, 0)
+    telemetry.extract({"traceparent": SECRET, "tracestate": state})
+    assert not caplog.records

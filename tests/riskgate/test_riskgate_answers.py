@@ -49,6 +49,23 @@ async def test_every_failed_factor_is_recorded_and_a_wrong_code_beside_another_f
     assert (await ana.get(approval.id)).attempts_left == 4
 
 
+@pytest.mark.parametrize(
+    "typed",
+    [
+        str.lower,
+        lambda code: f"  {code[:5]} {code[5:]} ",
+        lambda code: f"{code[:5]}-{code[5:]}".lower(),
+        "\u00a0".join,
+        lambda code: "".join(chr(ord(char) + 0xFEE0) for char in code),
+        lambda code: f"\u200b{code}",
+    ],
+)
+async def test_a_code_typed_in_another_way_is_that_code_and_costs_no_try(gate, ana, typed):
+    approval = (await ana.evaluate()).approval
+    assert (await ana.approve(approval, code=typed(approval.code))).state == APPROVED
+    assert (failed(gate), (await ana.get(approval.id)).attempts_left) == ([], 5)
+
+
 async def test_five_wrong_codes_close_the_approval_and_the_right_one_comes_too_late(gate, ana, refused):
     approval = (await ana.evaluate()).approval
     left = [(await refused(ana.approve(approval, code=f"WRONG{n}"))).metadata["attempts_left"] for n in range(5)]

@@ -107,6 +107,32 @@ def test_an_approval_class_nobody_declared_brings_nothing(engine: DecisionEngine
         "x.Key ",
         "x.pem.",
         " .env",
+        "id_rsa",
+        "keys/id_ed25519_sk",
+        "ID_ECDSA-work",
+        "ssh_host_ed25519_key",
+        "authorized_keys",
+        "cert.p12",
+        "cert.PFX",
+        "vault.kdbx",
+        ".netrc",
+        "_netrc",
+        "server.key.bak",
+        "server.key~",
+        "server.key.2024.gz",
+        "#id_rsa#",
+        "copy of id_rsa",
+        "id_rsa (1)",
+        "ID_RSA~1",
+        "server.pem::$DATA",
+        "notes.txt:server.key",
+        "id_\u200brsa",
+        "ser\u00adver.k\u2060ey",
+        "\ufeff.env",
+        "\uff49\uff44_\uff52\uff53\uff41",
+        "server\uff0ekey",
+        "server\u2024pem",
+        "a\uff0f.ssh\uff0fconfig",
     ],
 )
 def test_protected_paths_are_out_of_reach_with_any_approval(engine: DecisionEngine, path: str) -> None:
@@ -139,7 +165,13 @@ def test_a_path_that_leads_outside_is_out_of_reach_with_any_approval(engine: Dec
         assert (verdict.decision, verdict.policy_ids) == (Decision.BLOCKED, ("path.outside",))
 
 
-@pytest.mark.parametrize("path", ["a.txt", "./a.txt", "a/b.c/d", "keys.txt", "pem", "monkey", "a.b/c", "ñandú.md"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("a.txt", "./a.txt", "a/b.c/d", "keys.txt", "pem", "monkey", "a.b/c", "ñandú.md", "id_rsa.pub", "old.md"),
+        *("a (1).txt", "credentials of the speaker.md", "notes.txt.bak", "secret santa.md"),
+    ],
+)
 def test_other_paths_are_not_protected(engine: DecisionEngine, path: str) -> None:
     assert decide(engine, "read_file", {"path": path}).decision is Decision.ALLOW
 
@@ -180,7 +212,7 @@ def test_another_schema_than_the_catalog_s_is_a_schema_mismatch(default: Bundle,
 def test_the_facts_hold_no_argument_value(engine: DecisionEngine) -> None:
     verdict = decide(engine, "write_file", {"path": "a-secret-name.pem", "content": "a secret text"})
     assert verdict.facts["context"] == {
-        "derived": {"path": {"hidden": "boolean", "outside": "boolean", "suffixes": "set of 1"}}
+        "derived": {"path": {"hidden": "boolean", "key_material": "boolean", "outside": "boolean"}}
     }
     assert "secret" not in repr(verdict.facts)
 

@@ -197,3 +197,27 @@ async def test_what_is_no_name_stands_nowhere_in_the_database_in_plain_bytes(gat
     assert gate.count("audit_entries") > before
     for path in gate.folder.rglob("*.db*"):
         assert MARK.encode() not in path.read_bytes(), path
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        f'{{"path":"a","content":"b","{MARK}":1}}',
+        f'{{"path":"a","content":"b","x":{{"{MARK}":[{{"{MARK}":1}}]}}}}',
+        f'{{"path":"a","{MARK}":1,"{MARK}":2}}',
+        f'{{"path":"a","{MARK}":"\\ud800"}}',
+        f'{{"path":"a","{MARK}":{{"__entity":1}}}}',
+        f'{{"path":{{"{MARK}":1}},"content":"b"}}',
+    ],
+)
+@pytest.mark.parametrize("tool", ["write_file", "no_such_tool"])
+async def test_the_name_of_an_unknown_argument_is_not_kept_in_clear(gate, spans, tool: str, arguments: str):
+    call = types_pb2.ToolCall(tool=tool, tool_call_id="c1", arguments_json=arguments)
+    with capture_logs() as heard:
+        answer = await gate.person("ana").evaluate(call)
+    assert (answer.decision, len(answer.reasons) > 0) == (types_pb2.DECISION_BLOCKED, True)
+    assert MARK not in str(answer)
+    assert MARK not in json.dumps(heard, default=str)
+    assert MARK not in "".join(span.to_json() for span in spans.get_finished_spans())
+    for path in gate.folder.rglob("*.db*"):
+        assert MARK.encode() not in path.read_bytes(), path

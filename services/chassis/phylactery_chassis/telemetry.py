@@ -25,6 +25,7 @@ from phylactery_chassis.spans import LightProcessor, LightSpan, light_span
 
 _MAX_FILE_BYTES = 64 * 1024 * 1024
 _propagator = TraceContextTextMapPropagator()
+_TRACE_PARENT = "traceparent"
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 _quoted = json.encoder.encode_basestring
 _tracer = trace.get_tracer("phylactery")
@@ -175,8 +176,12 @@ def inject() -> dict[str, str]:
 
 
 def extract(carrier: Mapping[str, str]) -> otel_context.Context:
-    """Answers the context a caller sent."""
-    return _propagator.extract(dict(carrier))
+    """Return the context a caller sent: the trace and the span it came from.
+
+    Its ``tracestate`` is left behind: it may hold anything, nothing here reads it, and the library that parses it
+    writes what it cannot parse into a log as it came.
+    """
+    return _propagator.extract({_TRACE_PARENT: carrier.get(_TRACE_PARENT, "")})
 
 
 @contextmanager

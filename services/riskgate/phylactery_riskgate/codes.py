@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hmac
+import unicodedata
 
 import rfc8785
 
@@ -30,6 +31,11 @@ def approval_code(
     return base64.b32encode(hmac_sha256(key, bound)).decode()[:CODE_CHARACTERS]
 
 
+def plain_code(typed: str) -> str:
+    """Return a code as it was made, however it was typed: small letters, wide ones, blanks and dashes are no guess."""
+    return "".join(char for char in unicodedata.normalize("NFKC", typed).upper() if char.isalnum())
+
+
 def same_code(expected: str, typed: str) -> bool:
     """Compares in constant time, whatever was typed."""
-    return hmac.compare_digest(expected.encode(), typed.encode("utf-8", "surrogatepass"))
+    return hmac.compare_digest(expected.encode(), plain_code(typed).encode("utf-8", "surrogatepass"))

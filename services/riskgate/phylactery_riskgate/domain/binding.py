@@ -14,7 +14,7 @@ from phylactery_riskgate.domain.canonical import canonical_bytes, sha256
 from phylactery_riskgate.domain.catalog import compile_validator
 from phylactery_riskgate.domain.guard import MAX_BYTES
 from phylactery_riskgate.domain.model import BoundCall, CatalogTool, Json, Reason
-from phylactery_riskgate.domain.pointers import MAX_POINTER, pointer
+from phylactery_riskgate.domain.pointers import MAX_POINTER, declared_names, declared_pointer
 from phylactery_riskgate.domain.reasons import MAX_REASONS, reason, violation_reason
 from phylactery_riskgate.domain.visible import make_visible
 
@@ -37,6 +37,7 @@ class Binder:
         self._tool = tool
         self._validator = compile_validator(tool.schema)
         self._defaults = _defaults_of(tool.schema)
+        self.declared = declared_names(tool.schema)
 
     def bind(self, arguments: Json, canonical: bytes | None = None) -> BoundCall:
         """Binds guarded arguments; binding bound arguments again changes nothing.
@@ -61,16 +62,16 @@ class Binder:
     def _check(self, arguments: Json) -> None:
         if not self._validator.is_valid(arguments):
             found = islice(self._validator.iter_errors(arguments), MAX_REASONS)
-            unique = {_violation(error) for error in found}
+            unique = {_violation(error, self.declared) for error in found}
             raise BindingError(tuple(sorted(unique, key=lambda one: (one.path, one.message))))
 
 
-def _violation(error: jsonschema_rs.ValidationError) -> Reason:
+def _violation(error: jsonschema_rs.ValidationError, declared: frozenset[str]) -> Reason:
     kind = error.kind
     place = list(error.instance_path)
     if isinstance(kind, jsonschema_rs.ValidationErrorKind.AdditionalProperties):
         place.append(min(kind.unexpected))
-    path = make_visible(pointer(place), MAX_POINTER).text
+    path = make_visible(declared_pointer(place, declared), MAX_POINTER).text
     if isinstance(kind, jsonschema_rs.ValidationErrorKind.Type):
         return violation_reason(kind.name, path, "/".join(kind.types))
     limit = next((getattr(kind, name) for name in _LIMITS if hasattr(kind, name)), "")

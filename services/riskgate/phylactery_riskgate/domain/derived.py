@@ -5,7 +5,8 @@ and the sums of lists are facts. ``context.derived`` has the shape of the argume
 something to know:
 
 - a text of format uri or email: ``host`` and ``domains`` (the host and every domain it lies in);
-- a file path (the catalog's ``paths``): ``outside``, and ``hidden`` and ``suffixes`` over every segment of it;
+- a file path (the catalog's ``paths``): ``outside``, and ``hidden``, ``key_material`` and ``suffixes`` over every
+  segment of it;
 - a list: ``count``; of texts ``values``; of numbers ``sum`` and, unless it is empty, ``min`` and ``max``; of addresses
   ``hosts`` and ``domains``; of objects ``each`` with the same for every text and number field.
 """
@@ -19,6 +20,8 @@ from decimal import Decimal, localcontext
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from typing import Any
 from urllib.parse import urlsplit
+
+from phylactery_chassis.file_names import folded, is_hidden, is_key_material
 
 from phylactery_riskgate.domain.argument_types import one_form
 from phylactery_riskgate.domain.fact_types import (
@@ -87,7 +90,12 @@ def _any(schema: Any, place: Place, paths: frozenset[Place]) -> Plan | None:
         return _list(form)
     if name == "string" and place in paths:
         return Plan(
-            _record(outside=Scalar(Kind.BOOL), hidden=Scalar(Kind.BOOL), suffixes=SetOf(_FOLDED)),
+            _record(
+                outside=Scalar(Kind.BOOL),
+                hidden=Scalar(Kind.BOOL),
+                key_material=Scalar(Kind.BOOL),
+                suffixes=SetOf(_FOLDED),
+            ),
             lambda value, _mentions, _here: path_facts(value),
         )
     find = _HOST_FINDERS.get(form.get("format", "")) if name == "string" else None
@@ -235,14 +243,16 @@ def path_facts(path: str) -> dict[str, Any]:
     """Tells whether a file path leads outside or any segment is hidden, and every segment's suffix in lower case.
 
     Outside is what begins at a root, a home (~) or a drive (C:), on whichever system, or goes up (".."). A segment is
-    hidden when it begins with a dot; "." alone names the same folder. A backslash separates too, and spaces and dots at
-    the end of a segment do not count, because some systems read them so.
+    hidden when it begins with a dot; "." alone names the same folder. It is key material where keys and passwords are
+    called so, in a copy or a stream too. A backslash separates too, and spaces and dots at the end of a segment do not
+    count, because some systems read them so; nor do look-alike letters and what prints as nothing.
     """
-    segments = path.replace("\\", "/").split("/")
+    segments = folded(path).replace("\\", "/").split("/")
     first = segments[0].strip()
     rooted = first.startswith("~") or first[1:2] == ":" or (not first and len(segments) > 1)
     outside = rooted or any(segment.strip() == ".." for segment in segments)
-    hidden = any(segment.lstrip().startswith(".") and segment.strip() not in {".", ".."} for segment in segments)
+    hidden = any(map(is_hidden, segments))
+    key_material = any(map(is_key_material, segments))
     trimmed = [segment.rstrip(" .") for segment in segments]
     suffixes = {f".{segment.rpartition('.')[2].casefold()}" for segment in trimmed if "." in segment}
-    return {"outside": outside, "hidden": hidden, "suffixes": sorted(suffixes)}
+    return {"outside": outside, "hidden": hidden, "key_material": key_material, "suffixes": sorted(suffixes)}

@@ -29,7 +29,7 @@ from phylactery_riskgate.domain.model import (
     Reason,
     Verdict,
 )
-from phylactery_riskgate.domain.pointers import MAX_POINTER, pointer
+from phylactery_riskgate.domain.pointers import MAX_POINTER, declared_pointer, pointer
 from phylactery_riskgate.domain.policy_slices import PolicySlice, slices_for, without_task_policies
 from phylactery_riskgate.domain.reasons import MAX_REASONS, budget_reason, policy_reason, reason
 from phylactery_riskgate.domain.tasks.model import UNSHOWN, TaskFacts
@@ -113,7 +113,8 @@ class DecisionEngine:
         try:
             arguments = read_arguments(call)
         except GuardError as error:
-            path = make_visible(error.path, MAX_POINTER).text
+            declared = frozenset[str]() if prepared is None else prepared.binder.declared
+            path = make_visible(declared_pointer(error.place, declared), MAX_POINTER).text
             fault = reason(error.code, path=path, limit=_GUARD_LIMITS.get(error.code, 0))
             return self._blocked(prepared, "", (fault,))
         raw = canonical_bytes(arguments)

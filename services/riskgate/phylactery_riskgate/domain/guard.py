@@ -31,10 +31,15 @@ _BRACKET_OR_STRING = re.compile(r'[\[{]|[\]}]|"[^"\\]*+(?:\\.[^"\\]*+)*"?', re.D
 class GuardError(Exception):
     """Arguments that are refused: a code and the place (a JSON Pointer), never the value."""
 
-    def __init__(self, code: str, path: str = "") -> None:
+    def __init__(self, code: str, place: tuple[str | int, ...] = ()) -> None:
         super().__init__(code)
         self.code = code
-        self.path = path
+        self.place = place
+
+    @property
+    def path(self) -> str:
+        """The place as a JSON Pointer, with the caller's own names in it."""
+        return pointer(self.place)
 
 
 class _Repeated(dict[str, Any]):
@@ -178,32 +183,32 @@ def _walk(value: Any, path: tuple[str | int, ...]) -> Any:
         return [_walk(item, (*path, index)) for index, item in enumerate(value)]
     if isinstance(value, dict):
         if isinstance(value, _Repeated):
-            raise GuardError("DUPLICATE_KEY", pointer((*path, value.key)))
+            raise GuardError("DUPLICATE_KEY", (*path, value.key))
         return {_key(key, path): _walk(item, (*path, key)) for key, item in value.items()}
-    raise GuardError("INVALID_JSON", pointer(path))
+    raise GuardError("INVALID_JSON", path)
 
 
 def _key(key: Any, path: tuple[str | int, ...]) -> str:
     if not isinstance(key, str):
-        raise GuardError("INVALID_JSON", pointer(path))
+        raise GuardError("INVALID_JSON", path)
     if key in RESERVED_KEYS:
-        raise GuardError("RESERVED_KEY", pointer((*path, key)))
+        raise GuardError("RESERVED_KEY", (*path, key))
     return _text(key, path)
 
 
 def _text(text: str, path: tuple[str | int, ...]) -> str:
     if "\x00" in text:
-        raise GuardError("INVALID_UNICODE", pointer(path))
+        raise GuardError("INVALID_UNICODE", path)
     if not text.isascii():
         try:
             text.encode()
         except UnicodeEncodeError as error:
-            raise GuardError("INVALID_UNICODE", pointer(path)) from error
+            raise GuardError("INVALID_UNICODE", path) from error
     return text
 
 
 def _number(number: float, path: tuple[str | int, ...]) -> int | float:
     """Makes 2 and 2.0 the one number they are; "not >" also refuses NaN, which no comparison holds for."""
     if not abs(number) <= MAX_SAFE_INTEGER:
-        raise GuardError("NUMBER_OUT_OF_RANGE", pointer(path))
+        raise GuardError("NUMBER_OUT_OF_RANGE", path)
     return int(number) if isinstance(number, float) and number.is_integer() else number

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Any
 
 MAX_POINTER = 256
+UNDECLARED = "?"
+"""Stands for the name of an argument that the schema does not declare."""
 
 
 def escape(token: str | int) -> str:
@@ -16,6 +18,22 @@ def escape(token: str | int) -> str:
 def pointer(tokens: Iterable[str | int]) -> str:
     """Writes a pointer to the place the tokens lead to."""
     return "".join(f"/{escape(token)}" for token in tokens)
+
+
+def declared_names(schema: Any) -> frozenset[str]:
+    """Return every name of an argument that a schema declares, at whatever depth."""
+    if isinstance(schema, list):
+        return frozenset().union(*map(declared_names, schema))
+    if not isinstance(schema, dict):
+        return frozenset()
+    properties = schema.get("properties")
+    own = frozenset(properties) if isinstance(properties, dict) else frozenset()
+    return own.union(*map(declared_names, schema.values()))
+
+
+def declared_pointer(place: Iterable[str | int], declared: Container[str]) -> str:
+    """Return a pointer without names that nobody declared: a caller may have put a value there."""
+    return pointer(token if isinstance(token, int) or token in declared else UNDECLARED for token in place)
 
 
 def parse(text: str) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from itertools import islice
 from typing import Any, Final, Protocol, cast
 
 import re2
+from phylactery_chassis.file_names import folded, is_hidden, is_key_material
 
 from phylactery_agent.tools.builtin.sandbox import Sandbox, modified_at
 from phylactery_agent.tools.contract import Invocation, ToolFailedError, arguments_of
@@ -37,7 +38,6 @@ MAX_DEPTH: Final = 32
 MAX_SEARCH_SECONDS: Final = 8.0
 """Less than the contract's time: a search that is stopped says so and answers what it found."""
 MAX_LINE_CHARS: Final = 300
-_PROTECTED_SUFFIXES: Final = (".pem", ".key")
 
 
 class _Expression(Protocol):
@@ -187,10 +187,7 @@ def _protected(name: str) -> bool:
 
     A backslash separates there, so a name that holds one is several.
     """
-    return any(
-        part.lstrip().startswith(".") or part.rstrip(" .").casefold().endswith(_PROTECTED_SUFFIXES)
-        for part in name.split("\\")
-    )
+    return any(is_hidden(part) or is_key_material(part) for part in folded(name).replace("\\", "/").split("/"))
 
 
 def _names(folder: int, limit: int) -> tuple[list[str], bool]:
