@@ -6,6 +6,7 @@ permit, an approval is neither created nor counted, and so no effect of RiskGate
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from sqlalchemy.engine import Connection
 from phylactery_riskgate.audit import Kind
 from phylactery_riskgate.call_values import argument_values, hash_values
 from phylactery_riskgate.core import Core
+from phylactery_riskgate.decision_log import tell_access
 from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.model import CallSite, Decision, RawCall, Verdict
 from phylactery_riskgate.domain.reasons import reason
@@ -69,6 +71,7 @@ class AccessEvaluations:
 
         Raises PermissionDenied ROLE_REQUIRED, for one question as for all, and Unavailable.
         """
+        began = time.perf_counter()
         engine = await self._core.live.at_least(0)
         subjects = [_subject(who, question) for question in asked.evaluations]
         ends = _ENDS.get(asked.evaluations_semantic)
@@ -79,6 +82,8 @@ class AccessEvaluations:
                 break
         await self._core.write(lambda connection: self._record(connection, engine, decided))
         self._show_shadow(decided)
+        for one in decided:
+            tell_access(who, engine, one.answer, one.question.action.name, began)
         return [one.answer for one in decided]
 
     async def _decide(self, engine: DecisionEngine, who: Principal, question: QuestionInput) -> _Decided:

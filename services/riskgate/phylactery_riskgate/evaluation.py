@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -33,6 +34,7 @@ from phylactery_riskgate.call_values import (
 )
 from phylactery_riskgate.claims import permit_claims
 from phylactery_riskgate.core import Basis, Core, Refused, about
+from phylactery_riskgate.decision_log import tell_decision
 from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.model import BoundCall, CallSite, Decision
 from phylactery_riskgate.domain.reasons import MAX_REASONS, reason
@@ -89,6 +91,7 @@ class Evaluation:
 
     async def decide(self, who: Principal, asked: EvaluateInput, engine: DecisionEngine | None) -> Question:
         """Answers a question with its verdict, still to be recorded. Raises as evaluate does."""
+        began = time.perf_counter()
         who.require_tool(asked.call.tool)
         if engine is None or engine.bundle.revision < asked.min_bundle_revision:
             engine = await self._core.live.at_least(asked.min_bundle_revision)
@@ -99,7 +102,7 @@ class Evaluation:
                 approved = satisfied_by(engine.bundle, approval)
         else:
             naming = await self._namings.of_task(who, asked)
-        return await self._decide(engine, who, asked, approved, naming)
+        return (await self._decide(engine, who, asked, approved, naming))._replace(began=began)
 
     def work_of(self, question: Question) -> Work[Stored | Refused]:
         """Answers what records a question and finds its answer, for the writer."""
@@ -113,10 +116,16 @@ class Evaluation:
         if record.decision is Decision.ALLOW and stored.bound is not None:
             end = self._permit_end(record)
             permit = self._core.keys.sign(permit_claims(record, stored.bound, self._core.issuer, end), TokenType.PERMIT)
+        tell_decision(question.who, question.engine, record, question.began, replayed=stored.replayed)
         return Evaluated(record, stored.bound, stored.approval, permit, end, stored.replayed)
 
     async def _decide(
-        self, engine: DecisionEngine, who: Principal, asked: EvaluateInput, approved: frozenset[str], naming: Naming
+        self,
+        engine: DecisionEngine,
+        who: Principal,
+        asked: EvaluateInput,
+        approved: frozenset[str],
+        naming: Naming,
     ) -> Question:
         call = raw_call(asked.call)
         site = CallSite(asked.thread_id, asked.run_id, asked.plan_step, pathway=asked.pathway)

@@ -39,7 +39,10 @@ class Stored(NamedTuple):
 
 
 class Question(NamedTuple):
-    """One Evaluate: who asks what, which engine decided on what else, what it says, and when."""
+    """One Evaluate: who asks what, which engine decided on what else, what it says, and when.
+
+    ``began`` is when it came, by the performance counter.
+    """
 
     who: Principal
     asked: EvaluateInput
@@ -49,6 +52,7 @@ class Question(NamedTuple):
     verdict: Verdict
     fingerprint: str
     now_us: int
+    began: float = 0.0
 
     @property
     def place(self) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from phylactery_riskgate.audit import AuditLog
 from phylactery_riskgate.audit_check import Report, Verification, check_lines
 from phylactery_riskgate.audit_export import Exporter, ExportError, ShownValues, verify_export, write_export
 from phylactery_riskgate.checkpoint import Cosigner, NoteError, Verifier, signed_by
-from phylactery_riskgate.cli import audit_heads, audit_remote, audit_witness
+from phylactery_riskgate.cli import audit_heads, audit_remote, audit_stream, audit_witness
 from phylactery_riskgate.cli.common import FAILED, UNPROVEN, AsJson, DataDir, settings_of, tell, unusable, warn
 from phylactery_riskgate.cli.remote import TokenFile
 from phylactery_riskgate.entry_filter import record_of
@@ -47,6 +47,7 @@ Log = Annotated[list[str] | None, typer.Option("--log", help="a log's name; agai
 app = typer.Typer(no_args_is_help=True, help="The audit log: list, follow, prove, export, check, erase.")
 app.command("list")(audit_remote.list_entries)
 app.command("tail")(audit_remote.tail)
+app.command("stream")(audit_stream.stream)
 app.command("checkpoint")(audit_remote.checkpoint)
 app.command("proof")(audit_remote.proof)
 app.command("erase")(audit_remote.erase)

@@ -29,6 +29,9 @@ _RESULT = ("decision", "outcome", "state", "reason", "bundle_revision")
 _SPAN = re.compile(r"([0-9]{1,6})([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
+Positions = dict[str, int]
+"""Of each log the index of the next entry."""
+
 Log = Annotated[str, typer.Option("--log", help="one log; none is all of them")]
 OneLog = Annotated[str, typer.Option("--log", help="the log; none is that of the process that answers")]
 Kind = Annotated[str, typer.Option("--kind", help="such as decision, redeemed, approval_answered")]
@@ -102,7 +105,7 @@ def tail(
         log=log, kind=kind, subject=subject, run=run, thread=thread, tool=tool, decision=decision, since="", until=""
     )
     with connect(target, token_file, as_json=as_json) as remote:
-        for number, entry in enumerate(_follow(remote, wanted, values=values, from_beginning=from_beginning), 1):
+        for number, entry in enumerate(follow(remote, wanted, values=values, from_beginning=from_beginning), 1):
             _print_entry(entry, as_json=as_json, first=number == 1)
             if number == count:
                 return
@@ -225,11 +228,19 @@ def _pages(remote: Remote, request: audit_pb2.ListEntriesRequest, limit: int) ->
             return
 
 
-def _follow(
-    remote: Remote, wanted: audit_pb2.EntryFilter, *, values: bool, from_beginning: bool
+def follow(
+    remote: Remote,
+    wanted: audit_pb2.EntryFilter,
+    *,
+    values: bool,
+    from_beginning: bool,
+    at: Positions | None = None,
 ) -> Iterator[audit_pb2.AuditEntry]:
-    """Yields entries for ever; a server that went away is asked again, and goes on where it stood."""
-    at: dict[str, int] = {}
+    """Yield entries for ever; a server that went away is asked again, and goes on where it stood.
+
+    ``at`` says where to begin and, with each entry, how far the logs are.
+    """
+    at = {} if at is None else at
     while True:
         request = audit_pb2.TailEntriesRequest(
             filter=wanted,
@@ -248,6 +259,18 @@ def _follow(
             if error.code != "UNAVAILABLE" or not at:
                 raise
         time.sleep(_AGAIN_SECONDS)
+
+
+def positions_now(remote: Remote) -> Positions:
+    """Return how long the logs are now."""
+    for message in remote.stream(_stub(remote).TailEntries, audit_pb2.TailEntriesRequest()):
+        return {one.log: one.next_index for one in message.positions}
+    return {}
+
+
+def entry_filter(*, log: str, kind: str, tool: str) -> audit_pb2.EntryFilter:
+    """Return the filter of a stream."""
+    return audit_pb2.EntryFilter(log=log, kind=kind, tool=tool)
 
 
 def _filter(
@@ -292,8 +315,9 @@ def _print_entry(entry: audit_pb2.AuditEntry, *, as_json: bool, first: bool) -> 
             | ({} if one.withheld else {"value": json.loads(one.value_json), "salt": one.salt.hex()})
             for one in entry.values
         ]
-        facts = {"log": entry.log, "index": entry.index, "leaf_hash": entry.leaf_hash.hex(), "record": record}
-        typer.echo(json.dumps(facts | {"values": values, "values_erased": entry.values_erased}, sort_keys=True))
+        typer.echo(
+            json.dumps(entry_facts(entry) | {"values": values, "values_erased": entry.values_erased}, sort_keys=True)
+        )
         return
     if first:
         typer.echo(_row("time", "log:index", "kind", "subject", "what", "result"))
@@ -317,6 +341,12 @@ def _result(record: dict[str, Any]) -> str:
     live, shadow = (" ".join(str(record[name]) for name in names if record.get(name)) for names in asked)
     policies = ", ".join(str(one) for one in record.get("shadow_policy_ids") or ())
     return f"{live}; shadow {record.get('shadow_revision')}: {shadow}" + (f" ({policies})" if policies else "")
+
+
+def entry_facts(entry: audit_pb2.AuditEntry) -> dict[str, Any]:
+    """Return an entry as one line of JSON tells it, without values."""
+    place = {"log": entry.log, "index": entry.index, "leaf_hash": entry.leaf_hash.hex()}
+    return place | {"record": _record(entry)}
 
 
 def _record(entry: audit_pb2.AuditEntry) -> dict[str, Any]:
