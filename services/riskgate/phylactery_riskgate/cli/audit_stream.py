@@ -39,7 +39,7 @@ from phylactery_riskgate.cli.audit_remote import (
 )
 from phylactery_riskgate.cli.common import UNUSABLE, unusable
 from phylactery_riskgate.cli.ocsf import ocsf_event
-from phylactery_riskgate.cli.remote import DEFAULT_TARGET, RemoteError, Target, TokenFile, connect
+from phylactery_riskgate.cli.remote import DEFAULT_TARGET, Target, TokenFile, connect
 
 MAX_BATCH = 500
 _HELD = 2_000
@@ -113,13 +113,13 @@ def stream(
 
 def _batches(entries: Iterator[Delivered]) -> Iterator[list[Delivered]]:
     """Read entries in a thread of their own, and yield all that are there, at once; nothing waits to be more."""
-    waiting: queue.Queue[Delivered | RemoteError] = queue.Queue(_HELD)
+    waiting: queue.Queue[Delivered | Exception] = queue.Queue(_HELD)
 
     def read() -> None:
         try:
             for entry in entries:
                 waiting.put(entry)
-        except RemoteError as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, the command says it and ends
             waiting.put(error)
 
     threading.Thread(target=read, name="audit-stream", daemon=True).start()
@@ -128,7 +128,7 @@ def _batches(entries: Iterator[Delivered]) -> Iterator[list[Delivered]]:
         with suppress(queue.Empty):
             while len(found) < MAX_BATCH:
                 found.append(waiting.get_nowait())
-        failed = next((one for one in found if isinstance(one, RemoteError)), None)
+        failed = next((one for one in found if isinstance(one, Exception)), None)
         batch = [one for one in found if isinstance(one, Delivered)]
         if batch:
             yield batch
