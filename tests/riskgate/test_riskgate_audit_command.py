@@ -196,7 +196,7 @@ def test_a_tail_goes_on_where_it_stood_when_the_server_went_away_and_came_back(m
             if end is not None:
                 raise end
 
-    following = audit_remote._follow(Server(), audit_pb2.EntryFilter(), values=False, from_beginning=False)
+    following = audit_remote.follow(Server(), audit_pb2.EntryFilter(), values=False, from_beginning=False)
     assert [(one.log, one.index) for one in itertools.islice(following, 3)] == [("a", 3), ("b", 1), ("c", 0)]
     with pytest.raises(RemoteError):
         next(following)
