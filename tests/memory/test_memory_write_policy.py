@@ -193,6 +193,10 @@ def test_what_the_person_did_not_say_once_something_was_read_is_a_text_s():
     ("text", "reason"),
     [
         ("Mi contraseña es hunter2", Reason.SECRET_PASSWORD),
+        ("Mi contraseña es «password»", Reason.SECRET_PASSWORD),
+        ("la de siempre: «aws_key»", Reason.SECRET_KEY),
+        ("mi contraseña es Gato&Perro99", Reason.SECRET_PASSWORD),
+        ("my pin is 4321", Reason.SECRET_PASSWORD),
         ("my wifi password for the office is: tiger", Reason.SECRET_PASSWORD),
         ("PASSWORD=letmein", Reason.SECRET_PASSWORD),
         ("mi clave es 4821", Reason.SECRET_PASSWORD),

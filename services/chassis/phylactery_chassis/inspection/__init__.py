@@ -6,6 +6,7 @@ RiskGate redacts and decides by it, memory refuses by it: one detector, which do
 from phylactery_chassis.inspection.assignments import as_text, named, names_secret
 from phylactery_chassis.inspection.inspector import ALL_KINDS, Wanted, inspect, redact, replaced
 from phylactery_chassis.inspection.kinds import Category, Confidence, Finding, FindingKind
+from phylactery_chassis.inspection.text import masked_kinds
 
 __all__ = [
     "ALL_KINDS",
@@ -16,6 +17,7 @@ __all__ = [
     "Wanted",
     "as_text",
     "inspect",
+    "masked_kinds",
     "named",
     "names_secret",
     "redact",

@@ -63,6 +63,11 @@ def readings(text: str) -> tuple[Folded, ...]:
     return joined, Folded(data.replace(b"\x00", b" "))
 
 
+def masked_kinds(text: str) -> frozenset[FindingKind]:
+    """Return the kinds of what a redaction took out of a text."""
+    return frozenset(FindingKind(found[1:-1]) for found in _PLACEHOLDER.findall(text)) if "«" in text else frozenset()
+
+
 def _without_placeholders(text: str, data: bytes) -> bytes:
     """Takes out what a redaction wrote: a placeholder is nothing to find."""
     hidden = bytearray(data)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
-from phylactery_chassis.inspection import ALL_KINDS, Category, FindingKind, Wanted, inspect, named
+from phylactery_chassis.inspection import ALL_KINDS, Category, FindingKind, Wanted, inspect, masked_kinds, named
 
 
 class Secret(StrEnum):
@@ -27,9 +27,11 @@ _WANTED: Final = Wanted(frozenset(kind for kind in ALL_KINDS if kind.category is
 def find_secret(text: str, name: str = "") -> Secret | None:
     """Return the worst sort of secret found in a text, None where there is none.
 
-    name is what the text is the value of: "wifi_password" says of any value what it is.
+    name is what the text is the value of: "wifi_password" says of any value what it is. What a redaction took out was
+    there: "my password is «password»" is nothing to remember, and whoever said it is told so.
     """
-    sorts = {_sort(found.kind) for found in inspect(named(name, text), _WANTED)}
+    kinds = {found.kind for found in inspect(named(name, text), _WANTED)}
+    sorts = {_sort(kind) for kind in kinds | (masked_kinds(text) & _WANTED.kinds)}
     return next((sort for sort in (Secret.KEY, Secret.CARD, Secret.PASSWORD) if sort in sorts), None)
 
 
