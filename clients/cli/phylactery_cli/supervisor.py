@@ -153,6 +153,7 @@ class Stack:
         }
         if name == "riskgate" and self._one_person:
             env["RISKGATE_BUNDLE"] = str(single_user_bundle_folder())
+            env.setdefault("RISKGATE_BUNDLE_OR_ACTIVE", "true")  # nobody named that bundle: the person's own goes on
         if name == "agent":
             env["AGENT_RISKGATE_TARGET"] = self.target("riskgate")
             env["AGENT_MEMORY_TARGET"] = self.target("memory")

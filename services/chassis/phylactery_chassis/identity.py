@@ -35,7 +35,11 @@ _log = get_logger("identity")
 
 
 class Role(StrEnum):
-    """What an identity may do. policy_admin is not approver; delegate names its end user."""
+    """What an identity may do. policy_admin is not approver; delegate names its end user.
+
+    Every role but installation_operator is within the identity's tenant: that one is for who answers for the whole
+    installation, and decides by which policies every tenant is served.
+    """
 
     CALLER = "caller"
     DELEGATE = "delegate"
@@ -43,6 +47,7 @@ class Role(StrEnum):
     POLICY_ADMIN = "policy_admin"
     AUDITOR = "auditor"
     OPERATOR = "operator"
+    INSTALLATION_OPERATOR = "installation_operator"
 
 
 @dataclass(frozen=True, slots=True)

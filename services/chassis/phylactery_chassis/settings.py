@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
@@ -86,6 +87,11 @@ class ServiceSettings(BaseSettings):
                 f"127.0.0.1, or set {prefix}ALLOW_PLAINTEXT where the network is private"
             )
         return self
+
+    @property
+    def started_again(self) -> Mapping[str, str]:
+        """Further variables of a worker that ended and is started again."""
+        return {}
 
     @property
     def on_loopback(self) -> bool:

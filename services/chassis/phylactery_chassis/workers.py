@@ -138,7 +138,7 @@ class Workers:
     def _start_again(self, worker: _Worker) -> None:
         worker.ready.unlink(missing_ok=True)
         worker.again_at, worker.deadline = 0.0, time.monotonic() + _START_SECONDS
-        worker.process = self._spawn(worker.environment)
+        worker.process = self._spawn({**worker.environment, **self._settings.started_again})
 
     def _started(self, number: int, port: int, ready: Path) -> _Worker:
         instance = "-".join(part for part in (str(getattr(self._settings, "instance", "")), str(number)) if part)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from phylactery_chassis.errors import FailedPrecondition, InvalidArgument, PermissionDenied, Violation
 
-from phylactery_riskgate.domain.bundle import BundleError, read_bundle
+from phylactery_riskgate.domain.bundle import Bundle, BundleError, read_bundle
 from phylactery_riskgate.domain.bundle_files import SIGNATURE_FILE, BundleFiles
 from phylactery_riskgate.domain.bundle_report import faults_of
+from phylactery_riskgate.domain.bundle_tests import run_bundle_tests
 from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.policy_keys import PolicyKeys, SignatureError
 from phylactery_riskgate.store.bundles import BundleHead
@@ -24,6 +25,7 @@ class Candidate:
 
     engine: DecisionEngine
     signed_by: str
+    cases_skipped: bool = False
 
     @property
     def revision(self) -> int:
@@ -43,14 +45,24 @@ class Acceptance:
         """Takes the keys that may sign bundles."""
         self._keys = keys
 
-    def accept(self, read: Callable[[], BundleFiles]) -> Candidate:
+    @property
+    def rule(self) -> str:
+        """What a signature must be, for people."""
+        return f"one of {', '.join(self._keys.kids)} must have signed it" if self._keys else "none is asked for"
+
+    def accept(self, read: Callable[[], BundleFiles], *, skip_cases: bool = False) -> Candidate:
         """Reads, checks and prepares a bundle; what is not signed is not even parsed.
 
-        Raises BundleError and PermissionDenied BUNDLE_UNSIGNED.
+        Raises BundleError, PermissionDenied BUNDLE_UNSIGNED and, unless the cases are skipped, FailedPrecondition
+        BUNDLE_CASES_FAILED.
         """
         files = read()
         self.signer_of(files)
-        return self.accepted(DecisionEngine(read_bundle(files)))
+        candidate = self.accepted(DecisionEngine(read_bundle(files)))
+        if skip_cases:
+            return replace(candidate, cases_skipped=True)
+        require_cases(candidate.engine.bundle)
+        return candidate
 
     def accepted(self, engine: DecisionEngine) -> Candidate:
         """Takes a bundle that is prepared already. Raises PermissionDenied BUNDLE_UNSIGNED."""
@@ -72,6 +84,19 @@ class Acceptance:
                 "BUNDLE_UNSIGNED", f"{SIGNATURE_FILE} signs revision {signed.revision}, and the bundle is {revision}"
             )
         return signed.kid
+
+
+def require_cases(bundle: Bundle) -> None:
+    """Raise FailedPrecondition BUNDLE_CASES_FAILED where a case of the bundle's own fails."""
+    failed = [one for one in run_bundle_tests(bundle) if not one.passed]
+    if failed:
+        first = f"{failed[0].name!r} ({'; '.join(failed[0].differences)})"
+        more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
+        raise FailedPrecondition(
+            "BUNDLE_CASES_FAILED",
+            f"cases of the bundle's own fail: {first[:MAX_SENTENCE]}{more}; see `riskgate policy test`",
+            metadata={"failed": str(len(failed))},
+        )
 
 
 def files_of(engine: DecisionEngine) -> dict[str, str]:

@@ -26,20 +26,22 @@ from phylactery_chassis.errors import (
 )
 from phylactery_chassis.identity import Principal, Role
 from phylactery_chassis.logs import get_logger
+from sqlalchemy.engine import Connection
 
-from phylactery_riskgate.bundle_acceptance import Acceptance, Candidate, files_of, invalid
+from phylactery_riskgate.bundle_acceptance import Acceptance, Candidate, files_of, invalid, require_cases
 from phylactery_riskgate.bundle_folder import FolderWatch
 from phylactery_riskgate.bundle_records import Activated, BundleRecords, Fault
 from phylactery_riskgate.core import Core
 from phylactery_riskgate.domain.bundle import BundleError, load_bundle, read_bundle
 from phylactery_riskgate.domain.bundle_files import BundleFiles, read_folder, read_parts
 from phylactery_riskgate.domain.bundle_report import BundleReport, examine, faults_of
+from phylactery_riskgate.domain.bundle_view import TenantFiles, files_for
 from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.policy_keys import PolicyKeyError, PolicyKeys, load_policy_keys
 from phylactery_riskgate.settings import RiskGateSettings
 from phylactery_riskgate.shadow import Shadow
 from phylactery_riskgate.store import bundles as rows
-from phylactery_riskgate.store.bundles import BundleHead, Slot
+from phylactery_riskgate.store.bundles import Activation, BundleHead, Slot
 
 FOLDER, ACTIVATION = "folder", "activation"
 ITSELF = Principal("riskgate", "", frozenset())
@@ -52,7 +54,10 @@ Parts = Iterable[tuple[str, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class BundleView:
-    """What an admin sees: ``shadow`` is None where there is none; ``files`` are those of a bundle by name."""
+    """What an admin sees: ``shadow`` is None where there is none; ``files`` are those of a bundle by name.
+
+    ``withheld`` names those of which something is left out, because it is about people of other tenants.
+    """
 
     live: BundleHead
     shadow: BundleHead | None
@@ -61,6 +66,7 @@ class BundleView:
     skipped: int
     last_fault: Fault | None
     files: Mapping[str, str]
+    withheld: tuple[str, ...] = ()
 
 
 class Policies:
@@ -74,6 +80,8 @@ class Policies:
         self._lock = asyncio.Lock()
         self._records = BundleRecords(core)
         self._tasks: list[asyncio.Task[None]] = []
+        self._number = -1
+        """The number of the head that this process followed last."""
         core.live.follow(self.refresh, settings.bundle_poll_seconds)
 
     @property
@@ -94,13 +102,36 @@ class Policies:
     async def open(self, fault: BundleError | None = None) -> None:
         """Settles what decides: the bundle of the folder where its revision is higher, else the active one.
 
-        fault is why the folder holds no bundle. Whatever is wrong with it, the active bundle goes on, as while serving:
-        a process that starts again must not end for what somebody is writing. Raises StartError where nothing can
-        decide, or policy keys cannot be used, and Unavailable where the active bundle cannot be loaded.
+        fault is why the folder holds no bundle. Where somebody named the folder, its bundle decides or none does. Where
+        nobody did, or said that the active one may go on, it goes on whatever is wrong with the folder, as while
+        serving. Raises StartError where nothing can decide, or another bundle than the one that was named would, or
+        policy keys cannot be used, and Unavailable where the active bundle cannot be loaded.
         """
         self._use_keys()
         head = (await self._heads())[0]
         await self._begin_shadow(head)
+        if self._settings.bundle_is_named:
+            await self._serve_named(head, fault)
+        else:
+            await self._serve_newest(head, fault)
+        await self._tell_start()
+
+    async def _serve_named(self, head: BundleHead, fault: BundleError | None) -> None:
+        """Lets the bundle that somebody named decide. Raises StartError where it cannot."""
+        try:
+            await self._hand_in(head, fault)
+        except (InvalidArgument, FailedPrecondition, PermissionDenied) as error:
+            told = f"{self._settings.bundle}: {error.message}"
+            if not head.revision:
+                raise StartError(f"{told}; mend the bundle, or name another in RISKGATE_BUNDLE") from None
+            raise StartError(
+                f"{told}; so the bundle that was named is not served. In {self._data} revision {head.revision} is "
+                f"active, by {head.activated_by}: to go on with that one, say --or-active or name no bundle; to serve "
+                "this one, mend it and raise its revision; or name another data folder"
+            ) from None
+        await self.refresh()
+
+    async def _serve_newest(self, head: BundleHead, fault: BundleError | None) -> None:
         live = self._core.live
         if fault is None and live.held.bundle.revision < head.revision:
             _log.warning(
@@ -117,13 +148,35 @@ class Policies:
             await self._go_on(error)
         await self.refresh()
 
+    @property
+    def _data(self) -> str:
+        """Where what is kept lies, without a password."""
+        return "the database of RISKGATE_DATABASE_URL" if self._settings.database_url else str(self._settings.data_dir)
+
+    async def _tell_start(self) -> None:
+        """Logs what decides from the start on, and by what rule the next bundle may."""
+        head, held = (await self._heads())[0], self._core.live.held.bundle
+        _log.info(
+            "the bundle in force",
+            revision=held.revision,
+            hash=held.hash,
+            came_by=head.source,
+            activated_by=head.activated_by,
+            folder=str(self._settings.bundle),
+            named=self._settings.bundle_is_named,
+            data=self._data,
+            signatures=self._acceptance.rule,
+        )
+
     async def _hand_in(self, head: BundleHead, fault: BundleError | None) -> None:
-        """Hands in the folder's bundle at start; a refusal is recorded where another bundle goes on."""
+        """Hands in the folder's bundle at start; a refusal is recorded where another bundle is active."""
         try:
             if fault is not None:
                 raise invalid(fault)
             candidate = self._acceptance.accepted(self._core.live.held)
-        except (InvalidArgument, PermissionDenied) as error:
+            if candidate.hash != head.hash:
+                await asyncio.to_thread(require_cases, candidate.engine.bundle)
+        except (InvalidArgument, PermissionDenied, FailedPrecondition) as error:
             if head.revision:
                 await self._refuse(ITSELF, FOLDER, error)
             raise
@@ -183,13 +236,16 @@ class Policies:
 
         Raises NotFound NOT_EXPLAINABLE and Unavailable STORE_UNAVAILABLE.
         """
-        if not who.roles & {Role.AUDITOR, Role.OPERATOR}:
-            who.require(Role.POLICY_ADMIN)
+        _require_reader(who)
         await self.refresh()
         live, beside = await self._heads()
         shadow, engine = self.shadow, self.shadow.engine
         if engine is not None and engine.bundle.hash != beside.hash:
             beside = BundleHead(engine.bundle.revision, engine.bundle.hash, FOLDER, activated_by=ITSELF.subject)
+        files = await self._kept(bundle_hash) if bundle_hash else files_of(self._core.live.held)
+        seen = TenantFiles(files, ())
+        if Role.INSTALLATION_OPERATOR not in who.roles:
+            seen = await asyncio.to_thread(files_for, files, who.tenant)
         return BundleView(
             live,
             None if engine is None else beside,
@@ -197,8 +253,14 @@ class Policies:
             shadow.differed,
             shadow.skipped,
             self._records.last_fault,
-            await self._kept(bundle_hash) if bundle_hash else files_of(self._core.live.held),
+            seen.texts,
+            seen.withheld,
         )
+
+    async def history(self, who: Principal, limit: int) -> list[Activation]:
+        """Return the newest moves of both slots, newest first. Raises PermissionDenied ROLE_REQUIRED."""
+        _require_reader(who)
+        return await self._core.database.read(lambda connection: rows.list_activations(connection, limit))
 
     async def _kept(self, bundle_hash: str) -> Mapping[str, str]:
         kept = await self._core.database.read(lambda connection: rows.find_files(connection, bundle_hash))
@@ -210,7 +272,8 @@ class Policies:
 
     async def validate(self, who: Principal, parts: Parts) -> tuple[str, BundleReport]:
         """Checks a bundle and runs its cases, in a thread; answers its hash, empty where it has none."""
-        who.require(Role.POLICY_ADMIN)
+        if Role.INSTALLATION_OPERATOR not in who.roles:
+            who.require(Role.POLICY_ADMIN)
 
         def check() -> tuple[str, BundleReport]:
             try:
@@ -221,20 +284,42 @@ class Policies:
 
         return await asyncio.to_thread(check)
 
-    async def activate(self, who: Principal, parts: Parts, *, shadow: bool = False) -> Activated:
+    async def activate(
+        self, who: Principal, parts: Parts, *, shadow: bool = False, skip_cases: bool = False
+    ) -> Activated:
         """Lets a bundle be the active one of a slot; see the module.
 
-        Raises InvalidArgument BUNDLE_INVALID, PermissionDenied BUNDLE_UNSIGNED, FailedPrecondition BUNDLE_ROLLBACK,
-        and Unavailable STORE_UNAVAILABLE; the first three are recorded.
+        Raises PermissionDenied ROLE_REQUIRED, InvalidArgument BUNDLE_INVALID, PermissionDenied BUNDLE_UNSIGNED,
+        FailedPrecondition BUNDLE_CASES_FAILED, BUNDLE_ROLLBACK and BUNDLE_REVISION_TOO_HIGH, and Unavailable
+        STORE_UNAVAILABLE; all but the first and the last are recorded.
         """
-        who.require(Role.POLICY_ADMIN)
-        candidate = await self._accept(who, ACTIVATION, lambda: read_parts(parts))
+        who.require(Role.INSTALLATION_OPERATOR)
+        candidate = await self._accept(who, ACTIVATION, lambda: read_parts(parts), skip_cases=skip_cases)
         return await self._activate_and_tell(who, candidate, Slot.SHADOW if shadow else Slot.LIVE, ACTIVATION)
 
     async def end_shadow(self, who: Principal) -> Activated:
         """Lets nothing decide beside the live bundle any more."""
-        who.require(Role.POLICY_ADMIN)
+        who.require(Role.INSTALLATION_OPERATOR)
         return await self._activate_and_tell(who, None, Slot.SHADOW, ACTIVATION)
+
+    async def roll_back(self, who: Principal, bundle_hash: str = "") -> Activated:
+        """Let a bundle that is kept here decide again: the one with this hash, or the one before the active one.
+
+        Raises PermissionDenied ROLE_REQUIRED and BUNDLE_UNSIGNED, NotFound BUNDLE_NOT_FOUND, FailedPrecondition
+        BUNDLE_ROLLBACK where another was activated meanwhile, DataLoss, and Unavailable STORE_UNAVAILABLE.
+        """
+        who.require(Role.INSTALLATION_OPERATOR)
+        seen, target = await self._core.database.read(lambda connection: _target(connection, bundle_hash))
+        try:
+            engine = await self._load(target)
+            candidate = await asyncio.to_thread(self._acceptance.accepted, engine)
+        except BundleError as error:
+            raise invalid(error) from None
+        async with self._lock:
+            done = await self._core.write(lambda connection: self._records.go_back(connection, who, candidate, seen))
+            self._take_over(done, candidate)
+        _log.info("bundle rolled back", revision=done.head.revision, hash=done.head.hash, by=who.subject)
+        return done
 
     async def refresh(self) -> None:
         """Follows the database: loads the active bundle where it is another one than the one that decides here.
@@ -279,13 +364,15 @@ class Policies:
 
     # ---- accepting --------------------------------------------------------------------------------------------------
 
-    async def _accept(self, who: Principal, source: str, read: Callable[[], BundleFiles]) -> Candidate:
+    async def _accept(
+        self, who: Principal, source: str, read: Callable[[], BundleFiles], *, skip_cases: bool = False
+    ) -> Candidate:
         """Reads, checks and prepares a bundle, in a thread. A refusal is recorded before it is raised."""
         try:
-            return await asyncio.to_thread(self._acceptance.accept, read)
+            return await asyncio.to_thread(self._acceptance.accept, read, skip_cases=skip_cases)
         except BundleError as error:
             refusal: DomainError = invalid(error)
-        except PermissionDenied as error:
+        except (PermissionDenied, FailedPrecondition) as error:
             refusal = error
         await self._refuse(who, source, refusal)
         raise refusal
@@ -308,15 +395,21 @@ class Policies:
             done = await self._core.write(
                 lambda connection: self._records.move(connection, who, candidate, slot, source)
             )
-            if done.place is not None:
-                reach("riskgate.activated")
             if slot is Slot.SHADOW:
+                if done.place is not None:
+                    reach("riskgate.activated")
                 self.shadow.replace(candidate.engine if candidate else None, done.head.hash)
-            elif candidate is not None and candidate.hash != self._core.live.held.bundle.hash:
-                self._core.live.replace(candidate.engine)
             elif candidate is not None:
-                self._core.live.replace(self._core.live.held)
+                self._take_over(done, candidate)
         return done
+
+    def _take_over(self, done: Activated, candidate: Candidate) -> None:
+        """Lets the bundle that is the active one now decide here, too."""
+        if done.place is not None:
+            reach("riskgate.activated")
+        held = self._core.live.held
+        self._core.live.replace(held if candidate.hash == held.bundle.hash else candidate.engine)
+        self._number = done.head.number
 
     async def _heads(self) -> tuple[BundleHead, BundleHead]:
         return await self._core.database.read(
@@ -328,10 +421,11 @@ class Policies:
     async def _follow_live(self, head: BundleHead) -> None:
         live = self._core.live
         if head.hash == live.held.bundle.hash:
+            self._number = max(self._number, head.number)
             if live.problem:
                 live.replace(live.held)
             return
-        if head.revision <= live.held.bundle.revision and head.revision:
+        if head.number <= self._number and head.revision:
             why = f"revision {live.held.bundle.revision} decided here already; the database was set back"
             self._suspend(head, why)
             return
@@ -344,6 +438,7 @@ class Policies:
             self._suspend(head, type(error).__name__)
             return
         live.replace(engine)
+        self._number = head.number
         _log.info("bundle followed", revision=head.revision, hash=head.hash)
 
     def _suspend(self, head: BundleHead, why: str) -> None:
@@ -375,3 +470,25 @@ class Policies:
             return DecisionEngine(read_bundle(files))
 
         return await asyncio.to_thread(prepare)
+
+
+def _require_reader(who: Principal) -> None:
+    """Raise PermissionDenied ROLE_REQUIRED unless the caller may see what decides."""
+    if not who.roles & {Role.AUDITOR, Role.OPERATOR, Role.INSTALLATION_OPERATOR}:
+        who.require(Role.POLICY_ADMIN)
+
+
+def _target(connection: Connection, bundle_hash: str) -> tuple[BundleHead, BundleHead]:
+    """Return the active head, and the bundle to go back to. Raises NotFound BUNDLE_NOT_FOUND."""
+    active = rows.find_head(connection, Slot.LIVE)
+    if bundle_hash:
+        revision = rows.find_revision(connection, bundle_hash)
+        if revision:
+            return active, BundleHead(revision, bundle_hash)
+        told = f"no bundle {bundle_hash} is kept here; see `riskgate policy history`"
+    else:
+        before = rows.find_before(connection, active.hash)
+        if before is not None:
+            return active, before.head
+        told = f"no bundle decided here before revision {active.revision}, as far as is known; name one by its hash"
+    raise NotFound("BUNDLE_NOT_FOUND", told, metadata={"bundle_hash": bundle_hash})

@@ -56,6 +56,11 @@ class PolicyKeys:
         """Says whether bundles must be signed."""
         return bool(self._verifiers)
 
+    @property
+    def kids(self) -> tuple[str, ...]:
+        """The thumbprints of the keys."""
+        return tuple(self._verifiers)
+
     def check(self, files: BundleFiles) -> Signed:
         """Answers what the bundle's signature says, where a trusted key made it for exactly these files.
 

@@ -61,15 +61,21 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A recorded decision that cannot be asked again: its values were erased, or its arguments were no JSON to keep."""
+    """A recorded decision that cannot be asked again.
+
+    Its values were erased, its arguments were no JSON to keep, or a freeze decided it and no policy.
+    """
 
     decision_id: str
     erased: bool
+    frozen: bool = False
 
 
 def recall(connection: Connection, audit: AuditLog, tenant: str, entry: FoundEntry) -> Recalled | Lost:
     """Answers the question behind the record of a decision. Raises DataLoss when its values were altered."""
     record: dict[str, Any] = json.loads(entry.stored.record)
+    if record.get("frozen"):
+        return Lost(record["decision_id"], erased=False, frozen=True)
     values = audit.values(connection, tenant, entry.place) if record.get("values") else {}
     call = None if values is None else _call_of(record, values)
     if values is None or call is None:

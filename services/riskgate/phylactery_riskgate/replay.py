@@ -39,13 +39,14 @@ class Flip:
 
 @dataclass(slots=True)
 class Summary:
-    """What a replay found: ``erased`` and ``unbound`` decisions could not be made again."""
+    """What a replay found: ``erased``, ``unbound`` and ``frozen`` decisions could not be made again."""
 
     revision: int
     replayed: int = 0
     flipped: int = 0
     erased: int = 0
     unbound: int = 0
+    frozen: int = 0
     changes: Counter[tuple[Outlook, Outlook]] = field(default_factory=Counter)
 
 
@@ -62,7 +63,8 @@ class Replay:
         for one in page:
             if isinstance(one, Lost):
                 self.summary.erased += one.erased
-                self.summary.unbound += not one.erased
+                self.summary.frozen += one.frozen
+                self.summary.unbound += not (one.erased or one.frozen)
                 continue
             verdict = one.ask(self._engine)
             after = outlook_of(verdict)
@@ -101,7 +103,8 @@ class Replays:
 
         Raises InvalidArgument BUNDLE_INVALID and Unavailable STORE_UNAVAILABLE.
         """
-        who.require(Role.POLICY_ADMIN)
+        if Role.INSTALLATION_OPERATOR not in who.roles:
+            who.require(Role.POLICY_ADMIN)
 
         def prepare() -> Replay:
             try:

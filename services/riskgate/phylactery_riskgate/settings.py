@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, Self
 
@@ -24,6 +25,9 @@ class RiskGateSettings(ServiceSettings):
     data_dir: Path = Field(Path(".phylactery/riskgate"), description="folder for everything this service keeps")
     port: int = Field(50_052, ge=0, le=65_535, description="port to listen on; 0 takes a free one")
     bundle: Path = Field(default_factory=default_bundle_folder, description="folder of the policy bundle")
+    bundle_or_active: bool = Field(
+        default=False, description="go on with the active bundle where the one that is named cannot decide at start"
+    )
     watch_bundle: bool = Field(default=False, description="take over a changed bundle folder while serving")
     shadow_bundle: Path | None = Field(None, description="folder of a bundle that decides beside the live one")
     policy_keys: Path | None = Field(
@@ -53,6 +57,9 @@ class RiskGateSettings(ServiceSettings):
         description="name of this process among those that share a database: its audit log is issuer/instance",
     )
     permit_ttl_seconds: int = Field(60, ge=1, le=3_600, description="how long a permit can be redeemed")
+    decision_ttl_seconds: int = Field(
+        3_600, ge=60, le=30 * 86_400, description="how long a decision that allows a call is given further permits"
+    )
     task_ttl_seconds: int = Field(
         86_400, ge=60, le=30 * 86_400, description="how long what was shown of a request counts, if nobody ends it"
     )
@@ -75,6 +82,16 @@ class RiskGateSettings(ServiceSettings):
         if self.log_name == self.keys_log_name:
             raise ValueError("the log of that name belongs to `riskgate keys`: name RISKGATE_INSTANCE otherwise")
         return self
+
+    @property
+    def bundle_is_named(self) -> bool:
+        """Says whether somebody named the bundle, so that no other may decide once the service has started."""
+        return "bundle" in self.model_fields_set and not self.bundle_or_active
+
+    @property
+    def started_again(self) -> Mapping[str, str]:
+        """Further variables of a worker that ended and is started again: it follows what was activated meanwhile."""
+        return {"RISKGATE_BUNDLE_OR_ACTIVE": "true"}
 
     @property
     def log_name(self) -> str:

@@ -44,7 +44,11 @@ _SINCE = re.compile(r"(\d{1,6})([smhdw])")
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _EXAMPLES = 10
 _LONG = 600.0
-_SOURCES = {policy_pb2.BUNDLE_SOURCE_FOLDER: "folder", policy_pb2.BUNDLE_SOURCE_ACTIVATION: "activation"}
+_SOURCES = {
+    policy_pb2.BUNDLE_SOURCE_FOLDER: "folder",
+    policy_pb2.BUNDLE_SOURCE_ACTIVATION: "activation",
+    policy_pb2.BUNDLE_SOURCE_ROLLBACK: "rollback",
+}
 
 
 @app.command("keygen")
@@ -95,7 +99,7 @@ def policy_activate(  # noqa: PLR0917 - typer's options
     """Lets a bundle decide, in every replica in about a second. Exit code 1: it was refused, here or by RiskGate."""
     if folder is None and not shadow:
         raise unusable("name the folder of the bundle; only --shadow goes without one, and ends the shadow")
-    request = policy_pb2.ActivateBundleRequest(shadow=shadow)
+    request = policy_pb2.ActivateBundleRequest(shadow=shadow, skip_cases=skip_tests)
     if folder is not None:
         bundle = accepted(folder, as_json=as_json)
         failed = [] if skip_tests else [one.name for one in run_bundle_tests(bundle) if not one.passed]
@@ -116,6 +120,48 @@ def policy_activate(  # noqa: PLR0917 - typer's options
     if not (shadow or wait):
         active += f"\nother replicas follow within {seconds:g} s, and at once on min_bundle_revision {info.revision}"
     tell(as_json, facts, active if info.revision else "no bundle decides in the shadow")
+
+
+@app.command("rollback")
+def policy_rollback(
+    to: Annotated[str, typer.Option("--to", help="the bundle's hash; none is the one before the active one")] = "",
+    wait: Annotated[bool, typer.Option("--wait", help="end once no replica decides by the bundle from before")] = False,
+    target: Target = DEFAULT_TARGET,
+    token_file: TokenFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let a bundle that decided before decide again, as it was. Exit code 1: RiskGate refused."""
+    with connect(target, token_file, as_json=as_json) as remote:
+        done = remote.ask(_stub(remote).RollbackBundle, policy_pb2.RollbackBundleRequest(hash=to))
+    info, seconds = done.bundle, done.follow_within.ToTimedelta().total_seconds()
+    if wait:
+        time.sleep(seconds)
+    facts = {"ok": True, "already_active": done.already_active, **_info(info)}
+    facts["follow_within_seconds"] = 0.0 if wait else seconds
+    told = f"revision {info.revision} is live{' already' if done.already_active else ' again'}: {info.hash}"
+    if not wait:
+        told += f"\nother replicas follow within {seconds:g} s"
+    tell(as_json, facts, told)
+
+
+@app.command("history")
+def policy_history(
+    limit: Annotated[int, typer.Option(min=1, max=500, help="how many, newest first")] = 50,
+    target: Target = DEFAULT_TARGET,
+    token_file: TokenFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Tell which bundle became active when, and by whom, newest first."""
+    with connect(target, token_file, as_json=as_json) as remote:
+        found = remote.ask(_stub(remote).ListActivations, policy_pb2.ListActivationsRequest(limit=limit)).activations
+    facts = {
+        "activations": [
+            _info(one.bundle)
+            | {"slot": "shadow" if one.shadow else "live", "activated_by_tenant": one.activated_by_tenant}
+            for one in found
+        ]
+    }
+    tell(as_json, facts, "\n".join(map(_moved, found)) or "no bundle was ever activated")
 
 
 @app.command("show")
@@ -227,7 +273,7 @@ def _replay_remotely(remote: Remote, tried: Bundle, since_us: int, limit: int) -
             flips.append(_flip(one.flip))
         else:
             told = one.summary
-            summary = Summary(told.revision, told.replayed, told.flipped, told.erased, told.unbound)
+            summary = Summary(told.revision, told.replayed, told.flipped, told.erased, told.unbound, told.frozen)
             for count in told.counts:
                 summary.changes[_outlook(count.before), _outlook(count.after)] = count.calls
     return flips, summary
@@ -239,7 +285,7 @@ def _tell_replay(flips: list[Flip], summary: Summary, *, as_json: bool) -> None:
         "replayed": summary.replayed,
         "flipped": summary.flipped,
         "widened": sum(one.widens for one in flips),
-        "not_replayable": {"erased": summary.erased, "unbound": summary.unbound},
+        "not_replayable": {"erased": summary.erased, "unbound": summary.unbound, "frozen": summary.frozen},
         "counts": [
             {"before": _word(before), "after": _word(after), "calls": calls}
             for (before, after), calls in summary.changes.most_common()
@@ -271,7 +317,7 @@ def _tell_replay(flips: list[Flip], summary: Summary, *, as_json: bool) -> None:
         lines.append(f"… and {len(flips) - _EXAMPLES} more; --json has all")
     lines.append(
         f"revision {summary.revision}: {summary.flipped} of {summary.replayed} decisions flip; not replayable: "
-        f"{summary.erased} erased, {summary.unbound} that were no JSON"
+        f"{summary.erased} erased, {summary.unbound} that were no JSON, {summary.frozen} that were frozen"
     )
     tell(as_json, facts, "\n".join(lines))
 
@@ -305,6 +351,15 @@ def _told(name: str, info: policy_pb2.BundleInfo) -> str:
     return (
         f"{name:<6}  revision {info.revision}  {info.hash}\n        from {source}, {at}, by {info.activated_by}{signed}"
     )
+
+
+def _moved(one: policy_pb2.Activation) -> str:
+    info, slot = one.bundle, "shadow" if one.shadow else "live"
+    who = f"{info.activated_by} of {one.activated_by_tenant}" if one.activated_by_tenant else info.activated_by
+    what = f"revision {info.revision}  {info.hash}" if info.revision else "none any more"
+    source = f"from {_SOURCES[info.source]}, " if info.source in _SOURCES else ""
+    signed = f", signed by {info.signed_by}" if info.signed_by else ""
+    return f"{info.activate_time.ToJsonString()}  {slot:<6}  {what}\n  {source}by {who}{signed}"
 
 
 def _flip(flip: policy_pb2.ReplayFlip) -> Flip:

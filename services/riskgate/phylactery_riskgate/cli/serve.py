@@ -15,14 +15,27 @@ from phylactery_riskgate.settings import RiskGateSettings
 
 def serve(  # noqa: PLR0917 - typer's options
     bundle: Annotated[Path | None, typer.Option(help="the bundle's folder; none is the packaged one")] = None,
+    or_active: Annotated[
+        bool, typer.Option("--or-active", help="where that bundle cannot decide, go on with the active one")
+    ] = False,
     watch: Annotated[bool, typer.Option("--watch", help="take over a changed bundle folder while serving")] = False,
     data_dir: DataDir = None,
     host: Annotated[str | None, typer.Option(help="address to listen on")] = None,
     port: Annotated[int | None, typer.Option(help="port to listen on; 0 takes a free one")] = None,
     workers: Annotated[int, typer.Option(min=1, max=64, help="processes, each with a log of its own")] = 1,
 ) -> None:
-    """Serves until it is stopped. Every other setting comes from RISKGATE_… variables."""
-    options = given(bundle=bundle, watch_bundle=watch or None, data_dir=data_dir, host=host, port=port)
+    """Serves until it is stopped. Every other setting comes from RISKGATE_… variables.
+
+    A bundle that is named decides, or nothing is served; without one the active bundle of the data folder does.
+    """
+    options = given(
+        bundle=bundle,
+        bundle_or_active=or_active or None,
+        watch_bundle=watch or None,
+        data_dir=data_dir,
+        host=host,
+        port=port,
+    )
     serve_forever(workers=workers, **options)
 
 

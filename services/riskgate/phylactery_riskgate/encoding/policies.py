@@ -16,12 +16,13 @@ from phylactery_riskgate.encoding.types import risk
 from phylactery_riskgate.policies import BundleView
 from phylactery_riskgate.recalling import Outlook
 from phylactery_riskgate.replay import Flip, Summary
-from phylactery_riskgate.store.bundles import BundleHead
+from phylactery_riskgate.store.bundles import Activation, BundleHead, Slot
 
 _SOURCES = {
     "": policy_pb2.BUNDLE_SOURCE_UNSPECIFIED,
     "folder": policy_pb2.BUNDLE_SOURCE_FOLDER,
     "activation": policy_pb2.BUNDLE_SOURCE_ACTIVATION,
+    "rollback": policy_pb2.BUNDLE_SOURCE_ROLLBACK,
 }
 _SEVERITIES = {
     Severity.ERROR: policy_pb2.FINDING_SEVERITY_ERROR,
@@ -47,6 +48,7 @@ def shown(view: BundleView, *, with_files: bool) -> policy_pb2.GetBundleResponse
     if with_files:
         names = sorted(view.files)
         response.files.extend(policy_pb2.BundleFile(name=one, content=view.files[one].encode()) for one in names)
+        response.withheld.extend(view.withheld)
     return response
 
 
@@ -84,6 +86,25 @@ def bundle_info(head: BundleHead) -> policy_pb2.BundleInfo:
         activate_time=to_timestamp(head.activate_us),
         activated_by=head.activated_by,
         signed_by=head.signed_by,
+    )
+
+
+def rolled_back(done: Activated, follow_seconds: float) -> policy_pb2.RollbackBundleResponse:
+    """Encode what a rollback did, and how long others may take to follow."""
+    response = policy_pb2.RollbackBundleResponse(bundle=bundle_info(done.head), already_active=done.place is None)
+    response.follow_within.FromMilliseconds(math.ceil(follow_seconds * 1_000))
+    if done.place is not None:
+        response.audit_log, response.audit_index = done.place.log, done.place.index
+    return response
+
+
+def activation(one: Activation) -> policy_pb2.Activation:
+    """Encode one move of a slot."""
+    return policy_pb2.Activation(
+        bundle=bundle_info(one.head),
+        shadow=one.slot is Slot.SHADOW,
+        activated_by_tenant=one.tenant,
+        number=one.head.number,
     )
 
 
@@ -132,6 +153,7 @@ def replayed(one: Flip | Summary) -> policy_pb2.ReplayBundleResponse:
         flipped=one.flipped,
         erased=one.erased,
         unbound=one.unbound,
+        frozen=one.frozen,
         counts=[
             policy_pb2.ReplayCount(before=_outlook(before), after=_outlook(after), calls=calls)
             for (before, after), calls in one.changes.most_common()

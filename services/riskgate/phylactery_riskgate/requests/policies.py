@@ -54,6 +54,19 @@ class ActivateInput(_BundleInput):
 
     files: Annotated[list[FileInput], Field(max_length=MAX_FILES)]
     shadow: bool = False
+    skip_cases: bool = False
+
+
+class RollbackInput(EdgeModel):
+    """Which bundle to go back to; empty is the one before the active one."""
+
+    hash: OptionalSha256 = ""
+
+
+class HistoryInput(EdgeModel):
+    """How much of the history to answer."""
+
+    limit: int = Field(0, ge=0, le=500)
 
 
 class ReplayInput(_BundleInput):

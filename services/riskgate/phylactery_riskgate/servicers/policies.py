@@ -15,8 +15,17 @@ from phylactery_riskgate.encoding import policies as encoding
 from phylactery_riskgate.live import LiveBundle
 from phylactery_riskgate.policies import Policies
 from phylactery_riskgate.replay import Replays
-from phylactery_riskgate.requests.policies import ActivateInput, CatalogInput, ReplayInput, ShowInput, ValidateInput
+from phylactery_riskgate.requests.policies import (
+    ActivateInput,
+    CatalogInput,
+    HistoryInput,
+    ReplayInput,
+    RollbackInput,
+    ShowInput,
+    ValidateInput,
+)
 
+_HISTORY = 50
 Context = aio.ServicerContext[Any, Any]
 
 
@@ -43,14 +52,36 @@ class PolicyServicer(policy_pb2_grpc.PolicyServiceServicer):
         self, request: policy_pb2.ActivateBundleRequest, _context: Context
     ) -> policy_pb2.ActivateBundleResponse:
         """Lets a bundle decide from the next request on, or ends the shadow."""
-        fields = {"files": encoding.file_fields(request.files), "shadow": request.shadow}
+        fields = {
+            "files": encoding.file_fields(request.files),
+            "shadow": request.shadow,
+            "skip_cases": request.skip_cases,
+        }
         asked = parse(ActivateInput, fields)
         if asked.shadow and not asked.files:
             return encoding.activated(
                 await self._policies.end_shadow(current_principal()), self._policies.follow_seconds
             )
-        done = await self._policies.activate(current_principal(), asked.parts, shadow=asked.shadow)
+        done = await self._policies.activate(
+            current_principal(), asked.parts, shadow=asked.shadow, skip_cases=asked.skip_cases
+        )
         return encoding.activated(done, self._policies.follow_seconds)
+
+    async def RollbackBundle(
+        self, request: policy_pb2.RollbackBundleRequest, _context: Context
+    ) -> policy_pb2.RollbackBundleResponse:
+        """Let an earlier bundle decide again."""
+        asked = parse(RollbackInput, {"hash": request.hash})
+        done = await self._policies.roll_back(current_principal(), asked.hash)
+        return encoding.rolled_back(done, self._policies.follow_seconds)
+
+    async def ListActivations(
+        self, request: policy_pb2.ListActivationsRequest, _context: Context
+    ) -> policy_pb2.ListActivationsResponse:
+        """List which bundle became active when, and by whom."""
+        asked = parse(HistoryInput, {"limit": request.limit})
+        found = await self._policies.history(current_principal(), asked.limit or _HISTORY)
+        return policy_pb2.ListActivationsResponse(activations=[encoding.activation(one) for one in found])
 
     async def ReplayBundle(
         self, request: policy_pb2.ReplayBundleRequest, _context: Context

@@ -5,12 +5,13 @@ from __future__ import annotations
 import zlib
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 import sqlalchemy as sa
 from phylactery_chassis.errors import DataLoss
 from sqlalchemy.engine import Connection
 
-from phylactery_riskgate.store.tables import bundle_heads, bundles, from_json, row_of, to_json
+from phylactery_riskgate.store.tables import bundle_activations, bundle_heads, bundles, from_json, row_of, to_json
 
 _MAX_BYTES = 8 * 1_048_576
 """What is kept of a bundle at most, with room for the escapes of JSON."""
@@ -27,7 +28,8 @@ class Slot(StrEnum):
 class BundleHead:
     """The active bundle of a slot and how it became that; revision 0 where there is none.
 
-    ``source`` is "folder" or "activation", ``signed_by`` the thumbprint of the policy key whose signature was checked.
+    ``source`` is "folder", "activation" or "rollback", ``signed_by`` the thumbprint of the policy key whose signature
+    was checked. ``number`` counts the moves of the slot.
     """
 
     revision: int
@@ -36,6 +38,16 @@ class BundleHead:
     signed_by: str = ""
     activate_us: int = 0
     activated_by: str = ""
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """A move of a slot: the head as it became, and the tenant of who moved it, empty for RiskGate itself."""
+
+    slot: Slot
+    head: BundleHead
+    tenant: str
 
 
 def find_head(connection: Connection, slot: Slot, *, lock: bool = False) -> BundleHead:
@@ -46,9 +58,47 @@ def find_head(connection: Connection, slot: Slot, *, lock: bool = False) -> Bund
     return BundleHead(**row)
 
 
-def move_head(connection: Connection, slot: Slot, head: BundleHead) -> None:
-    """Lets another bundle be the active one of a slot."""
-    connection.execute(sa.update(bundle_heads).where(bundle_heads.c.slot == str(slot)).values(**row_of(head)))
+def move_head(connection: Connection, slot: Slot, head: BundleHead, tenant: str = "") -> None:
+    """Lets another bundle be the active one of a slot, and keeps the move, whose number follows the last one."""
+    row = row_of(head)
+    connection.execute(sa.update(bundle_heads).where(bundle_heads.c.slot == str(slot)).values(**row))
+    connection.execute(sa.insert(bundle_activations).values(slot=str(slot), activated_by_tenant=tenant, **row))
+
+
+def list_activations(connection: Connection, limit: int) -> list[Activation]:
+    """Return the newest moves of both slots, newest first."""
+    columns = bundle_activations.c
+    query = sa.select(bundle_activations).order_by(columns.activate_us.desc(), columns.number.desc(), columns.slot)
+    return [_activation(row) for row in connection.execute(query.limit(limit))]
+
+
+def decided_before(connection: Connection, revision: int) -> str:
+    """Return the hash of the bundle that decided under this revision, empty where none did."""
+    columns = bundle_activations.c
+    query = sa.select(columns.hash).where(columns.slot == str(Slot.LIVE), columns.revision == revision).limit(1)
+    return str(connection.execute(query).scalar_one_or_none() or "")
+
+
+def find_before(connection: Connection, bundle_hash: str) -> Activation | None:
+    """Return the last bundle that decided before this one first did, None where there was none."""
+    columns = bundle_activations.c
+    live = columns.slot == str(Slot.LIVE)
+    first = sa.select(sa.func.min(columns.number)).where(live, columns.hash == bundle_hash).scalar_subquery()
+    query = sa.select(bundle_activations).where(live, columns.number < first).order_by(columns.number.desc()).limit(1)
+    row = connection.execute(query).one_or_none()
+    return None if row is None else _activation(row)
+
+
+def find_revision(connection: Connection, bundle_hash: str) -> int:
+    """Return the revision of a kept bundle, 0 where it is not kept."""
+    query = sa.select(bundles.c.revision).where(bundles.c.hash == bundle_hash)
+    return int(connection.execute(query).scalar_one_or_none() or 0)
+
+
+def _activation(row: sa.Row[Any]) -> Activation:
+    values = row._asdict()
+    slot, tenant = Slot(values.pop("slot")), values.pop("activated_by_tenant")
+    return Activation(slot, BundleHead(**values), tenant)
 
 
 def keep_bundle(connection: Connection, bundle_hash: str, revision: int, files: dict[str, str], now_us: int) -> None:

@@ -40,6 +40,8 @@ decisions = sa.Table(
     sa.Column("audit_index", sa.BigInteger, nullable=False),
     sa.Column("pathway", sa.String(32), nullable=False),
     sa.Column("args_commitment", _HASH, nullable=False, server_default=""),
+    # when an operator voided it, 0 for never
+    sa.Column("revoke_us", sa.BigInteger, nullable=False, server_default="0"),
     sa.UniqueConstraint(
         "tenant", "subject", "run_id", "tool_call_id", "counted_approval_id", name="decisions_one_per_call"
     ),
@@ -242,6 +244,37 @@ bundle_heads = sa.Table(
     sa.Column("signed_by", _NAME, nullable=False),
     sa.Column("activate_us", sa.BigInteger, nullable=False),
     sa.Column("activated_by", _NAME, nullable=False),
+    # how many times the head was moved: a later bundle may have a lower revision, where somebody went back to it
+    sa.Column("number", sa.BigInteger, nullable=False, server_default="0"),
+)
+
+# every bundle that ever became the active one of a slot, by the number of the move
+bundle_activations = sa.Table(
+    "bundle_activations",
+    METADATA,
+    sa.Column("slot", sa.String(16), primary_key=True),
+    sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("revision", sa.BigInteger, nullable=False),
+    sa.Column("hash", _HASH, nullable=False),
+    sa.Column("source", sa.String(16), nullable=False),
+    sa.Column("signed_by", _NAME, nullable=False),
+    sa.Column("activate_us", sa.BigInteger, nullable=False),
+    sa.Column("activated_by", _NAME, nullable=False),
+    sa.Column("activated_by_tenant", _NAME, nullable=False),
+)
+
+# what operators stopped; an empty tenant is every tenant
+freezes = sa.Table(
+    "freezes",
+    METADATA,
+    sa.Column("scope", sa.String(16), primary_key=True),
+    sa.Column("tenant", _NAME, primary_key=True),
+    sa.Column("name", _NAME, primary_key=True),
+    sa.Column("by_installation", sa.Boolean, primary_key=True),
+    sa.Column("freeze_us", sa.BigInteger, nullable=False),
+    sa.Column("frozen_by", _NAME, nullable=False),
+    sa.Column("frozen_by_tenant", _NAME, nullable=False),
+    sa.Column("reason", sa.String(500), nullable=False),
 )
 
 

@@ -27,17 +27,17 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from phylactery.riskgate.v1 import types_pb2 as phylactery_dot_riskgate_dot_v1_dot_types__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#phylactery/riskgate/v1/policy.proto\x12\x16phylactery.riskgate.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\"phylactery/riskgate/v1/types.proto\"+\n\nBundleFile\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x02 \x01(\x0c\"\xbe\x01\n\nBundleInfo\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x0c\n\x04hash\x18\x02 \x01(\t\x12\x34\n\x06source\x18\x03 \x01(\x0e\x32$.phylactery.riskgate.v1.BundleSource\x12\x31\n\ractivate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x14\n\x0c\x61\x63tivated_by\x18\x05 \x01(\t\x12\x11\n\tsigned_by\x18\x06 \x01(\t\"`\n\x0b\x42undleFault\x12\x0f\n\x07message\x18\x01 \x01(\t\x12.\n\nfault_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08revision\x18\x03 \x01(\x03\"4\n\x10GetBundleRequest\x12\x12\n\nwith_files\x18\x01 \x01(\x08\x12\x0c\n\x04hash\x18\x02 \x01(\t\"\xb3\x02\n\x11GetBundleResponse\x12\x30\n\x04live\x18\x01 \x01(\x0b\x32\".phylactery.riskgate.v1.BundleInfo\x12\x32\n\x06shadow\x18\x02 \x01(\x0b\x32\".phylactery.riskgate.v1.BundleInfo\x12\x18\n\x10shadow_decisions\x18\x03 \x01(\x03\x12\x1a\n\x12shadow_differences\x18\x04 \x01(\x03\x12\x16\n\x0eshadow_skipped\x18\x05 \x01(\x03\x12\x37\n\nlast_fault\x18\x06 \x01(\x0b\x32#.phylactery.riskgate.v1.BundleFault\x12\x31\n\x05\x66iles\x18\x07 \x03(\x0b\x32\".phylactery.riskgate.v1.BundleFile\"J\n\x15ValidateBundleRequest\x12\x31\n\x05\x66iles\x18\x01 \x03(\x0b\x32\".phylactery.riskgate.v1.BundleFile\"w\n\rBundleFinding\x12\x39\n\x08severity\x18\x01 \x01(\x0e\x32\'.phylactery.riskgate.v1.FindingSeverity\x12\x0c\n\x04\x66ile\x18\x02 \x01(\t\x12\x0c\n\x04line\x18\x03 \x01(\x05\x12\x0f\n\x07message\x18\x04 \x01(\t\"\x80\x01\n\x16ValidateBundleResponse\x12\r\n\x05valid\x18\x01 \x01(\x08\x12\x10\n\x08revision\x18\x02 \x01(\x03\x12\x0c\n\x04hash\x18\x03 \x01(\t\x12\x37\n\x08\x66indings\x18\x04 \x03(\x0b\x32%.phylactery.riskgate.v1.BundleFinding\"Z\n\x15\x41\x63tivateBundleRequest\x12\x31\n\x05\x66iles\x18\x01 \x03(\x0b\x32\".phylactery.riskgate.v1.BundleFile\x12\x0e\n\x06shadow\x18\x02 \x01(\x08\"\xbe\x01\n\x16\x41\x63tivateBundleResponse\x12\x32\n\x06\x62undle\x18\x01 \x01(\x0b\x32\".phylactery.riskgate.v1.BundleInfo\x12\x16\n\x0e\x61lready_active\x18\x02 \x01(\x08\x12\x13\n\x0b\x61udit_index\x18\x03 \x01(\x03\x12\x11\n\taudit_log\x18\x04 \x01(\t\x12\x30\n\rfollow_within\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\"\x87\x01\n\x13ReplayBundleRequest\x12\x31\n\x05\x66iles\x18\x01 \x03(\x0b\x32\".phylactery.riskgate.v1.BundleFile\x12.\n\nsince_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05limit\x18\x03 \x01(\x05\"U\n\x07Outlook\x12\x32\n\x08\x64\x65\x63ision\x18\x01 \x01(\x0e\x32 .phylactery.riskgate.v1.Decision\x12\x16\n\x0e\x61pproval_class\x18\x02 \x01(\t\"\xe5\x01\n\nReplayFlip\x12\x13\n\x0b\x64\x65\x63ision_id\x18\x01 \x01(\t\x12\x0c\n\x04tool\x18\x02 \x01(\t\x12/\n\x0b\x64\x65\x63ide_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x06\x62\x65\x66ore\x18\x04 \x01(\x0b\x32\x1f.phylactery.riskgate.v1.Outlook\x12.\n\x05\x61\x66ter\x18\x05 \x01(\x0b\x32\x1f.phylactery.riskgate.v1.Outlook\x12\x12\n\npolicy_ids\x18\x06 \x03(\t\x12\x0e\n\x06widens\x18\x07 \x01(\x08\"}\n\x0bReplayCount\x12/\n\x06\x62\x65\x66ore\x18\x01 \x01(\x0b\x32\x1f.phylactery.riskgate.v1.Outlook\x12.\n\x05\x61\x66ter\x18\x02 \x01(\x0b\x32\x1f.phylactery.riskgate.v1.Outlook\x12\r\n\x05\x63\x61lls\x18\x03 \x01(\x03\"\x9a\x01\n\rReplaySummary\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x10\n\x08replayed\x18\x02 \x01(\x03\x12\x0f\n\x07\x66lipped\x18\x03 \x01(\x03\x12\x0e\n\x06\x65rased\x18\x04 \x01(\x03\x12\x0f\n\x07unbound\x18\x05 \x01(\x03\x12\x33\n\x06\x63ounts\x18\x06 \x03(\x0b\x32#.phylactery.riskgate.v1.ReplayCount\"\x8e\x01\n\x14ReplayBundleResponse\x12\x32\n\x04\x66lip\x18\x01 \x01(\x0b\x32\".phylactery.riskgate.v1.ReplayFlipH\x00\x12\x38\n\x07summary\x18\x02 \x01(\x0b\x32%.phylactery.riskgate.v1.ReplaySummaryH\x00\x42\x08\n\x06result\"-\n\x17ListCatalogToolsRequest\x12\x12\n\nknown_hash\x18\x01 \x01(\t\"\x92\x01\n\x18ListCatalogToolsResponse\x12\x17\n\x0f\x62undle_revision\x18\x01 \x01(\x03\x12\x13\n\x0b\x62undle_hash\x18\x02 \x01(\t\x12\x14\n\x0cnot_modified\x18\x03 \x01(\x08\x12\x32\n\x05tools\x18\x04 \x03(\x0b\x32#.phylactery.riskgate.v1.CatalogTool\"r\n\x0b\x43\x61talogTool\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x13\n\x0bschema_hash\x18\x03 \x01(\t\x12/\n\x04risk\x18\x04 \x01(\x0e\x32!.phylactery.riskgate.v1.RiskLevel*e\n\x0c\x42undleSource\x12\x1d\n\x19\x42UNDLE_SOURCE_UNSPECIFIED\x10\x00\x12\x18\n\x14\x42UNDLE_SOURCE_FOLDER\x10\x01\x12\x1c\n\x18\x42UNDLE_SOURCE_ACTIVATION\x10\x02*\x85\x01\n\x0f\x46indingSeverity\x12 \n\x1c\x46INDING_SEVERITY_UNSPECIFIED\x10\x00\x12\x1a\n\x16\x46INDING_SEVERITY_ERROR\x10\x01\x12\x19\n\x15\x46INDING_SEVERITY_CASE\x10\x02\x12\x19\n\x15\x46INDING_SEVERITY_NOTE\x10\x03\x32\xb7\x04\n\rPolicyService\x12`\n\tGetBundle\x12(.phylactery.riskgate.v1.GetBundleRequest\x1a).phylactery.riskgate.v1.GetBundleResponse\x12o\n\x0eValidateBundle\x12-.phylactery.riskgate.v1.ValidateBundleRequest\x1a..phylactery.riskgate.v1.ValidateBundleResponse\x12o\n\x0e\x41\x63tivateBundle\x12-.phylactery.riskgate.v1.ActivateBundleRequest\x1a..phylactery.riskgate.v1.ActivateBundleResponse\x12k\n\x0cReplayBundle\x12+.phylactery.riskgate.v1.ReplayBundleRequest\x1a,.phylactery.riskgate.v1.ReplayBundleResponse0\x01\x12u\n\x10ListCatalogTools\x12/.phylactery.riskgate.v1.ListCatalogToolsRequest\x1a\x30.phylactery.riskgate.v1.ListCatalogToolsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#phylactery/riskgate/v1/policy.proto\x12\x16phylactery.riskgate.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\"phylactery/riskgate/v1/types.proto\"+\n\nBundleFile\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x02 \x01(\x0c\"\xbe\x01\n\nBundleInfo\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x0c\n\x04hash\x18\x02 \x01(\t\x12\x34\n\x06source\x18\x03 \x01(\x0e\x32$.phylactery.riskgate.v1.BundleSource\x12\x31\n\ractivate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x14\n\x0c\x61\x63tivated_by\x18\x05 \x01(\t\x12\x11\n\tsigned_by\x18\x06 \x01(\t\"`\n\x0b\x42undleFault\x12\x0f\n\x07message\x18\x01 \x01(\t\x12.\n\nfault_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08revision\x18\x03 \x01(\x03\"4\n\x10GetBundleRequest\x12\x12\n\nwith_files\x18\x01 \x01(\x08\x12\x0c\n\x04hash\x18\x02 \x01(\t\"\xc5\x02\n\x11GetBundleResponse\x12\x30\n\x04live\x18\x01 \x01(\x0b\x32\".phylactery.riskgate.v1.BundleInfo\x12\x32\n\x06shadow\x18\x02 \x01(\x0b\x32\".phylactery.riskgate.v1.BundleInfo\x12\x18\n\x10shadow_decisions\x18\x03 \x01(\x03\x12\x1a\n\x12shadow_differences\x18\x04 \x01(\x03\x12\x16\n\x0eshadow_skipped\x18\x05 \x01(\x03\x12\x37\n\nlast_fault\x18\x06 \x01(\x0b\x32#.phylactery.riskgate.v1.BundleFault\x12\x31\n\x05\x66iles\x18\x07 \x03(\x0b\x32\".phylactery.riskgate.v1.BundleFile\x12\x10\n\x08withheld\x18\x08 \x03(\t\"J\n\x15ValidateBundleRequest\x12\x31\n\x05\x66iles\x18\x01 \x03(\x0b\x32\".phylactery.riskgate.v1.BundleFile\"w\n\rBundleFinding\x12\x39\n\x08severity\x18\x01 \x01(\x0e\x32\'.phylactery.riskgate.v1.FindingSeverity\x12\x0c\n\x04\x66ile\x18\x02 \x01(\t\x12\x0c\n\x04line\x18\x03 \x01(\x05\x12\x0f\n\x07message\x18\x04 \x01(\t\"\x80\x01\n\x16ValidateBundleResponse\x12\r\n\x05valid\x18\x01 \x01(\x08\x12\x10\n\x08revision\x18\x02 \x01(\x03\x12\x0c\n\x04hash\x18\x03 \x01(\t\x12\x37\n\x08\x66indings\x18\x04 \x03(\x0b\x32%.phylactery.riskgate.v1.BundleFinding\"n\n\x15\x41\x63tivateBundleRequest\x12\x31\n\x05\x66iles\x18\x01 \x03(\x0b\x32\".phylactery.riskgate.v1.BundleFile\x12\x0e\n\x06shadow\x18\x02 \x01(\x08\x12\x12\n\nskip_cases\x18\x03 \x01(\x08\"\xbe\x01\n\x16\x41\x63tivateBundleResponse\x12\x32\n\x06\x62undle\x18\x01 \x01(\x0b\x32\".phylactery.riskgate.v1.BundleInfo\x12\x16\n\x0e\x61lready_active\x18\x02 \x01(\x08\x12\x13\n\x0b\x61udit_index\x18\x03 \x01(\x03\x12\x11\n\taudit_log\x18\x04 \x01(\t\x12\x30\n\rfollow_within\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\"%\n\x15RollbackBundleRequest\x12\x0c\n\x04hash\x18\x01 \x01(\t\"\xbe\x01\n\x16RollbackBundleResponse\x12\x32\n\x06\x62undle\x18\x01 \x01(\x0b\x32\".phylactery.riskgate.v1.BundleInfo\x12\x16\n\x0e\x61lready_active\x18\x02 \x01(\x08\x12\x13\n\x0b\x61udit_index\x18\x03 \x01(\x03\x12\x11\n\taudit_log\x18\x04 \x01(\t\x12\x30\n\rfollow_within\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\"\'\n\x16ListActivationsRequest\x12\r\n\x05limit\x18\x01 \x01(\x05\"}\n\nActivation\x12\x32\n\x06\x62undle\x18\x01 \x01(\x0b\x32\".phylactery.riskgate.v1.BundleInfo\x12\x0e\n\x06shadow\x18\x02 \x01(\x08\x12\x1b\n\x13\x61\x63tivated_by_tenant\x18\x03 \x01(\t\x12\x0e\n\x06number\x18\x04 \x01(\x03\"R\n\x17ListActivationsResponse\x12\x37\n\x0b\x61\x63tivations\x18\x01 \x03(\x0b\x32\".phylactery.riskgate.v1.Activation\"\x87\x01\n\x13ReplayBundleRequest\x12\x31\n\x05\x66iles\x18\x01 \x03(\x0b\x32\".phylactery.riskgate.v1.BundleFile\x12.\n\nsince_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05limit\x18\x03 \x01(\x05\"U\n\x07Outlook\x12\x32\n\x08\x64\x65\x63ision\x18\x01 \x01(\x0e\x32 .phylactery.riskgate.v1.Decision\x12\x16\n\x0e\x61pproval_class\x18\x02 \x01(\t\"\xe5\x01\n\nReplayFlip\x12\x13\n\x0b\x64\x65\x63ision_id\x18\x01 \x01(\t\x12\x0c\n\x04tool\x18\x02 \x01(\t\x12/\n\x0b\x64\x65\x63ide_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x06\x62\x65\x66ore\x18\x04 \x01(\x0b\x32\x1f.phylactery.riskgate.v1.Outlook\x12.\n\x05\x61\x66ter\x18\x05 \x01(\x0b\x32\x1f.phylactery.riskgate.v1.Outlook\x12\x12\n\npolicy_ids\x18\x06 \x03(\t\x12\x0e\n\x06widens\x18\x07 \x01(\x08\"}\n\x0bReplayCount\x12/\n\x06\x62\x65\x66ore\x18\x01 \x01(\x0b\x32\x1f.phylactery.riskgate.v1.Outlook\x12.\n\x05\x61\x66ter\x18\x02 \x01(\x0b\x32\x1f.phylactery.riskgate.v1.Outlook\x12\r\n\x05\x63\x61lls\x18\x03 \x01(\x03\"\xaa\x01\n\rReplaySummary\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x10\n\x08replayed\x18\x02 \x01(\x03\x12\x0f\n\x07\x66lipped\x18\x03 \x01(\x03\x12\x0e\n\x06\x65rased\x18\x04 \x01(\x03\x12\x0f\n\x07unbound\x18\x05 \x01(\x03\x12\x33\n\x06\x63ounts\x18\x06 \x03(\x0b\x32#.phylactery.riskgate.v1.ReplayCount\x12\x0e\n\x06\x66rozen\x18\x07 \x01(\x03\"\x8e\x01\n\x14ReplayBundleResponse\x12\x32\n\x04\x66lip\x18\x01 \x01(\x0b\x32\".phylactery.riskgate.v1.ReplayFlipH\x00\x12\x38\n\x07summary\x18\x02 \x01(\x0b\x32%.phylactery.riskgate.v1.ReplaySummaryH\x00\x42\x08\n\x06result\"-\n\x17ListCatalogToolsRequest\x12\x12\n\nknown_hash\x18\x01 \x01(\t\"\x92\x01\n\x18ListCatalogToolsResponse\x12\x17\n\x0f\x62undle_revision\x18\x01 \x01(\x03\x12\x13\n\x0b\x62undle_hash\x18\x02 \x01(\t\x12\x14\n\x0cnot_modified\x18\x03 \x01(\x08\x12\x32\n\x05tools\x18\x04 \x03(\x0b\x32#.phylactery.riskgate.v1.CatalogTool\"r\n\x0b\x43\x61talogTool\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x13\n\x0bschema_hash\x18\x03 \x01(\t\x12/\n\x04risk\x18\x04 \x01(\x0e\x32!.phylactery.riskgate.v1.RiskLevel*\x81\x01\n\x0c\x42undleSource\x12\x1d\n\x19\x42UNDLE_SOURCE_UNSPECIFIED\x10\x00\x12\x18\n\x14\x42UNDLE_SOURCE_FOLDER\x10\x01\x12\x1c\n\x18\x42UNDLE_SOURCE_ACTIVATION\x10\x02\x12\x1a\n\x16\x42UNDLE_SOURCE_ROLLBACK\x10\x03*\x85\x01\n\x0f\x46indingSeverity\x12 \n\x1c\x46INDING_SEVERITY_UNSPECIFIED\x10\x00\x12\x1a\n\x16\x46INDING_SEVERITY_ERROR\x10\x01\x12\x19\n\x15\x46INDING_SEVERITY_CASE\x10\x02\x12\x19\n\x15\x46INDING_SEVERITY_NOTE\x10\x03\x32\x9c\x06\n\rPolicyService\x12`\n\tGetBundle\x12(.phylactery.riskgate.v1.GetBundleRequest\x1a).phylactery.riskgate.v1.GetBundleResponse\x12o\n\x0eValidateBundle\x12-.phylactery.riskgate.v1.ValidateBundleRequest\x1a..phylactery.riskgate.v1.ValidateBundleResponse\x12o\n\x0e\x41\x63tivateBundle\x12-.phylactery.riskgate.v1.ActivateBundleRequest\x1a..phylactery.riskgate.v1.ActivateBundleResponse\x12o\n\x0eRollbackBundle\x12-.phylactery.riskgate.v1.RollbackBundleRequest\x1a..phylactery.riskgate.v1.RollbackBundleResponse\x12r\n\x0fListActivations\x12..phylactery.riskgate.v1.ListActivationsRequest\x1a/.phylactery.riskgate.v1.ListActivationsResponse\x12k\n\x0cReplayBundle\x12+.phylactery.riskgate.v1.ReplayBundleRequest\x1a,.phylactery.riskgate.v1.ReplayBundleResponse0\x01\x12u\n\x10ListCatalogTools\x12/.phylactery.riskgate.v1.ListCatalogToolsRequest\x1a\x30.phylactery.riskgate.v1.ListCatalogToolsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'phylactery.riskgate.v1.policy_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_BUNDLESOURCE']._serialized_start=2675
-  _globals['_BUNDLESOURCE']._serialized_end=2776
-  _globals['_FINDINGSEVERITY']._serialized_start=2779
-  _globals['_FINDINGSEVERITY']._serialized_end=2912
+  _globals['_BUNDLESOURCE']._serialized_start=3214
+  _globals['_BUNDLESOURCE']._serialized_end=3343
+  _globals['_FINDINGSEVERITY']._serialized_start=3346
+  _globals['_FINDINGSEVERITY']._serialized_end=3479
   _globals['_BUNDLEFILE']._serialized_start=164
   _globals['_BUNDLEFILE']._serialized_end=207
   _globals['_BUNDLEINFO']._serialized_start=210
@@ -47,35 +47,45 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETBUNDLEREQUEST']._serialized_start=500
   _globals['_GETBUNDLEREQUEST']._serialized_end=552
   _globals['_GETBUNDLERESPONSE']._serialized_start=555
-  _globals['_GETBUNDLERESPONSE']._serialized_end=862
-  _globals['_VALIDATEBUNDLEREQUEST']._serialized_start=864
-  _globals['_VALIDATEBUNDLEREQUEST']._serialized_end=938
-  _globals['_BUNDLEFINDING']._serialized_start=940
-  _globals['_BUNDLEFINDING']._serialized_end=1059
-  _globals['_VALIDATEBUNDLERESPONSE']._serialized_start=1062
-  _globals['_VALIDATEBUNDLERESPONSE']._serialized_end=1190
-  _globals['_ACTIVATEBUNDLEREQUEST']._serialized_start=1192
-  _globals['_ACTIVATEBUNDLEREQUEST']._serialized_end=1282
-  _globals['_ACTIVATEBUNDLERESPONSE']._serialized_start=1285
-  _globals['_ACTIVATEBUNDLERESPONSE']._serialized_end=1475
-  _globals['_REPLAYBUNDLEREQUEST']._serialized_start=1478
-  _globals['_REPLAYBUNDLEREQUEST']._serialized_end=1613
-  _globals['_OUTLOOK']._serialized_start=1615
-  _globals['_OUTLOOK']._serialized_end=1700
-  _globals['_REPLAYFLIP']._serialized_start=1703
-  _globals['_REPLAYFLIP']._serialized_end=1932
-  _globals['_REPLAYCOUNT']._serialized_start=1934
-  _globals['_REPLAYCOUNT']._serialized_end=2059
-  _globals['_REPLAYSUMMARY']._serialized_start=2062
-  _globals['_REPLAYSUMMARY']._serialized_end=2216
-  _globals['_REPLAYBUNDLERESPONSE']._serialized_start=2219
-  _globals['_REPLAYBUNDLERESPONSE']._serialized_end=2361
-  _globals['_LISTCATALOGTOOLSREQUEST']._serialized_start=2363
-  _globals['_LISTCATALOGTOOLSREQUEST']._serialized_end=2408
-  _globals['_LISTCATALOGTOOLSRESPONSE']._serialized_start=2411
-  _globals['_LISTCATALOGTOOLSRESPONSE']._serialized_end=2557
-  _globals['_CATALOGTOOL']._serialized_start=2559
-  _globals['_CATALOGTOOL']._serialized_end=2673
-  _globals['_POLICYSERVICE']._serialized_start=2915
-  _globals['_POLICYSERVICE']._serialized_end=3482
+  _globals['_GETBUNDLERESPONSE']._serialized_end=880
+  _globals['_VALIDATEBUNDLEREQUEST']._serialized_start=882
+  _globals['_VALIDATEBUNDLEREQUEST']._serialized_end=956
+  _globals['_BUNDLEFINDING']._serialized_start=958
+  _globals['_BUNDLEFINDING']._serialized_end=1077
+  _globals['_VALIDATEBUNDLERESPONSE']._serialized_start=1080
+  _globals['_VALIDATEBUNDLERESPONSE']._serialized_end=1208
+  _globals['_ACTIVATEBUNDLEREQUEST']._serialized_start=1210
+  _globals['_ACTIVATEBUNDLEREQUEST']._serialized_end=1320
+  _globals['_ACTIVATEBUNDLERESPONSE']._serialized_start=1323
+  _globals['_ACTIVATEBUNDLERESPONSE']._serialized_end=1513
+  _globals['_ROLLBACKBUNDLEREQUEST']._serialized_start=1515
+  _globals['_ROLLBACKBUNDLEREQUEST']._serialized_end=1552
+  _globals['_ROLLBACKBUNDLERESPONSE']._serialized_start=1555
+  _globals['_ROLLBACKBUNDLERESPONSE']._serialized_end=1745
+  _globals['_LISTACTIVATIONSREQUEST']._serialized_start=1747
+  _globals['_LISTACTIVATIONSREQUEST']._serialized_end=1786
+  _globals['_ACTIVATION']._serialized_start=1788
+  _globals['_ACTIVATION']._serialized_end=1913
+  _globals['_LISTACTIVATIONSRESPONSE']._serialized_start=1915
+  _globals['_LISTACTIVATIONSRESPONSE']._serialized_end=1997
+  _globals['_REPLAYBUNDLEREQUEST']._serialized_start=2000
+  _globals['_REPLAYBUNDLEREQUEST']._serialized_end=2135
+  _globals['_OUTLOOK']._serialized_start=2137
+  _globals['_OUTLOOK']._serialized_end=2222
+  _globals['_REPLAYFLIP']._serialized_start=2225
+  _globals['_REPLAYFLIP']._serialized_end=2454
+  _globals['_REPLAYCOUNT']._serialized_start=2456
+  _globals['_REPLAYCOUNT']._serialized_end=2581
+  _globals['_REPLAYSUMMARY']._serialized_start=2584
+  _globals['_REPLAYSUMMARY']._serialized_end=2754
+  _globals['_REPLAYBUNDLERESPONSE']._serialized_start=2757
+  _globals['_REPLAYBUNDLERESPONSE']._serialized_end=2899
+  _globals['_LISTCATALOGTOOLSREQUEST']._serialized_start=2901
+  _globals['_LISTCATALOGTOOLSREQUEST']._serialized_end=2946
+  _globals['_LISTCATALOGTOOLSRESPONSE']._serialized_start=2949
+  _globals['_LISTCATALOGTOOLSRESPONSE']._serialized_end=3095
+  _globals['_CATALOGTOOL']._serialized_start=3097
+  _globals['_CATALOGTOOL']._serialized_end=3211
+  _globals['_POLICYSERVICE']._serialized_start=3482
+  _globals['_POLICYSERVICE']._serialized_end=4278
 # @@protoc_insertion_point(module_scope)

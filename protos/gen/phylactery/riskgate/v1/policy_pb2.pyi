@@ -34,6 +34,8 @@ class _BundleSourceEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_BundleSo
     """BUNDLE_SOURCE_FOLDER is the folder a process was started with or watches."""
     BUNDLE_SOURCE_ACTIVATION: _BundleSource.ValueType  # 2
     """BUNDLE_SOURCE_ACTIVATION is ActivateBundle."""
+    BUNDLE_SOURCE_ROLLBACK: _BundleSource.ValueType  # 3
+    """BUNDLE_SOURCE_ROLLBACK is RollbackBundle."""
 
 class BundleSource(_BundleSource, metaclass=_BundleSourceEnumTypeWrapper):
     """BundleSource is where an active bundle came from."""
@@ -44,6 +46,8 @@ BUNDLE_SOURCE_FOLDER: BundleSource.ValueType  # 1
 """BUNDLE_SOURCE_FOLDER is the folder a process was started with or watches."""
 BUNDLE_SOURCE_ACTIVATION: BundleSource.ValueType  # 2
 """BUNDLE_SOURCE_ACTIVATION is ActivateBundle."""
+BUNDLE_SOURCE_ROLLBACK: BundleSource.ValueType  # 3
+"""BUNDLE_SOURCE_ROLLBACK is RollbackBundle."""
 Global___BundleSource: _TypeAlias = BundleSource  # noqa: Y015
 
 class _FindingSeverity:
@@ -57,7 +61,9 @@ class _FindingSeverityEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Findi
     FINDING_SEVERITY_ERROR: _FindingSeverity.ValueType  # 1
     """FINDING_SEVERITY_ERROR keeps the bundle from being activated."""
     FINDING_SEVERITY_CASE: _FindingSeverity.ValueType  # 2
-    """FINDING_SEVERITY_CASE is a case of the bundle itself that came out otherwise; the bundle could be activated."""
+    """FINDING_SEVERITY_CASE is a case of the bundle itself that came out otherwise. It keeps the bundle from being
+    activated unless skip_cases says so.
+    """
     FINDING_SEVERITY_NOTE: _FindingSeverity.ValueType  # 3
     """FINDING_SEVERITY_NOTE tells what no policy can look at."""
 
@@ -69,7 +75,9 @@ FINDING_SEVERITY_UNSPECIFIED: FindingSeverity.ValueType  # 0
 FINDING_SEVERITY_ERROR: FindingSeverity.ValueType  # 1
 """FINDING_SEVERITY_ERROR keeps the bundle from being activated."""
 FINDING_SEVERITY_CASE: FindingSeverity.ValueType  # 2
-"""FINDING_SEVERITY_CASE is a case of the bundle itself that came out otherwise; the bundle could be activated."""
+"""FINDING_SEVERITY_CASE is a case of the bundle itself that came out otherwise. It keeps the bundle from being
+activated unless skip_cases says so.
+"""
 FINDING_SEVERITY_NOTE: FindingSeverity.ValueType  # 3
 """FINDING_SEVERITY_NOTE tells what no policy can look at."""
 Global___FindingSeverity: _TypeAlias = FindingSeverity  # noqa: Y015
@@ -219,6 +227,7 @@ class GetBundleResponse(_message.Message):
     SHADOW_SKIPPED_FIELD_NUMBER: _builtins.int
     LAST_FAULT_FIELD_NUMBER: _builtins.int
     FILES_FIELD_NUMBER: _builtins.int
+    WITHHELD_FIELD_NUMBER: _builtins.int
     shadow_decisions: _builtins.int
     """shadow_decisions counts the calls this process also decided under the shadow, since it began to."""
     shadow_differences: _builtins.int
@@ -241,6 +250,12 @@ class GetBundleResponse(_message.Message):
     def files(self) -> _containers.RepeatedCompositeFieldContainer[Global___BundleFile]:
         """files is the bundle whose files were asked for, by name."""
 
+    @_builtins.property
+    def withheld(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """withheld names files of which something is left out because it is about people of other tenants: such a file of
+        cases and the signature are left out whole, and entities.json is short of these people. So hash does not fit files.
+        """
+
     def __init__(
         self,
         *,
@@ -251,10 +266,11 @@ class GetBundleResponse(_message.Message):
         shadow_skipped: _builtins.int = ...,
         last_fault: Global___BundleFault | None = ...,
         files: _abc.Iterable[Global___BundleFile] | None = ...,
+        withheld: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["last_fault", b"last_fault", "live", b"live", "shadow", b"shadow"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["files", b"files", "last_fault", b"last_fault", "live", b"live", "shadow", b"shadow", "shadow_decisions", b"shadow_decisions", "shadow_differences", b"shadow_differences", "shadow_skipped", b"shadow_skipped"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["files", b"files", "last_fault", b"last_fault", "live", b"live", "shadow", b"shadow", "shadow_decisions", b"shadow_decisions", "shadow_differences", b"shadow_differences", "shadow_skipped", b"shadow_skipped", "withheld", b"withheld"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -362,8 +378,11 @@ class ActivateBundleRequest(_message.Message):
 
     FILES_FIELD_NUMBER: _builtins.int
     SHADOW_FIELD_NUMBER: _builtins.int
+    SKIP_CASES_FIELD_NUMBER: _builtins.int
     shadow: _builtins.bool
     """shadow lets it decide beside the live bundle instead: its differences are recorded, and no answer changes."""
+    skip_cases: _builtins.bool
+    """skip_cases activates it although cases of its own fail, which the record then says."""
     @_builtins.property
     def files(self) -> _containers.RepeatedCompositeFieldContainer[Global___BundleFile]:
         """files is the whole bundle, with bundle.sig where policy keys are configured, 1 to 1,000 files. Empty with shadow
@@ -375,10 +394,11 @@ class ActivateBundleRequest(_message.Message):
         *,
         files: _abc.Iterable[Global___BundleFile] | None = ...,
         shadow: _builtins.bool = ...,
+        skip_cases: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["files", b"files", "shadow", b"shadow"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["files", b"files", "shadow", b"shadow", "skip_cases", b"skip_cases"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -428,6 +448,154 @@ class ActivateBundleResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ActivateBundleResponse: _TypeAlias = ActivateBundleResponse  # noqa: Y015
+
+@_typing.final
+class RollbackBundleRequest(_message.Message):
+    """RollbackBundleRequest names the bundle to go back to."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    HASH_FIELD_NUMBER: _builtins.int
+    hash: _builtins.str
+    """hash is the bundle's, as ListActivations and records name it. Empty is the one that decided before the active one
+    first did. One that is not kept is NOT_FOUND with BUNDLE_NOT_FOUND.
+    """
+    def __init__(
+        self,
+        *,
+        hash: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["hash", b"hash"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RollbackBundleRequest: _TypeAlias = RollbackBundleRequest  # noqa: Y015
+
+@_typing.final
+class RollbackBundleResponse(_message.Message):
+    """RollbackBundleResponse says what decides now."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BUNDLE_FIELD_NUMBER: _builtins.int
+    ALREADY_ACTIVE_FIELD_NUMBER: _builtins.int
+    AUDIT_INDEX_FIELD_NUMBER: _builtins.int
+    AUDIT_LOG_FIELD_NUMBER: _builtins.int
+    FOLLOW_WITHIN_FIELD_NUMBER: _builtins.int
+    already_active: _builtins.bool
+    """already_active says that it decided before, and nothing was recorded."""
+    audit_index: _builtins.int
+    """audit_index is the place of the record in the log named audit_log; 0 with already_active."""
+    audit_log: _builtins.str
+    """audit_log names the log that holds the record."""
+    @_builtins.property
+    def bundle(self) -> Global___BundleInfo:
+        """bundle is the bundle that decides."""
+
+    @_builtins.property
+    def follow_within(self) -> _duration_pb2.Duration:
+        """follow_within is as in ActivateBundleResponse."""
+
+    def __init__(
+        self,
+        *,
+        bundle: Global___BundleInfo | None = ...,
+        already_active: _builtins.bool = ...,
+        audit_index: _builtins.int = ...,
+        audit_log: _builtins.str = ...,
+        follow_within: _duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["bundle", b"bundle", "follow_within", b"follow_within"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["already_active", b"already_active", "audit_index", b"audit_index", "audit_log", b"audit_log", "bundle", b"bundle", "follow_within", b"follow_within"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RollbackBundleResponse: _TypeAlias = RollbackBundleResponse  # noqa: Y015
+
+@_typing.final
+class ListActivationsRequest(_message.Message):
+    """ListActivationsRequest asks for the history."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LIMIT_FIELD_NUMBER: _builtins.int
+    limit: _builtins.int
+    """limit is how many to answer, 1 to 500. 0 means 50."""
+    def __init__(
+        self,
+        *,
+        limit: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListActivationsRequest: _TypeAlias = ListActivationsRequest  # noqa: Y015
+
+@_typing.final
+class Activation(_message.Message):
+    """Activation is one move: which bundle became active, when, and by whom."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BUNDLE_FIELD_NUMBER: _builtins.int
+    SHADOW_FIELD_NUMBER: _builtins.int
+    ACTIVATED_BY_TENANT_FIELD_NUMBER: _builtins.int
+    NUMBER_FIELD_NUMBER: _builtins.int
+    shadow: _builtins.bool
+    """shadow says that it became the one in the shadow."""
+    activated_by_tenant: _builtins.str
+    """activated_by_tenant is the tenant of who activated it. Empty for RiskGate itself."""
+    number: _builtins.int
+    """number counts the moves of the live bundle, or of the shadow."""
+    @_builtins.property
+    def bundle(self) -> Global___BundleInfo:
+        """bundle is the bundle. Its revision is 0 where a shadow was ended."""
+
+    def __init__(
+        self,
+        *,
+        bundle: Global___BundleInfo | None = ...,
+        shadow: _builtins.bool = ...,
+        activated_by_tenant: _builtins.str = ...,
+        number: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["bundle", b"bundle"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["activated_by_tenant", b"activated_by_tenant", "bundle", b"bundle", "number", b"number", "shadow", b"shadow"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Activation: _TypeAlias = Activation  # noqa: Y015
+
+@_typing.final
+class ListActivationsResponse(_message.Message):
+    """ListActivationsResponse is the history."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ACTIVATIONS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def activations(self) -> _containers.RepeatedCompositeFieldContainer[Global___Activation]:
+        """activations are the moves, newest first."""
+
+    def __init__(
+        self,
+        *,
+        activations: _abc.Iterable[Global___Activation] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["activations", b"activations"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListActivationsResponse: _TypeAlias = ListActivationsResponse  # noqa: Y015
 
 @_typing.final
 class ReplayBundleRequest(_message.Message):
@@ -589,6 +757,7 @@ class ReplaySummary(_message.Message):
     ERASED_FIELD_NUMBER: _builtins.int
     UNBOUND_FIELD_NUMBER: _builtins.int
     COUNTS_FIELD_NUMBER: _builtins.int
+    FROZEN_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
     """revision is the tried bundle's."""
     replayed: _builtins.int
@@ -599,6 +768,8 @@ class ReplaySummary(_message.Message):
     """erased counts decisions that cannot be made again because the values of their arguments were erased."""
     unbound: _builtins.int
     """unbound counts decisions about arguments that were no JSON RiskGate reads, which are not kept."""
+    frozen: _builtins.int
+    """frozen counts decisions that a freeze made, and no policy."""
     @_builtins.property
     def counts(self) -> _containers.RepeatedCompositeFieldContainer[Global___ReplayCount]:
         """counts tells every kind of change, most frequent first."""
@@ -612,10 +783,11 @@ class ReplaySummary(_message.Message):
         erased: _builtins.int = ...,
         unbound: _builtins.int = ...,
         counts: _abc.Iterable[Global___ReplayCount] | None = ...,
+        frozen: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["counts", b"counts", "erased", b"erased", "flipped", b"flipped", "replayed", b"replayed", "revision", b"revision", "unbound", b"unbound"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["counts", b"counts", "erased", b"erased", "flipped", b"flipped", "frozen", b"frozen", "replayed", b"replayed", "revision", b"revision", "unbound", b"unbound"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -26,8 +26,9 @@ if _version_not_supported:
 
 
 class PolicyServiceStub:
-    """PolicyService keeps the bundle. One bundle decides for every tenant, so its role, policy_admin, is for people who
-    answer for the whole RiskGate; it approves nothing.
+    """PolicyService keeps the bundle. One bundle decides for every tenant, so activating is for installation_operator, who
+    answers for the whole installation; a tenant's policy_admin checks and tries bundles, and activates none. Neither role
+    approves anything.
     """
 
     def __init__(self, channel):
@@ -51,6 +52,16 @@ class PolicyServiceStub:
                 request_serializer=phylactery_dot_riskgate_dot_v1_dot_policy__pb2.ActivateBundleRequest.SerializeToString,
                 response_deserializer=phylactery_dot_riskgate_dot_v1_dot_policy__pb2.ActivateBundleResponse.FromString,
                 _registered_method=True)
+        self.RollbackBundle = channel.unary_unary(
+                '/phylactery.riskgate.v1.PolicyService/RollbackBundle',
+                request_serializer=phylactery_dot_riskgate_dot_v1_dot_policy__pb2.RollbackBundleRequest.SerializeToString,
+                response_deserializer=phylactery_dot_riskgate_dot_v1_dot_policy__pb2.RollbackBundleResponse.FromString,
+                _registered_method=True)
+        self.ListActivations = channel.unary_unary(
+                '/phylactery.riskgate.v1.PolicyService/ListActivations',
+                request_serializer=phylactery_dot_riskgate_dot_v1_dot_policy__pb2.ListActivationsRequest.SerializeToString,
+                response_deserializer=phylactery_dot_riskgate_dot_v1_dot_policy__pb2.ListActivationsResponse.FromString,
+                _registered_method=True)
         self.ReplayBundle = channel.unary_stream(
                 '/phylactery.riskgate.v1.PolicyService/ReplayBundle',
                 request_serializer=phylactery_dot_riskgate_dot_v1_dot_policy__pb2.ReplayBundleRequest.SerializeToString,
@@ -64,13 +75,15 @@ class PolicyServiceStub:
 
 
 class PolicyServiceServicer:
-    """PolicyService keeps the bundle. One bundle decides for every tenant, so its role, policy_admin, is for people who
-    answer for the whole RiskGate; it approves nothing.
+    """PolicyService keeps the bundle. One bundle decides for every tenant, so activating is for installation_operator, who
+    answers for the whole installation; a tenant's policy_admin checks and tries bundles, and activates none. Neither role
+    approves anything.
     """
 
     def GetBundle(self, request, context):
-        """GetBundle shows the bundle that decides now, the one in its shadow, and the last bundle that was refused. For
-        policy_admin, auditor and operator.
+        """GetBundle shows the bundle that decides now, the one in its shadow, and the last bundle that was refused. What the
+        files say of people of other tenants is left out, but for installation_operator. For policy_admin, auditor, operator
+        and installation_operator.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -78,7 +91,7 @@ class PolicyServiceServicer:
 
     def ValidateBundle(self, request, context):
         """ValidateBundle checks files as ActivateBundle would, runs their cases, and activates nothing. It answers every
-        finding with file and line. For policy_admin.
+        finding with file and line. For policy_admin and installation_operator.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -89,8 +102,27 @@ class PolicyServiceServicer:
         follow_within of the answer. A caller for whom that is too late sends min_bundle_revision: a replica that is behind
         looks at once and decides by the new bundle. The bundle is durable before it is answered, and a restart does not
         fall behind it. Asking again with the bundle that is
-        active already changes nothing. A revision that is not above the active one, or a bundle that is invalid or, where
-        policy keys are configured, not signed by one of them, is refused and the refusal is recorded. For policy_admin.
+        active already changes nothing. A revision that is not above the active one, decided here before, or is more than
+        1,000,000,000 above, or a bundle that is invalid, whose own cases fail or, where policy keys are configured, that
+        none of them signed, is refused and the refusal is recorded. Who activated is in the log of every tenant. For
+        installation_operator.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RollbackBundle(self, request, context):
+        """RollbackBundle lets a bundle that is kept here decide again, files, revision and all, as ActivateBundle does. Its
+        signature is checked by the policy keys of today. No folder and no ActivateBundle brings back what was rolled back.
+        For installation_operator.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListActivations(self, request, context):
+        """ListActivations lists which bundle became active when, and by whom, newest first. For policy_admin, auditor,
+        operator and installation_operator.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -98,7 +130,8 @@ class PolicyServiceServicer:
 
     def ReplayBundle(self, request, context):
         """ReplayBundle decides the caller's tenant's recorded calls again, under other files, and streams every call that
-        would be decided otherwise; the last message is the summary. Nothing is recorded. For policy_admin.
+        would be decided otherwise; the last message is the summary. Nothing is recorded. For policy_admin and
+        installation_operator.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -130,6 +163,16 @@ def add_PolicyServiceServicer_to_server(servicer, server):
                     request_deserializer=phylactery_dot_riskgate_dot_v1_dot_policy__pb2.ActivateBundleRequest.FromString,
                     response_serializer=phylactery_dot_riskgate_dot_v1_dot_policy__pb2.ActivateBundleResponse.SerializeToString,
             ),
+            'RollbackBundle': grpc.unary_unary_rpc_method_handler(
+                    servicer.RollbackBundle,
+                    request_deserializer=phylactery_dot_riskgate_dot_v1_dot_policy__pb2.RollbackBundleRequest.FromString,
+                    response_serializer=phylactery_dot_riskgate_dot_v1_dot_policy__pb2.RollbackBundleResponse.SerializeToString,
+            ),
+            'ListActivations': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListActivations,
+                    request_deserializer=phylactery_dot_riskgate_dot_v1_dot_policy__pb2.ListActivationsRequest.FromString,
+                    response_serializer=phylactery_dot_riskgate_dot_v1_dot_policy__pb2.ListActivationsResponse.SerializeToString,
+            ),
             'ReplayBundle': grpc.unary_stream_rpc_method_handler(
                     servicer.ReplayBundle,
                     request_deserializer=phylactery_dot_riskgate_dot_v1_dot_policy__pb2.ReplayBundleRequest.FromString,
@@ -149,8 +192,9 @@ def add_PolicyServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class PolicyService:
-    """PolicyService keeps the bundle. One bundle decides for every tenant, so its role, policy_admin, is for people who
-    answer for the whole RiskGate; it approves nothing.
+    """PolicyService keeps the bundle. One bundle decides for every tenant, so activating is for installation_operator, who
+    answers for the whole installation; a tenant's policy_admin checks and tries bundles, and activates none. Neither role
+    approves anything.
     """
 
     @staticmethod
@@ -224,6 +268,60 @@ class PolicyService:
             '/phylactery.riskgate.v1.PolicyService/ActivateBundle',
             phylactery_dot_riskgate_dot_v1_dot_policy__pb2.ActivateBundleRequest.SerializeToString,
             phylactery_dot_riskgate_dot_v1_dot_policy__pb2.ActivateBundleResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RollbackBundle(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/phylactery.riskgate.v1.PolicyService/RollbackBundle',
+            phylactery_dot_riskgate_dot_v1_dot_policy__pb2.RollbackBundleRequest.SerializeToString,
+            phylactery_dot_riskgate_dot_v1_dot_policy__pb2.RollbackBundleResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListActivations(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/phylactery.riskgate.v1.PolicyService/ListActivations',
+            phylactery_dot_riskgate_dot_v1_dot_policy__pb2.ListActivationsRequest.SerializeToString,
+            phylactery_dot_riskgate_dot_v1_dot_policy__pb2.ListActivationsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -27,8 +27,9 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class PolicyServiceStub:
-    """PolicyService keeps the bundle. One bundle decides for every tenant, so its role, policy_admin, is for people who
-    answer for the whole RiskGate; it approves nothing.
+    """PolicyService keeps the bundle. One bundle decides for every tenant, so activating is for installation_operator, who
+    answers for the whole installation; a tenant's policy_admin checks and tries bundles, and activates none. Neither role
+    approves anything.
     """
 
     @_typing.overload
@@ -36,24 +37,37 @@ class PolicyServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> PolicyServiceAsyncStub: ...
     GetBundle: _grpc.UnaryUnaryMultiCallable[_policy_pb2.GetBundleRequest, _policy_pb2.GetBundleResponse]
-    """GetBundle shows the bundle that decides now, the one in its shadow, and the last bundle that was refused. For
-    policy_admin, auditor and operator.
+    """GetBundle shows the bundle that decides now, the one in its shadow, and the last bundle that was refused. What the
+    files say of people of other tenants is left out, but for installation_operator. For policy_admin, auditor, operator
+    and installation_operator.
     """
     ValidateBundle: _grpc.UnaryUnaryMultiCallable[_policy_pb2.ValidateBundleRequest, _policy_pb2.ValidateBundleResponse]
     """ValidateBundle checks files as ActivateBundle would, runs their cases, and activates nothing. It answers every
-    finding with file and line. For policy_admin.
+    finding with file and line. For policy_admin and installation_operator.
     """
     ActivateBundle: _grpc.UnaryUnaryMultiCallable[_policy_pb2.ActivateBundleRequest, _policy_pb2.ActivateBundleResponse]
     """ActivateBundle lets other files decide from the next request on, here at once and in every other replica within
     follow_within of the answer. A caller for whom that is too late sends min_bundle_revision: a replica that is behind
     looks at once and decides by the new bundle. The bundle is durable before it is answered, and a restart does not
     fall behind it. Asking again with the bundle that is
-    active already changes nothing. A revision that is not above the active one, or a bundle that is invalid or, where
-    policy keys are configured, not signed by one of them, is refused and the refusal is recorded. For policy_admin.
+    active already changes nothing. A revision that is not above the active one, decided here before, or is more than
+    1,000,000,000 above, or a bundle that is invalid, whose own cases fail or, where policy keys are configured, that
+    none of them signed, is refused and the refusal is recorded. Who activated is in the log of every tenant. For
+    installation_operator.
+    """
+    RollbackBundle: _grpc.UnaryUnaryMultiCallable[_policy_pb2.RollbackBundleRequest, _policy_pb2.RollbackBundleResponse]
+    """RollbackBundle lets a bundle that is kept here decide again, files, revision and all, as ActivateBundle does. Its
+    signature is checked by the policy keys of today. No folder and no ActivateBundle brings back what was rolled back.
+    For installation_operator.
+    """
+    ListActivations: _grpc.UnaryUnaryMultiCallable[_policy_pb2.ListActivationsRequest, _policy_pb2.ListActivationsResponse]
+    """ListActivations lists which bundle became active when, and by whom, newest first. For policy_admin, auditor,
+    operator and installation_operator.
     """
     ReplayBundle: _grpc.UnaryStreamMultiCallable[_policy_pb2.ReplayBundleRequest, _policy_pb2.ReplayBundleResponse]
     """ReplayBundle decides the caller's tenant's recorded calls again, under other files, and streams every call that
-    would be decided otherwise; the last message is the summary. Nothing is recorded. For policy_admin.
+    would be decided otherwise; the last message is the summary. Nothing is recorded. For policy_admin and
+    installation_operator.
     """
     ListCatalogTools: _grpc.UnaryUnaryMultiCallable[_policy_pb2.ListCatalogToolsRequest, _policy_pb2.ListCatalogToolsResponse]
     """ListCatalogTools lists the tools that the live bundle's catalog holds, each with the hash of its schema, so that an
@@ -62,30 +76,44 @@ class PolicyServiceStub:
 
 @_typing.type_check_only
 class PolicyServiceAsyncStub(PolicyServiceStub):
-    """PolicyService keeps the bundle. One bundle decides for every tenant, so its role, policy_admin, is for people who
-    answer for the whole RiskGate; it approves nothing.
+    """PolicyService keeps the bundle. One bundle decides for every tenant, so activating is for installation_operator, who
+    answers for the whole installation; a tenant's policy_admin checks and tries bundles, and activates none. Neither role
+    approves anything.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     GetBundle: _aio.UnaryUnaryMultiCallable[_policy_pb2.GetBundleRequest, _policy_pb2.GetBundleResponse]  # type: ignore[assignment]
-    """GetBundle shows the bundle that decides now, the one in its shadow, and the last bundle that was refused. For
-    policy_admin, auditor and operator.
+    """GetBundle shows the bundle that decides now, the one in its shadow, and the last bundle that was refused. What the
+    files say of people of other tenants is left out, but for installation_operator. For policy_admin, auditor, operator
+    and installation_operator.
     """
     ValidateBundle: _aio.UnaryUnaryMultiCallable[_policy_pb2.ValidateBundleRequest, _policy_pb2.ValidateBundleResponse]  # type: ignore[assignment]
     """ValidateBundle checks files as ActivateBundle would, runs their cases, and activates nothing. It answers every
-    finding with file and line. For policy_admin.
+    finding with file and line. For policy_admin and installation_operator.
     """
     ActivateBundle: _aio.UnaryUnaryMultiCallable[_policy_pb2.ActivateBundleRequest, _policy_pb2.ActivateBundleResponse]  # type: ignore[assignment]
     """ActivateBundle lets other files decide from the next request on, here at once and in every other replica within
     follow_within of the answer. A caller for whom that is too late sends min_bundle_revision: a replica that is behind
     looks at once and decides by the new bundle. The bundle is durable before it is answered, and a restart does not
     fall behind it. Asking again with the bundle that is
-    active already changes nothing. A revision that is not above the active one, or a bundle that is invalid or, where
-    policy keys are configured, not signed by one of them, is refused and the refusal is recorded. For policy_admin.
+    active already changes nothing. A revision that is not above the active one, decided here before, or is more than
+    1,000,000,000 above, or a bundle that is invalid, whose own cases fail or, where policy keys are configured, that
+    none of them signed, is refused and the refusal is recorded. Who activated is in the log of every tenant. For
+    installation_operator.
+    """
+    RollbackBundle: _aio.UnaryUnaryMultiCallable[_policy_pb2.RollbackBundleRequest, _policy_pb2.RollbackBundleResponse]  # type: ignore[assignment]
+    """RollbackBundle lets a bundle that is kept here decide again, files, revision and all, as ActivateBundle does. Its
+    signature is checked by the policy keys of today. No folder and no ActivateBundle brings back what was rolled back.
+    For installation_operator.
+    """
+    ListActivations: _aio.UnaryUnaryMultiCallable[_policy_pb2.ListActivationsRequest, _policy_pb2.ListActivationsResponse]  # type: ignore[assignment]
+    """ListActivations lists which bundle became active when, and by whom, newest first. For policy_admin, auditor,
+    operator and installation_operator.
     """
     ReplayBundle: _aio.UnaryStreamMultiCallable[_policy_pb2.ReplayBundleRequest, _policy_pb2.ReplayBundleResponse]  # type: ignore[assignment]
     """ReplayBundle decides the caller's tenant's recorded calls again, under other files, and streams every call that
-    would be decided otherwise; the last message is the summary. Nothing is recorded. For policy_admin.
+    would be decided otherwise; the last message is the summary. Nothing is recorded. For policy_admin and
+    installation_operator.
     """
     ListCatalogTools: _aio.UnaryUnaryMultiCallable[_policy_pb2.ListCatalogToolsRequest, _policy_pb2.ListCatalogToolsResponse]  # type: ignore[assignment]
     """ListCatalogTools lists the tools that the live bundle's catalog holds, each with the hash of its schema, so that an
@@ -93,8 +121,9 @@ class PolicyServiceAsyncStub(PolicyServiceStub):
     """
 
 class PolicyServiceServicer(metaclass=_abc_1.ABCMeta):
-    """PolicyService keeps the bundle. One bundle decides for every tenant, so its role, policy_admin, is for people who
-    answer for the whole RiskGate; it approves nothing.
+    """PolicyService keeps the bundle. One bundle decides for every tenant, so activating is for installation_operator, who
+    answers for the whole installation; a tenant's policy_admin checks and tries bundles, and activates none. Neither role
+    approves anything.
     """
 
     @_abc_1.abstractmethod
@@ -103,8 +132,9 @@ class PolicyServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _policy_pb2.GetBundleRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_policy_pb2.GetBundleResponse, _abc.Awaitable[_policy_pb2.GetBundleResponse]]:
-        """GetBundle shows the bundle that decides now, the one in its shadow, and the last bundle that was refused. For
-        policy_admin, auditor and operator.
+        """GetBundle shows the bundle that decides now, the one in its shadow, and the last bundle that was refused. What the
+        files say of people of other tenants is left out, but for installation_operator. For policy_admin, auditor, operator
+        and installation_operator.
         """
 
     @_abc_1.abstractmethod
@@ -114,7 +144,7 @@ class PolicyServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_policy_pb2.ValidateBundleResponse, _abc.Awaitable[_policy_pb2.ValidateBundleResponse]]:
         """ValidateBundle checks files as ActivateBundle would, runs their cases, and activates nothing. It answers every
-        finding with file and line. For policy_admin.
+        finding with file and line. For policy_admin and installation_operator.
         """
 
     @_abc_1.abstractmethod
@@ -127,8 +157,31 @@ class PolicyServiceServicer(metaclass=_abc_1.ABCMeta):
         follow_within of the answer. A caller for whom that is too late sends min_bundle_revision: a replica that is behind
         looks at once and decides by the new bundle. The bundle is durable before it is answered, and a restart does not
         fall behind it. Asking again with the bundle that is
-        active already changes nothing. A revision that is not above the active one, or a bundle that is invalid or, where
-        policy keys are configured, not signed by one of them, is refused and the refusal is recorded. For policy_admin.
+        active already changes nothing. A revision that is not above the active one, decided here before, or is more than
+        1,000,000,000 above, or a bundle that is invalid, whose own cases fail or, where policy keys are configured, that
+        none of them signed, is refused and the refusal is recorded. Who activated is in the log of every tenant. For
+        installation_operator.
+        """
+
+    @_abc_1.abstractmethod
+    def RollbackBundle(
+        self,
+        request: _policy_pb2.RollbackBundleRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_policy_pb2.RollbackBundleResponse, _abc.Awaitable[_policy_pb2.RollbackBundleResponse]]:
+        """RollbackBundle lets a bundle that is kept here decide again, files, revision and all, as ActivateBundle does. Its
+        signature is checked by the policy keys of today. No folder and no ActivateBundle brings back what was rolled back.
+        For installation_operator.
+        """
+
+    @_abc_1.abstractmethod
+    def ListActivations(
+        self,
+        request: _policy_pb2.ListActivationsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_policy_pb2.ListActivationsResponse, _abc.Awaitable[_policy_pb2.ListActivationsResponse]]:
+        """ListActivations lists which bundle became active when, and by whom, newest first. For policy_admin, auditor,
+        operator and installation_operator.
         """
 
     @_abc_1.abstractmethod
@@ -138,7 +191,8 @@ class PolicyServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_policy_pb2.ReplayBundleResponse], _abc.AsyncIterator[_policy_pb2.ReplayBundleResponse]]:
         """ReplayBundle decides the caller's tenant's recorded calls again, under other files, and streams every call that
-        would be decided otherwise; the last message is the summary. Nothing is recorded. For policy_admin.
+        would be decided otherwise; the last message is the summary. Nothing is recorded. For policy_admin and
+        installation_operator.
         """
 
     @_abc_1.abstractmethod

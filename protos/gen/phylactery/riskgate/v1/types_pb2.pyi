@@ -560,7 +560,8 @@ class Approval(_message.Message):
     """decided_by is the subject who approved or rejected. Empty while PENDING."""
     closed_reason: _builtins.str
     """closed_reason says why a final state was reached, as a stable word: REJECTED_BY_USER, EXPIRED, TOO_MANY_ATTEMPTS,
-    CANCELLED_BY_REQUESTER, RETRACTED (the words of a later task took back what it was asked for).
+    CANCELLED_BY_REQUESTER, RETRACTED (the words of a later task took back what it was asked for),
+    REVOKED (an operator revoked the decision that asked for it).
     """
     attempts_left: _builtins.int
     """attempts_left is how many wrong codes are still tolerated, 5 at first."""
