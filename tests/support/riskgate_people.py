@@ -9,6 +9,8 @@ from phylactery.riskgate.v1 import (
     approval_pb2,
     approval_pb2_grpc,
     audit_pb2_grpc,
+    control_pb2,
+    control_pb2_grpc,
     key_pb2,
     key_pb2_grpc,
     policy_pb2_grpc,
@@ -29,7 +31,10 @@ PEOPLE: dict[str, dict[str, Any]] = {
     "Ana": {"tenant": "acme", "roles": ["approver"]},
     "robot": {"tenant": "acme", "roles": ["approver", "delegate"]},
     "zoe": {"tenant": "zeta", "roles": ["caller", "approver"]},
-    "petra": {"tenant": "acme", "roles": ["policy_admin"]},
+    "petra": {"tenant": "acme", "roles": ["policy_admin", "installation_operator"]},
+    "pablo": {"tenant": "acme", "roles": ["policy_admin"]},
+    "zeno": {"tenant": "zeta", "roles": ["policy_admin"]},
+    "ines": {"tenant": "ops", "roles": ["installation_operator"]},
     "agent": {"tenant": "*", "roles": ["delegate"]},
     "pep": {"tenant": "local", "roles": ["delegate"]},
     "aldo": {"tenant": "acme", "roles": ["auditor"]},
@@ -42,6 +47,10 @@ WRITE = '{"path":"notes.txt","content":"sesame-open"}'
 def tool_call(tool: str = "write_file", arguments: str = WRITE, call_id: str = "c1", **more: str) -> types_pb2.ToolCall:
     """Makes a proposed call; by default the same write every time."""
     return types_pb2.ToolCall(tool=tool, tool_call_id=call_id, arguments_json=arguments, **more)
+
+
+def _target(scope: str, name: str, tenant: str) -> control_pb2.FreezeTarget:
+    return control_pb2.FreezeTarget(scope=f"FREEZE_SCOPE_{scope.upper()}", name=name, tenant=tenant)
 
 
 class Person:
@@ -57,6 +66,7 @@ class Person:
         self.keys = key_pb2_grpc.KeyServiceStub(channel)
         self.policies = policy_pb2_grpc.PolicyServiceStub(channel)
         self.audit = audit_pb2_grpc.AuditServiceStub(channel)
+        self.control = control_pb2_grpc.ControlServiceStub(channel)
         self.tasks = task_pb2_grpc.TaskServiceStub(channel)
 
     async def evaluate(
@@ -140,6 +150,28 @@ class Person:
     async def end_task(self, task_id: str) -> None:
         """Ends a task."""
         await self.tasks.EndTask(task_pb2.EndTaskRequest(task_id=task_id), metadata=self.metadata, timeout=60)
+
+    async def freeze(
+        self, scope: str, name: str = "", *, tenant: str = "", reason: str = ""
+    ) -> control_pb2.FreezeResponse:
+        """Freezes a "tool", a "user", a "tenant" or "all"."""
+        request = control_pb2.FreezeRequest(target=_target(scope, name, tenant), reason=reason)
+        return await self.control.Freeze(request, metadata=self.metadata, timeout=60)
+
+    async def unfreeze(self, scope: str, name: str = "", *, tenant: str = "") -> control_pb2.UnfreezeResponse:
+        """Lifts what freeze froze."""
+        request = control_pb2.UnfreezeRequest(target=_target(scope, name, tenant))
+        return await self.control.Unfreeze(request, metadata=self.metadata, timeout=60)
+
+    async def freezes(self) -> list[control_pb2.Freeze]:
+        """Answers what is frozen, as this person may see it."""
+        request = control_pb2.ListFreezesRequest()
+        return list((await self.control.ListFreezes(request, metadata=self.metadata, timeout=60)).freezes)
+
+    async def revoke(self, decision_id: str, *, tenant: str = "") -> control_pb2.RevokeDecisionResponse:
+        """Voids a decision."""
+        request = control_pb2.RevokeDecisionRequest(decision_id=decision_id, tenant=tenant)
+        return await self.control.RevokeDecision(request, metadata=self.metadata, timeout=60)
 
     async def list_keys(self) -> key_pb2.ListKeysResponse:
         return await self.keys.ListKeys(key_pb2.ListKeysRequest(), metadata=self.metadata, timeout=60)

@@ -10,6 +10,7 @@ from phylactery.riskgate.v1 import (
     access_pb2,
     approval_pb2,
     audit_pb2,
+    control_pb2,
     explain_pb2,
     inspection_pb2,
     key_pb2,
@@ -50,6 +51,7 @@ def valid_requests() -> dict[str, list[Message]]:
         log="riskgate", kind="decision", subject="ana", tool="echo", decision=types_pb2.DECISION_ALLOW, **asked
     )
     wanted.start_time.FromSeconds(1_700_000_000)
+    frozen = control_pb2.FreezeTarget(scope=control_pb2.FREEZE_SCOPE_USER, tenant="local", name="nobody")
     return {
         "ChatService/SendMessage": [chat_pb2.SendMessageRequest(**said)],
         "ChatService/StreamMessage": [chat_pb2.StreamMessageRequest(**said | {"request_id": "request-2"})],
@@ -202,10 +204,18 @@ def valid_requests() -> dict[str, list[Message]]:
                 state=types_pb2.APPROVAL_STATE_PENDING, thread_id="t1", approval_id="ap_none", snapshot=True
             )
         ],
+        "ControlService/Freeze": [control_pb2.FreezeRequest(target=frozen, reason="a test")],
+        "ControlService/Unfreeze": [control_pb2.UnfreezeRequest(target=frozen, reason="a test")],
+        "ControlService/ListFreezes": [control_pb2.ListFreezesRequest()],
+        "ControlService/RevokeDecision": [
+            control_pb2.RevokeDecisionRequest(decision_id="de_none", tenant="local", reason="a test")
+        ],
         "PolicyService/GetBundle": [policy_pb2.GetBundleRequest(with_files=True, hash=HASH)],
         "PolicyService/ListCatalogTools": [policy_pb2.ListCatalogToolsRequest(known_hash=HASH)],
         "PolicyService/ValidateBundle": [policy_pb2.ValidateBundleRequest(files=files)],
         "PolicyService/ActivateBundle": [policy_pb2.ActivateBundleRequest(files=files, shadow=True)],
+        "PolicyService/RollbackBundle": [policy_pb2.RollbackBundleRequest(hash=HASH)],
+        "PolicyService/ListActivations": [policy_pb2.ListActivationsRequest(limit=5)],
         "PolicyService/ReplayBundle": [
             policy_pb2.ReplayBundleRequest(files=files, since_time=told.create_time, limit=5)
         ],

@@ -319,6 +319,18 @@ ERRORS: Final[Mapping[str, Mapping[Language, str]]] = {
         "en": "what you asked for has been done already; if you want it again, ask me again",
     },
     "PERMIT_RETRACTED": {"es": "lo has retirado", "en": "you took it back"},
+    "FROZEN": {
+        "es": "un operador lo ha detenido por ahora",
+        "en": "an operator has stopped this for now",
+    },
+    "DECISION_REVOKED": {
+        "es": "un operador ha retirado el permiso",
+        "en": "an operator has withdrawn the permission",
+    },
+    "DECISION_TOO_OLD": {
+        "es": "ha pasado demasiado tiempo desde que se permitió; pídemelo otra vez",
+        "en": "too much time has passed since it was allowed; ask me again",
+    },
     "NOT_ELIGIBLE": {
         "es": "la tiene que responder otra persona en RiskGate",
         "en": "another person has to answer it at RiskGate",

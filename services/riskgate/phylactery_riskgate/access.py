@@ -17,15 +17,17 @@ from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.audit import Kind
 from phylactery_riskgate.call_values import argument_values, hash_values
+from phylactery_riskgate.control import frozen_verdict
 from phylactery_riskgate.core import Core
 from phylactery_riskgate.decision_log import tell_access
 from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.model import CallSite, Decision, RawCall, Verdict
 from phylactery_riskgate.domain.reasons import reason
 from phylactery_riskgate.entry_values import SENSITIVE, sensitive_values
-from phylactery_riskgate.proposals import verdict_body
+from phylactery_riskgate.proposals import frozen_body, is_frozen, verdict_body
 from phylactery_riskgate.requests.access import AccessInput, QuestionInput
 from phylactery_riskgate.shadow import Shown
+from phylactery_riskgate.store import stops
 from phylactery_riskgate.usage import usage_values
 
 USER = "user"
@@ -92,6 +94,10 @@ class AccessEvaluations:
         site = CallSite(evaluation_id, evaluation_id)
         if question.subject.type == USER:
             verdict = await self._core.decide(engine, who, call, site, frozenset())
+            freeze = await self._core.database.read(
+                lambda connection: stops.find_freeze(connection, who.tenant, who.subject, call.tool)
+            )
+            verdict = verdict if freeze is None else frozen_verdict(verdict, freeze)
         else:
             verdict = _no_user(engine)
         until_us = now_us + engine.bundle.approval_ttl_seconds * MICROSECONDS
@@ -101,19 +107,23 @@ class AccessEvaluations:
         for one in decided:
             verdict, tool = one.answer.verdict, one.question.action.name
             hidden = sensitive_values(engine.bundle.tools.get(tool))
-            body = verdict_body(verdict) | {
-                "evaluation_id": one.answer.id,
-                "subject_type": one.question.subject.type,
-                "tool": tool,
-                **({} if hidden is None else {SENSITIVE: hidden}),
-            }
+            body = (
+                verdict_body(verdict)
+                | frozen_body(verdict)
+                | {
+                    "evaluation_id": one.answer.id,
+                    "subject_type": one.question.subject.type,
+                    "tool": tool,
+                    **({} if hidden is None else {SENSITIVE: hidden}),
+                }
+            )
             values = argument_values(verdict.bound) | hash_values(verdict) | usage_values(verdict.usage)
             self._core.note(connection, Kind.ACCESS_EVALUATED, one.who, one.answer.time_us, body, values=values)
 
     def _show_shadow(self, decided: list[_Decided]) -> None:
         """Lets the shadow, where there is one, decide the same questions; what is about no user asks no policy."""
         for one in decided:
-            if one.question.subject.type != USER:
+            if one.question.subject.type != USER or is_frozen(one.answer.verdict.reasons):
                 continue
             verdict = one.answer.verdict
             outlook = (str(verdict.decision), verdict.approval_class or "")

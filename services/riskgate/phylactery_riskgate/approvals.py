@@ -51,6 +51,7 @@ class ClosedReason(StrEnum):
     TOO_MANY_ATTEMPTS = "TOO_MANY_ATTEMPTS"
     CANCELLED_BY_REQUESTER = "CANCELLED_BY_REQUESTER"
     RETRACTED = "RETRACTED"
+    REVOKED = "REVOKED"
 
 
 _TRANSITIONS: dict[tuple[ApprovalState, ApprovalEvent], ApprovalState] = {

@@ -12,6 +12,7 @@ from sqlalchemy.engine import Connection
 from phylactery_riskgate.approvals import Approval, ApprovalState
 from phylactery_riskgate.domain.bundle import Bundle
 from phylactery_riskgate.domain.model import BoundCall, Verdict
+from phylactery_riskgate.permits import SKEW_SECONDS
 from phylactery_riskgate.store import approvals as rows
 
 HOUR_SECONDS = 3_600
@@ -84,6 +85,7 @@ def _rejected(connection: Connection, asking: Asking, seconds: int) -> DomainErr
         tool=asking.bound.tool,
         hashes=(asking.kept_hash, asking.bound.args_hash),
         since_us=since_us,
+        until_us=_until_us(asking),
     )
     if not found:
         return None
@@ -117,7 +119,12 @@ def _asked(connection: Connection, asking: Asking, per: str, limit: int) -> Doma
     since_us = asking.now_us - HOUR_SECONDS * MICROSECONDS
     approval_class = "" if per == "user" else per
     count, first_us = rows.count_asked(
-        connection, asking.tenant, asking.requester, since_us=since_us, approval_class=approval_class
+        connection,
+        asking.tenant,
+        asking.requester,
+        since_us=since_us,
+        until_us=_until_us(asking),
+        approval_class=approval_class,
     )
     if count < limit:
         return None
@@ -128,6 +135,11 @@ def _asked(connection: Connection, asking: Asking, per: str, limit: int) -> Doma
         f"{limit} approvals{of_class} were asked for this user within the hour; ask again in {left} s",
         metadata={"limit": str(limit), "per": per, "retry_after_seconds": str(left)},
     )
+
+
+def _until_us(asking: Asking) -> int:
+    """Return up to when something counts as done before: a clock that was set back must not keep anybody waiting."""
+    return asking.now_us + SKEW_SECONDS * MICROSECONDS
 
 
 def _seconds_left(micros: int) -> int:

@@ -10,6 +10,8 @@ from phylactery.riskgate.v1 import (
     approval_pb2_grpc,
     audit_pb2,
     audit_pb2_grpc,
+    control_pb2,
+    control_pb2_grpc,
     inspection_pb2,
     inspection_pb2_grpc,
     key_pb2,
@@ -37,6 +39,7 @@ from phylactery_riskgate.live_keys import LiveKeys
 from phylactery_riskgate.service import RiskGate
 from phylactery_riskgate.servicers.approvals import ApprovalServicer
 from phylactery_riskgate.servicers.audit import AuditServicer
+from phylactery_riskgate.servicers.control import ControlServicer
 from phylactery_riskgate.servicers.decisions import RiskGateServicer
 from phylactery_riskgate.servicers.inspection import InspectionServicer
 from phylactery_riskgate.servicers.keys import KeyServicer
@@ -145,6 +148,12 @@ def _registrations(riskgate: RiskGate) -> list[Registration]:
             "PolicyService",
             policy_pb2_grpc.add_PolicyServiceServicer_to_server,
             PolicyServicer(riskgate.policies, riskgate.replays, riskgate.live),
+        ),
+        registration(
+            control_pb2.DESCRIPTOR,
+            "ControlService",
+            control_pb2_grpc.add_ControlServiceServicer_to_server,
+            ControlServicer(riskgate.control),
         ),
         registration(
             task_pb2.DESCRIPTOR,

@@ -110,6 +110,7 @@ class Core:
     clock: Clock
     issuer: str
     permit_ttl_seconds: int
+    decision_ttl_seconds: int
     usage: Counting
     hashes: KeptHashes
     votes: VoteProofs

@@ -33,6 +33,7 @@ from phylactery_riskgate.call_values import (
     hash_values,
 )
 from phylactery_riskgate.claims import permit_claims
+from phylactery_riskgate.control import frozen_verdict
 from phylactery_riskgate.core import Basis, Core, Refused, about
 from phylactery_riskgate.decision_log import tell_decision
 from phylactery_riskgate.domain.engine import DecisionEngine
@@ -42,8 +43,8 @@ from phylactery_riskgate.domain.tasks.facts import uses_ask
 from phylactery_riskgate.domain.tasks.understood import task_of
 from phylactery_riskgate.live import demand
 from phylactery_riskgate.naming import Naming, Namings, TaskSource
-from phylactery_riskgate.permits import TokenType
-from phylactery_riskgate.proposals import fingerprint, key_of, raw_call, verdict_body
+from phylactery_riskgate.permits import SKEW_SECONDS, TokenType
+from phylactery_riskgate.proposals import fingerprint, frozen_body, is_frozen, key_of, raw_call, verdict_body
 from phylactery_riskgate.questions import (
     Evaluated,
     Question,
@@ -62,10 +63,12 @@ from phylactery_riskgate.standing import lost_approvers, satisfied_by
 from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store import asks as ask_rows
 from phylactery_riskgate.store import decisions as decision_rows
+from phylactery_riskgate.store import stops
 from phylactery_riskgate.store import tasks as task_rows
 from phylactery_riskgate.store.asks import AskUse
 from phylactery_riskgate.store.decisions import DecisionRecord
 from phylactery_riskgate.store.redemptions import find_redemption
+from phylactery_riskgate.store.stops import FreezeRow
 from phylactery_riskgate.task_records import Told, ask_body, told_values
 from phylactery_riskgate.usage import usage_values
 
@@ -177,20 +180,32 @@ class Evaluation:
         return self._replay(connection, question, earlier)
 
     def _decided(self, connection: Connection, question: Question, approval: Approval | None = None) -> Question:
-        """Answers the question as decided by what counts now: the approval's last yes may have come in the meantime."""
+        """Answers the question as decided by what counts now: the approval's last yes may have come in the meantime.
+
+        What is frozen is blocked, whatever the policies say.
+        """
         basis = question.basis
         approved = satisfied_by(question.engine.bundle, approval)
         if approved == basis.approved:
             verdict = self._core.decide_counted(connection, basis, question.verdict)
-            return question if verdict is question.verdict else question._replace(verdict=verdict)
-        basis = basis._replace(approved=approved)
-        return question._replace(basis=basis, verdict=self._core.decide_again(connection, basis, question.verdict))
+        else:
+            basis = basis._replace(approved=approved)
+            verdict = self._core.decide_again(connection, basis, question.verdict)
+        freeze = self._freeze(connection, question)
+        if freeze is not None:
+            verdict = frozen_verdict(verdict, freeze)
+        return question._replace(basis=basis, verdict=verdict)
+
+    def _freeze(self, connection: Connection, question: Question) -> FreezeRow | None:
+        who = question.who
+        return stops.find_freeze(connection, who.tenant, who.subject, question.asked.call.tool)
 
     def _replay(self, connection: Connection, question: Question, record: DecisionRecord) -> Stored | Refused:
         """Answers what was recorded; a permit whose time is over is replaced. Another call is refused, on record.
 
         One whose values were erased, and which the catalog of today binds otherwise, comes without a permit. So does
-        one that was taken back, whose ask other calls have used up, or whose permit is over like its task.
+        one that was revoked, is frozen or taken back, whose ask other calls have used up, whose permit is over like its
+        task, or that was decided too long ago.
 
         The task makes no other call of it: it is decided once, by what was known then.
         """
@@ -205,6 +220,8 @@ class Evaluation:
         if record.decision is Decision.ALLOW:
             why = self._withheld(connection, question, record, bound)
             bound = None if why else bound
+            if why == "DECISION_TOO_OLD":  # for ever, whatever a clock says later
+                decision_rows.renew_permit(connection, who.tenant, record.id, "", decision_rows.PERMITS_OVER)
             record = _without_permit(record, why) if why else self._with_permit(connection, question, record)
         approval = record.approval_id and self._core.find_approval(
             connection, who.tenant, record.approval_id, lock=True
@@ -222,12 +239,25 @@ class Evaluation:
         One that is redeemed already comes with one: it opens nothing more, and a process that died in between gets its
         receipt by it.
         """
-        who, tool = question.who, question.engine.bundle.tools.get(record.tool)
         if bound is None:
             return "CALL_NOT_KEPT"
+        if find_redemption(connection, key_of(question.who, record.run_id, record.tool_call_id)) is not None:
+            return ""
+        return self._stopped(connection, question, record) or self._used_up(connection, question, record, bound)
+
+    def _stopped(self, connection: Connection, question: Question, record: DecisionRecord) -> str:
+        """Answers why a decision that allowed a call allows it no more, whatever its task says."""
+        if record.revoke_us:
+            return "DECISION_REVOKED"
+        if self._freeze(connection, question) is not None:
+            return "FROZEN"
+        return "DECISION_TOO_OLD" if self._too_old(record, question.now_us) else ""
+
+    def _used_up(self, connection: Connection, question: Question, record: DecisionRecord, bound: BoundCall) -> str:
+        """Answers why the task of a call gives it no further permit."""
+        who, tool = question.who, question.engine.bundle.tools.get(record.tool)
         told = self._core.told_of(connection, record)
-        key = key_of(who, record.run_id, record.tool_call_id)
-        if not told.task_id or find_redemption(connection, key) is not None:
+        if not told.task_id:
             return ""
         facts, tasks = told.facts, {told.task_id, task_of(told.facts.ask)} - {""}
         found = ask_rows.find_retractions(connection, who.tenant, who.subject, tasks)
@@ -247,7 +277,8 @@ class Evaluation:
     def _with_permit(self, connection: Connection, question: Question, record: DecisionRecord) -> DecisionRecord:
         """Answers what was recorded with a permit whose time is not over, which is on record."""
         who, now_us = question.who, question.now_us
-        if now_us < self._permit_end(record):
+        ahead_us = record.permit_us - now_us  # where a clock was set back, nobody takes a permit of its former time
+        if record.permit_id and now_us < self._permit_end(record) and ahead_us <= SKEW_SECONDS * MICROSECONDS:
             return record
         record = record._replace(permit_id=new_id("pm"), permit_us=now_us)
         decision_rows.renew_permit(connection, who.tenant, record.id, record.permit_id, now_us)
@@ -279,7 +310,7 @@ class Evaluation:
         values = argument_values(bound) | ({PLAN_STEP: asked.plan_step} if asked.plan_step else {})
         values |= hash_values(verdict) | usage_values(verdict.usage) | unbound_values(question)
         values |= told_values(Told(question.naming.task_id, verdict.task))
-        body = question.place | verdict_body(verdict) | told | basis_body(question)
+        body = question.place | verdict_body(verdict) | told | basis_body(question) | frozen_body(verdict)
         body |= {} if asked.approval_id else ask_body(verdict.task)
         place = self._core.note(connection, Kind.DECISION, who, now_us, body, values=values, made=made)
         record = DecisionRecord(
@@ -362,6 +393,8 @@ class Evaluation:
         naming = question.naming
         if self._core.live.shadow.engine is None or stored.replayed or (naming.recorded and naming.task_id):
             return
+        if is_frozen(stored.record.reasons):
+            return  # no policy decided that
         record, approval, basis = stored.record, stored.approval, question.basis
         outlook = (str(record.decision), approval.approval.approval_class if approval else "")
         call = raw_call(question.asked.call)
@@ -381,6 +414,12 @@ class Evaluation:
     ) -> None:
         told = body | question.place | {"failed": [str(factor) for factor in failed]}
         self._core.note(connection, Kind.EVALUATE_REFUSED, question.who, question.now_us, told)
+
+    def _too_old(self, record: DecisionRecord, now_us: int) -> bool:
+        """Says whether a decision was made too long ago to be given a further permit; once it was, it stays so."""
+        if record.permit_us == decision_rows.PERMITS_OVER:
+            return True
+        return now_us >= record.create_us + self._core.decision_ttl_seconds * MICROSECONDS
 
     def _permit_end(self, record: DecisionRecord) -> int:
         return (record.permit_us // MICROSECONDS + self._core.permit_ttl_seconds) * MICROSECONDS

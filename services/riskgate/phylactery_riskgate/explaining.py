@@ -100,6 +100,8 @@ class Explaining:
         if isinstance(recalled, Recalled):
             return recalled
         why = "its values were erased" if recalled.erased else "its arguments were no JSON, and were not kept"
+        if recalled.frozen:
+            why = "an operator had frozen the call, and no policy decided it"
         raise _unexplainable(decision_id, why)
 
     async def _engine_of(self, recalled: Recalled) -> DecisionEngine:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from phylactery_chassis.identity import Principal
 
 from phylactery_riskgate.call_values import hash_of
 from phylactery_riskgate.domain.canonical import canonical_bytes
-from phylactery_riskgate.domain.model import Caller, RawCall, Verdict
+from phylactery_riskgate.domain.model import Caller, RawCall, Reason, Verdict
 from phylactery_riskgate.requests.decisions import CallInput
 from phylactery_riskgate.store.decisions import CallKey
 
@@ -46,6 +47,16 @@ def fingerprint(call: RawCall, verdict: Verdict) -> str:
     raw = verdict.raw_args_hash or hash_of((call.arguments_json or "").encode("utf-8", "surrogatepass"))
     honest = call.raw_args_hash in ("", raw)
     return hash_of(canonical_bytes([call.tool, raw, honest]))
+
+
+def is_frozen(reasons: Sequence[Reason]) -> bool:
+    """Return True if a freeze decided, and not the policies."""
+    return any(one.code == "FROZEN" for one in reasons)
+
+
+def frozen_body(verdict: Verdict) -> dict[str, Any]:
+    """Return what a record says where a freeze decided: policies that are tried on it have nothing to compare with."""
+    return {"frozen": True} if is_frozen(verdict.reasons) else {}
 
 
 def verdict_body(verdict: Verdict) -> dict[str, Any]:

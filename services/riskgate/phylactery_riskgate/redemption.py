@@ -31,7 +31,7 @@ from phylactery_riskgate.core import Basis, Core, Refused
 from phylactery_riskgate.domain.model import BoundCall, CallSite, CatalogTool, Decision, Verdict
 from phylactery_riskgate.domain.tasks.facts import uses_ask, without_ask
 from phylactery_riskgate.domain.tasks.understood import task_of
-from phylactery_riskgate.permits import Claims, TokenError, TokenType, check_times
+from phylactery_riskgate.permits import SKEW_SECONDS, Claims, TokenError, TokenType, check_times
 from phylactery_riskgate.proposals import fingerprint, key_of, raw_call
 from phylactery_riskgate.requests.decisions import OutcomeInput, RedeemInput
 from phylactery_riskgate.retractions import TakenBack
@@ -39,10 +39,12 @@ from phylactery_riskgate.standing import lost_approvers, satisfied_by
 from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store import asks as ask_rows
 from phylactery_riskgate.store import redemptions as rows
+from phylactery_riskgate.store import stops
 from phylactery_riskgate.store.asks import AskUse
 from phylactery_riskgate.store.audit import Place
-from phylactery_riskgate.store.decisions import DecisionRecord, find_decision
+from phylactery_riskgate.store.decisions import DecisionRecord, find_decision, renew_permit
 from phylactery_riskgate.store.redemptions import OutcomeReport, Redemption
+from phylactery_riskgate.store.stops import Scope
 from phylactery_riskgate.task_records import Told, ask_body
 from phylactery_riskgate.usage import usage_values
 
@@ -127,6 +129,9 @@ class Redemptions:
         reach("riskgate.8")
         # the row holds no hash: it would outlive the values, and an execution that comes again brings the call
         claims_of = {**stored.redemption.receipt_claims, "args_hash": stored.bound.args_hash}
+        now = self._core.clock.now_us() // MICROSECONDS
+        if claims_of["iat"] > now + SKEW_SECONDS:  # the clock was set back: no executor would take it before its time
+            claims_of["iat"] = now
         receipt = self._core.keys.sign(claims_of, TokenType.RECEIPT)
         return Redeemed(receipt, stored.bound, stored.redemption.redeem_us, stored.repeated)
 
@@ -200,7 +205,8 @@ class Redemptions:
             repeated = self._repeated(connection, attempt)
             if repeated is not None:
                 return repeated
-            self._check_time(attempt)
+            attempt = self._check_stops(connection, attempt)
+            self._check_time(connection, attempt)
             bound = _checked_call(attempt)
             self._check_retraction(connection, attempt, bound)
             approval = self._checked_approval(connection, attempt, bound)
@@ -234,11 +240,40 @@ class Redemptions:
             raise _refuse("ARGS_MISMATCH", "argument_hash", "the call that was redeemed cannot be bound again")
         return _Stored(holder, bound, repeated=True)
 
-    def _check_time(self, attempt: _Attempt) -> None:
+    def _check_stops(self, connection: Connection, attempt: _Attempt) -> _Attempt:
+        """Answers the attempt with the decision as it stands; raises a refusal where an operator stopped the call.
+
+        Until the commit nobody freezes or revokes anything. Raises BusyError where somebody is at it.
+        """
+        who = attempt.who
+        freeze = stops.find_freeze(connection, who.tenant, who.subject, attempt.asked.call.tool, lock=True)
+        if freeze is not None:
+            what = "every call" if freeze.scope is Scope.ALL else f"this {freeze.scope}"
+            raise _refuse(
+                "FROZEN", "freeze", f"an operator has frozen {what}; nothing was redeemed", scope=str(freeze.scope)
+            )
+        decision = find_decision(connection, who.tenant, attempt.decision.id) or attempt.decision
+        if decision.revoke_us:
+            raise _refuse(
+                "DECISION_REVOKED", "revocation", "an operator has revoked the decision; nothing was redeemed"
+            )
+        return replace(attempt, decision=decision)
+
+    def _check_time(self, connection: Connection, attempt: _Attempt) -> None:
+        """Raises a refusal where the permit's time is over or has not come, or a later one was issued.
+
+        One whose time was over once counts no more, whatever the clock says later.
+        """
+        decision, permit_id = attempt.decision, attempt.claims.text("jti")
         try:
             check_times(attempt.claims, attempt.now_us)
         except TokenError as error:
+            if permit_id == decision.permit_id and decision.permit_us <= attempt.now_us:
+                renew_permit(connection, attempt.who.tenant, decision.id, "", 0)
             raise _refuse("PERMIT_EXPIRED", error.factor, f"{error.message}; ask Evaluate again") from None
+        if permit_id != decision.permit_id:
+            told = "the permit was refused before, or a later one was issued; ask Evaluate again"
+            raise _refuse("PERMIT_EXPIRED", "expiry", told)
 
     def _check_retraction(self, connection: Connection, attempt: _Attempt, bound: BoundCall) -> None:
         """Raises a refusal where later words took the call back, unless it was decided in knowledge of them.

@@ -14,6 +14,7 @@ from phylactery_riskgate.answers import Answers
 from phylactery_riskgate.audit import AuditLog
 from phylactery_riskgate.auditing import Auditing
 from phylactery_riskgate.batch import Batches
+from phylactery_riskgate.control import Control
 from phylactery_riskgate.core import ApprovalSeen, Core
 from phylactery_riskgate.domain.bundle import BundleError
 from phylactery_riskgate.evaluation import Evaluation
@@ -66,6 +67,7 @@ class RiskGate:
             clock,
             settings.issuer,
             settings.permit_ttl_seconds,
+            settings.decision_ttl_seconds,
             Counting(keys.ring.data_key),
             KeptHashes(keys.ring.data_key),
             VoteProofs(keys.ring.data_key),
@@ -84,6 +86,7 @@ class RiskGate:
         self.replays = Replays(self._core)
         self.explaining = Explaining(self._core, self.tasks)
         self.inspecting = Inspecting()
+        self.control = Control(self._core)
 
     async def open(self, fault: BundleError | None = None) -> None:
         """Opens the audit log, and settles which bundle decides: see policies; fault is why the folder holds none.

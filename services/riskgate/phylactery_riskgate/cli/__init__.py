@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from phylactery_riskgate.cli import approvals, audit, catalog, keys, policy_life, tokens
+from phylactery_riskgate.cli import approvals, audit, catalog, control, keys, policy_life, tokens
 from phylactery_riskgate.cli.calls import evaluate, explain
 from phylactery_riskgate.cli.inspect import inspect
 from phylactery_riskgate.cli.serve import migrate, serve
@@ -17,6 +17,9 @@ app.command()(migrate)
 app.command()(inspect)
 app.command()(evaluate)
 app.command()(explain)
+app.command()(control.revoke)
+app.add_typer(control.freeze, name="freeze")
+app.add_typer(control.unfreeze, name="unfreeze")
 app.add_typer(approvals.app, name="approvals")
 app.add_typer(audit.app, name="audit")
 app.add_typer(catalog.app, name="catalog")

@@ -5,6 +5,7 @@ A message never holds an argument's value. Limits that stand in one come from th
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 from phylactery_riskgate.domain.model import Reason
@@ -77,6 +78,30 @@ _TEXTS: dict[str, tuple[str, str]] = {
     "TASK_ENDED": (
         "No further permit: what was asked for is over. Ask again in a new task.",
         "Sin más permisos: lo que se pidió ya terminó. Vuelva a pedirlo en una tarea nueva.",
+    ),
+    "DECISION_TOO_OLD": (
+        "No further permit: this was decided too long ago. Propose it again with another tool_call_id.",
+        "Sin más permisos: esto se decidió hace demasiado tiempo. Propóngalo de nuevo con otro tool_call_id.",
+    ),
+    "DECISION_REVOKED": (
+        "No permit: an operator has revoked this decision.",
+        "Sin permiso: un operador ha revocado esta decisión.",
+    ),
+    "FROZEN": (
+        "An operator has frozen every call for now.",
+        "Un operador ha detenido por ahora todas las llamadas.",
+    ),
+    "FROZEN_TENANT": (
+        "An operator has frozen every call of this organisation for now.",
+        "Un operador ha detenido por ahora todas las llamadas de esta organización.",
+    ),
+    "FROZEN_USER": (
+        "An operator has frozen every call of this user for now.",
+        "Un operador ha detenido por ahora todas las llamadas de este usuario.",
+    ),
+    "FROZEN_TOOL": (
+        "An operator has frozen this tool for now.",
+        "Un operador ha detenido por ahora esta herramienta.",
     ),
     "POLICY_ERROR": (
         "The policies could not be evaluated, so the call is blocked.",
@@ -151,6 +176,12 @@ def violation_reason(keyword: str, path: str, limit: object) -> Reason:
     """Builds the reason of one schema violation; ``limit`` is what the schema says, never what the call held."""
     english, spanish = _VIOLATIONS.get(keyword, _ANY_VIOLATION)
     return Reason("SCHEMA_VIOLATION", _cut(english.format(limit=limit)), _cut(spanish.format(limit=limit)), path)
+
+
+def freeze_reason(scope: str) -> Reason:
+    """Builds the reason of a freeze: its code is always FROZEN, and ``scope`` says in its texts what is frozen."""
+    code = f"FROZEN_{scope.upper()}"
+    return replace(reason(code if code in _TEXTS else "FROZEN"), code="FROZEN")
 
 
 def budget_reason(budget: str, limit: str) -> Reason:

@@ -42,6 +42,7 @@ _REJECTED = Query(
         sa.or_(approvals.c.args_hash == sa.bindparam("kept_hash"), approvals.c.args_hash == sa.bindparam("plain_hash")),
         approvals.c.state == str(ApprovalState.REJECTED),
         approvals.c.decide_us > sa.bindparam("since_us"),
+        approvals.c.decide_us <= sa.bindparam("until_us"),
     )
 )
 _LAST_APPROVED = Query(
@@ -59,7 +60,7 @@ _PENDING = sa.select(sa.func.count()).where(
 _COUNT_PENDING = Query(_PENDING)
 _COUNT_PENDING_OF_THREAD = Query(_PENDING.where(approvals.c.thread_id == sa.bindparam("thread_id")))
 _ASKED = sa.select(sa.func.count(), sa.func.min(approvals.c.create_us)).where(
-    _OF_USER, approvals.c.create_us > sa.bindparam("since_us")
+    _OF_USER, approvals.c.create_us > sa.bindparam("since_us"), approvals.c.create_us <= sa.bindparam("until_us")
 )
 _COUNT_ASKED = Query(_ASKED)
 _COUNT_ASKED_OF_CLASS = Query(_ASKED.where(approvals.c.approval_class == sa.bindparam("approval_class")))
@@ -178,24 +179,32 @@ def count_pending(connection: Connection, tenant: str, requester: str, now_us: i
 
 
 def count_asked(
-    connection: Connection, tenant: str, requester: str, *, since_us: int, approval_class: str = ""
+    connection: Connection, tenant: str, requester: str, *, since_us: int, until_us: int, approval_class: str = ""
 ) -> tuple[int, int]:
-    """Answers how many approvals a user has asked for since then, of one class or of all, and when the first was."""
+    """Answers how many approvals a user has asked for between, of one class or of all, and when the first was."""
     query = _COUNT_ASKED_OF_CLASS if approval_class else _COUNT_ASKED
-    of = {"tenant": tenant, "requester": requester, "since_us": since_us, "approval_class": approval_class}
+    of: dict[str, str | int] = {"tenant": tenant, "requester": requester, "approval_class": approval_class}
+    of |= {"since_us": since_us, "until_us": until_us}
     count, first_us = query.one(connection, of) or (0, 0)
     return count, first_us or 0
 
 
 def find_rejected(
-    connection: Connection, tenant: str, requester: str, *, tool: str, hashes: tuple[str, str], since_us: int
+    connection: Connection,
+    tenant: str,
+    requester: str,
+    *,
+    tool: str,
+    hashes: tuple[str, str],
+    since_us: int,
+    until_us: int,
 ) -> Approval | None:
-    """Answers the last approval of a user for this very call that somebody rejected since then.
+    """Answers the last approval of a user for this very call that somebody rejected between.
 
     ``hashes`` are that of the call as it is kept, and the plain one, which rows of before hold.
     """
     kept, plain = hashes
-    of = {"tenant": tenant, "requester": requester, "tool": tool, "since_us": since_us}
+    of = {"tenant": tenant, "requester": requester, "tool": tool, "since_us": since_us, "until_us": until_us}
     of |= {"kept_hash": kept, "plain_hash": plain}
     return _without_votes(_REJECTED.one(connection, of))
 

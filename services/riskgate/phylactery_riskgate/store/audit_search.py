@@ -13,7 +13,9 @@ from sqlalchemy.engine import Connection, Row
 from phylactery_riskgate.store.audit import Place, StoredEntry, raw_bytes
 from phylactery_riskgate.store.tables import audit_checkpoints, audit_entries, audit_logs, audit_values
 
-EVERYBODYS = frozenset({"bundle_activated", "bundle_refused", "policies_changed", "key_changed", "heads_adopted"})
+EVERYBODYS = frozenset(
+    {"bundle_activated", "bundle_refused", "policies_changed", "key_changed", "heads_adopted", "frozen", "unfrozen"}
+)
 """Kinds every auditor sees where RiskGate itself records them, in the tenant NOBODYS: they decide for all tenants."""
 NOBODYS = ""
 

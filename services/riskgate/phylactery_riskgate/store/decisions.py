@@ -26,13 +26,17 @@ class CallKey(NamedTuple):
     tool_call_id: str
 
 
+PERMITS_OVER = -1
+
+
 class DecisionRecord(NamedTuple):
     """A decision as the store keeps it.
 
     ``counted_approval_id`` is the approval it was asked with, ``approval_id`` the one it created; either may be empty.
     ``fingerprint`` and ``args_hash`` are kept hashes (kept_hashes.py), the latter empty where binding failed;
     ``args_commitment`` is what its record commits to the hash by. ``permit_us`` is when the newest permit was issued, 0
-    for none.
+    where there is none, and PERMITS_OVER where there will be no other; ``permit_id`` names it: no earlier one counts.
+    ``revoke_us`` is when an operator voided the decision, 0 for never.
     """
 
     id: str
@@ -59,6 +63,7 @@ class DecisionRecord(NamedTuple):
     audit_index: int
     pathway: Pathway
     args_commitment: str = ""
+    revoke_us: int = 0
 
 
 _COLUMNS = DecisionRecord._fields
@@ -217,6 +222,21 @@ def renew_permit(connection: Connection, tenant: str, decision_id: str, permit_i
         sa.update(decisions)
         .where(decisions.c.tenant == tenant, decisions.c.id == decision_id)
         .values(permit_id=permit_id, permit_us=now_us)
+    )
+
+
+def revoke(connection: Connection, tenant: str, decision_id: str, now_us: int) -> None:
+    """Void a decision: no permit of it counts any more."""
+
+    def revoked(record: DecisionRecord) -> DecisionRecord:
+        return record._replace(permit_id="", revoke_us=now_us)
+
+    if _gathered.change(connection, (tenant, decision_id), revoked):
+        return
+    connection.execute(
+        sa.update(decisions)
+        .where(decisions.c.tenant == tenant, decisions.c.id == decision_id)
+        .values(permit_id="", revoke_us=now_us)
     )
 
 

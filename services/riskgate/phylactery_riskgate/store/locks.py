@@ -1,4 +1,4 @@
-"""Locks that never wait: a group of writes that waited inside the database could wait for one that waits for it.
+"""Locks that never wait, but for one: groups of writes that wait inside the database could wait for each other.
 
 Whoever finds a lock taken raises BusyError, is rolled back alone, and is tried again a moment later.
 """
@@ -11,7 +11,10 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 # Built once: building a statement costs several times what the database takes to run it.
-_TRY_LOCK = sa.select(sa.func.pg_try_advisory_xact_lock(sa.bindparam("number", type_=sa.BigInteger)))
+_BY_NUMBER = sa.bindparam("number", type_=sa.BigInteger)
+_TRY_LOCK = sa.select(sa.func.pg_try_advisory_xact_lock(_BY_NUMBER))
+_TRY_SHARED = sa.select(sa.func.pg_try_advisory_xact_lock_shared(_BY_NUMBER))
+_LOCK = sa.select(sa.func.pg_advisory_xact_lock(_BY_NUMBER))
 
 
 class BusyError(Exception):
@@ -28,5 +31,26 @@ def try_take(connection: Connection, name: str) -> bool:
     """Takes a name until the commit unless another replica has it; says whether it did."""
     if connection.dialect.name != "postgresql":
         return True
-    number = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big", signed=True)
-    return bool(connection.execute(_TRY_LOCK, {"number": number}).scalar_one())
+    return bool(connection.execute(_TRY_LOCK, {"number": _number(name)}).scalar_one())
+
+
+def share(connection: Connection, name: str) -> None:
+    """Takes a name until the commit together with others who share it. Raises BusyError where one has it alone."""
+    if connection.dialect.name != "postgresql":
+        return
+    if not connection.execute(_TRY_SHARED, {"number": _number(name)}).scalar_one():
+        raise BusyError
+
+
+def wait_for(connection: Connection, name: str) -> None:
+    """Takes a name until the commit as soon as those who share it have committed.
+
+    It waits inside the database, so its caller makes sure that no two wait: see ``take``. Whoever wants to share the
+    name meanwhile finds it taken, so that the wait is as long as one group of writes.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(_LOCK, {"number": _number(name)})
+
+
+def _number(name: str) -> int:
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big", signed=True)

@@ -191,35 +191,44 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """FAILED_PRECONDITION: the words of a later task took the call back, so its permit is void:
     {"reason":"ERROR_REASON_PERMIT_RETRACTED","domain":"riskgate.phylactery","metadata":{"factor":"retraction","task_id":"…"}}
     """
-    ERROR_REASON_FROZEN: _ErrorReason.ValueType  # 60
+    ERROR_REASON_TOO_MANY_CALLS: _ErrorReason.ValueType  # 60
+    """RESOURCE_EXHAUSTED: as many calls, or streams of this kind, are served at once as one caller, one host or the
+    service may have; end one, or try again in a moment:
+    {"reason":"ERROR_REASON_TOO_MANY_CALLS","domain":"riskgate.phylactery","metadata":{"limit":"500","per":"caller"}}
+    """
+    ERROR_REASON_TOOL_NOT_GRANTED: _ErrorReason.ValueType  # 61
+    """PERMISSION_DENIED: the token of the caller, or of its delegate, names the tools it is for, and this is none of them:
+    {"reason":"ERROR_REASON_TOOL_NOT_GRANTED","domain":"riskgate.phylactery","metadata":{"tool":"send_email"}}
+    """
+    ERROR_REASON_FROZEN: _ErrorReason.ValueType  # 70
     """FAILED_PRECONDITION: an operator has frozen the tool, the user, the tenant or everything, so nothing was redeemed:
     {"reason":"ERROR_REASON_FROZEN","domain":"riskgate.phylactery","metadata":{"factor":"freeze","scope":"tool"}}
     """
-    ERROR_REASON_DECISION_REVOKED: _ErrorReason.ValueType  # 61
+    ERROR_REASON_DECISION_REVOKED: _ErrorReason.ValueType  # 71
     """FAILED_PRECONDITION: an operator has voided the decision, so its permits and its approval count no more:
     {"reason":"ERROR_REASON_DECISION_REVOKED","domain":"riskgate.phylactery","metadata":{"factor":"revocation"}}
     """
-    ERROR_REASON_FREEZE_NOT_FOUND: _ErrorReason.ValueType  # 62
+    ERROR_REASON_FREEZE_NOT_FOUND: _ErrorReason.ValueType  # 72
     """NOT_FOUND: nothing of that kind is frozen here, or not by whom the caller may lift it for:
     {"reason":"ERROR_REASON_FREEZE_NOT_FOUND","domain":"riskgate.phylactery","metadata":{"scope":"tool"}}
     """
-    ERROR_REASON_TOOL_NOT_FOUND: _ErrorReason.ValueType  # 63
+    ERROR_REASON_TOOL_NOT_FOUND: _ErrorReason.ValueType  # 73
     """NOT_FOUND: the live catalog knows no such tool:
     {"reason":"ERROR_REASON_TOOL_NOT_FOUND","domain":"riskgate.phylactery","metadata":{"tool":"send_emial"}}
     """
-    ERROR_REASON_DECISION_NOT_FOUND: _ErrorReason.ValueType  # 64
+    ERROR_REASON_DECISION_NOT_FOUND: _ErrorReason.ValueType  # 74
     """NOT_FOUND: no such decision of this tenant:
     {"reason":"ERROR_REASON_DECISION_NOT_FOUND","domain":"riskgate.phylactery","metadata":{"decision_id":"…"}}
     """
-    ERROR_REASON_BUNDLE_CASES_FAILED: _ErrorReason.ValueType  # 65
+    ERROR_REASON_BUNDLE_CASES_FAILED: _ErrorReason.ValueType  # 75
     """FAILED_PRECONDITION: cases in the bundle's own tests come out otherwise than they say:
     {"reason":"ERROR_REASON_BUNDLE_CASES_FAILED","domain":"riskgate.phylactery","metadata":{"failed":"2"}}
     """
-    ERROR_REASON_BUNDLE_REVISION_TOO_HIGH: _ErrorReason.ValueType  # 66
+    ERROR_REASON_BUNDLE_REVISION_TOO_HIGH: _ErrorReason.ValueType  # 76
     """FAILED_PRECONDITION: the revision is further above the active one than a step may be, and would leave no room:
     {"reason":"ERROR_REASON_BUNDLE_REVISION_TOO_HIGH","domain":"riskgate.phylactery","metadata":{"active":"7","highest":"1000000007"}}
     """
-    ERROR_REASON_BUNDLE_NOT_FOUND: _ErrorReason.ValueType  # 67
+    ERROR_REASON_BUNDLE_NOT_FOUND: _ErrorReason.ValueType  # 77
     """NOT_FOUND: no such bundle ever decided here, so there is nothing to go back to:
     {"reason":"ERROR_REASON_BUNDLE_NOT_FOUND","domain":"riskgate.phylactery","metadata":{"bundle_hash":"sha256:…"}}
     """
@@ -396,35 +405,44 @@ ERROR_REASON_PERMIT_RETRACTED: ErrorReason.ValueType  # 43
 """FAILED_PRECONDITION: the words of a later task took the call back, so its permit is void:
 {"reason":"ERROR_REASON_PERMIT_RETRACTED","domain":"riskgate.phylactery","metadata":{"factor":"retraction","task_id":"…"}}
 """
-ERROR_REASON_FROZEN: ErrorReason.ValueType  # 60
+ERROR_REASON_TOO_MANY_CALLS: ErrorReason.ValueType  # 60
+"""RESOURCE_EXHAUSTED: as many calls, or streams of this kind, are served at once as one caller, one host or the
+service may have; end one, or try again in a moment:
+{"reason":"ERROR_REASON_TOO_MANY_CALLS","domain":"riskgate.phylactery","metadata":{"limit":"500","per":"caller"}}
+"""
+ERROR_REASON_TOOL_NOT_GRANTED: ErrorReason.ValueType  # 61
+"""PERMISSION_DENIED: the token of the caller, or of its delegate, names the tools it is for, and this is none of them:
+{"reason":"ERROR_REASON_TOOL_NOT_GRANTED","domain":"riskgate.phylactery","metadata":{"tool":"send_email"}}
+"""
+ERROR_REASON_FROZEN: ErrorReason.ValueType  # 70
 """FAILED_PRECONDITION: an operator has frozen the tool, the user, the tenant or everything, so nothing was redeemed:
 {"reason":"ERROR_REASON_FROZEN","domain":"riskgate.phylactery","metadata":{"factor":"freeze","scope":"tool"}}
 """
-ERROR_REASON_DECISION_REVOKED: ErrorReason.ValueType  # 61
+ERROR_REASON_DECISION_REVOKED: ErrorReason.ValueType  # 71
 """FAILED_PRECONDITION: an operator has voided the decision, so its permits and its approval count no more:
 {"reason":"ERROR_REASON_DECISION_REVOKED","domain":"riskgate.phylactery","metadata":{"factor":"revocation"}}
 """
-ERROR_REASON_FREEZE_NOT_FOUND: ErrorReason.ValueType  # 62
+ERROR_REASON_FREEZE_NOT_FOUND: ErrorReason.ValueType  # 72
 """NOT_FOUND: nothing of that kind is frozen here, or not by whom the caller may lift it for:
 {"reason":"ERROR_REASON_FREEZE_NOT_FOUND","domain":"riskgate.phylactery","metadata":{"scope":"tool"}}
 """
-ERROR_REASON_TOOL_NOT_FOUND: ErrorReason.ValueType  # 63
+ERROR_REASON_TOOL_NOT_FOUND: ErrorReason.ValueType  # 73
 """NOT_FOUND: the live catalog knows no such tool:
 {"reason":"ERROR_REASON_TOOL_NOT_FOUND","domain":"riskgate.phylactery","metadata":{"tool":"send_emial"}}
 """
-ERROR_REASON_DECISION_NOT_FOUND: ErrorReason.ValueType  # 64
+ERROR_REASON_DECISION_NOT_FOUND: ErrorReason.ValueType  # 74
 """NOT_FOUND: no such decision of this tenant:
 {"reason":"ERROR_REASON_DECISION_NOT_FOUND","domain":"riskgate.phylactery","metadata":{"decision_id":"…"}}
 """
-ERROR_REASON_BUNDLE_CASES_FAILED: ErrorReason.ValueType  # 65
+ERROR_REASON_BUNDLE_CASES_FAILED: ErrorReason.ValueType  # 75
 """FAILED_PRECONDITION: cases in the bundle's own tests come out otherwise than they say:
 {"reason":"ERROR_REASON_BUNDLE_CASES_FAILED","domain":"riskgate.phylactery","metadata":{"failed":"2"}}
 """
-ERROR_REASON_BUNDLE_REVISION_TOO_HIGH: ErrorReason.ValueType  # 66
+ERROR_REASON_BUNDLE_REVISION_TOO_HIGH: ErrorReason.ValueType  # 76
 """FAILED_PRECONDITION: the revision is further above the active one than a step may be, and would leave no room:
 {"reason":"ERROR_REASON_BUNDLE_REVISION_TOO_HIGH","domain":"riskgate.phylactery","metadata":{"active":"7","highest":"1000000007"}}
 """
-ERROR_REASON_BUNDLE_NOT_FOUND: ErrorReason.ValueType  # 67
+ERROR_REASON_BUNDLE_NOT_FOUND: ErrorReason.ValueType  # 77
 """NOT_FOUND: no such bundle ever decided here, so there is nothing to go back to:
 {"reason":"ERROR_REASON_BUNDLE_NOT_FOUND","domain":"riskgate.phylactery","metadata":{"bundle_hash":"sha256:…"}}
 """

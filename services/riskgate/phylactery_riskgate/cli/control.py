@@ -1,0 +1,219 @@
+"""`riskgate freeze`, `unfreeze` and `revoke`: what a running RiskGate stops at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from phylactery.riskgate.v1 import control_pb2, control_pb2_grpc
+
+from phylactery_riskgate.cli.common import AsJson, tell, warn
+from phylactery_riskgate.cli.remote import DEFAULT_TARGET, Remote, Target, TokenFile, connect
+
+freeze = typer.Typer(no_args_is_help=True, help="Stop every call of a tool, a user or a tenant, or all calls, at once.")
+unfreeze = typer.Typer(no_args_is_help=True, help="Lift what was frozen.")
+
+_WORDS = {
+    control_pb2.FREEZE_SCOPE_ALL: "all",
+    control_pb2.FREEZE_SCOPE_TENANT: "tenant",
+    control_pb2.FREEZE_SCOPE_USER: "user",
+    control_pb2.FREEZE_SCOPE_TOOL: "tool",
+}
+Reason = Annotated[str, typer.Option("--reason", help="why, for the log and for `riskgate freeze list`")]
+Tenant = Annotated[
+    str, typer.Option("--tenant", help="whose calls; yours, and of a tool every tenant's where you may say so")
+]
+
+
+@freeze.command("tool")
+def freeze_tool(  # noqa: PLR0917 - typer's options
+    name: Annotated[str, typer.Argument(help="the tool's name in the catalog")],
+    tenant: Tenant = "",
+    reason: Reason = "",
+    target: Target = DEFAULT_TARGET,
+    token_file: TokenFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Stop every call of a tool."""
+    _freeze(control_pb2.FREEZE_SCOPE_TOOL, tenant, name, reason, (target, token_file), as_json=as_json)
+
+
+@freeze.command("user")
+def freeze_user(  # noqa: PLR0917 - typer's options
+    name: Annotated[str, typer.Argument(help="the user, as tokens and records name them")],
+    tenant: Tenant = "",
+    reason: Reason = "",
+    target: Target = DEFAULT_TARGET,
+    token_file: TokenFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Stop every call of one user."""
+    _freeze(control_pb2.FREEZE_SCOPE_USER, tenant, name, reason, (target, token_file), as_json=as_json)
+
+
+@freeze.command("tenant")
+def freeze_tenant(
+    name: Annotated[str, typer.Argument(help="the tenant; none is your own")] = "",
+    reason: Reason = "",
+    target: Target = DEFAULT_TARGET,
+    token_file: TokenFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Stop every call of a tenant."""
+    _freeze(control_pb2.FREEZE_SCOPE_TENANT, name, "", reason, (target, token_file), as_json=as_json)
+
+
+@freeze.command("all")
+def freeze_all(
+    reason: Reason = "",
+    target: Target = DEFAULT_TARGET,
+    token_file: TokenFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Stop every call of every tenant."""
+    _freeze(control_pb2.FREEZE_SCOPE_ALL, "", "", reason, (target, token_file), as_json=as_json)
+
+
+@freeze.command("list")
+def freeze_list(target: Target = DEFAULT_TARGET, token_file: TokenFile = None, as_json: AsJson = False) -> None:
+    """List what is frozen, since when and by whom."""
+    with connect(target, token_file, as_json=as_json) as remote:
+        found = remote.ask(_stub(remote).ListFreezes, control_pb2.ListFreezesRequest()).freezes
+    facts = {"freezes": [_facts(one) for one in found]}
+    tell(as_json, facts, "\n".join(map(_line, found)) or "nothing is frozen")
+
+
+@unfreeze.command("tool")
+def unfreeze_tool(  # noqa: PLR0917 - typer's options
+    name: Annotated[str, typer.Argument(help="the tool's name in the catalog")],
+    tenant: Tenant = "",
+    reason: Reason = "",
+    target: Target = DEFAULT_TARGET,
+    token_file: TokenFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Lift the freeze of a tool."""
+    _unfreeze(control_pb2.FREEZE_SCOPE_TOOL, tenant, name, reason, (target, token_file), as_json=as_json)
+
+
+@unfreeze.command("user")
+def unfreeze_user(  # noqa: PLR0917 - typer's options
+    name: Annotated[str, typer.Argument(help="the user, as tokens and records name them")],
+    tenant: Tenant = "",
+    reason: Reason = "",
+    target: Target = DEFAULT_TARGET,
+    token_file: TokenFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Lift the freeze of one user."""
+    _unfreeze(control_pb2.FREEZE_SCOPE_USER, tenant, name, reason, (target, token_file), as_json=as_json)
+
+
+@unfreeze.command("tenant")
+def unfreeze_tenant(
+    name: Annotated[str, typer.Argument(help="the tenant; none is your own")] = "",
+    reason: Reason = "",
+    target: Target = DEFAULT_TARGET,
+    token_file: TokenFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Lift the freeze of a tenant."""
+    _unfreeze(control_pb2.FREEZE_SCOPE_TENANT, name, "", reason, (target, token_file), as_json=as_json)
+
+
+@unfreeze.command("all")
+def unfreeze_all(
+    reason: Reason = "",
+    target: Target = DEFAULT_TARGET,
+    token_file: TokenFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Lift the freeze of everything; what else is frozen stays so."""
+    _unfreeze(control_pb2.FREEZE_SCOPE_ALL, "", "", reason, (target, token_file), as_json=as_json)
+
+
+def revoke(  # noqa: PLR0917 - typer's options
+    decision: Annotated[str, typer.Argument(help="the decision's id, as the log and permits name it")],
+    tenant: Annotated[str, typer.Option("--tenant", help="whose decision it is; none is your own tenant")] = "",
+    reason: Annotated[str, typer.Option("--reason", help="why, for the log")] = "",
+    target: Target = DEFAULT_TARGET,
+    token_file: TokenFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Void a decision for ever: its permits, and the approval it asked for. Exit code 1: it was redeemed already."""
+    request = control_pb2.RevokeDecisionRequest(decision_id=decision, tenant=tenant, reason=reason)
+    with connect(target, token_file, as_json=as_json) as remote:
+        done = remote.ask(_stub(remote).RevokeDecision, request)
+    facts = {"ok": True, "already_revoked": done.already_revoked, "approval_id": done.approval_id}
+    closed = f"; its approval {done.approval_id} is closed" if done.approval_id else ""
+    tell(as_json, facts, f"{decision} is revoked{' already' if done.already_revoked else ''}{closed}")
+
+
+def _freeze(
+    scope: control_pb2.FreezeScope.ValueType,
+    tenant: str,
+    name: str,
+    reason: str,
+    where: tuple[str, Path | None],
+    *,
+    as_json: bool,
+) -> None:
+    meant = control_pb2.FreezeTarget(scope=scope, tenant=tenant, name=name)
+    with connect(*where, as_json=as_json) as remote:
+        done = remote.ask(_stub(remote).Freeze, control_pb2.FreezeRequest(target=meant, reason=reason))
+    facts = {"ok": True, "already_frozen": done.already_frozen, "known": done.known, "running": done.running}
+    already = " already" if done.already_frozen else ""
+    tell(as_json, facts | _facts(done.freeze), f"frozen{already}: {_named(done.freeze.target)}")
+    if not done.known:
+        warn(f"nothing was ever decided here for {_named(done.freeze.target)}: check the name")
+    if done.running:
+        warn(f"{done.running} calls were redeemed before and have not ended, as far as is known: they may still run")
+
+
+def _unfreeze(
+    scope: control_pb2.FreezeScope.ValueType,
+    tenant: str,
+    name: str,
+    reason: str,
+    where: tuple[str, Path | None],
+    *,
+    as_json: bool,
+) -> None:
+    meant = control_pb2.FreezeTarget(scope=scope, tenant=tenant, name=name)
+    with connect(*where, as_json=as_json) as remote:
+        done = remote.ask(_stub(remote).Unfreeze, control_pb2.UnfreezeRequest(target=meant, reason=reason))
+    tell(as_json, {"ok": True, "still_frozen": done.still_frozen}, f"lifted: {_named(meant)}")
+    if done.still_frozen:
+        warn("another freeze stops some of the same calls: see riskgate freeze list")
+
+
+def _named(target: control_pb2.FreezeTarget) -> str:
+    parts = [_WORDS.get(target.scope, ""), target.name or target.tenant]
+    if target.name:
+        parts.append(f"of {target.tenant}" if target.tenant else "")
+    return " ".join(part for part in parts if part)
+
+
+def _line(one: control_pb2.Freeze) -> str:
+    whose = "installation" if one.by_installation else "tenant"
+    said = f': "{one.reason}"' if one.reason else ""
+    at = one.freeze_time.ToJsonString()
+    return f"{_named(one.target)}\n  since {at}, by {one.frozen_by} of {one.frozen_by_tenant} ({whose}){said}"
+
+
+def _facts(one: control_pb2.Freeze) -> dict[str, Any]:
+    return {
+        "scope": _WORDS.get(one.target.scope, ""),
+        "tenant": one.target.tenant,
+        "name": one.target.name,
+        "freeze_time": one.freeze_time.ToJsonString(),
+        "frozen_by": one.frozen_by,
+        "frozen_by_tenant": one.frozen_by_tenant,
+        "by_installation": one.by_installation,
+        "reason": one.reason,
+    }
+
+
+def _stub(remote: Remote) -> Any:
+    return control_pb2_grpc.ControlServiceStub(remote.channel)
