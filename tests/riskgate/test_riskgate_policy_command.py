@@ -13,6 +13,8 @@ from phylactery_riskgate.domain.bundle_files import SIGNATURE_FILE
 
 from tests.riskgate.conftest import write_bundle
 from tests.riskgate.test_riskgate_activation import NO_READS
+from tests.support.bundles import ALLOW_ALL, SETTINGS, policy, tool
+from tests.support.bundles import write_bundle as small_bundle
 from tests.support.riskgate_command import answered, run
 
 READ = {"tool": "read_file", "arguments": {"path": "a.txt"}}
@@ -282,3 +284,77 @@ async def test_evaluate_exits_by_the_decision_and_explain_finds_it_again(gate, r
     imagined = await remote("ana", "explain", tmp_path / "call.yaml")
     assert (imagined.exit_code, "approved by nobody: allow" in imagined.stdout) == (0, True)
     assert gate.count("decisions") == before
+
+
+# ---- who approves ---------------------------------------------------------------------------------------------------
+
+PAY = tool("pay", {"amount": {"type": "number"}}, required=("amount",), risk="high", effect="irreversible")
+ASKS = policy(
+    "payments",
+    'permit (principal, action, resource) when { context.approved.contains(Class::"dual") };',
+)
+
+
+def approving(folder: Path, group: str, *, groups: list[str], users: list[dict], **files) -> Path:
+    classes = [dict(one) for one in SETTINGS["classes"]]
+    classes[-1]["eligible"] = {"groups": [group]}
+    entities = {"groups": groups, "users": users}
+    return small_bundle(folder, [PAY], ASKS, settings=SETTINGS | {"classes": classes}, entities=entities, **files)
+
+
+GINA = {"id": "gina", "tenant": "acme", "groups": ["payments"]}
+
+
+def test_check_finds_a_class_that_a_group_nobody_is_in_may_approve(tmp_path: Path) -> None:
+    folder = approving(tmp_path / "b", "paymnts", groups=["payments"], users=[GINA])
+    result = run("policy", "check", folder)
+    assert result.exit_code == 1
+    assert "warning: nobody is in the group 'paymnts', which may approve class 'dual'" in result.stdout
+    assert "or write 'payments'" in result.stdout
+    facts = answered("policy", "check", folder)
+    assert [(one["severity"], one["file"]) for one in facts["findings"]] == [("warning", "riskgate.yaml")]
+    assert facts["ok"] is False
+
+
+def test_check_only_notes_a_declared_group_whose_members_tokens_name(tmp_path: Path) -> None:
+    folder = approving(tmp_path / "b", "payments", groups=["payments"], users=[])
+    result = run("policy", "check", folder)
+    assert (result.exit_code, "note: nobody is in the group 'payments'" in result.stdout) == (0, True)
+    folder = approving(tmp_path / "c", "payments", groups=["payments"], users=[GINA])
+    assert run("policy", "check", folder).stdout.startswith("ok:")
+
+
+@pytest.mark.parametrize(
+    ("by", "decision"),
+    [
+        ([{"id": "gina"}, {"id": "hugo", "groups": ["payments"]}], "ALLOW"),
+        ([{"id": "gina"}, {"id": "GINA"}], "AUTH_REQUIRED"),
+        ([{"id": "gina"}, {"id": "hugo"}], "AUTH_REQUIRED"),
+        ([{"id": "gina"}, {"id": "ana", "groups": ["payments"]}], "AUTH_REQUIRED"),
+        ([{"id": "gina", "approver": False}, {"id": "hugo", "groups": ["payments"]}], "AUTH_REQUIRED"),
+        ([{"id": "gina"}, {"id": "fired", "groups": ["payments"]}], "AUTH_REQUIRED"),
+    ],
+)
+def test_a_case_says_who_approves_and_it_counts_where_they_may_and_are_enough(tmp_path: Path, by, decision) -> None:
+    expect = {"decision": decision} | ({} if decision == "ALLOW" else {"approval_class": "dual"})
+    case = {"name": "paid", "tool": "pay", "arguments": {"amount": 1}, "approvals": {"dual": by}, "expect": expect}
+    users = [GINA, {"id": "fired", "tenant": "acme", "approver": False}]
+    folder = approving(tmp_path / "b", "payments", groups=["payments"], users=users, cases={"cases": [case]})
+    result = run("policy", "test", folder)
+    assert (result.exit_code, result.stdout) == (0, "1 of 1 cases passed\n")
+
+
+def test_a_case_that_names_a_class_there_is_not_is_a_fault(tmp_path: Path) -> None:
+    case = {"name": "paid", "tool": "pay", "approvals": {"duel": []}, "expect": {"decision": "BLOCKED"}}
+    folder = approving(tmp_path / "b", "payments", groups=["payments"], users=[GINA], cases={"cases": [case]})
+    result = run("policy", "check", folder)
+    assert (result.exit_code, "there is no class 'duel'" in result.stdout) == (1, True)
+
+
+@pytest.mark.parametrize("condition", ["> 5", "== 5", '> decimal("5.0")', ".lessThan(5)"])
+def test_a_number_compared_as_a_whole_number_is_a_fault_that_says_what_to_write(tmp_path: Path, condition) -> None:
+    policies = policy(
+        "a", f'forbid (principal, action == Action::"pay", resource) when {{ context.args.amount {condition} }};'
+    )
+    result = run("policy", "check", small_bundle(tmp_path / "b", [PAY], policies + ALLOW_ALL))
+    assert (result.exit_code, '.greaterThan(decimal("5.0"))' in result.stdout) == (1, True)

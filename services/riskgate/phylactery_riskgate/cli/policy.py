@@ -24,7 +24,10 @@ BundleFolder = Annotated[Path, typer.Argument(metavar="DIR", help="the bundle's 
 
 @app.command("check")
 def policy_check(folder: BundleFolder, as_json: AsJson = False) -> None:
-    """Checks a bundle as the service does, and says what no policy can look at. Exit code 1: it is not accepted."""
+    """Checks a bundle as the service does, and says what no policy can look at.
+
+    Exit code 1: it is not accepted, or there is a warning, such as a class that a group nobody is in may approve.
+    """
     report = report_of(folder)
     bundle = report.bundle
     lines = [one.text for one in report.findings]
@@ -33,16 +36,19 @@ def policy_check(folder: BundleFolder, as_json: AsJson = False) -> None:
         facts = {"ok": False, "findings": described(report.findings), **_first(report.findings)}
         tell(as_json, facts, "\n".join([*lines, f"NOT ACCEPTED: {count} error{'s' if count > 1 else ''}"]))
         raise typer.Exit(FAILED)
+    warnings = sum(one.severity is Severity.WARNING for one in report.findings)
     facts = {
-        "ok": True,
+        "ok": not warnings,
         "revision": bundle.revision,
         "hash": bundle.hash,
         "tools": sorted(bundle.tools),
         "findings": described(report.findings),
     }
-    tell(
-        as_json, facts, "\n".join([*lines, f"ok: revision {bundle.revision}, {len(bundle.tools)} tools, {bundle.hash}"])
-    )
+    what = f"revision {bundle.revision}, {len(bundle.tools)} tools, {bundle.hash}"
+    found = f"{warnings} warning{'s' if warnings > 1 else ''}: RiskGate takes it, and it hardly says what was meant: "
+    tell(as_json, facts, "\n".join([*lines, f"{found if warnings else 'ok: '}{what}"]))
+    if warnings:
+        raise typer.Exit(FAILED)
 
 
 @app.command("test")

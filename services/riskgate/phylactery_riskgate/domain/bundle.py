@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -42,6 +43,7 @@ __all__ = [
     "load_bundle",
     "packaged_tools",
     "read_bundle",
+    "read_entities",
     "single_user_bundle_folder",
     "with_tools",
     "without_policy",
@@ -52,6 +54,10 @@ _MAX_REVISION = 2**53 - 1
 _WEEK_SECONDS = 604_800
 _OWN_NAME = re.compile(r"^for policy `policy0`, ")
 """How Cedar begins a message about a policy that was validated alone."""
+_DECIMAL_HINT = (
+    '; a JSON "number" and an amount are decimals in Cedar: compare them with .greaterThan(decimal("5.0")), '
+    '.lessThan(…) or == decimal("5.0"); < and > are for whole numbers, "type: integer"'
+)
 
 _Cases = tuple[tuple[BundleCase, ...], dict[str, CatalogTool]]
 
@@ -111,6 +117,12 @@ class EntitiesFile(_Strict):
 
     groups: list[Identifier] = []
     users: Annotated[list[UserEntry], Field(max_length=20_000)] = []
+
+    @property
+    def members(self) -> dict[str, int]:
+        """How many users are in each group that is declared."""
+        counted = Counter(group for user in self.users for group in set(user.groups))
+        return {group: counted[group] for group in self.groups}
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +201,8 @@ def read_bundle(files: BundleFiles) -> Bundle:
     tools = faults.catch(lambda: read_catalog(_document(files, TOOLS_FILE), levels))
     users = faults.catch(lambda: _users(files, levels))
     budgets = frozenset(entry.name for entry in parsed.budgets)
-    cases = faults.catch(lambda: _cases(files, levels, frozenset(tools or ()), budgets))
+    names = frozenset(one.name for one in classes)
+    cases = faults.catch(lambda: _cases(files, levels, frozenset(tools or ()), budgets, names))
     if budgets or parsed.targets.allow:
         tools, cases = faults.catch(lambda: _settled(files, parsed, levels, tools, cases)) or (None, None)
     whole = not faults
@@ -269,9 +282,15 @@ def _policies(files: BundleFiles, faults: Faults) -> tuple[Policy, ...]:
     return tuple(found)
 
 
-def _cases(files: BundleFiles, levels: tuple[str, ...], catalog: frozenset[str], budgets: frozenset[str]) -> _Cases:
+def _cases(
+    files: BundleFiles,
+    levels: tuple[str, ...],
+    catalog: frozenset[str],
+    budgets: frozenset[str],
+    classes: frozenset[str],
+) -> _Cases:
     documents = [read_document(name, text) for name, text in files.below(TESTS_FOLDER)]
-    return read_cases(documents, levels, catalog, budgets)
+    return read_cases(documents, levels, catalog, budgets, classes)
 
 
 def _settled(
@@ -322,6 +341,11 @@ def _widens(below: frozenset[str], above: frozenset[str]) -> bool:
     return bool(below) and not (above and above <= below)
 
 
+def read_entities(files: BundleFiles) -> EntitiesFile:
+    """Return what entities.json says, nothing where there is none. Raise BundleError where it cannot be read."""
+    return _document(files, ENTITIES_FILE).parse(EntitiesFile) if ENTITIES_FILE in files.texts else EntitiesFile()
+
+
 def _users(files: BundleFiles, levels: tuple[str, ...]) -> dict[tuple[str, str], UserEntry]:
     if ENTITIES_FILE not in files.texts:
         return {}
@@ -366,4 +390,5 @@ def _check_policies(
         result = cedarpy.validate_policies(str(policy_handle([policy])), schema)
         if not result.validation_passed:
             message = result.errors[0].error if result.errors else "does not fit the catalog"
-            faults.add(BundleError(policy.file, policy.line, f"{policy.id}: {_OWN_NAME.sub('', message)}"))
+            hint = _DECIMAL_HINT if "decimal" in message and "Long" in message else ""
+            faults.add(BundleError(policy.file, policy.line, f"{policy.id}: {_OWN_NAME.sub('', message)}{hint}"))

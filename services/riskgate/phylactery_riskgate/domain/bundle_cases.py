@@ -34,6 +34,15 @@ class CaseUser(_Strict):
     delegated: bool = False
 
 
+class CaseApprover(_Strict):
+    """Who approves, as their own token describes them; entities.json may add a level and groups, or take it away."""
+
+    id: Annotated[str, Field(min_length=1)]
+    level: str = "user"
+    groups: list[str] = []
+    approver: bool = True
+
+
 class Expectation(_Strict):
     """What must come out. ``policies`` and ``reason`` are compared only where they are written."""
 
@@ -102,7 +111,8 @@ class CaseFacts(_Strict):
 class BundleCase(_Strict):
     """One case. ``usage`` says what budgets have counted, nothing where it does not name them.
 
-    Without ``facts`` the call names no task.
+    ``approved`` names classes that are taken for approved; ``approvals`` says who said yes to a class, which counts
+    where they may and are enough. Without ``facts`` the call names no task.
     """
 
     name: Annotated[str, Field(min_length=1)]
@@ -112,6 +122,7 @@ class BundleCase(_Strict):
     thread_tenant: str = ""
     pathway: Pathway = "unspecified"
     approved: list[str] = []
+    approvals: dict[str, Annotated[list[CaseApprover], Field(max_length=20)]] = {}
     usage: dict[str, CaseUsage] = {}
     facts: CaseFacts | None = None
     expect: Expectation
@@ -135,12 +146,16 @@ class CasesFile(_Strict):
 
 
 def read_cases(
-    documents: Iterable[Document], levels: tuple[str, ...], catalog: frozenset[str], budgets: frozenset[str]
+    documents: Iterable[Document],
+    levels: tuple[str, ...],
+    catalog: frozenset[str],
+    budgets: frozenset[str],
+    classes: frozenset[str],
 ) -> tuple[tuple[BundleCase, ...], dict[str, CatalogTool]]:
     """Reads every case and the tools only they know.
 
     Raises:
-        BundleError: a file is not what it should be, a name is used twice, or a budget is not there.
+        BundleError: a file is not what it should be, a name is used twice, or a budget or class is not there.
     """
     cases: list[BundleCase] = []
     tools: dict[str, CatalogTool] = {}
@@ -153,6 +168,9 @@ def read_cases(
             for budget in case.usage:
                 if budget not in budgets:
                     raise document.error(("cases", index, "usage", budget), f"there is no budget {budget!r}")
+            for name in case.approvals:
+                if name not in classes:
+                    raise document.error(("cases", index, "approvals", name), f"there is no class {name!r}")
             names.add(case.name)
             cases.append(case)
         for name, tool in read_catalog(document.only("tools"), levels).items() if parsed.tools else ():

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
 from phylactery_riskgate.domain.argument_types import unseen_arguments
-from phylactery_riskgate.domain.bundle import Bundle, packaged_tools, read_bundle
-from phylactery_riskgate.domain.bundle_files import TESTS_FOLDER, TOOLS_FILE, BundleFiles
+from phylactery_riskgate.domain.bundle import Bundle, packaged_tools, read_bundle, read_entities
+from phylactery_riskgate.domain.bundle_files import (
+    ENTITIES_FILE,
+    SETTINGS_FILE,
+    TESTS_FOLDER,
+    TOOLS_FILE,
+    BundleFiles,
+)
 from phylactery_riskgate.domain.bundle_tests import run_bundle_tests
-from phylactery_riskgate.domain.documents import BundleError
+from phylactery_riskgate.domain.documents import BundleError, read_document
 from phylactery_riskgate.domain.lint import silent_parts
 
 MAX_FINDINGS = 500
@@ -18,9 +25,10 @@ _MAX_MESSAGE = 500
 
 
 class Severity(StrEnum):
-    """What a finding means: the bundle is refused, a case of its own fails, or there is something to know."""
+    """What a finding means: the bundle is refused, it hardly says what was meant, a case fails, or a note."""
 
     ERROR = "error"
+    WARNING = "warning"
     CASE = "case"
     NOTE = "note"
 
@@ -55,7 +63,12 @@ def examine(files: BundleFiles, *, cases: bool = True) -> BundleReport:
         bundle = read_bundle(files)
     except BundleError as error:
         return BundleReport(None, faults_of(error))
-    found = [*(_failing_cases(bundle) if cases else ()), *_silent(bundle), *_unseen(bundle)]
+    found = [
+        *_without_approvers(bundle),
+        *(_failing_cases(bundle) if cases else ()),
+        *_silent(bundle),
+        *_unseen(bundle),
+    ]
     return BundleReport(bundle, tuple(found[:MAX_FINDINGS]))
 
 
@@ -70,6 +83,28 @@ def _failing_cases(bundle: Bundle) -> Iterator[BundleFinding]:
         if not result.passed:
             message = f"the case {result.name!r} failed: {'; '.join(result.differences)}"
             yield BundleFinding(Severity.CASE, TESTS_FOLDER, 0, message[:_MAX_MESSAGE])
+
+
+def _without_approvers(bundle: Bundle) -> Iterator[BundleFinding]:
+    """Tell which groups whose members may approve a class have none, as far as the bundle knows."""
+    settings = read_document(SETTINGS_FILE, bundle.files.texts[SETTINGS_FILE])
+    members = read_entities(bundle.files).members
+    for index, one in enumerate(bundle.classes):
+        for group in sorted(one.groups):
+            if members.get(group):
+                continue
+            if group in members:
+                severity, told = Severity.NOTE, f"{ENTITIES_FILE} names nobody in it, so only whom a token names counts"
+            else:
+                near = difflib.get_close_matches(group, members, 1)
+                severity = Severity.WARNING
+                told = (
+                    f"{ENTITIES_FILE} knows no such group: declare it there under groups where tokens name its members"
+                )
+                told += f", or write '{near[0]}'" if near else ""
+            line = settings.line(("classes", index, "eligible"))
+            message = f"nobody is in the group '{group}', which may approve class '{one.name}'; {told}"
+            yield BundleFinding(severity, SETTINGS_FILE, line, message[:_MAX_MESSAGE])
 
 
 def _silent(bundle: Bundle) -> Iterator[BundleFinding]:

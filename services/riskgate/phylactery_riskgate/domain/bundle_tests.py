@@ -10,6 +10,7 @@ from cedarpy import pst
 
 from phylactery_riskgate.domain.bundle import Bundle, with_tools
 from phylactery_riskgate.domain.bundle_cases import BundleCase, CaseResult, compare
+from phylactery_riskgate.domain.eligibility import Approver, enough
 from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.explanation import explain
 from phylactery_riskgate.domain.model import Caller, CallSite, RawCall, Verdict
@@ -48,10 +49,23 @@ def ask_case(case: BundleCase, engine: DecisionEngine) -> Verdict:
         RawCall(case.tool, "case", arguments_struct=case.arguments),
         Caller(user.id, user.tenant, user.level, frozenset(user.groups), direct=not user.delegated),
         CallSite("case", "case", thread_tenant=case.thread_tenant, pathway=case.pathway),
-        approved=frozenset(case.approved),
+        approved=frozenset(case.approved) | _approved(case, engine.bundle),
         usage=case.read_usage,
         task=case.task,
     )
+
+
+def _approved(case: BundleCase, bundle: Bundle) -> frozenset[str]:
+    """Return the classes that are satisfied by those who say yes in a case."""
+    found: set[str] = set()
+    for wanted in bundle.classes:
+        said = [
+            Approver(one.id, case.user.tenant, one.approver, one.level, frozenset(one.groups))
+            for one in case.approvals.get(wanted.name, ())
+        ]
+        if said and enough(wanted, case.user.id, said, bundle):
+            found |= {one.name for one in bundle.classes if wanted.name in {one.name, bundle.asked_as(one.name)}}
+    return frozenset(found)
 
 
 def covered(bundle: Bundle) -> dict[str, tuple[str, ...]]:

@@ -37,6 +37,14 @@ def may_approve(wanted: ApprovalClass, person: Approver, bundle: Bundle) -> bool
     return (not wanted.groups or bool(wanted.groups & groups)) and (not wanted.levels or bool(wanted.levels & levels))
 
 
+def enough(wanted: ApprovalClass, requester: str, said: Iterable[Approver], bundle: Bundle) -> bool:
+    """Return True if these people's yes satisfies a class that a requester's call asks for."""
+    if wanted.who == "requester":
+        return any(one.subject == requester for one in said)
+    counting = (one for one in said if not same_person(one.subject, requester) and may_approve(wanted, one, bundle))
+    return people(one.subject for one in counting) >= wanted.approvers
+
+
 def same_person(one: str, other: str) -> bool:
     """Says whether two names are one person's: a difference in case alone is none."""
     return one.casefold() == other.casefold()

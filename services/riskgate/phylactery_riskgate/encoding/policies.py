@@ -26,6 +26,7 @@ _SOURCES = {
 }
 _SEVERITIES = {
     Severity.ERROR: policy_pb2.FINDING_SEVERITY_ERROR,
+    Severity.WARNING: policy_pb2.FINDING_SEVERITY_WARNING,
     Severity.CASE: policy_pb2.FINDING_SEVERITY_CASE,
     Severity.NOTE: policy_pb2.FINDING_SEVERITY_NOTE,
 }

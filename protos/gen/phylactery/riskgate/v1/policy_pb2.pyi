@@ -66,6 +66,10 @@ class _FindingSeverityEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Findi
     """
     FINDING_SEVERITY_NOTE: _FindingSeverity.ValueType  # 3
     """FINDING_SEVERITY_NOTE tells what no policy can look at."""
+    FINDING_SEVERITY_WARNING: _FindingSeverity.ValueType  # 4
+    """FINDING_SEVERITY_WARNING is what hardly says what was meant, such as a class that a group nobody is in may approve.
+    The bundle could be activated.
+    """
 
 class FindingSeverity(_FindingSeverity, metaclass=_FindingSeverityEnumTypeWrapper):
     """FindingSeverity is what a finding means for an activation."""
@@ -80,6 +84,10 @@ activated unless skip_cases says so.
 """
 FINDING_SEVERITY_NOTE: FindingSeverity.ValueType  # 3
 """FINDING_SEVERITY_NOTE tells what no policy can look at."""
+FINDING_SEVERITY_WARNING: FindingSeverity.ValueType  # 4
+"""FINDING_SEVERITY_WARNING is what hardly says what was meant, such as a class that a group nobody is in may approve.
+The bundle could be activated.
+"""
 Global___FindingSeverity: _TypeAlias = FindingSeverity  # noqa: Y015
 
 @_typing.final
