@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from phylactery_riskgate.domain.bundle_files import SIGNATURE_FILE, read_folder
 from phylactery_riskgate.policy_keys import create_key, load_private_key, sign_bundle, write_signature
 from phylactery_riskgate.store import bundles as rows
 from structlog.testing import capture_logs
+
+from tests.support.commands import run_riskgate
 
 READ = ("read_file", '{"path":"a.txt"}')
 NO_READS = '@id("no-reads") @title("Nobody reads") forbid (principal, action in Action::"effect:read", resource);\n'
@@ -247,6 +250,16 @@ async def test_a_rollback_to_a_bundle_no_trusted_key_signed_is_refused(make_gate
     assert (await shown(again.person("ines"))).live.revision == 2
 
 
+async def test_the_commands_roll_back_and_forward(gate, stricter, remote):
+    await activate(gate.person("ines"), stricter)
+    forward = load_bundle(stricter).hash
+    result = await remote("ines", "policy", "rollback")
+    assert (result.exit_code, "revision 1 is live again" in result.stdout) == (0, True)
+    assert (await remote("pablo", "policy", "rollback", "--to", forward)).exit_code == 1
+    result = await remote("ines", "policy", "rollback", "--to", forward, "--json")
+    assert (json.loads(result.stdout)["revision"], json.loads(result.stdout)["source"]) == (2, "rollback")
+
+
 async def test_the_history_tells_when_which_bundle_became_active_and_by_whom(gate, stricter, remote, refused):
     ines = gate.person("ines")
     gate.clock.advance(3_600)
@@ -289,6 +302,11 @@ async def test_a_tenant_sees_the_bundle_without_the_people_of_others(gate, bundl
     assert json.loads(files["entities.json"]) == {"groups": ["payments"], "users": people[:1]}
     assert list(seen.withheld) == ["entities.json", "tests/zeta.yaml"]
     assert set(files) == {one.name for one in whole.files} - {"tests/zeta.yaml"}
+    (folder / "entities.json").write_text(json.dumps({"groups": [], "users": people[1:]}))
+    with pytest.raises(grpc.aio.AioRpcError, match="secret-project"):
+        await activate(gate.person("ines"), folder)
+    fault = (await shown(gate.person("pablo"))).last_fault.message
+    assert fault == "entities.json:1: is not valid; the log of the service says why"
 
 
 # ---- signatures -----------------------------------------------------------------------------------------------------
@@ -411,6 +429,20 @@ async def test_a_bundle_that_is_named_is_served_or_nothing_is(make_gate, bundle,
     again = await make_gate("kept", bundle=named, bundle_or_active=True, fresh=True)
     assert (await shown(again.person("petra"))).live.revision == active
     assert (await again.person("ana").evaluate()).bundle_revision == active
+
+
+@pytest.mark.parametrize("way", ["option", "variable"])
+async def test_the_command_serve_ends_where_the_bundle_that_is_named_is_not_there(make_gate, tmp_path, way):
+    gate = await make_gate("kept", fresh=True)
+    await gate.stop()
+    nowhere = str(tmp_path / "nowhere")
+    named = ("--bundle", nowhere) if way == "option" else ()
+    environment = os.environ | ({} if named else {"RISKGATE_BUNDLE": nowhere})
+    words = ("serve", *named, "--data-dir", str(tmp_path / "kept"), "--port", "0")
+    done = await asyncio.to_thread(run_riskgate, *words, environment=environment)
+    assert done.returncode == 2
+    assert f"{nowhere}: is no folder; so the bundle that was named is not served" in done.stderr
+    assert f"In {tmp_path / 'kept'} revision 1 is active, by riskgate" in done.stderr
 
 
 async def test_a_start_says_which_bundle_revision_data_and_signature_rule_hold(make_gate, bundle, key):

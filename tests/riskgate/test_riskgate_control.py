@@ -285,6 +285,34 @@ async def test_a_rejection_of_a_time_that_has_not_come_keeps_nobody_waiting(gate
     assert (await ana.evaluate(call(call_id="c2"))).decision == types_pb2.DECISION_AUTH_REQUIRED
 
 
+# ---- commands -------------------------------------------------------------------------------------------------------
+
+
+async def test_the_commands_freeze_list_lift_and_revoke_and_say_what_a_person_has_to_know(gate, ana, call, remote):
+    decision = (await ana.evaluate(call(*READ))).decision_id
+    result = await remote("ines", "freeze", "user", "anna", "--tenant", "acme", "--reason", "a stolen laptop")
+    assert (result.exit_code, result.stdout) == (0, "frozen: user anna of acme\n")
+    assert "nothing was ever decided here for user anna of acme: check the name" in result.stderr
+    assert (await remote("olga", "freeze", "tool", "read_file")).stdout == "frozen: tool read_file of acme\n"
+    listed = (await remote("olga", "freeze", "list")).stdout
+    assert ('by ines of ops (installation): "a stolen laptop"' in listed, "by olga of acme (tenant)" in listed) == (
+        True,
+        True,
+    )
+    result = await remote("olga", "unfreeze", "user", "anna")
+    assert (result.exit_code, "has not frozen user 'anna'" in result.stderr) == (1, True)
+    assert (await remote("ines", "unfreeze", "user", "anna", "--tenant", "acme")).exit_code == 0
+    assert (await remote("olga", "unfreeze", "tool", "read_file")).stdout == "lifted: tool read_file\n"
+    assert (await remote("ines", "freeze", "list")).stdout == "nothing is frozen\n"
+    for word in ("", " already"):
+        result = await remote("ines", "revoke", decision, "--tenant", "acme")
+        assert (result.exit_code, result.stdout) == (0, f"{decision} is revoked{word}\n")
+    assert (await remote("ines", "freeze", "all")).stdout == "frozen: all\n"
+    assert (await remote("ines", "freeze", "tenant", "acme")).exit_code == 0
+    assert "another freeze" in (await remote("ines", "unfreeze", "tenant", "acme")).stderr
+    assert (await remote("ines", "unfreeze", "all")).exit_code == 0
+
+
 # ---- races ----------------------------------------------------------------------------------------------------------
 
 

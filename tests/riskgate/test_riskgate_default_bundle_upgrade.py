@@ -56,7 +56,7 @@ async def test_the_new_default_bundle_takes_over_at_the_next_start_and_what_was_
 async def test_an_installation_whose_own_bundle_is_newer_goes_on_with_its_own(make_gate, call, tmp_path):
     gate = await make_gate(bundle=before(tmp_path / "own", 7))
     await gate.stop()
-    again = await make_gate(bundle=default_bundle_folder())
+    again = await make_gate(bundle=default_bundle_folder(), bundle_or_active=True)
     assert await live_revision(again.person("petra")) == 7
     answer = await again.person("ana").evaluate(call(*LIST))
     assert (answer.decision, answer.bundle_revision) == (types_pb2.DECISION_BLOCKED, 7)
@@ -67,7 +67,7 @@ async def test_an_installation_whose_own_bundle_has_the_same_revision_goes_on_wi
 ):
     gate = await make_gate(bundle=before(tmp_path / "own", NOW))
     await gate.stop()
-    again = await make_gate(bundle=default_bundle_folder())
+    again = await make_gate(bundle=default_bundle_folder(), bundle_or_active=True)
     answer = await again.person("ana").evaluate(call(*LIST))
     assert (answer.decision, answer.bundle_revision) == (types_pb2.DECISION_BLOCKED, NOW)
     assert [record["reason"] for record in again.records("bundle_refused")] == ["BUNDLE_ROLLBACK"]
@@ -76,6 +76,6 @@ async def test_an_installation_whose_own_bundle_has_the_same_revision_goes_on_wi
 async def test_an_older_default_folder_after_the_new_one_changes_nothing(make_gate, call, tmp_path):
     gate = await make_gate(bundle=default_bundle_folder())
     await gate.stop()
-    again = await make_gate(bundle=before(tmp_path / "before", 2))
+    again = await make_gate(bundle=before(tmp_path / "before", 2), bundle_or_active=True)
     answer = await again.person("ana").evaluate(call(*LIST))
     assert (answer.decision, answer.bundle_revision) == (types_pb2.DECISION_ALLOW, NOW)

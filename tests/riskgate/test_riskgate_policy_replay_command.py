@@ -42,7 +42,7 @@ async def test_replay_tells_what_flips_what_widens_and_what_cannot_be_replayed(g
         {"before": "AUTH_REQUIRED(self)", "after": "ALLOW", "calls": 1},
     ]
     assert (there["replayed"], there["flipped"], there["widened"]) == (7, 4, 1)
-    assert there["not_replayable"] == {"erased": 1, "unbound": 1}
+    assert there["not_replayable"] == {"erased": 1, "unbound": 1, "frozen": 0}
     assert {one["policy_ids"][0] for one in there["flips"]} == {"no-reads", "write.ask-self"}
     assert [one["widens"] for one in there["flips"] if one["after"] == "ALLOW"] == [True]
     assert (local["replayed"], local["flipped"]) == (8, 5)

@@ -14,6 +14,7 @@ from sqlalchemy.engine import Connection
 from phylactery_riskgate.audit import ITSELF, Kind
 from phylactery_riskgate.bundle_acceptance import MAX_SENTENCE, Candidate, files_of, rollback
 from phylactery_riskgate.core import Core, Refused
+from phylactery_riskgate.domain.bundle_files import ENTITIES_FILE
 from phylactery_riskgate.store import bundles as rows
 from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.store.audit_search import NOBODYS
@@ -103,8 +104,10 @@ class BundleRecords:
         revision, bundle_hash = (candidate.revision, candidate.hash) if candidate else (0, "")
         now_us = self._core.clock.now_us()
         message = error.message[:MAX_SENTENCE]
-        self.last_fault = Fault(message, now_us, revision)
         _log.error("bundle refused", source=source, reason=error.reason, problem=message, revision=revision)
+        if error.metadata.get("file") == ENTITIES_FILE:  # every tenant reads the fault, and not the names in that file
+            message = f"{ENTITIES_FILE}:{error.metadata.get('line')}: is not valid; the log of the service says why"
+        self.last_fault = Fault(message, now_us, revision)
         body = {
             "source": source,
             "reason": error.reason,
