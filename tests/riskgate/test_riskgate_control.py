@@ -87,6 +87,24 @@ async def test_freezing_twice_changes_nothing_and_a_wrong_name_is_noticed(gate, 
     assert (refusal.code, refusal.reason) == (grpc.StatusCode.NOT_FOUND, "FREEZE_NOT_FOUND")
 
 
+@pytest.mark.parametrize(
+    ("scope", "name", "tenant", "field"),
+    [
+        ("unspecified", "", "", "scope"),
+        ("user", "", "acme", "name"),
+        ("tenant", "ana", "acme", "name"),
+        ("all", "", "acme", "tenant"),
+    ],
+)
+async def test_a_target_that_is_not_whole_is_refused_by_its_field(gate, refused, scope, name, tenant, field):  # noqa: PLR0917
+    for attempt in (
+        gate.person("ines").freeze(scope, name, tenant=tenant),
+        gate.person("ines").unfreeze(scope, name, tenant=tenant),
+    ):
+        refusal = await refused(attempt)
+        assert (refusal.code, refusal.fields) == (grpc.StatusCode.INVALID_ARGUMENT, [field])
+
+
 @pytest.mark.parametrize("name", ["olga", "pablo"])
 async def test_a_tenants_own_people_stop_calls_of_their_tenant_alone(gate, ana, call, refused, name):
     person = gate.person(name)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated
 
 from phylactery_chassis.edge import EdgeModel, Identifier
-from pydantic import StringConstraints, model_validator
+from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 
 from phylactery_riskgate.store.stops import Scope
 
@@ -19,18 +19,25 @@ class TargetInput(EdgeModel):
 
     scope: Scope
     tenant: _Name = ""
-    name: _Name = ""
+    name: Annotated[_Name, Field(validate_default=True)] = ""
     reason: _Words = ""
 
-    @model_validator(mode="after")
-    def _whole(self) -> Self:
-        if self.scope in _NAMED and not self.name:
-            raise ValueError("name the user or the tool")
-        if self.scope not in _NAMED and self.name:
-            raise ValueError("only a user or a tool has a name")
-        if self.scope is Scope.ALL and self.tenant:
+    @field_validator("tenant")
+    @classmethod
+    def _of_one(cls, value: str, info: ValidationInfo) -> str:
+        if value and info.data.get("scope") is Scope.ALL:
             raise ValueError("all is every tenant: name none")
-        return self
+        return value
+
+    @field_validator("name")
+    @classmethod
+    def _named(cls, value: str, info: ValidationInfo) -> str:
+        scope = info.data.get("scope")
+        if scope in _NAMED and not value:
+            raise ValueError("name the user or the tool")
+        if scope is not None and scope not in _NAMED and value:
+            raise ValueError("only a user or a tool has a name")
+        return value
 
 
 class RevokeInput(EdgeModel):
