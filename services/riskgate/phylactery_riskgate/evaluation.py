@@ -243,15 +243,14 @@ class Evaluation:
             return "CALL_NOT_KEPT"
         if find_redemption(connection, key_of(question.who, record.run_id, record.tool_call_id)) is not None:
             return ""
-        return self._stopped(connection, question, record) or self._used_up(connection, question, record, bound)
+        why = self._stopped(connection, question, record) or self._used_up(connection, question, record, bound)
+        return why or ("DECISION_TOO_OLD" if self._too_old(record, question.now_us) else "")
 
     def _stopped(self, connection: Connection, question: Question, record: DecisionRecord) -> str:
-        """Answers why a decision that allowed a call allows it no more, whatever its task says."""
+        """Answers why an operator keeps a decision that allowed a call from allowing it now, empty where none does."""
         if record.revoke_us:
             return "DECISION_REVOKED"
-        if self._freeze(connection, question) is not None:
-            return "FROZEN"
-        return "DECISION_TOO_OLD" if self._too_old(record, question.now_us) else ""
+        return "" if self._freeze(connection, question) is None else "FROZEN"
 
     def _used_up(self, connection: Connection, question: Question, record: DecisionRecord, bound: BoundCall) -> str:
         """Answers why the task of a call gives it no further permit."""
