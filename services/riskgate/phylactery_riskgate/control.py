@@ -16,12 +16,11 @@ from phylactery_chassis.identity import Principal, Role
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.approvals import ApprovalEvent, ClosedReason, advance
-from phylactery_riskgate.audit import Kind
+from phylactery_riskgate.audit import ITSELF, Kind
 from phylactery_riskgate.call_values import WORDS
 from phylactery_riskgate.core import Core, Refused, about
 from phylactery_riskgate.domain.model import Decision, Verdict
 from phylactery_riskgate.domain.reasons import freeze_reason
-from phylactery_riskgate.key_records import ITSELF
 from phylactery_riskgate.requests.control import RevokeInput, TargetInput
 from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store import decisions as decision_rows
