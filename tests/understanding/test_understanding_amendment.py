@@ -17,7 +17,7 @@ ALARM = "recuérdame mañana a las 4 llamar a Teo"
 CHANGED = [
     (ALARM, "no, mejor a las 5", "recuérdame mañana a las 5 llamar a Teo"),
     (ALARM, "perdón, el jueves", "recuérdame jueves a las 4 llamar a Teo"),
-    (ALARM, "no espera, llega antes, que sea a las 3", "recuérdame mañana a las 3 llamar a Teo"),
+    (ALARM, "no espera, que sea a las 3", "recuérdame mañana a las 3 llamar a Teo"),
     ("remind me tomorrow at 9 to call Ann", "actually make it 10", "remind me tomorrow at 10 to call Ann"),
     ("remind me tomorrow at 9 to call Ann", "and friday too", "remind me friday at 9 to call Ann"),
     (MAIL, "wrong Jo! jo.k@crew.example", "email jo.k@crew.example that the van leaves at 5"),
@@ -53,6 +53,21 @@ UNCHANGED = [
     ("write hello to a.txt", "b.txt"),
     ("write hello to a.txt", "and b.txt?"),
     ("write hello to a.txt", "no, everything"),
+    # what stands beside the value takes it back, or puts it off
+    *((MAIL, f"no, kim@crew.example{more}") for more in (
+        ", stop", ", just kidding", ", keep it", ", if Bob agrees", ", once I confirm", ", ask me first",
+        " instead, maybe", ", says Bob", ", cuando te diga", ", déjalo", " has it", ", she quit", " is better",
+    )),
+    *(("pay jo@crew.example 40 euros", f"no, {more}") for more in (
+        "up to 50", "about 50", "50 off", "50 each", "50 más", "50%", "-50", "50, cancel it", "$50",
+    )),
+    (MAIL, "wrong kim@crew.example"),
+    ("delete draft-3.docx", "b.docx is better"),
+    ("delete draft-3.docx", "sorry, b.txt instead of hello"),
+    ("delete /srv/a.txt", "no, b.txt"),
+    ("pay jo@crew.example 40 euros if Bob agrees", "please, instead of if Bob agrees"),
+    ("email jo@crew.example that jo@crew.example is the new address", "and kim@crew.example too"),
+    ("email jo@crew.example that Ana leaves at 5", "no, Bob"),
     ("what time is it", "no, a.txt"),
     ("", "no, a.txt"),
 ]  # fmt: skip
@@ -60,9 +75,9 @@ UNCHANGED = [
 
 @pytest.mark.parametrize(("earlier", "later", "whole"), CHANGED)
 def test_a_value_takes_the_place_of_the_one_of_its_kind(earlier, later, whole):
-    request = amended(parse(earlier), parse(later))
-    assert request is not None
-    assert request.text == whole
+    found = amended(parse(earlier), parse(later))
+    assert found is not None
+    assert found.request.text == whole
 
 
 @pytest.mark.parametrize(("earlier", "later"), UNCHANGED)
@@ -78,19 +93,19 @@ def test_what_refuses_or_could_mean_two_places_changes_nothing(earlier, later):
     ],
 )
 def test_the_changed_request_yields_the_new_call_and_not_the_old_one(later, wanted, unwanted):
-    request = amended(parse(ALARM), parse(later))
-    assert request is not None
-    assert understand([request], wanted).level is Level.CLEAR
-    assert understand([request], unwanted).level is not Level.CLEAR
+    found = amended(parse(ALARM), parse(later))
+    assert found is not None
+    assert understand([found.request], wanted).level is Level.CLEAR
+    assert understand([found.request], unwanted).level is not Level.CLEAR
 
 
 def test_changes_follow_one_another():
     first = amended(parse("write hello to a.txt"), parse("no, I meant b.txt"))
     assert first is not None
-    second = amended(first, parse("sorry, c.txt"))
+    second = amended(first.request, parse("sorry, c.txt"))
     assert second is not None
-    assert understand([second], write("c.txt", "hello")).level is Level.CLEAR
-    assert understand([second], write("b.txt", "hello")).level is not Level.CLEAR
+    assert understand([second.request], write("c.txt", "hello")).level is Level.CLEAR
+    assert understand([second.request], write("b.txt", "hello")).level is not Level.CLEAR
 
 
 @pytest.mark.parametrize(
@@ -116,7 +131,14 @@ def test_a_message_in_disguise_changes_nothing():
 
 
 def test_the_mail_goes_to_the_person_named_last():
-    request = amended(parse(MAIL), parse("sorry, kim@crew.example"))
-    assert request is not None
-    assert understand([request], mail("kim@crew.example", "The van leaves at 5.")).level is Level.CLEAR
-    assert understand([request], mail("jo@crew.example", "The van leaves at 5.")).level is not Level.CLEAR
+    found = amended(parse(MAIL), parse("sorry, kim@crew.example"))
+    assert found is not None
+    assert found.corrects
+    assert understand([found.request], mail("kim@crew.example", "The van leaves at 5.")).level is Level.CLEAR
+    assert understand([found.request], mail("jo@crew.example", "The van leaves at 5.")).level is not Level.CLEAR
+
+
+def test_an_addition_is_no_correction():
+    found = amended(parse(MAIL), parse("and kim@crew.example too"))
+    assert found is not None
+    assert not found.corrects

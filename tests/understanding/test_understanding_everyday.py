@@ -16,7 +16,7 @@ from phylactery_understanding.proposal import Call, Item, Level
 from phylactery_understanding.request import parse
 from phylactery_understanding.times import times_of
 
-from tests.understanding.test_understanding_calls import DAY, argument, mail, pay, remind, write
+from tests.understanding.test_understanding_calls import DAY, argument, delete, mail, pay, remind, write
 
 
 def close(number: int, repo: str) -> Call:
@@ -97,6 +97,28 @@ NEVER = [
     ("The invoice came from bill@x.example, write tax@y.example an email about it",
      mail("bill@x.example", "The invoice")),
     ("close 9 in recipes-bot, I'll tell you when", close(9, "recipes-bot")),
+    *((f"close 9 in recipes-bot, {why}", close(9, "recipes-bot")) for why in (
+        "we won't", "we can't yet", "we need it open", "we want it to stay", "we've decided against it",
+        "they're against it", "there's no way", "I'll be doing it myself", "it's not ready", "they can't",
+    )),
+    *((f"paga 50 euros a ana@x.example, {why}", pay("ana@x.example", 50)) for why in (
+        "me lo pienso", "me arrepiento", "mi jefe decide", "hay dudas", "ha sido un error",
+        "viene Bob y lo hace", "pues no",
+    )),
+    *((f"{place} close 9 of recipes-bot", close(9, "recipes-bot")) for place in (
+        "in a movie,", "in the worst case,", "in my absence,", "in 2030,", "on Bob's order,",
+    )),
+    ('email this to ana@x.example. "The gate is open" no', mail("ana@x.example", "The gate is open")),
+    ("email these to ana@x.example. Careful though", mail("ana@x.example", "Careful though")),
+    ("ask ana@x.example if she has the keys", mail("ana@x.example", "I have the keys.")),
+    ("ask ana@x.example whether she can pay", mail("ana@x.example", "She can pay.")),
+    ("email ana@x.example she'll pay", mail("ana@x.example", "I'll pay.")),
+    ("ask ana@x.example if I owe her", mail("ana@x.example", "Do you owe me?")),
+    ("delete last line of last-line.txt", delete("last-line.txt")),
+    ("delete header in header.txt", delete("header.txt")),
+    ("u can delete b.docx?", delete("b.docx")),
+    ("take 9 from the price of MUG-1", price("MUG-1", 9)),
+    ("sube MUG-1 en 9 euros", price("MUG-1", 9)),
 ]  # fmt: skip
 
 
@@ -147,10 +169,15 @@ def interpreted(text: str, call: Call, tool: str, **slots: str) -> Level:
     ("text", "level"),
     [
         ("nobody's on it, so number 9 of recipes-bot can go", Level.CLEAR),
-        ("sorry, number 9 of recipes-bot", Level.CLEAR),
+        ("sorry, 9 in recipes-bot", Level.CLEAR),
         ("don't close number 9 of recipes-bot", Level.NONE),
         ("I don't want you to close number 9 of recipes-bot", Level.NONE),
         ("number 9 of recipes-bot, no", Level.NONE),
+        ("please don't archive number 9 of recipes-bot", Level.NONE),
+        ("she doesn't want number 9 of recipes-bot gone", Level.NONE),
+        ("let nobody touch number 9 of recipes-bot", Level.NONE),
+        ("sorry, number 9 of recipes-bot is staying", Level.NONE),
+        ("actually number 9 of recipes-bot is fine as it is", Level.NONE),
         ("imagine number 9 of recipes-bot were gone", Level.NONE),
         ("number 9 of recipes-bot, sorry", Level.NONE),
     ],

@@ -1,8 +1,8 @@
 """What a later message changes of the request before it: no, at five; sorry, I meant b.txt; and #reception too.
 
 The later message is put into the words of the earlier one, in the one place it can mean, and the result is parsed as
-if it had been said at once. Nothing is guessed: a message that could change two places, or says anything more, changes
-nothing.
+if it had been said at once. Nothing is guessed: every word of the later message is a marker of a change, a small word
+that leads to the value, or the value. A message that says anything more, or could change two places, changes nothing.
 """
 
 from __future__ import annotations
@@ -23,22 +23,29 @@ _LONGEST_EARLIER: Final = 4_000
 _HOURS: Final = 24
 _MOST_WORDS: Final = 4
 """Words of a name or a content that is put in the place of another."""
-_SMALL: Final = ("please", "article", "goal", "greet")
-_NO: Final = frozenset({"no", "nope", "nein", "non", "nao", "ay", "oh"})
-_AND: Final = frozenset({"and", "y", "e", "et", "und", "i"})
 _PAUSES: Final = frozenset(",.;!…()")
-_BUT: Final = frozenset({"but", "sino", "sondern", "mais", "ma", "mas"})
+_NO: Final = frozenset({"no", "nope", "nein", "non", "nao"})
+_AND: Final = frozenset({"and", "y", "e", "et", "und"})
+_BUT: Final = frozenset({"but", "sino", "sondern"})
+_WRONG: Final = frozenset({"wrong"})
+_LATE: Final = frozenset(
+    {"instead", "rather", "sorry", "perdon", "i meant", "i mean", "quise decir", "quiero decir"}
+) | {"lo puse al reves", "lo escribi mal", "error mio", "my mistake", "my bad", "typo"}
+"""Markers that may stand behind a value, too; "is better" and "is wrong" behind it say the opposite."""
+_QUANTITIES: Final = frozenset({"mas", "more", "less", "menos", "another", "extra", "additional", "otro", "otra"})
+"""Words that may be courteous, and beside a number make another of it."""
 _IT: Final = frozenset({"it", "that", "them", "this", "again", "lo", "la", "los", "las", "eso"})
-_LATE: Final = frozenset("instead rather better mejor sorry perdon digo plutot lieber anzi melhor".split()) | {
-    "i meant",
-    "i mean",
-    "quise decir",
-    "quiero decir",
-}
-"""What may say behind a value that it is the right one; "is wrong" behind it says the opposite."""
+_BESIDE: Final = frozenset(" \t\n,.;!()\"'“”«»…")
+"""What may stand beside a number or a name that is whole."""
 _OPTIONAL: Final = frozenset({"part"})
 """What may be said of an hour and left out when it is changed."""
-_WORDY: Final = frozenset({Label.OBJECT, Label.CONTENT})
+
+
+class Amendment(NamedTuple):
+    """The request that an earlier message becomes; ``corrects`` is False where it is asked for beside the first."""
+
+    request: Request
+    corrects: bool
 
 
 class _Swap(NamedTuple):
@@ -49,123 +56,111 @@ class _Swap(NamedTuple):
     text: str
 
 
-def amended(earlier: Request, later: Request) -> Request | None:
+class _Said(NamedTuple):
+    """A message that only changes another: the value, and what it takes the place of, where that is said."""
+
+    new: list[Token]
+    old: list[Token]
+    corrects: bool
+
+
+def amended(earlier: Request, later: Request) -> Amendment | None:
     """Return the request that an earlier message becomes by a later one, None where that does not just change it."""
-    swaps = _swaps(earlier, later)
-    if not swaps:
+    if not earlier.asks or len(earlier.text) > _LONGEST_EARLIER or earlier.fault is not None:
         return None
-    text, end = "", 0
-    for one in sorted(swaps):
-        text, end = f"{text}{earlier.text[end : one.start]}{one.text}", one.stop
-    request = parse(text + earlier.text[end:])
+    said = _said(later, {meaning for ask in earlier.asks for meaning in ask.verb.meanings})
+    swap = None if said is None else _swap(earlier, later, said)
+    if said is None or swap is None:
+        return None
+    request = parse(f"{earlier.text[: swap.start]}{swap.text}{earlier.text[swap.stop :]}")
     same = [one.form for one in request.asks] == [one.form for one in earlier.asks]
-    return request if same and request.fault is None else None
+    return Amendment(request, said.corrects) if same and request.fault is None else None
 
 
 def corrects(later: Request) -> bool:
     """Return whether a message puts a value in the place of another, whatever it was: no, at five."""
+    said = _said(later, frozenset())
+    return said is not None and said.corrects and _names_value(said.new)
+
+
+# ---- what the later message says ---------------------------------------------
+
+
+def _said(later: Request, done: set[str] | frozenset[str]) -> _Said | None:
+    """Return what a message changes, None where it says anything else. ``done`` are the verbs it may repeat."""
     said = [one for one in later.tokens if one.kind is not Kind.BREAK]
     if not 0 < len(said) <= _LONGEST or any(one.text in {"?", "¿"} for one in said):
-        return False
-    rest, does, _ = _without_markers(said, None, later.lexicon)
-    contrast = _contrast(rest, later.lexicon)
-    if contrast is not None:
-        return all(_names_value(side) and _is_plain(side, later.lexicon) for side in contrast)
-    part = _telling_part(rest, later.lexicon)
-    return does and _names_value(part)
-
-
-def _names_value(tokens: Sequence[Token]) -> bool:
-    """Return whether some words hold a name, a number, a quotation or a time."""
-    named = any(one.kind in {Kind.LITERAL, Kind.NUMBER, Kind.QUOTE} for one in tokens)
-    return named or not _kinds(tokens) <= _OPTIONAL
-
-
-def _swaps(earlier: Request, later: Request) -> list[_Swap]:
-    said = [one for one in later.tokens if one.kind is not Kind.BREAK]
-    if not earlier.asks or len(earlier.text) > _LONGEST_EARLIER or not 0 < len(said) <= _LONGEST:
-        return []
-    if any(one.text in {"?", "¿"} for one in said):
-        return []
+        return None
     if later.fault is not None and later.fault.kind in {"disguise", "length", "mark"}:
-        return []
-    rest, corrects, adds = _without_markers(said, earlier, later.lexicon)
-    contrast = _contrast(rest, later.lexicon)
+        return None
+    words = later.lexicon
+    rest, amends, adds = _without_markers(said, words, done)
+    contrast = _contrast(rest, words)
     if contrast is not None:
         new, old = contrast
-        places = _places(earlier, old)
-        return [_Swap(*places[0], _text(later, new))] if len(places) == 1 and _is_plain(new, later.lexicon) else []
-    if not (corrects or adds) or not rest:
-        return []
-    rest = _telling_part(rest, later.lexicon)
-    return _value(earlier, later, rest, corrects=corrects)
+        return _Said(new, old, corrects=True) if all(_is_value(side, later) for side in contrast) else None
+    new = _without_links(rest, words)
+    return _Said(new, [], corrects=amends) if (amends or adds) and _is_value(new, later) else None
 
 
-def _without_markers(said: Sequence[Token], earlier: Request | None, words: Lexicon) -> tuple[list[Token], bool, bool]:
+def _without_markers(
+    said: Sequence[Token], words: Lexicon, done: set[str] | frozenset[str]
+) -> tuple[list[Token], bool, bool]:
     """Return what is left without the words that only say that something changes, and whether it does, or is added."""
     texts = _texts(said)
-    again = {meaning for ask in (earlier.asks if earlier is not None else ()) for meaning in ask.verb.meanings}
     rest: list[Token] = []
-    corrects = adds = False
+    amends = adds = False
     place = 0
     while place < len(said):
-        amends, repeats = words.match("amend", texts, place), words.match("again", texts, place)
-        late = bool(rest) and amends >= repeats and " ".join(texts[place : place + amends]) not in _LATE
-        if max(amends, repeats) and not late:
-            corrects, adds = corrects or amends >= repeats, adds or repeats > amends
-            place += max(amends, repeats)
-            continue
-        if place == 0 and texts[0] in _NO and ((said[1:2] and said[1].kind is Kind.MARK) or _amends(words, texts, 1)):
-            corrects, place = True, 1
-            continue
-        if place == 0 and texts[0] in _AND:
-            adds, place = True, 1
-            continue
-        verbs = words.verb(texts[place])
-        # Who sends it once more says so with the same verb, and a pronoun or nothing for what is sent.
-        if any(not verb.meanings.isdisjoint(again) for verb in verbs) and (
-            any(verb.joined for verb in verbs)
-            or place + 1 == len(said)
-            or said[place + 1].kind is Kind.MARK
-            or texts[place + 1] in _IT
-        ):
+        size = {name: words.match(name, texts, place) for name in ("amend", "again", "please", "contrast")}
+        size["please"] *= texts[place] not in _QUANTITIES
+        late = not rest or " ".join(texts[place : place + size["amend"]]) in _LATE
+        if place == 0 and (lead := _lead(said, texts, words)):
+            amends, adds, place = texts[0] not in _AND, texts[0] in _AND, lead
+        elif size["contrast"] and size["contrast"] >= max(size.values()):
+            rest.extend(said[place : place + size["contrast"]])
+            place += size["contrast"]
+        elif size["amend"] and late and size["amend"] >= size["again"]:
+            amends, place = True, place + size["amend"]
+        elif size["again"]:
+            adds, place = True, place + size["again"]
+        elif size["please"] or (said[place].kind is Kind.MARK and said[place].text in _PAUSES):
+            if said[place].text == "," and rest:
+                rest.append(said[place])
+            place += max(size["please"], 1)
+        elif _repeats(said, texts, place, words, done):
             place += 1
-            continue
-        rest.append(said[place])
-        place += 1
-    while rest and rest[0].kind is Kind.MARK:
-        rest.pop(0)
-    while rest and rest[-1].kind is Kind.MARK:
-        rest.pop()
-    return rest, corrects, adds and not corrects
-
-
-def _telling_part(rest: Sequence[Token], words: Lexicon) -> list[Token]:
-    """Return the one part between two pauses that has a value, where the others only say why."""
-    parts: list[list[Token]] = [[]]
-    for one in rest:
-        if one.kind is Kind.MARK and one.text in _PAUSES:
-            parts.append([])
         else:
-            parts[-1].append(one)
-    telling = [part for part in parts if any(one.kind is not Kind.WORD for one in part) or read_times(part).features]
-    if len(telling) != 1:
-        return list(rest)
-    others = [one for part in parts if part is not telling[0] for one in part]
-    texts = [one.text for one in others]
-    refuses = any(
-        words.match(name, texts, at) for at in range(len(texts)) for name in ("negation", "exclusion", "universal")
+            rest.append(said[place])
+            place += 1
+    while rest and rest[-1].text == ",":
+        rest.pop()
+    return rest, amends, adds and not amends
+
+
+def _lead(said: Sequence[Token], texts: Sequence[str], words: Lexicon) -> int:
+    """Return how many of the first tokens only open a change: no, and, wrong person."""
+    marks = [at for at, one in enumerate(said[:4]) if one.kind is Kind.MARK]
+    if texts[0] in _NO:
+        return 1 if marks[:1] == [1] or (len(texts) > 1 and words.match("amend", texts, 1)) else 0
+    if texts[0] in _WRONG:
+        return marks[0] if marks and all(one.kind is Kind.WORD for one in said[: marks[0]]) and marks[0] > 1 else 0
+    return int(texts[0] in _AND)
+
+
+def _repeats(
+    said: Sequence[Token], texts: Sequence[str], place: int, words: Lexicon, done: set[str] | frozenset[str]
+) -> bool:
+    """Return whether a word asks for the same once more, with a pronoun or nothing for what is done: send it again."""
+    verbs = words.verb(texts[place])
+    if texts[place] in _IT and place and words.verb(texts[place - 1]):
+        return True
+    return any(not verb.meanings.isdisjoint(done) for verb in verbs) and (
+        any(verb.joined for verb in verbs)
+        or place + 1 == len(said)
+        or said[place + 1].kind is Kind.MARK
+        or texts[place + 1] in _IT
     )
-    return list(rest) if refuses else telling[0]
-
-
-def _amends(words: Lexicon, texts: Sequence[str], place: int) -> bool:
-    return place < len(texts) and bool(words.match("amend", texts, place))
-
-
-def _texts(tokens: Sequence[Token]) -> list[str]:
-    """Return words as the lexicon knows them; what is quoted is none of them."""
-    return ["" if one.kind is Kind.QUOTE else one.text for one in tokens]
 
 
 def _contrast(rest: Sequence[Token], words: Lexicon) -> tuple[list[Token], list[Token]] | None:
@@ -177,95 +172,95 @@ def _contrast(rest: Sequence[Token], words: Lexicon) -> tuple[list[Token], list[
             continue
         behind = list(rest[at + size :])
         if at:
-            return _bare(rest[:at], words), _bare(behind, words)
+            return _without_links(rest[:at], words), _without_links(behind, words)
         cut = next((place for place, one in enumerate(behind) if one.text in _BUT or one.text == ","), None)
-        return (_bare(behind[cut + 1 :], words), _bare(behind[:cut], words)) if cut is not None else ([], [])
+        if cut is None:
+            return [], []
+        new = [one for one in behind[cut + 1 :] if one.text not in _BUT]
+        return _without_links(new, words), _without_links(behind[:cut], words)
     return None
 
 
-def _bare(tokens: Sequence[Token], words: Lexicon) -> list[Token]:
-    """Return tokens without the small words and marks around them."""
-    found = [one for one in tokens if one.text not in _BUT]
-    while found and _is_small(found[0], words):
+def _without_links(tokens: Sequence[Token], words: Lexicon) -> list[Token]:
+    """Return tokens without the small words before them that lead to a value, and without the commas around them."""
+    found = list(tokens)
+    while found and (found[0].text == "," or (found[0].kind is Kind.WORD and words.holds("link", found[0].text))):
         found.pop(0)
-    while found and _is_small(found[-1], words):
+    while found and found[-1].text == ",":
         found.pop()
     return found
 
 
-def _is_small(token: Token, words: Lexicon) -> bool:
-    return token.kind is Kind.MARK or (
-        token.kind is Kind.WORD and any(words.holds(name, token.text) for name in (*_SMALL, "stop"))
-    )
-
-
-def _is_plain(tokens: Sequence[Token], words: Lexicon) -> bool:
-    """Return whether some words only name something: no verb, no operator, nothing that means all of a set."""
-    texts = [one.text for one in tokens]
-    return bool(tokens) and not any(
+def _is_value(tokens: Sequence[Token], later: Request) -> bool:
+    """Return whether some words are one value: a name, a number, a quotation, a time, or a few words that name."""
+    words, texts = later.lexicon, _texts(tokens)
+    if not tokens or any(one.kind is Kind.MARK for one in tokens):
+        return False
+    if set(read_times(tokens).places) == set(range(len(tokens))) and read_times(tokens).features:
+        return True
+    if len(tokens) == 1 and tokens[0].kind is not Kind.WORD:
+        return tokens[0].kind is Kind.QUOTE or _is_whole(later.text, tokens[0])
+    return len(tokens) <= _MOST_WORDS and all(
         one.kind is Kind.WORD
-        and (
-            words.verb(one.text)
-            or words.holds("universal", one.text)
-            or any(words.match(name, texts, at) for name in OPERATORS)
-        )
+        and not words.verb(one.text)
+        and not any(words.holds(name, one.text) for name in ("universal", "stop", "article", "goal", "link"))
+        and not any(words.match(name, texts, at) for name in OPERATORS)
         for at, one in enumerate(tokens)
     )
 
 
-def _places(earlier: Request, wanted: Sequence[Token]) -> list[tuple[int, int]]:
-    """Return where some words stand in an earlier message, one behind the other."""
+def _names_value(tokens: Sequence[Token]) -> bool:
+    """Return whether some words hold a name, a number, a quotation or a time."""
+    named = any(one.kind in {Kind.LITERAL, Kind.NUMBER, Kind.QUOTE} for one in tokens)
+    return named or not _kinds(tokens) <= _OPTIONAL
+
+
+def _is_whole(text: str, token: Token) -> bool:
+    """Return whether nothing stands beside a token that makes it another: -50, 50%, /srv/a.txt."""
+    around = text[token.start - 1 : token.start] if token.start else "", text[token.stop : token.stop + 1]
+    return all(not one or one in _BESIDE for one in around)
+
+
+def _texts(tokens: Sequence[Token]) -> list[str]:
+    """Return words as the lexicon knows them; what is quoted is none of them."""
+    return ["" if one.kind is Kind.QUOTE else one.text for one in tokens]
+
+
+# ---- where it goes -----------------------------------------------------------
+
+
+def _swap(earlier: Request, later: Request, said: _Said) -> _Swap | None:
+    """Return the one place of an earlier message that a value takes, None where there is none, or more than one."""
+    if said.old:
+        old = _place(earlier, said.old)
+    elif read_times(said.new).features and said.new[0].kind is not Kind.QUOTE:
+        old = _time(earlier, said.new)
+    elif len(said.new) == 1 and said.new[0].kind is not Kind.WORD:
+        old = _one_of_a_kind(earlier, said.new[0])
+    else:
+        old = _words(earlier, said.new) if said.corrects else []
+    new = _without_small(said.new, later.lexicon) if read_times(said.new).features else said.new
+    if not old:
+        return None
+    return _Swap(old[0].start, old[-1].stop, later.text[new[0].start : new[-1].stop])
+
+
+def _place(earlier: Request, wanted: Sequence[Token]) -> list[Token]:
+    """Return where some words stand in one ask of an earlier message, one behind the other, and nowhere else."""
     texts = [one.text for one in wanted]
+    inside = {id(one) for ask in earlier.asks for one in ask.of(Label.OBJECT, Label.CONTENT, Label.QUOTE, Label.TIME)}
     tokens = earlier.tokens
-    return [
-        (tokens[at].start, tokens[at + len(texts) - 1].stop)
+    found = [
+        tokens[at : at + len(texts)]
         for at in range(len(tokens) - len(texts) + 1)
-        if texts and [one.text for one in tokens[at : at + len(texts)]] == texts
+        if [one.text for one in tokens[at : at + len(texts)]] == texts
     ]
-
-
-def _text(request: Request, tokens: Sequence[Token]) -> str:
-    return request.text[tokens[0].start : tokens[-1].stop]
-
-
-def _value(earlier: Request, later: Request, rest: Sequence[Token], *, corrects: bool) -> list[_Swap]:
-    """Return what a value of its own kind takes the place of: an hour of an hour, a file of a file."""
-    words = later.lexicon
-    core = _bare(rest, words)
-    times = read_times(rest)
-    timely = [rest[at] for at in sorted(times.places)]
-    if timely and all(one in timely or _is_small(one, words) for one in rest):
-        return _time(earlier, later, timely)
-    named = [one for one in core if one.kind in {Kind.LITERAL, Kind.NUMBER, Kind.QUOTE}]
-    others = [one for one in core if one not in named and not _is_small(one, words)]
-    if len(named) == 1:
-        if not all(_is_known(one, earlier) for one in others) or not _is_plain([*others, named[0]], words):
-            return []
-        return _one_of_a_kind(earlier, later, named[0])
-    if named or not corrects or len(core) > _MOST_WORDS or not _is_plain(core, words):
+    if len(found) != 1 or not all(id(one) in inside and _is_whole(earlier.text, one) for one in found[0]):
         return []
-    return _words(earlier, later, core)
+    return found[0]
 
 
-def _is_known(token: Token, earlier: Request) -> bool:
-    """Return whether a word stands in an earlier message, or is the name that an address of it begins with."""
-    return any(
-        one.text == token.text or (one.kind is Kind.LITERAL and "@" in one.text and one.text.startswith(token.text))
-        for one in earlier.tokens
-    )
-
-
-def _without_lead(tokens: Sequence[Token], words: Lexicon) -> list[Token]:
-    """Return the words of a time without the small ones around it, which stay as they were said first."""
-    found = list(tokens)
-    while len(found) > 1 and found[0].kind is Kind.WORD and _is_small(found[0], words):
-        found.pop(0)
-    while len(found) > 1 and found[-1].kind is Kind.WORD and _is_small(found[-1], words):
-        found.pop()
-    return found
-
-
-def _time(earlier: Request, later: Request, new: Sequence[Token]) -> list[_Swap]:
+def _time(earlier: Request, new: Sequence[Token]) -> list[Token]:
     kinds = _kinds(new)
     if not kinds or any(second.start - first.stop > 1 for first, second in pairwise(new)):
         return []
@@ -281,8 +276,21 @@ def _time(earlier: Request, later: Request, new: Sequence[Token]) -> list[_Swap]
     inside = {id(one) for one in longest}
     if any(not inside.issuperset(map(id, run)) for run in runs):
         return []
-    old = _without_lead(longest, later.lexicon)
-    return [_Swap(old[0].start, old[-1].stop, _text(later, _without_lead(new, later.lexicon)))]
+    return _without_small(longest, earlier.lexicon)
+
+
+def _without_small(tokens: Sequence[Token], words: Lexicon) -> list[Token]:
+    """Return the words of a time without the small ones around it, which stay as they were said first."""
+
+    def is_small(one: Token) -> bool:
+        return one.kind is Kind.WORD and any(words.holds(name, one.text) for name in ("link", "article", "goal"))
+
+    found = list(tokens)
+    while len(found) > 1 and is_small(found[0]):
+        found.pop(0)
+    while len(found) > 1 and is_small(found[-1]):
+        found.pop()
+    return found
 
 
 def _kinds(tokens: Sequence[Token]) -> frozenset[object]:
@@ -304,16 +312,14 @@ def _runs(ask: Ask) -> Iterator[list[Token]]:
             yield list(run)
 
 
-def _one_of_a_kind(earlier: Request, later: Request, new: Token) -> list[_Swap]:
+def _one_of_a_kind(earlier: Request, new: Token) -> list[Token]:
     """Return the one value of the same kind in an earlier message, wherever it stands."""
     timely = {id(one) for ask in earlier.asks for at, one in enumerate(ask.tokens) if at in ask.times.places}
     old = [one for one in earlier.tokens if id(one) not in timely and _sort(one) == _sort(new)]
     if not old and new.kind is Kind.NUMBER and new.text.isdigit() and 0 < int(new.text) <= _HOURS:
         old = [ask.tokens[at] for ask in earlier.asks for at in ask.times.places if ask.tokens[at].kind is Kind.NUMBER]
         old = old if len(old) == 1 and _kinds_beside(earlier, old[0]) == {"hour"} else []
-    if len({one.text for one in old}) != 1:
-        return []
-    return [_Swap(one.start, one.stop, _text(later, [new])) for one in old]
+    return old if len(old) == 1 and _is_whole(earlier.text, old[0]) else []
 
 
 def _kinds_beside(earlier: Request, token: Token) -> frozenset[object]:
@@ -334,24 +340,24 @@ def _sort(token: Token) -> str:
     return "address" if "@" in text else "file" if is_file_name(text) else "name"
 
 
-def _words(earlier: Request, later: Request, new: Sequence[Token]) -> list[_Swap]:
+def _words(earlier: Request, new: Sequence[Token]) -> list[Token]:
     """Return the one name, or else the one thing, of an earlier message that some words take the place of."""
-    if any(one.kind is not Kind.WORD for one in new):
+    if any(one.kind is Kind.LITERAL and "@" in one.text for one in earlier.tokens):
+        return []  # a name may mean whom it goes to
+    if any(True for ask in earlier.asks for _ in ask.of(Label.CONTENT, Label.QUOTE)):
         return []
     runs = list(_wordy(earlier))
     if all(one.raw[:1].isupper() for one in new):
         runs = [part for run in runs if (part := [one for one in run if one.raw[:1].isupper()])]
-    if len(runs) != 1:
-        return []
-    return [_Swap(runs[0][0].start, runs[0][-1].stop, _text(later, new))]
+    return runs[0] if len(runs) == 1 else []
 
 
 def _wordy(earlier: Request) -> Iterator[list[Token]]:
-    """Return every run of words of an earlier message that name or say something."""
+    """Return every run of words of an earlier message that name something."""
     for ask in earlier.asks:
         run: list[Token] = []
         for one, label in zip(ask.tokens, ask.labels, strict=True):
-            if label in _WORDY and one.kind is Kind.WORD:
+            if label is Label.OBJECT and one.kind is Kind.WORD:
                 run.append(one)
             elif run:
                 yield run

@@ -16,9 +16,9 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, Final
 
-from phylactery_understanding.content import fidelity, is_written_so, stated
+from phylactery_understanding.content import fidelity, inquires, is_written_so, stated
 from phylactery_understanding.dictation import said_beside
-from phylactery_understanding.forms import fault_of, names_thing, read_form
+from phylactery_understanding.forms import asks, fault_of, is_readable, read_form
 from phylactery_understanding.numbers import amounts_at, readings, value_of
 from phylactery_understanding.proposal import (
     CURRENCIES,
@@ -34,7 +34,7 @@ from phylactery_understanding.proposal import (
     plain_name,
     plain_values,
 )
-from phylactery_understanding.request import Ask, Fault, Label, Request
+from phylactery_understanding.request import ARTIFACTS, Ask, Fault, Label, Request
 from phylactery_understanding.text import (
     STEM,
     Kind,
@@ -54,6 +54,9 @@ _KEEPING: Final = frozenset(
 )
 _MORE: Final = frozenset({"more", "another", "additional", "otra", "otro", "mas"})
 """Words by which a line is said to be one among others."""
+_LINES: Final = frozenset(
+    "line lines entry entries item items option options point points linea lineas entrada elemento opciones".split()
+)
 _MODE_FLAGS: Final = frozenset({"append"})
 _JOINTS: Final = frozenset({"and", "y", "e", "&", ",", "et", "und", "i"})
 _LEFT: Final = frozenset({Label.FILLER, Label.ARTICLE, Label.GOAL, Label.TIME, Label.MARK, Label.VERB, Label.REASON})
@@ -61,7 +64,8 @@ _MARKING: Final = frozenset("/\\*~%$|<>`")
 """What makes another path, or another value, of the one it stands beside."""
 _NO_GOAL: Final = frozenset({Label.CONTENT, Label.REASON, Label.SOURCE})
 _CHANGING: Final = frozenset({"set", "raise", "lower", "change", "edit", "put", "update"})
-_LESS: Final = (["off"], ["less"], ["more"], ["cheaper"], ["dearer"], ["menos"], ["mas"])
+_SIGNS: Final = frozenset("%€$£")
+_LESS: Final = tuple([one] for one in "off less more cheaper dearer menos mas extra up down from each".split())
 _MOVING: Final = frozenset({"move", "reschedule", "shift"})
 RECURRING: Final = frozenset({"remind", "remember", "notify", "tell", "wake", "order", "book", "subscribe"})
 _ENDING: Final = frozenset({"cancel", "delete", "remove", "stop", "disable", "forget"})
@@ -196,17 +200,16 @@ def understand(
 
 def _filled_in(request: Request, call: Call) -> Understanding:
     """Return how far a message that is a form yields a call."""
-    form = read_form(request.text)
+    form = read_form(request.text) if is_readable(request) else None
     if form is None or form.around.fault is not None:
         return NOTHING
-    asked = [ask for ask in form.around.asks if same_effect(ask, call) and ask.fault is None]
-    others = [ask for ask in form.around.asks if ask not in asked]
-    if others or not (asked or names_thing(form, call)):
+    yielding = [ask for ask in form.around.asks if ask.fault is None and same_effect(ask, call)]
+    if len(yielding) != len(form.around.asks) or not asks(form, {one.form for one in yielding} - ARTIFACTS, call.nouns):
         return NOTHING
     fault = fault_of(form, call)
     said = tuple(value for _, value in form.fields)[:12]
     level = Level.CLEAR if fault is None else Level.HALF
-    return Understanding(level, asked[0].form if asked else "", said, fault, 1, index=0)
+    return Understanding(level, yielding[0].form if yielding else "", said, fault, 1, index=0)
 
 
 def hears(request: Request, call: Call) -> bool:
@@ -345,7 +348,8 @@ class Match:
                 wrong = self._dictated_otherwise(argument)
                 if wrong is not None:
                     return wrong
-                if self._accounts(argument) or (argument.items and self._describes(argument)):
+                asked = self._makes() and inquires(self._ask)  # whose words are turned: ask her whether she can pay
+                if not asked and (self._accounts(argument) or (argument.items and self._describes(argument))):
                     continue
                 if _is_word(argument.value) and not self._says_word(str(argument.value)):
                     return Fault("value", argument.name)
@@ -504,8 +508,10 @@ class Match:
         if self._ask.verb.meanings.isdisjoint(_CHANGING):
             return False
         texts = [one.text for one in self._ask.tokens]
-        behind = [one for one in texts[place + 1 : place + 4] if one not in CURRENCIES and one not in "%€$£"]
-        return behind[:1] in _LESS or texts[place - 1 : place] == ["by"]
+        behind = [one for one in texts[place + 1 : place + 4] if one not in CURRENCIES and one not in _SIGNS]
+        before = texts[place - 1] if place else ""
+        by = before == "by" or (before == "en" and not self._ask.verb.meanings.isdisjoint({"raise", "lower"}))
+        return by or behind[:1] in _LESS
 
     def _currency(self, text: str) -> bool:
         wanted = text.lower()
@@ -657,7 +663,7 @@ class Match:
         if self._ask.previous is not None:
             meanings = meanings | (self._ask.previous.verb.meanings & {"edit", "clear"})
         texts = [one.value for one in self._call.arguments if one.role == "content" and isinstance(one.value, str)]
-        more = not _MORE.isdisjoint(one.text for one in self._ask.of(Label.OBJECT, Label.ARTICLE, Label.FILLER))
+        more = self._asks_for_more()
         if not flag.value:
             emptied = all(not one.strip() for one in texts)
             if (
@@ -676,6 +682,11 @@ class Match:
         elif "replace" in meanings or not (more or meanings & (_APPENDING | {"put", "record", "write", "create"})):
             return Fault("mode", "add")
         return None
+
+    def _asks_for_more(self) -> bool:
+        """Return whether what is written is one among others: one more line, three more options."""
+        texts = [one.text for one in self._ask.tokens]
+        return any(one in _MORE and not _LINES.isdisjoint(texts[at + 1 : at + 3]) for at, one in enumerate(texts))
 
     def _edits(self) -> bool:
         return self._call.read and bool(self._ask.verb.meanings & _KEEPING)
@@ -703,7 +714,10 @@ class Match:
                 return Fault("time", one.name)
             call |= found
         for one in repeats:
-            call |= times_of(str(one.value)).features
+            every = times_of(str(one.value)).features
+            if not every:
+                return Fault("time", one.name)
+            call |= every
         frozen = frozenset(call)
         if any(one[0] == "every" for one in said) != any(one[0] == "every" for one in frozen):
             return Fault("time", "repeat")
@@ -825,7 +839,7 @@ class Match:
                 continue
             if token.text in CURRENCIES and any(one.role == "amount" for one in self._call.arguments):
                 continue
-            if self._is_of_item(token) or self._is_of_name(token):
+            if self._is_of_item(token) or self._is_of_name(at):
                 continue
             if token.kind in {Kind.LITERAL, Kind.NUMBER, Kind.WORD} and self._is_joined(at):
                 continue
@@ -834,11 +848,17 @@ class Match:
             return Fault("leftover", token.raw)
         return None
 
-    def _is_of_name(self, token: Token) -> bool:
-        """Return whether a word is a part of the name that the call goes to: the queue file, queue.txt."""
-        used = (self._ask.tokens[at] for at in self._used)
-        return token.kind is Kind.WORD and any(
-            one.kind is Kind.LITERAL and is_file_name(one.text) and token.text in _NAME_PARTS.split(one.text)
+    def _is_of_name(self, place: int) -> bool:
+        """Return whether a word before what a thing is called is a part of its name: the queue file, queue.txt."""
+        ask = self._ask
+        before = ask.tokens[place + 1 : place + 2]
+        if not before or before[0].stem not in self._call.nouns:
+            return False
+        used = (ask.tokens[at] for at in self._used)
+        return any(
+            one.kind is Kind.LITERAL
+            and is_file_name(one.text)
+            and ask.tokens[place].text in _NAME_PARTS.split(one.text)
             for one in used
         )
 

@@ -44,6 +44,17 @@ _BEARING: Final = frozenset(
     in out on off up down yo tu vos ella nosotros ellos ellas me te nos mi su nuestro nuestra puede puedo debe debo
     """.split()
 )
+_OPENINGS: Final = (
+    "could you tell me", "can you tell me", "could you let me know", "can you let me know", "please let me know",
+    "do you know", "would you know", "could you confirm", "can you confirm", "i wanted to ask", "i would like to know",
+    "i am asking", "let me know",
+)  # fmt: skip
+"""How a question is opened, whoever asks whom."""
+_PERSONS: Final = {
+    "i": "i", "im": "i", "me": "me", "my": "my", "we": "we", "us": "us", "our": "our", "you": "you", "your": "your",
+    "he": "you", "she": "you", "they": "you", "him": "you", "her": "you", "them": "you", "his": "your", "their": "your",
+}  # fmt: skip
+"""Whom a word of an indirect question means where it is put to them."""
 _SHORT_WORD, _PREFIX = 6, 3
 _LIMITING: Final = frozenset(
     """
@@ -415,7 +426,7 @@ def _described(  # noqa: C901 - one case for each way of saying something else
     ]
     told = [one for one in found if not _is_plain(one.text, ask.lexicon)]
     fresh = [one for one in fresh if not _is_addressed(one, ask)]
-    if _inquires(ask):
+    if inquires(ask):
         fresh = [one for one in fresh if not ask.lexicon.holds("inquiry", one.text)]
     dictated = not refers and bool(inner)
     brief = makes and len(told) <= _BRIEF
@@ -441,7 +452,7 @@ def _described(  # noqa: C901 - one case for each way of saying something else
     if not makes:
         begins = {one.text[:_PREFIX] for one in found if _is_short(one.text)}
         missing = [one for one in missing if not (_is_short(one.text) and one.text[:_PREFIX] in begins)]
-    if dictated and makes and not _turns(said, found, ask):
+    if dictated and makes and not (_asks_the_same(said, called) if inquires(ask) else _turns(said, found, ask)):
         return Fault("content", "other")
     if dictated and (_limits(said) != _limits(found) or (len(plain) <= _SHORT and not _in_order(plain, told))):
         return Fault("content", "other")
@@ -457,7 +468,18 @@ def _described(  # noqa: C901 - one case for each way of saying something else
     return Fault("content", "unsaid") if told and not wanted else None
 
 
-def _inquires(ask: Ask) -> bool:
+def _asks_the_same(said: Sequence[Token], found: Sequence[Token]) -> bool:
+    """Return whether a question is put to the person it is about: whether she has it, do you have it."""
+    asks = any(one.text == "?" for one in found) or any(one.text in {"whether", "know", "saber"} for one in found)
+    texts = " ".join(_SPOKEN.get(part, part) for one in found for part in one.text.split("'"))
+    for opening in _OPENINGS:
+        texts = texts.replace(opening, " ")
+    have = [one for one in texts.split() if one in _PERSONS.values()]
+    wanted = [_PERSONS[part] for one in said for part in one.text.split("'") if part in _PERSONS]
+    return asks and have == wanted
+
+
+def inquires(ask: Ask) -> bool:
     """Return whether something is to be asked of somebody, in words of whoever writes it: ask Mina if she has them."""
     asked = {one.text for one in (*ask.of(Label.FILLER), *itertools.islice(ask.of(Label.CONTENT), 1))}
     return "ask" in ask.verb.meanings or not _INDIRECT.isdisjoint(asked)
@@ -485,12 +507,7 @@ def _limits(tokens: Sequence[Token]) -> frozenset[str]:
 
 
 def _turns(said: Sequence[Token], found: Sequence[Token], ask: Ask) -> bool:
-    """Return whether who, where to and how surely is as it was dictated: I pay you, and not you pay me; in, not out.
-
-    Who has somebody asked "if she comes" leaves the person of it to whoever writes it down.
-    """
-    if _inquires(ask):
-        return True
+    """Return whether who, where to and how surely is as it was dictated: I pay you, and not you pay me; in, not out."""
     inner = {id(one) for one in ask.of(Label.CONTENT)}
     wanted, have = _bearing([one for one in said if id(one) in inner]), _bearing(found)
     return any(have[at : at + len(wanted)] == wanted for at in range(len(have) - len(wanted) + 1))

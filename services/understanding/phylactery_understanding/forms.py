@@ -8,21 +8,31 @@ no field names are each a reason to ask.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, Final
 
 from phylactery_understanding.content import is_written_so
 from phylactery_understanding.numbers import readings
-from phylactery_understanding.proposal import CURRENCIES, Argument, Call, names_of, plain_values, same_name
+from phylactery_understanding.proposal import CURRENCIES, Argument, Call, names_of, plain_name, plain_values
 from phylactery_understanding.request import Fault, Request, parse
-from phylactery_understanding.text import STEM, fold, is_disguised, tokenize
-from phylactery_understanding.times import same_time, times_of
+from phylactery_understanding.text import STEM, Kind, Token, fold, is_disguised, tokenize
+from phylactery_understanding.times import read_times, same_time, times_of, unread_time
 
 _FEWEST, _MOST = 2, 20
-_FIELD: Final = re.compile(r"[ \t]*[-*•]?[ \t]*([^\W\d_][^\n:=]{0,29}?)[ \t]*(?::|=|[ \t][-–])[ \t]+(\S[^\n]*)")
+_LONGEST: Final = 4_000
+"""Characters of a line that is a field."""
 _KEY_WORDS: Final = 3
+_JOINTS: Final = (": ", "= ", " - ", " – ")
+_BULLETS: Final = "-*• \t"
+_NUMBER: Final = re.compile(r"[€$£]?\d[\d.,]{0,15}(?: ?(?:[€$£]|[^\W\d_]{2,8}))?")
+_SMALL: Final = frozenset("a an the this new it one un una el la lo este esta nuevo nueva me us".split())
+"""Words that may stand around a form, beside what is done and what is made."""
+_OF_KEYS: Final = frozenset({"the", "of", "el", "la", "los", "las", "de", "del"})
+_FILL: Final = frozenset({"at", "on", "a", "to", "till", "until", "hasta"})
+_UNREADABLE: Final = frozenset({"length", "disguise", "mark"})
 _CALLED: Final[Mapping[str, tuple[str, ...]]] = {
     "title": ("evento", "event", "ticket", "issue", "nombre", "name"),
     "start": ("when", "cuando", "date", "fecha", "hora", "time", "dia", "day"),
@@ -52,18 +62,28 @@ class Form:
     around: Request
 
 
+@lru_cache(maxsize=16)
 def read_form(text: str) -> Form | None:
     """Return the form that a message is, None where fewer than two lines of it, one behind the other, are fields."""
     lines = text.splitlines()
-    found = [(at, match) for at, line in enumerate(lines) if (match := _FIELD.fullmatch(line.rstrip())) is not None]
-    found = [(at, match) for at, match in found if len(match[1].split()) <= _KEY_WORDS]
+    found = [(at, field) for at, line in enumerate(lines) if (field := _field(line)) is not None]
     places = [at for at, _ in found]
     if not _FEWEST <= len(found) <= _MOST or places != list(range(places[0], places[-1] + 1)) or is_disguised(text):
         return None
-    rest = "\n\n".join(
-        part for part in ("\n".join(lines[: places[0]]), "\n".join(lines[places[-1] + 1 :])) if part.strip()
-    )
-    return Form(tuple((match[1].strip(), match[2].strip()) for _, match in found), parse(rest))
+    around = ("\n".join(lines[: places[0]]), "\n".join(lines[places[-1] + 1 :]))
+    return Form(tuple(field for _, field in found), parse("\n\n".join(part for part in around if part.strip())))
+
+
+def _field(line: str) -> tuple[str, str] | None:
+    """Return what a line names and its value, None where it is no field."""
+    if len(line) > _LONGEST:
+        return None
+    said = line.strip().lstrip(_BULLETS)
+    cut = min(((at, joint) for joint in _JOINTS if (at := said.find(joint)) > 0), default=None)
+    if cut is None:
+        return None
+    key, value = said[: cut[0]].strip(), said[cut[0] + len(cut[1]) :].strip()
+    return (key, value) if value and key[:1].isalpha() and len(key.split()) <= _KEY_WORDS else None
 
 
 def fault_of(form: Form, call: Call) -> Fault | None:
@@ -81,30 +101,58 @@ def fault_of(form: Form, call: Call) -> Fault | None:
         elif not _is_said(field[1], argument):
             return Fault("content" if argument.role == "content" else "value", argument.name)
         unused = [one for one in unused if one != field]
-    said = [times_of(value).features for key, value in form.fields if any(_names(key, one) for one in timely)]
+    timed = [value for key, value in form.fields if any(_names(key, one) for one in timely)]
+    if not all(map(_is_time, timed)):
+        return Fault("time", timely[0].name)
+    said = [times_of(value).features for value in timed]
     called = [times_of(str(one.value)).features for one in timely]
     if timely and not same_time(frozenset().union(*said), frozenset().union(*called), call.day):
         return Fault("time", timely[0].name)
     return Fault("leftover", unused[0][0]) if unused else None
 
 
-def names_thing(form: Form, call: Call) -> bool:
-    """Return whether the lines around a form do no more than name what a call makes: New ticket please."""
-    words = form.around.lexicon
-    if any(one.text in {"?", "¿"} for one in form.around.tokens):
-        return False
-    said = [one for one in form.around.tokens if one.raw.isalnum()]
-    thing = [one for one in said if one.stem in call.nouns]
-    small = ("please", "greet", "article", "stop")
-    return bool(thing) and all(one in thing or any(words.holds(name, one.text) for name in small) for one in said)
+def asks(form: Form, verbs: Collection[str], nouns: Collection[str]) -> bool:
+    """Return whether the lines around a form ask for a thing in so many words: new ticket please, add it.
+
+    ``verbs`` are the forms that may say what is done, and ``nouns`` the stems of what it is done to.
+    """
+    words, texts = form.around.lexicon, [one.text for one in form.around.tokens]
+    things = pronouns = 0
+    place = 0
+    while place < len(texts):
+        token = form.around.tokens[place]
+        size = max(words.match(name, texts, place) for name in ("please", "greet"))
+        noun = token.kind is Kind.WORD and token.stem in nouns and token.raw.isalnum()
+        things, pronouns = things + noun, pronouns + (texts[place] in verbs)
+        if not (size or noun or texts[place] in verbs or texts[place] in _SMALL or _is_mark(token)):
+            return False
+        place += max(size, 1)
+    return bool(things or pronouns)
+
+
+def _is_mark(token: Token) -> bool:
+    return token.kind is Kind.BREAK or (token.kind is Kind.MARK and token.text in ".,!:;¡")
+
+
+def is_readable(request: Request) -> bool:
+    """Return whether a message may be a form at all: its marks and its length are those of words."""
+    return request.fault is None or request.fault.kind not in _UNREADABLE
 
 
 def _names(key: str, argument: Argument) -> bool:
-    words = {one.text for one in tokenize(key)}
-    called = {fold(part) for part in argument.name.split("_")} | set(_CALLED.get(argument.name.split("_")[0], ()))
-    return bool(words & called) or not {one[:STEM] for one in words if len(one) >= STEM}.isdisjoint(
-        one for one in names_of(argument.name) if len(one) >= STEM
-    )
+    """Return whether a key is a name of an argument, with nothing beside it: not "not to", nor "old repo"."""
+    known = {fold(part) for part in argument.name.split("_")} | set(_CALLED.get(argument.name.split("_")[0], ()))
+    stems = {one for one in names_of(argument.name) if len(one) >= STEM}
+    words = [one.text for one in tokenize(key) if one.text not in _OF_KEYS]
+    return bool(words) and all(one in known or (len(one) >= STEM and one[:STEM] in stems) for one in words)
+
+
+def _is_time(said: str) -> bool:
+    """Return whether a value is a time and nothing else."""
+    tokens = [one for one in tokenize(said) if one.kind is not Kind.MARK]
+    times = read_times(tokens)
+    rest = [one for at, one in enumerate(tokens) if at not in times.places]
+    return bool(times.features) and not unread_time(tokens) and all(one.text in _OF_KEYS | _FILL for one in rest)
 
 
 def _is_said(said: str, argument: Argument) -> bool:
@@ -112,17 +160,23 @@ def _is_said(said: str, argument: Argument) -> bool:
     if isinstance(value, list):
         parts = [one for one in re.split(r",| y | and |;", said) if one.strip()]
         values = list(plain_values(value))
-        return len(parts) == len(values) and all(map(_is_value, map(str.strip, parts), values))
-    return _is_value(said, value)
+        return len(parts) == len(values) and all(
+            _is_value(part.strip(), one, argument) for part, one in zip(parts, values, strict=True)
+        )
+    return _is_value(said, value, argument)
 
 
-def _is_value(said: str, value: Any) -> bool:
+def _is_value(said: str, value: Any, argument: Argument) -> bool:
     if isinstance(value, bool):
         return False
     if isinstance(value, int | float):
-        found: Sequence[Decimal] = [one for token in tokenize(said) for one in readings(token.text.lstrip("#"))]
-        return bool(found) and set(found) == {Decimal(str(value)).normalize()}
+        found: list[Decimal] = [one for token in tokenize(said) for one in readings(token.text.lstrip("#"))]
+        plain = said.lstrip("#").strip()
+        named = [one.text for one in tokenize(said) if one.kind is Kind.WORD]
+        whole = _NUMBER.fullmatch(plain) is not None and all(one in CURRENCIES for one in named)
+        return whole and set(found) == {Decimal(str(value)).normalize()}
     text = str(value)
-    if text.lower() in {code for token in tokenize(said) for code in CURRENCIES.get(token.text, "").split()}:
-        return True
-    return is_written_so(said, text) or is_written_so(said.rstrip("."), text) or same_name(said, text)
+    if argument.role == "content" and not argument.control:
+        return is_written_so(said, text) or is_written_so(said.rstrip("."), text)
+    code = fold(said.strip())
+    return plain_name(said) == plain_name(text) or text.lower() in CURRENCIES.get(code, "").split()

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
-from itertools import pairwise, takewhile
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -58,11 +58,7 @@ _FIRST: Final = 3
 """Tokens of a sentence within which a scenario is opened: imagine that, what if."""
 _NEAR: Final = 6
 """Tokens behind a negation within which its verb stands: I don't want you to send it."""
-_THEIRS: Final = frozenset({"he", "she", "they", "it", "nobody", "nadie", "nobody's", "who"})
-"""Who something is denied of, so that it is a reason: nobody uses it, he can't make it."""
 _NEEDING: Final = frozenset({"need", "want", "needed", "hace", "falta", "quiero", "necesito", "ya", "anymore"})
-_ANYHOW: Final = frozenset({"make", "put"})
-"""Meanings of verbs that name no effect of their own: don't do it."""
 _ENDING: Final = frozenset({"cancel", "stop", "disable", "forget"})
 """Effects that people ask for by saying that they need something no more."""
 _SPEAKER: Final = 5
@@ -169,8 +165,6 @@ class CheckedAsk:
     ask: InterpretedAsk
     parsed: Ask
     half: bool
-    denials: tuple[tuple[int, int], ...] = ()
-    """Places and sizes of the negations that stand near it."""
 
 
 def pasted(text: str) -> list[tuple[int, int]]:
@@ -189,7 +183,7 @@ def check(interpretation: Interpretation, request: Request, *, half: bool = Fals
     for one in asks:
         if _stands(one, request, strange) and _veto(one, request, strange) is None:
             near = half or bool(strange) or _quotes_something(request, taken)
-            found.append(CheckedAsk(one, _parsed(one, request, taken), near, _denials(one, request, strange)))
+            found.append(CheckedAsk(one, _parsed(one, request, taken), near))
     return tuple(found)
 
 
@@ -212,10 +206,7 @@ def understand_interpreted(
 def _by(one: CheckedAsk, request: Request, call: Call) -> Understanding:
     said = tuple(span.text for span in one.ask.spans)[:12]
     fault = (
-        _denied(one, request, call)
-        or _unbound(one.ask, call)
-        or _heard_otherwise(one.ask, request, call)
-        or _Interpreted(request, one, call).fault()
+        _unbound(one.ask, call) or _heard_otherwise(one.ask, request, call) or _Interpreted(request, one, call).fault()
     )
     if fault is None and one.half:
         fault = Fault("pasted", "")
@@ -333,7 +324,7 @@ class _Scope:
     """Where an ask stands in a message: its sentences, its clauses, and the operators around it."""
 
     def __init__(self, ask: InterpretedAsk, request: Request, strange: Sequence[tuple[int, int]]) -> None:
-        self.tokens = request.tokens
+        self.tokens, self.words = request.tokens, request.lexicon
         self.covered = [_is_covered(ask, one) for one in self.tokens]
         self.sentences = _parts(self.tokens, _SENTENCE_ENDS)
         clauses = _clauses(request, self.sentences)
@@ -358,10 +349,7 @@ def _is_covered(ask: InterpretedAsk, token: Token) -> bool:
 
 
 def _veto(ask: InterpretedAsk, request: Request, strange: Sequence[tuple[int, int]]) -> Fault | None:
-    """Return an operator of the grammar that keeps words from being this ask, None where there is none.
-
-    Negations are left to ``_denied``.
-    """
+    """Return an operator of the grammar that keeps words from being this ask, None where there is none."""
     scope = _Scope(ask, request, strange)
     for at, _, fault in scope.operators:
         if scope.covered[at]:
@@ -379,52 +367,40 @@ def _veto(ask: InterpretedAsk, request: Request, strange: Sequence[tuple[int, in
 
 
 def _vetoes(scope: _Scope, ask: InterpretedAsk, at: int, fault: Fault) -> bool:
-    if fault.kind in _ANYWHERE and not (fault.words in WEAK and _goes_on(ask, scope.tokens[at])):
+    if fault.kind in _ANYWHERE and not (fault.words in WEAK and _goes_on(ask, scope.tokens, at, scope.words)):
         return True
     if fault.kind == "hypothetical" and at - scope.sentences.index(scope.sentences[at]) < _FIRST:
         return True
+    if fault.kind == "negation":
+        return scope.is_near[at] and _denies(scope, ask, at, fault.words)
     if fault.kind == "exclusion":
         return scope.is_near[at]
-    return fault.kind not in {"negation", *_ANYWHERE} and scope.sentences[at] in scope.mine
+    return fault.kind not in _ANYWHERE and scope.sentences[at] in scope.mine
 
 
-def _denials(ask: InterpretedAsk, request: Request, strange: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Return the places and sizes of the negations near an ask."""
-    scope = _Scope(ask, request, strange)
-    return tuple(
-        (at, size)
-        for at, size, fault in scope.operators
-        if fault.kind == "negation" and scope.is_near[at] and not scope.covered[at]
+def _denies(scope: _Scope, ask: InterpretedAsk, at: int, words: str) -> bool:
+    """Return whether a negation may deny an ask: any does but a reason that people give, or a need that ended."""
+    lexicon, size = scope.words, len(words.split())
+    texts = [one.text for one in scope.tokens]
+    reason = max(lexicon.match("reason", texts, place) - (at - place) for place in range(max(at - 1, 0), at + 1))
+    if reason > size:
+        return False
+    effects = frozenset(ask.tool.lower().split("_"))
+    verbs = {
+        one for text in texts[at + size : at + size + _NEAR] for verb in lexicon.verb(text) for one in verb.meanings
+    }
+    needless = any(one in _NEEDING for one in texts[max(at - 1, 0) : at + size + 2]) or bool(verbs & RECURRING)
+    return effects.isdisjoint(_ENDING) or not needless or not verbs.isdisjoint(effects - RECURRING)
+
+
+def _goes_on(ask: InterpretedAsk, tokens: Sequence[Token], at: int, words: Lexicon) -> bool:
+    """Return whether nothing but the ask stands behind a word that only corrects: sorry, wednesday."""
+    behind = [one for one in tokens[at + 1 :] if one.kind not in {Kind.MARK, Kind.BREAK}]
+    said = [_is_covered(ask, one) for one in behind]
+    return any(said) and all(
+        is_so or any(words.holds(name, one.text) for name in ("link", "please", "amend"))
+        for one, is_so in zip(behind, said, strict=True)
     )
-
-
-def _denied(one: CheckedAsk, request: Request, call: Call) -> Fault | None:
-    """Return a negation that denies what a call does, or that has nothing else to deny."""
-    tokens = request.tokens
-    for at, size in one.denials:
-        if _denies(request.lexicon, tokens, at, size, call):
-            return Fault("negation", " ".join(token.text for token in tokens[at : at + size]))
-    return None
-
-
-def _denies(words: Lexicon, tokens: Sequence[Token], at: int, size: int, call: Call) -> bool:
-    behind = list(takewhile(lambda token: token.kind not in {Kind.MARK, Kind.BREAK}, tokens[at + size :]))[:_NEAR]
-    verbs = [verb for token in behind for verb in words.verb(token.text)]
-    ends = not call.effects.isdisjoint(_ENDING)
-    effects = call.effects - (RECURRING if ends else frozenset())
-    wanted = frozenset().union(*(words.yields(effect) for effect in effects)) if effects else frozenset()
-    if any(not verb.meanings.isdisjoint(wanted | _ANYHOW) for verb in verbs):
-        return True
-    before = tokens[at - 1].text if at else ""
-    said = tokens[at].text
-    theirs = before in _THEIRS or said in _THEIRS
-    needless = ends and any(token.text in _NEEDING for token in tokens[max(at - 1, 0) : at + size + 2])
-    return not (verbs or theirs or needless)
-
-
-def _goes_on(ask: InterpretedAsk, token: Token) -> bool:
-    """Return whether something of an ask is said behind a word that only corrects: sorry, wednesday."""
-    return any(span.start >= token.stop for span in ask.spans)
 
 
 def _covered_by(ask: InterpretedAsk, tokens: Sequence[Token]) -> Iterator[int]:

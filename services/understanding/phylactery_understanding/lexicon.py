@@ -48,6 +48,7 @@ CLASSES: Final = (
     "amend",
     "again",
     "contrast",
+    "link",
     "inquiry",
 )
 OPERATORS: Final = (

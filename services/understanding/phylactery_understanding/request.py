@@ -204,6 +204,20 @@ _TURNING: Final = frozenset({"convert", "translate", "summarize", "copy", "renam
 """Meanings of verbs whose object is what they begin with, where a goal follows."""
 _THIS: Final = frozenset({"this", "these", "esto", "estos", "estas", "following", "siguiente"})
 """Words for a text that stands behind the request."""
+_BECAUSE: Final = frozenset({"because", "porque", "since", "cause", "cuz", "xq", "pq", "porq", "coz"})
+"""Words behind which something is denied without denying the request."""
+_EXCUSED: Final = frozenset({"negation", "past", "future"})
+_UNSETTLED: Final = frozenset(
+    """
+    want wants need needs keep keeping wait decide decides doubt myself himself herself instead split against
+    mistake first each arrepiento pienso piensa duda dudas decide quiere quiero quieren necesito primero veremos haga
+    error espera esperar
+    """.split()
+)
+"""Words of a reason by which it is none: we need it open, Bob decides, I doubt it."""
+_MAY_I: Final = (["you", "can"], ["u", "can"], ["you", "could"], ["you", "should"], ["we", "should"])
+"""Openings that are polite, and in a question ask whether one may."""
+_THANKS: Final = frozenset("thanks thx cheers please ty ta gracias porfa muchas saludos".split())
 _PARTS: Final = frozenset(
     """
     description subject title body message text location recipient address email amount price date time name
@@ -213,7 +227,8 @@ _PARTS: Final = frozenset(
 )
 """What a sentence behind a request may say more of."""
 _SUBJECTS: Final = frozenset(
-    "i i'm i'll i've i'd we we're we'll we've he he's she she's they they're it's there's".split()
+    "i i'm i'll i've i'd we we're we'll we've we'd he he's he'll he'd she she's she'll she'd they they're they'll it's "
+    "it'll there's you you're you'll".split()
 )
 """Words that begin what is told to somebody, where no "that" does."""
 _TELLING_MORE: Final = frozenset({"son", "es", "it's", "its", "they're", "that's"})
@@ -317,15 +332,15 @@ class _Parser:
             return False
         if _THIS.isdisjoint(one.text for one in ask.tokens):
             return False
+        if any(
+            one.kind not in {Kind.MARK, Kind.BREAK} and one.text not in _THANKS
+            for one in later[0]
+            if one is not first[0]
+        ):
+            return False
         ask.tokens.extend(later[0])
         ask.labels.extend(
-            Label.QUOTE
-            if one is first[0]
-            else Label.MARK
-            if one.kind in {Kind.MARK, Kind.BREAK}
-            else Label.FILLER
-            if any(self._size(name, [one.text], 0) for name in _COURTEOUS)
-            else Label.OBJECT
+            Label.QUOTE if one is first[0] else Label.FILLER if one.kind is Kind.WORD else Label.MARK
             for one in later[0]
         )
         return True
@@ -466,17 +481,20 @@ class _Parser:
         return self._place_lead(said, texts, place, at)
 
     def _place_lead(self, said: Sequence[Token], texts: Sequence[str], place: int, at: int) -> int:
-        """Return the size of a place that is named before the verb: on the ticket in portal, comment."""
+        """Return the size of a place that is named before the verb: on number 88 of portal, comment."""
         if texts[place] not in _WHERE or self._operator_at(texts, place) is not None:
             return 0
+        whole = False
         for end in range(at, min(at + _LEAD, len(said))):
             one = said[end]
             small = self._words.holds("goal", one.text) or self._words.holds("article", one.text)
             if one.text == "," or (end > at and not small and one.kind is Kind.WORD and self._verbs_of(one.text)):
-                return end - place if end > at else 0
+                return end - place if end > at and whole else 0
             named = one.kind in {Kind.WORD, Kind.LITERAL, Kind.NUMBER, Kind.QUOTE}
             if not named or self._operator_at(texts, end) is not None or texts[end] in _RELATIVE:
                 return 0
+            numbered = one.kind is Kind.NUMBER and texts[end + 1 : end + 2] in (["de"], ["of"], ["in"], ["en"])
+            whole = whole or one.kind in {Kind.LITERAL, Kind.QUOTE} or numbered
         return 0
 
     def _size(self, name: str, texts: Sequence[str], place: int) -> int:
@@ -497,7 +515,7 @@ class _Parser:
             self._state(clause, question=question, joined=joined)
             return
         texts = [one.text for one in clause]
-        polite = any(self._size("polite", texts, at) for at in range(verb)) or any(
+        polite = any(self._size("polite", texts, at) and texts[at : at + 2] not in _MAY_I for at in range(verb)) or any(
             one.text in {"me", "le", "les", "nos", "lo", "la"} for one in clause[:verb]
         )
         if "te" in texts[:verb] and not polite:
@@ -583,8 +601,7 @@ class _Parser:
             self._request.asks[-1].tokens.extend(clause)
             self._request.asks[-1].labels.extend(Label.CONTENT for _ in clause)
             return
-        only = None if self._request.asks else _HARD | {"report", "condition"} if joined else _LEADING
-        fault = self._operator(clause, 0, only=only)
+        fault = self._around(clause, texts, joined=joined)
         if question and not self._request.asks and fault is None:
             self._before = [*self._before, *clause]
             return
@@ -602,11 +619,19 @@ class _Parser:
         self._request.statements.append(clause)
         self._before = [*self._before, *clause]
 
+    def _around(self, clause: Sequence[Token], texts: Sequence[str], *, joined: bool) -> Fault | None:
+        """Return what a clause that asks for nothing says of the requests beside it: in the worst case, if it rains."""
+        if self._request.asks:
+            return self._operator(clause, 0)
+        fault = self._operator(clause, 0, only=_HARD | {"report", "condition"} if joined else _LEADING)
+        return Fault("condition", texts[0]) if fault is None and joined and texts[0] in _WHERE else fault
+
     def _is_meant(self, ask: Ask, clause: Sequence[Token]) -> bool:
         """Return whether a clause behind an ask is what it calls these: names and things, and nothing else."""
         named = not _THIS.isdisjoint(one.text for one in ask.tokens) and not any(ask.of(Label.CONTENT, Label.QUOTE))
         return (
             named
+            and any(one.text == "," for one in clause)
             and ask.fault is None
             and self._operator(clause, 0) is None
             and not any(one.kind is Kind.WORD and self._verbs_of(one.text) for one in clause)
@@ -791,7 +816,7 @@ class _Parser:
         clause, labels = ask.tokens, ask.labels
         saying = not ask.verb.meanings.isdisjoint(COMMUNICATING)
         making = saying or not ask.verb.meanings.isdisjoint(COMPOSING)
-        region = Label.OBJECT
+        region, because = Label.OBJECT, False
         began = place
         while place < len(clause):
             token = clause[place]
@@ -853,10 +878,12 @@ class _Parser:
             if operator is not None and reason > len(operator.words.split()):
                 operator = None  # wrong size, can't reproduce: the longer phrase tells what it is
             if operator is not None and not (
-                region is Label.REASON and operator.kind in {"negation", "past", "future"}
+                region is Label.REASON and (because or operator.kind != "negation") and operator.kind in _EXCUSED
             ):
                 return operator
             if region is Label.REASON:
+                if texts[place] in _UNSETTLED:
+                    return Fault("hypothetical", texts[place])
                 labels[place] = Label.REASON
                 place += 1
                 continue
@@ -869,10 +896,13 @@ class _Parser:
                 labels[place] = Label.FILLER
                 place += 1
                 continue
-            if reason or (texts[place] in {"because", "porque", "since", "cause", "cuz", "pues", "xq", "pq"}):
-                region = Label.REASON
-                labels[place] = Label.REASON
-                place += 1
+            if reason or texts[place] in _BECAUSE:
+                region, because = Label.REASON, texts[place] in _BECAUSE
+                if texts[place] in _UNSETTLED:
+                    return Fault("hypothetical", texts[place])
+                size = max(reason, 1)
+                labels[place : place + size] = [Label.REASON] * size
+                place += size
                 continue
             if texts[place] in {"que", "q"} and place > began and texts[place : place + 2] != ["que", "se"]:
                 told = texts[place + 1 : place + 2] == ["ya"] or self._is_pause(clause, place)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from phylactery_understanding.amendment import amended
+from phylactery_understanding.amendment import Amendment, amended
 from phylactery_understanding.answers import read_answer
 from phylactery_understanding.calls import hears, understand
 from phylactery_understanding.content import Source
@@ -98,8 +98,8 @@ def understood(
     if not messages:
         return Understanding(Level.NONE)
     newest, doubted = _own_request(messages[-1])
-    if len(messages) > 1:
-        newest = _amending(tuple(messages[-_MOST_AMENDMENTS:])) or newest
+    amendment = _amending(tuple(messages[-_MOST_AMENDMENTS:])) if len(messages) > 1 else None
+    newest = newest if amendment is None else amendment.request
     if not newest.asks and read_answer(messages[-1]) == "no":
         return Understanding(Level.REFUSED)
     call, place = _call(index, tool, bound, role), len(messages) - 1
@@ -108,6 +108,10 @@ def understood(
     known = understand([*earlier, newest], call, *uses.of(names))
     if doubted and known.level is Level.CLEAR:
         known = replace(known, level=Level.HALF, fault=Fault("pasted", ""), quota=1)
+    if known.level is Level.CLEAR and amendment is not None and amendment.corrects:
+        # What was done already is not done once more in another way unasked: 40 were paid, and then "no, 50".
+        done = any(task_of(name) in index.tasks[:place] for name in uses.counts)
+        known = replace(known, level=Level.HALF, fault=Fault(USED_UP, known.ask)) if done else known
     known = _named(known, names)
     if known.level is Level.CLEAR:
         return replace(known, by=CONFIRMED) if len(messages) < len(index.messages) else known
@@ -177,13 +181,13 @@ def _own_request(message: str, *, sure: bool = False) -> tuple[Request, bool]:
 
 
 @lru_cache(maxsize=64)
-def _amending(messages: tuple[str, ...]) -> Request | None:
+def _amending(messages: tuple[str, ...]) -> Amendment | None:
     """Return the request that the newest message makes of those before it, None where it stands by itself."""
     known, amends = _own_request(messages[0], sure=True)[0], None
     for place, message in enumerate(messages[1:], 2):
         own, doubted = _own_request(message, sure=place < len(messages))
         amends = None if doubted else amended(known, own)
-        known = amends or own
+        known = amends.request if amends is not None else own
     return amends
 
 
