@@ -129,6 +129,24 @@ async def test_a_yes_uses_up_the_ask_it_confirms(gate, ana, call):
     assert (await ana.evaluate(transfer(call, "c2"), task_id=first)).decision == AUTH
 
 
+async def test_a_correction_takes_the_earlier_call_back_and_yields_the_one_it_names(ana, call, refused):
+    first = await ana.begin(ASKED)
+    permit = (await ana.evaluate(transfer(call, "c1"), task_id=first)).permit
+    later = await ana.begin(f"no, {OTHER}", request="request-2", continues=first)
+    assert (await refused(ana.redeem(permit, transfer(call, "c1")))).reason == "PERMIT_RETRACTED"
+    assert (await ana.evaluate(transfer(call, "c2"), task_id=later)).decision == AUTH
+    await run(ana, later, transfer(call, "c3", OTHER))
+
+
+async def test_what_was_done_is_not_done_once_more_in_another_way_unasked(ana, call):
+    first = await ana.begin(ASKED)
+    await run(ana, first, transfer(call, "c1"))
+    corrected = await ana.begin(f"no, {OTHER}", request="request-2", continues=first)
+    assert (await ana.evaluate(transfer(call, "c2", OTHER), task_id=corrected)).decision == AUTH
+    added = await ana.begin(f"and {OTHER} too", request="request-3", continues=first)
+    await run(ana, added, transfer(call, "c3", OTHER))
+
+
 async def test_a_call_that_a_person_approved_uses_nothing_up(gate, ana, call):
     task = await ana.begin(ASKED)
     await run(ana, task, transfer(call, "c1"))
