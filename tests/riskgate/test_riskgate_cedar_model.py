@@ -314,7 +314,7 @@ def test_a_key_cedar_would_read_as_an_entity_never_reaches_it(tmp_path: Path) ->
     open_object = {"extra": {"type": "object"}}
     engine = DecisionEngine(bundle_of(tmp_path, [tool("t", open_object)], ALLOW_ALL))
     verdict = decide(engine, "t", {"extra": {"__entity": {"type": "User", "id": "root"}}})
-    assert reason_of(verdict) == ("RESERVED_KEY", "/extra/__entity")
+    assert reason_of(verdict) == ("RESERVED_KEY", "/extra/?")  # a name nobody declared is kept in no reason
 
 
 def test_a_typo_in_a_class_or_a_level_is_an_error_when_the_bundle_is_loaded(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from phylactery.riskgate.v1 import (
     access_pb2,
     approval_pb2,
     audit_pb2,
+    control_pb2,
     explain_pb2,
     inspection_pb2,
     key_pb2,
@@ -39,7 +40,7 @@ STREAM_SECONDS = 2
 """A watch ends when its caller has enough of it: by the deadline, which is no failure."""
 BAD = {grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN, grpc.StatusCode.DATA_LOSS}
 SOMEBODY_ELSE = {"AuditService": "zora", "PolicyService": "petra", "RiskGateService/EvaluateAccess": "pep"}
-STREAMS = ("ApprovalService/WatchApprovals", "PolicyService/ReplayBundle")
+STREAMS = ("ApprovalService/WatchApprovals", "AuditService/ExportLog", "PolicyService/ReplayBundle")
 ANSWERED = (
     *STREAMS,
     "PolicyService/ListCatalogTools",
@@ -105,7 +106,18 @@ def requests(task: str = "", decision: str = "") -> dict[str, Message]:
         "InspectionService/InspectBatch": inspection_pb2.InspectBatchRequest(
             texts=["12345678Z", "password=hunter22"], options={"min_confidence": 1, "want_redacted": True}
         ),
+        "ControlService/Freeze": control_pb2.FreezeRequest(
+            target={"scope": control_pb2.FREEZE_SCOPE_TOOL, "tenant": "nowhere", "name": "echo"}, reason="no"
+        ),
+        "ControlService/Unfreeze": control_pb2.UnfreezeRequest(
+            target={"scope": control_pb2.FREEZE_SCOPE_TOOL, "tenant": "nowhere", "name": "echo"}, reason="no"
+        ),
+        "ControlService/ListFreezes": control_pb2.ListFreezesRequest(),
+        "ControlService/RevokeDecision": control_pb2.RevokeDecisionRequest(decision_id="de_1", reason="no"),
+        "PolicyService/RollbackBundle": policy_pb2.RollbackBundleRequest(hash=HASH),
+        "PolicyService/ListActivations": policy_pb2.ListActivationsRequest(limit=5),
         "KeyService/ListKeys": key_pb2.ListKeysRequest(),
+        "AuditService/ExportLog": audit_pb2.ExportLogRequest(log="riskgate", include_values=True),
         "AuditService/ListLogs": audit_pb2.ListLogsRequest(),
         "AuditService/ListEntries": audit_pb2.ListEntriesRequest(
             filter=wanted, include_values=True, page_size=2, page_token="WzEsInIiLDFd"
@@ -147,7 +159,7 @@ ELSEWHERE = {
 
 def test_no_rpc_of_the_contract_is_left_out():
     here = {named.partition(" ")[0] for named in requests()}
-    modules = (approval_pb2, audit_pb2, inspection_pb2, key_pb2, policy_pb2, riskgate_pb2, task_pb2)
+    modules = (approval_pb2, audit_pb2, control_pb2, inspection_pb2, key_pb2, policy_pb2, riskgate_pb2, task_pb2)
     all_of_them = {
         f"{service.name}/{method.name}"
         for module in modules
