@@ -69,20 +69,25 @@ def first_of(stack: Stack, command: str) -> dict:
     return json.loads("".join(lines))
 
 
-def run_python(body: str, *, setup: str = "", limit: float = 60) -> str:
-    """Runs a piece of a page inside a coroutine, after what the page takes for granted."""
-    program = "import asyncio\nimport math\nfrom phylactery_client import *\n\n\nasync def main():\n"
-    program += textwrap.indent(setup + body, "    ") + "\n\nasyncio.run(main())\n"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=limit, check=False)
+def run_python(body: str, *, piece: str = "", answers: str = "", limit: float = 60) -> str:
+    """Run a piece of a page as a module, and then a body that uses it inside a coroutine; return what is printed."""
+    program = f"import asyncio\nfrom phylactery_client import *\n{piece}\n\nasync def main():\n"
+    program += textwrap.indent(body, "    ") + "\n\nasyncio.run(main())\n"
+    done = subprocess.run(
+        [sys.executable, "-c", program], input=answers, capture_output=True, text=True, timeout=limit, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def test_the_card_of_the_chat_page_is_answered_in_words(stack: Stack):
     piece = blocks("chat.md", "python")[0].replace("t1", "t-card")
-    setup = f'answer = "yes please"\nclient = PhylacteryClient("{stack.target("agent")}")\n'
-    told = run_python(f"{piece}print(turn.run.status, [call.state for call in turn.run.tool_calls])\n", setup=setup)
-    assert told == "DONE ['finished', 'finished']\n"
+    client = f'PhylacteryClient("{stack.target("agent")}")'
+    body = f"async with {client} as client:\n    print(await write_both(client))\n"
+    told = run_python(body, piece=piece, answers="yes please\n").splitlines()
+    assert [line.partition(" ")[0] for line in told[:2]] == ["write_file", "write_file"]
+    written = [path.read_text() for path in (stack.data_dir / "agent").rglob("[ab].txt")]
+    assert sum("paid with" in text for text in written) == 2
 
 
 @needs_grpcurl
@@ -92,8 +97,14 @@ def test_the_lines_of_the_chat_page_follow_a_thread_and_delete_it(stack: Stack):
         person.say("echo hi")
     assert first_of(stack, watch)["event"]["sequence"] == "1"
     _, piece = blocks("chat.md", "python")
-    setup = f'last = 0\nclient = PhylacteryClient("{stack.target("agent")}")\n'
-    assert run_python(f"{piece.rstrip()}\n    print(last)\n    break\n", setup=setup) == "1\n"
+    body = f"""
+async with PhylacteryClient("{stack.target("agent")}") as client:
+    try:
+        await asyncio.wait_for(follow(client), 5)
+    except TimeoutError:
+        pass
+"""
+    assert run_python(body, piece=piece).startswith("1 ")
     assert said(stack, delete) == {}
     done = subprocess.run(pasted(stack, watch), capture_output=True, text=True, timeout=60, check=False)
     assert "THREAD_NOT_FOUND" in done.stderr
@@ -109,16 +120,14 @@ def test_the_lines_of_the_graphs_page_list_draw_and_open_a_thread(stack: Stack):
 
 def test_the_first_piece_of_the_receipts_page_redeems_verifies_and_runs(stack: Stack):
     target = stack.target("riskgate")
-    setup = textwrap.dedent(
-        f"""\
-        call = ToolCall.of("read_file", {{"path": "a.txt"}}, tool_call_id="c1")
-        thread, run, execution, user, tenant, run_exactly = "t1", "r1", "ex-0000000001", "local", "local", print
-        async with RiskGateClient("{target}") as gate:
-            permit = (await gate.evaluate(call, thread_id=thread, run_id=run)).permit
-        """
-    )
+    body = f"""
+call = ToolCall.of("read_file", {{"path": "a.txt"}}, tool_call_id="c1")
+async with RiskGateClient("{target}") as gate:
+    permit = (await gate.evaluate(call, thread_id="t1", run_id="r1")).permit
+print(await bound_arguments(permit, call, "ex-0000000001", "t1", "r1"))
+"""
     piece = blocks("receipts.md", "python")[0].replace("127.0.0.1:50052", target)
-    assert run_python(piece, setup=setup) == '{"path":"a.txt"}\n'
+    assert run_python(body, piece=piece) == '{"path":"a.txt"}\n'
 
 
 @needs_grpcurl
@@ -148,9 +157,8 @@ def test_the_authzen_page_asks_what_the_bundle_of_the_scenario_answers(tmp_path:
             for name in ("id", "evaluation_id", "evaluated_at"):
                 assert told["context"].pop(name)
         assert answer == promised
-        setup = f'token, user = "", "{user[1]}"\nother = AccessQuestion(user, "can_read_todos", "todo", "1")\n'
-        told = run_python(f"{piece}\nprint(answer.allowed, answer.reason, len(answers))\n", setup=setup)
-        assert told == "False POLICY_NO_PERMIT 1\n", "the first no ends a batch of that kind"
+        told = run_python(f'print(await may_update("{user[1]}", ""))', piece=piece)
+        assert told == "False\n"
         shell.stdin.write("\n")
         shell.stdin.close()
         assert shell.wait(60) in {0, 143}
