@@ -90,7 +90,7 @@ async def test_an_unsafe_effect_is_never_repeated_and_its_doubt_is_told(
     assert ended(state) == end
     assert len(counter.counted) == counted
     if end[1] == "EFFECT_IN_DOUBT":
-        assert "No puedo saber si count llegó a hacer su efecto" in state["reply"]["text"]
+        assert "No puedo saber si llegué a count <etiqueta>, así que no lo repito" in state["reply"]["text"]
         assert [row.state for row in chat.ledger.rows.values()] == ["in_doubt"]
         assert state["steps"]["s1"]["status"] == "failed"
 

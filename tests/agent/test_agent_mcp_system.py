@@ -173,7 +173,7 @@ UNSAFE = {key: value for key, value in KNOWN["fail"].items() if key != "idempote
     [
         ((), "TOOL_ERROR", "test said: “no such account”"),
         (("misfit",), "TOOL_ERROR", "test said: “the other service takes no such argument”"),
-        (("over",), "TOOL_FAILED", "I cannot tell whether that was done"),
+        (("over",), "TOOL_FAILED", "I set out to use “fail” from test and cannot tell whether that was done"),
     ],
     ids=["an error for a result", "an error for an answer", "a conversation that is over"],
 )

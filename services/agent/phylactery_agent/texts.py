@@ -176,8 +176,8 @@ TEXTS: Final[Mapping[str, Mapping[Language, str]]] = {
         " moment.",
     },
     "effect_in_doubt": {
-        "es": "No puedo saber si eso llegó a hacerse, así que no lo repito: compruébalo, por favor.",
-        "en": "I cannot tell whether that was done, so I do not do it again: please check.",
+        "es": "No puedo saber si llegué a {tool}, así que no lo repito: compruébalo, por favor.",
+        "en": "I set out to {tool} and cannot tell whether that was done, so I do not do it again: please check.",
     },
     "step_limit": {
         "es": "Es más de lo que puedo hacer de una vez. Escribe «continúa» para seguir.",
