@@ -146,7 +146,7 @@ async def test_an_evicted_result_is_shown_whole_and_what_is_read_of_it_later_too
     assert [results for _, results, _ in tasks(system)] == [1, 1, 1]
 
 
-@pytest.mark.parametrize(("ask", "said"), [("lee a.txt", "no he hecho nada"), ("read a.txt", "I did nothing")])
+@pytest.mark.parametrize(("ask", "said"), [("lee a.txt", "no lo he hecho"), ("read a.txt", "I did not do it")])
 async def test_where_no_task_can_be_opened_not_even_a_read_runs_and_the_person_is_told(
     system: System, ana: Person, wire: Wire, ask: str, said: str
 ) -> None:

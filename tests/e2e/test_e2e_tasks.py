@@ -97,7 +97,7 @@ def test_riskgate_killed_before_it_answers_the_turn_says_so_and_what_it_was_show
     with Person(stack, "ana") as ana:
         told = ana.say(ASK)
         assert (told.run.status, told.run.reason) == (FAILED, "GATE_UNAVAILABLE")
-        assert "RiskGate" in told.reply.text
+        assert "No puedo comprobar ahora si puedo hacerlo, así que no lo he hecho." in told.reply.text
         await_death(stack, "riskgate")
         relaunch(stack, "riskgate")
         answer = ana.say(ASK)

@@ -165,9 +165,9 @@ TEXTS: Final[Mapping[str, Mapping[Language, str]]] = {
         "en": "Nobody answered in time, so I did not do it. Ask me again if you still need it.",
     },
     "gate_unavailable": {
-        "es": "No puedo comprobar ahora si puedo hacerlo, así que no he hecho nada. Pídemelo otra vez dentro de un"
+        "es": "No puedo comprobar ahora si puedo hacerlo, así que no lo he hecho. Pídemelo otra vez dentro de un"
         " momento.",
-        "en": "I cannot check right now whether I may do that, so I did nothing. Ask me again in a moment.",
+        "en": "I cannot check right now whether I may do that, so I did not do it. Ask me again in a moment.",
     },
     "gate_unavailable_waiting": {
         "es": "No puedo comprobar ahora tu respuesta, así que no he hecho nada. Sigo esperándola: responde otra vez"
