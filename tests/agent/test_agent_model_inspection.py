@@ -174,7 +174,7 @@ async def test_without_riskgate_nothing_goes_to_a_model_and_the_person_is_told(
     await thinking.stop("riskgate")
     answer = await ana.say("hola")  # every word of it is known, so the edge takes it in all the same
     assert endpoint.asked == []
-    assert "MODEL_NOT_INSPECTED" in answer.reply.text
+    assert "No he podido comprobar lo que iba a enseñarle al modelo, así que sigo sin él." in answer.reply.text
     await thinking.come_back("riskgate")
     endpoint.script(says("Hola, Ana."))
     assert "Hola, Ana." in (await ana.say("hola")).reply.text

@@ -149,7 +149,7 @@ async def test_an_evicted_output_is_brought_back_whole_once_asked_for_and_a_long
     system: System, ana: Person
 ) -> None:
     def pointer_in(text: str) -> str:
-        found = re.search(r"See ([A-Za-z0-9_-]+)", text)
+        found = re.search(r"lee la salida ([A-Za-z0-9_-]+) desde", text)
         assert found is not None
         return found.group(1)
 
@@ -171,7 +171,7 @@ async def test_an_evicted_output_is_brought_back_whole_once_asked_for_and_a_long
 async def test_an_evicted_output_is_searched_line_by_line(system: System, ana: Person) -> None:
     lines = [f"línea {number}: {'ERROR' if number % 1_000 == 7 else 'bien'}" for number in range(1, 3_001)]
     system.sandbox.joinpath("registro.txt").write_text("\n".join(lines))
-    pointer = re.search(r"See ([A-Za-z0-9_-]+)", (await ana.say("lee registro.txt")).reply.text)
+    pointer = re.search(r"lee la salida ([A-Za-z0-9_-]+) desde", (await ana.say("lee registro.txt")).reply.text)
     assert pointer is not None
     found = (await ana.say(f"busca error en la salida {pointer.group(1)}")).reply.text.splitlines()
     total = len("\n".join(lines))

@@ -106,8 +106,11 @@ async def test_a_tool_the_catalog_lost_is_switched_off_and_comes_back_with_it(
     assert "echo" not in await tools(quick, enabled_only=True)
     assert "echo" not in {spec.name for spec in offered_tools()}
     refused = await ana.say("repite hola")
-    assert "hola" not in refused.reply.text.splitlines()
-    assert "repetir un texto" not in refused.reply.text
+    assert refused.reply.text == (
+        "Aquí no puedo repetir un texto. (Para quien lleva el servicio: el catálogo de RiskGate no tiene esta"
+        " herramienta.)"
+    )
+    assert "repetir un texto" not in (await ana.say("ayuda")).reply.text
     await activate(quick, changed_bundle(tmp_path / "with", 103))
     await until_off("echo", None)
     assert (await ana.say("repite hola")).reply.text == "hola"

@@ -88,12 +88,22 @@ def test_one_clear_no_rejects_every_call_of_the_card(ana: Person):
     assert (there(ana, one, other), states(ana, card)) == ([], {"REJECTED"})
 
 
-@pytest.mark.parametrize("words", ["yes, but make it 5", "sí, mañana", "jajaja sí claro", "thanks", "yes?"])
-def test_an_unclear_answer_changes_nothing_and_says_what_waits(ana: Person, words: str):
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [
+        ("yes, but make it 5", "may I write a file"),
+        ("sí, mañana", "¿puedo escribir un fichero"),
+        ("jajaja sí claro", "¿puedo escribir un fichero"),
+        ("thanks", "may I write a file"),
+        ("yes?", "may I write a file"),
+    ],
+)
+def test_an_unclear_answer_changes_nothing_and_says_what_waits(ana: Person, words: str, asked: str):
     card, one, other = two(ana)
     answer = ana.say(words, shown=shown(card))
     assert answer.run.status == WAITS
-    assert card.approval_id in answer.reply.text
+    assert asked in answer.reply.text
+    assert shown(answer.pending_approval) == shown(card)
     assert (there(ana, one, other), states(ana, card)) == ([], {"PENDING"})
 
 
