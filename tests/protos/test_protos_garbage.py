@@ -13,6 +13,7 @@ import grpc
 import pytest
 from google.protobuf.descriptor import MethodDescriptor
 from grpc import aio
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from tests.support.agent_system import open_system
 from tests.support.described import methods_of
@@ -77,3 +78,13 @@ async def test_garbage_is_invalid_argument_for_every_method_of_every_port_and_le
     said = "".join(capfd.readouterr()) + caplog.text
     assert "Traceback" not in said
     assert "DecodeError" not in said
+
+
+async def test_the_health_of_every_service_of_a_port_is_listed(ports: dict[str, str]):
+    for name, target in ports.items():
+        async with aio.insecure_channel(target) as channel:
+            if "admin" in name:
+                continue
+            listed = await health_pb2_grpc.HealthStub(channel).List(health_pb2.HealthListRequest(), timeout=30)
+            assert listed.statuses[""].status == health_pb2.HealthCheckResponse.SERVING
+            assert len(listed.statuses) > 1

@@ -129,7 +129,7 @@ async def start(service: Service, settings: ServiceSettings) -> RunningServer:
 
     A service that did not start is ended as a stopped one is, so that it leaves nothing open.
     """
-    health = health_aio.HealthServicer()
+    health = _Health()
     async with contextlib.AsyncExitStack() as undo:
         for hook in reversed(service.on_stop):
             undo.push_async_callback(hook)
@@ -180,6 +180,21 @@ def _make_server(
     own = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
     add_reflection(server, [*(registration.full_name for registration in service.registrations), own])
     return server
+
+
+class _Health(health_aio.HealthServicer):
+    """The library's servicer, with the List that its asyncio half leaves out."""
+
+    async def List(  # noqa: N802 - the name of the RPC
+        self,
+        request: health_pb2.HealthListRequest,  # noqa: ARG002 - it is empty
+        context: aio.ServicerContext[Any, Any],  # noqa: ARG002 - the library calls it with one
+    ) -> health_pb2.HealthListResponse:
+        """Return the status of every service of this port."""
+        statuses = self._server_status.items()
+        return health_pb2.HealthListResponse(
+            statuses={name: health_pb2.HealthCheckResponse(status=status) for name, status in statuses}
+        )
 
 
 async def _tell_health(service: Service, health: health_aio.HealthServicer) -> None:
