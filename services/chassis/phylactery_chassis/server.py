@@ -322,8 +322,13 @@ def _as_start_errors(kind: type[ServiceSettings]) -> Iterator[None]:
 async def _run(build: Callable[[Settings], Awaitable[Service]], settings: Settings) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+
+    def end(number: signal.Signals) -> None:
+        logs.get_logger("server").info("stopping", signal=number.name)  # who reads the log tells a stop from a crash
+        stop.set()
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+        loop.add_signal_handler(number, end, number)
     with _as_start_errors(type(settings)):
         service = await build(settings)
         running = await start(service, settings)
