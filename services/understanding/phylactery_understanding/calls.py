@@ -335,9 +335,8 @@ class Match:
         dates = [one for one in arguments if one.role == "date" and isinstance(one.value, str) and one.value]
         repeats = [one for one in arguments if _is_repeat(one)]
         rest = [one for one in arguments if one not in dates and one not in repeats]
-        moves = not self._ask.verb.meanings.isdisjoint(
-            _MOVING
-        )  # what is moved tells the day where only an hour is said
+        # What is moved tells the day where only an hour is said, so its time is compared once it is known.
+        moves = not self._ask.verb.meanings.isdisjoint(_MOVING)
         early = self._outside(arguments) or self._mode()
         early = early or (self._time(dates, repeats) if dates and not moves else None)
         if early is not None:

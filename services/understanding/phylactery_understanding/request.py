@@ -804,7 +804,7 @@ class _Parser:
             elif not size:
                 size = 1
                 small = texts[place] in _PRONOUNS or self._words.holds("article", texts[place])
-                word = Label.ARTICLE if small or not _named_place(labels[:place]) else Label.OBJECT
+                word = Label.ARTICLE if small or Label.GOAL not in labels[:place] else Label.OBJECT
                 literal = clause[place].kind in {Kind.LITERAL, Kind.NUMBER}
                 label = Label.OBJECT if literal else word if clause[place].kind is Kind.WORD else Label.MARK
             for at in range(place, min(place + size, verb)):
@@ -1008,11 +1008,6 @@ class _Parser:
         if region is Label.SOURCE and label in {Label.ARTICLE, Label.OBJECT}:
             label = Label.SOURCE
         return best, label
-
-
-def _named_place(labels: Sequence[Label]) -> bool:
-    """Return whether the labels before a word lead to a place: in, on, en."""
-    return Label.GOAL in labels
 
 
 def _mark_source(ask: Ask) -> None:
