@@ -50,7 +50,7 @@ def build_wheels(folder: Path) -> dict[str, Path]:
         env=_clean(),
     )
     assert done.returncode == 0, done.stderr
-    return {_metadata(path)["Name"]: path for path in sorted(folder.glob("*.whl"))}
+    return {wheel_metadata(path)["Name"]: path for path in sorted(folder.glob("*.whl"))}
 
 
 def files_in(wheel: Path) -> set[str]:
@@ -73,7 +73,7 @@ def ours_needed(name: str, wheels: Mapping[str, Path]) -> set[str]:
 
 def declared(name: str, wheels: Mapping[str, Path]) -> list[str]:
     """Answers what a wheel says it needs."""
-    return [str(needed) for needed in _metadata(wheels[name]).get_all("Requires-Dist", [])]
+    return [str(needed) for needed in wheel_metadata(wheels[name]).get_all("Requires-Dist", [])]
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,8 @@ def _clean() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
 
 
-def _metadata(wheel: Path) -> email.message.Message:
+def wheel_metadata(wheel: Path) -> email.message.Message:
+    """Return what a wheel says of itself."""
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
         return email.message_from_bytes(archive.read(name))
