@@ -14,7 +14,7 @@ export UV_SYSTEM_CERTS ?= true
 OUT ?= dist
 
 .DEFAULT_GOAL := help
-.PHONY: help install run demo test check format protos bench chaos wheels riskgate-secrets compose-secrets constraints clean
+.PHONY: help install run demo test check format protos protos-release docs bench chaos wheels riskgate-secrets compose-secrets constraints clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -42,10 +42,11 @@ test: $(STAMP) ## run every test
 check: $(STAMP) ## lint, types, contracts, layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy services clients benchmarks protos/generate.py
+	$(BIN)/mypy services clients benchmarks protos/generate.py docs/generate.py
 	$(BIN)/lint-imports
 	$(BIN)/buf lint
 	$(BIN)/buf format --diff --exit-code
+	$(BIN)/buf breaking --against protos/release.binpb
 
 format: $(STAMP) ## format code and contracts
 	$(BIN)/ruff check --fix-only .
@@ -54,6 +55,12 @@ format: $(STAMP) ## format code and contracts
 
 protos: $(STAMP) ## generate protos/gen from the contracts
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python protos/generate.py
+
+protos-release: $(STAMP) ## at a release: keep its contracts, with which make check compares later ones
+	$(BIN)/buf build --exclude-source-info --output protos/release.binpb
+
+docs: $(STAMP) ## generate docs/reference from the settings and the contracts
+	@$(BIN)/python docs/generate.py
 
 ifeq ($(SUITE),agentdojo)
 bench: $(AGENTDOJO_STAMP)
