@@ -1,4 +1,4 @@
-"""SIGKILL at every crash point of effects.md that exists, with real processes; effects are counted at their target.
+"""SIGKILL at the crash points of docs/effects.md, with real processes; effects are counted at their target.
 
 The effect appends one line to a file, so every line too many is an effect too many.
 """

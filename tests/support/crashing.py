@@ -1,4 +1,4 @@
-"""Starts a service that kills itself with SIGKILL, or stops itself, at one numbered crash point of effects.md.
+"""Starts a service that kills itself with SIGKILL, or stops itself, at one numbered crash point of docs/effects.md.
 
 The service's own program runs unchanged; only this module, which no distribution ships, installs the hook.
 """

@@ -37,7 +37,7 @@ class ForkedStack(Stack):
 
 
 def crash_at(stack: Stack, service: str, point: str) -> None:
-    """Makes the next launch of a service die at a crash point of effects.md, such as agent.7."""
+    """Makes the next launch of a service die at a crash point of docs/effects.md, such as agent.7."""
     stack.modules = {**stack.modules, service: "tests.support.crashing"}
     env = {**stack.extra_env.get(service, {}), "CRASH_SERVICE": service, "CRASH_AT": point}
     stack.extra_env = {**stack.extra_env, service: env}

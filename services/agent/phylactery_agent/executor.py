@@ -2,7 +2,7 @@
 
 It obeys a receipt that RiskGate signed for exactly the bound call in front of it: it verifies the signature offline,
 compares the header byte for byte, every claim with what it was asked to do, and hashes the bound arguments again
-(design/effects.md, 9). An import contract keeps every other module away from the implementations.
+(docs/effects.md, 9). An import contract keeps every other module away from the implementations.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Receipts: RiskGate's signed word that one execution may run exactly one bound call (design/effects.md, 9).
+"""Receipts: RiskGate's signed word that one execution may run exactly one bound call (docs/effects.md, 9).
 
 A receipt is verified offline: its signature, its header byte for byte, and every claim against what the executor was
 asked to do.

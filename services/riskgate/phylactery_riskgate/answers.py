@@ -1,4 +1,4 @@
-"""What people see of approvals, and what they answer (design/effects.md, 4). An answer is a state, never a permit."""
+"""What people see of approvals, and what they answer (docs/effects.md, 4). An answer is a state, never a permit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evaluate: decide, record, then answer (design/effects.md, 2 and 6)."""
+"""Evaluate: decide, record, then answer (docs/effects.md, 2 and 6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Redeem and ReportOutcome: a permit becomes at most one effect, and how it ended (design/effects.md, 8 and 11)."""
+"""Redeem and ReportOutcome: a permit becomes at most one effect, and how it ended (docs/effects.md, 8 and 11)."""
 
 from __future__ import annotations
 

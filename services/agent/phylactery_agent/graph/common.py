@@ -51,7 +51,7 @@ APPROVAL_CLEARED: Final[dict[str, Any]] = {
 """The update after which nothing waits and nothing is proposed."""
 
 _INPUT_CLASS: Final = {"text_fast_path": "TEXT_SIMPLE", "tool_intent": "TEXT_TOOL_INTENT"}
-"""What a message is, by the pathway it takes (seed 003, section 2)."""
+"""What a message is, by the pathway it takes."""
 
 
 def stable_id(prefix: str, *parts: str) -> str:
@@ -81,7 +81,7 @@ def fingerprint(tool: str, args: dict[str, Any]) -> str:
 
 
 def effect_key(tenant: str, run_id: str, step_id: str, tool: str, arguments_json: str) -> str:
-    """Answers the effect's idempotency key (design/agent.md): what the action is, not how often it was tried."""
+    """Answers the effect's idempotency key: what the action is, not how often it was tried."""
     parts = f"{tenant}\x1f{run_id}\x1f{step_id}\x1f{tool}\x1f{arguments_json}"
     return "ek_" + hashlib.sha256(parts.encode()).hexdigest()
 
@@ -98,7 +98,7 @@ def proposed_call(tool: ProposedTool) -> ProposedCall:
     """Answers the proposal as RiskGate is asked about it.
 
     The canonical text is computed again from the arguments, and the recorded hash goes beside it: if one of them was
-    altered on the way, RiskGate sees that they differ, blocks and keeps a record of it (seed 000).
+    altered on the way, RiskGate sees that they differ, blocks and keeps a record of it.
     """
     return ProposedCall(
         tool=tool["name"],

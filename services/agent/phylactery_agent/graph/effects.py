@@ -1,4 +1,4 @@
-"""One effect, from the second Evaluate to its outcome: the agent's side of design/effects.md, 6 to 10, and recovery.
+"""One effect, from the second Evaluate to its outcome: the agent's side of docs/effects.md, 6 to 10, and recovery.
 
 Every durable step is followed by its crash point. The same code runs the first time and after a crash; what differs is
 only what the ledger says and whether RiskGate had seen this execution redeem before.

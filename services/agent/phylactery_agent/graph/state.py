@@ -1,6 +1,6 @@
 """The secured graph's state: everything a run needs to go on in another process, as plain JSON values.
 
-The merged table of design/agent.md (seeds 000 and 001). No LangChain object, no permit and no code is ever in it.
+No LangChain object, no permit and no code is ever in it.
 """
 
 from __future__ import annotations

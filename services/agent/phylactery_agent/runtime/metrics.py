@@ -25,7 +25,7 @@ from phylactery_agent.runtime.schema import ACTIVE, INBOX, OUTBOX, RUNS, TOOL_CA
 from phylactery_agent.tools.registry import TOOL_REGISTRY
 
 SLO_MS: Final = {"text_fast_path": 2_000.0}
-"""How long a turn may take end to end, by pathway (seed 003, section 6); a turn that takes as long or longer counts."""
+"""How long a turn may take end to end, by pathway; a turn that takes as long or longer counts."""
 
 _SECONDS: Final = (0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 300, 1_800, 3_600, 21_600, 86_400)
 """A run may wait for a person for a day."""

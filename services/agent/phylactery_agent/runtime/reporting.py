@@ -142,7 +142,7 @@ def _replaced_path(call: ProposedCall) -> str:
 
 
 class ReportingGate:
-    """ports.Gate of one turn: before each Evaluate the thread's reports and results are delivered (effects.md, 11)."""
+    """ports.Gate of one turn: delivers the thread's reports and results before each Evaluate (docs/effects.md, 11)."""
 
     def __init__(
         self, gate: TaskGate, delivery: Delivery, lease: Lease, task: TurnTask, replaced: ReplacedFiles

@@ -188,8 +188,8 @@ class ChatEdge:
     async def _read(self, owner: Owner, request: MessageRequest) -> tuple[str, Mapping[str, str]]:
         """Return the text to take in, and the codes of the other approvals it answers, by id.
 
-        A clear yes or no to exactly what the caller showed becomes the strict reply that the graph's router knows
-        (seed 000). Any other text stays as it is, and answers nothing.
+        A clear yes or no to exactly what the caller showed becomes the strict reply that the graph's router knows.
+        Any other text stays as it is, and answers nothing.
         """
         answer = read_answer(request.text) if request.shown_approvals and request.thread_id else "unclear"
         if answer == "unclear":

@@ -1,4 +1,4 @@
-"""The strict grammar of approval replies (seed 000): APROBAR | APPROVE id code, RECHAZAR | REJECT id."""
+"""The strict grammar of approval replies: APROBAR | APPROVE id code, RECHAZAR | REJECT id."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Evicted outputs: when one is kept, for how long, and what is known about it.
 
-Sizes are Unicode code points of the original (seed 001: over 10,000 is evicted, rehydration under 50,000).
+Sizes are Unicode code points of the original (over 10,000 is evicted, rehydration under 50,000).
 """
 
 from __future__ import annotations

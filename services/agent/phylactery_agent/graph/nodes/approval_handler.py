@@ -1,6 +1,6 @@
 """ApprovalHandler: passes a person's answer on, or looks up one given elsewhere, and acts on the approval's state.
 
-RiskGate checks the seven factors. A yes leads to Tools, which evaluates again with the approval (effects.md, 6);
+RiskGate checks the seven factors. A yes leads to Tools, which evaluates again with the approval (docs/effects.md, 6);
 everything unclear keeps the approval and the run waiting.
 """
 

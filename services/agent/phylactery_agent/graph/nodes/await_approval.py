@@ -1,4 +1,4 @@
-"""AwaitApproval: tells the person what waits and suspends the run; the process is free to die (seed 000)."""
+"""AwaitApproval: tells the person what waits and suspends the run; the process is free to die."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Executor: proposes the current step's tool call. It decides nothing and never touches the plan (seed 001).
+"""Executor: proposes the current step's tool call. It decides nothing and never touches the plan.
 
 The call stands in the plan, or waits in the queue of those a model proposed for this step, or a model is asked for it.
 Whatever it comes from: one proposal at a time, and RiskGate decides about each.

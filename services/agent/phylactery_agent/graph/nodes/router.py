@@ -1,4 +1,4 @@
-"""Router: dispatches on state alone and never classifies again (seed 000)."""
+"""Router: dispatches on state alone and never classifies again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools: carries one proposal through the ledger, the redeem and the executor (effects.md, 6 to 10), exactly once.
+"""Tools: carries one proposal through the ledger, the redeem and the executor (docs/effects.md, 6 to 10), exactly once.
 
 The permit never enters the state: a checkpoint would keep a signed token, and after a crash or a suspension it would be
 stale anyway. An ALLOW of this very turn comes beside it, in the context, and is used once. After an approval, a crash

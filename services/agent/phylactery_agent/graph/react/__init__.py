@@ -1,1 +1,1 @@
-"""The react graph: seed 002's neutral ReAct archetype, static and with a model, every effect through RiskGate."""
+"""The react graph: a neutral ReAct graph, static and with a model, every effect through RiskGate."""

@@ -1,4 +1,4 @@
-"""LLM mode: model asks, model_router says where its answer leads, fallback and sync do what seed 002 says."""
+"""LLM mode: model asks, model_router says where its answer leads, what fallback and sync do is in docs/graphs.md."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ async def fallback(
     state: ReactState,
     runtime: Runtime[TurnContext],  # noqa: ARG001 - the form of every node
 ) -> Command[Literal["tool_executor"]]:
-    """Has echo run once, deterministically, and marks the episode ready to answer (seed 002, LLM_FALLBACK)."""
+    """Has echo run once, deterministically, and marks the episode ready to answer (AGENT_LLM_FALLBACK)."""
     changes = {"fallback": True, "ready_to_answer": True, "selected": echo_pass(state["user_query"])}
     return Command(
         goto="tool_executor", update={"metadata": ReactMetadata(**{**state["metadata"], **cast("Any", changes)})}

@@ -1,4 +1,4 @@
-"""The react graph's state: seed 002's fields beside what the shared effect nodes need, as plain JSON values."""
+"""The react graph's state: its own fields beside what the shared effect nodes need, as plain JSON values."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class ReactState(AgentState):
 
 
 def episode(options: ReactOptions) -> dict[str, Any]:
-    """Answers seed 002's fields as an episode begins with them."""
+    """Return the fields of an episode as an episode begins with them."""
     return {
         "user_query": "",
         "working_memory": {},

@@ -25,7 +25,7 @@ TOOL_FAILED: Final = "TOOL_FAILED"
 
 
 def passes(user_query: str) -> list[Selected]:
-    """Answers the calls of an episode in order: echo first (seed 002), then what the rules read in the request."""
+    """Answers the calls of an episode in order: echo first, then what the rules read in the request."""
     read = [
         Selected(tool=readings[0].tool, args=readings[0].args, text=readings[0].text)
         for readings in read_request(user_query).clauses
