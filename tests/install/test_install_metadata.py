@@ -1,4 +1,4 @@
-"""What every distribution says of itself: one version, one licence, a page of its own, and an entry in the changelog."""
+"""Metadata of every distribution: one version, one licence, a page, and an entry in the changelog."""
 
 from __future__ import annotations
 

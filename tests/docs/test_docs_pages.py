@@ -1,0 +1,87 @@
+"""The documentation's links lead somewhere, its tables agree with the code, and its drawings are drawings."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted(
+    page
+    for page in [
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/**/*.md"),
+        ROOT / "tests/README.md",
+        *ROOT.glob("examples/**/*.md"),
+    ]
+)
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+FENCED = re.compile(r"^ *```.*?^ *```$", re.DOTALL | re.MULTILINE)
+REACH = re.compile(r"\breach\(\s*\"([a-z0-9_.]+)\"\s*\)", re.IGNORECASE)
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors a forge makes of a page's headings."""
+    text = FENCED.sub("", page.read_text(encoding="utf-8"))
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_of_a_page_leads_to_a_file_and_a_heading(page: Path):
+    broken = []
+    for link in LINK.findall(FENCED.sub("", page.read_text(encoding="utf-8"))):
+        path, _, anchor = link.partition("#")
+        if "://" in link or link.startswith("mailto:"):
+            continue
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors(target)):
+            broken.append(link)
+    assert broken == []
+
+
+def test_the_index_leads_to_every_page():
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
+    unlisted = {page for page in pages if f"({page}" not in index and not page.startswith("adr/")} - {"README.md"}
+    assert unlisted == set()
+    decisions = (ROOT / "docs" / "adr" / "README.md").read_text(encoding="utf-8")
+    records = {page.name for page in (ROOT / "docs" / "adr").glob("[0-9]*.md")}
+    assert {name for name in records if f"({name})" not in decisions} == set()
+
+
+def test_every_record_of_a_decision_has_status_date_and_options():
+    bare = re.compile(r"^# \d+\. .+\n\n- Status: \w.*\n- Date: \d{4}-\d\d-\d\d\n- Options considered: .+", re.MULTILINE)
+    records = (ROOT / "docs" / "adr").glob("[0-9]*.md")
+    assert [page.name for page in records if not bare.match(page.read_text(encoding="utf-8"))] == []
+
+
+def test_the_page_of_effects_lists_exactly_the_crash_points_of_the_code():
+    sources = [path for path in (ROOT / "services").rglob("*.py") if "crashpoints.py" not in path.name]
+    reached = {name for path in sources for name in REACH.findall(path.read_text(encoding="utf-8"))}
+    section = (ROOT / "docs" / "effects.md").read_text(encoding="utf-8").split("## Crash points")[1]
+    assert set(re.findall(r"^\| ([a-z]+\.[a-z0-9_.]+) \|", section, re.MULTILINE)) == reached
+
+
+def test_every_reference_to_a_page_in_code_names_a_page_that_is_there():
+    named = re.compile(r"\b(docs/[\w./-]+\.md)")
+    sources = [
+        *ROOT.glob("services/**/*.py"),
+        *ROOT.glob("clients/**/*.py"),
+        *ROOT.glob("protos/phylactery/**/*.proto"),
+    ]
+    wrong = {
+        (str(path.relative_to(ROOT)), page)
+        for path in sources
+        for page in named.findall(path.read_text(encoding="utf-8"))
+        if not (ROOT / page).exists() and "specs" not in path.parts  # where such names are examples of files
+    }
+    assert wrong == set()
+
+
+def test_no_code_refers_to_a_document_outside_the_repository():
+    outside = re.compile(r"\bdesign/\w+\.md|\bseeds? 0\d\d\b")
+    sources = [path for path in ROOT.glob("services/**/*.py") if outside.search(path.read_text(encoding="utf-8"))]
+    assert [str(path.relative_to(ROOT)) for path in sources] == []
