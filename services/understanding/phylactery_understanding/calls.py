@@ -125,6 +125,10 @@ _SENDING: Final = frozenset(
 _ATTACHING: Final = frozenset({"atta", "adju"})
 _DRAFTING: Final = frozenset({"draft", "drafts", "borrador", "borradores", "anonymously", "encrypted", "cifrado"})
 _COURTEOUS: Final = ("please", "greet", "phatic", "stop", "article")
+_PAUSES: Final = frozenset({",", "(", "–", "—", "-", "…"})
+_LOOSE: Final = frozenset({Label.OBJECT, Label.ARTICLE, Label.FILLER, Label.SOURCE, Label.GOAL})
+_TO_DO: Final = frozenset({"remi", "reco", "alar", "task", "tare", "todo"})
+"""Stems of what is over once the thing it is of was done."""
 _FRAME: Final = 40
 """Characters that words of one phrase lie within: what stands on both sides of the ask is no phrase."""
 _ORDINALS: Final[Mapping[str, int]] = {
@@ -365,6 +369,8 @@ class Match:
         framed = self._framed() or self._drafted()
         if framed:
             return Fault("framed", framed)
+        if done := self._was_done():
+            return Fault("past", done)
         swapped = next((one.name for one in arguments if self._is_other_part(one)), "")
         return Fault("value", swapped) if swapped else None
 
@@ -402,6 +408,26 @@ class Match:
 
     def _is_courtesy(self, token: Token) -> bool:
         return any(self._ask.lexicon.match(name, [token.text], 0) for name in _COURTEOUS) or token.text in _JOINTS
+
+    def _was_done(self) -> str:
+        """Return a word behind the request that tells that it was done before: it's closed already, ya lo pagué.
+
+        That what a reminder is of was done is why it may go.
+        """
+        ask, words, pause = self._ask, self._ask.lexicon, False
+        said = list[str]()
+        for token, label in zip(ask.tokens, ask.labels, strict=True):
+            pause = pause or (bool(said) and token.kind is Kind.MARK and token.text in _PAUSES)
+            if label is Label.VERB or (said and (label is Label.REASON or (pause and label in _LOOSE))):
+                said.append(token.text)
+        last = ask.tokens[-1].start
+        said.extend(one.text for clause in self._request.statements for one in clause if one.start > last)
+        ends = bool(self._call.effects & _ENDING) and not self._call.nouns.isdisjoint(_TO_DO)
+        for one in said[1:]:
+            told = not words.done.get(one, frozenset()).isdisjoint(self._call.effects)
+            if told or one == said[0] or (words.holds("done", one) and not ends):
+                return one
+        return ""
 
     def _drafted(self) -> str:
         """Return words that ask for a message which goes nowhere yet: write me an email, a draft."""

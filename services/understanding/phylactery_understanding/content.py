@@ -47,7 +47,9 @@ _BEARING: Final = frozenset(
 _OPENINGS: Final = (
     "could you tell me", "can you tell me", "could you let me know", "can you let me know", "please let me know",
     "do you know", "would you know", "could you confirm", "can you confirm", "i wanted to ask", "i would like to know",
-    "i am asking", "let me know",
+    "i am asking", "let me know", "me puedes decir", "me podes decir", "me puede decir", "me pueden decir",
+    "me podeis decir", "me podrias decir", "me podria decir", "me podrian decir", "me gustaria saber", "me dices",
+    "me decis",
 )  # fmt: skip
 """How a question is opened, whoever asks whom."""
 _PERSONS: Final = {
@@ -138,7 +140,8 @@ def fidelity(
     refers = ask.refers or (ask.before and not list(ask.of(Label.CONTENT)) and not _content(said, ask.lexicon))
     if refers:
         said = [*ask.before, *(previous.tokens if previous is not None else ()), *said]
-    return Fidelity(_described(said, called, ask, refers=bool(refers), makes=makes, nouns=nouns, masked=masked), places)
+    fault = _described(said, called, values, ask, refers=bool(refers), makes=makes, nouns=nouns, masked=masked)
+    return Fidelity(fault, places)
 
 
 def stated(values: Sequence[str], said: Sequence[Token], words: Lexicon) -> bool:
@@ -382,6 +385,7 @@ def _is_plain(word: str, words: Lexicon) -> bool:
 def _described(  # noqa: C901 - one case for each way of saying something else
     said: Sequence[Token],
     called: Sequence[Token],
+    contents: Sequence[str],
     ask: Ask,
     *,
     refers: bool,
@@ -452,7 +456,7 @@ def _described(  # noqa: C901 - one case for each way of saying something else
     if not makes:
         begins = {one.text[:_PREFIX] for one in found if _is_short(one.text)}
         missing = [one for one in missing if not (_is_short(one.text) and one.text[:_PREFIX] in begins)]
-    if dictated and makes and not (_asks_the_same(said, called) if inquires(ask) else _turns(said, found, ask)):
+    if dictated and makes and not (_asks_the_same(ask, contents) if inquires(ask) else _turns(said, found, ask)):
         return Fault("content", "other")
     if dictated and (_limits(said) != _limits(found) or (len(plain) <= _SHORT and not _in_order(plain, told))):
         return Fault("content", "other")
@@ -468,15 +472,26 @@ def _described(  # noqa: C901 - one case for each way of saying something else
     return Fault("content", "unsaid") if told and not wanted else None
 
 
-def _asks_the_same(said: Sequence[Token], found: Sequence[Token]) -> bool:
-    """Return whether a question is put to the person it is about: whether she has it, do you have it."""
-    asks = any(one.text == "?" for one in found) or any(one.text in {"whether", "know", "saber"} for one in found)
-    texts = " ".join(_SPOKEN.get(part, part) for one in found for part in one.text.split("'"))
-    for opening in _OPENINGS:
-        texts = texts.replace(opening, " ")
-    have = [one for one in texts.split() if one in _PERSONS.values()]
-    wanted = [_PERSONS[part] for one in said for part in one.text.split("'") if part in _PERSONS]
-    return asks and have == wanted
+def _asks_the_same(ask: Ask, values: Sequence[str]) -> bool:
+    """Return whether a question is put to the person it is about: whether she has it, do you have it.
+
+    What stands beside the question, a subject, speaks of nobody else.
+    """
+    wanted = [_PERSONS[part] for one in ask.of(Label.CONTENT) for part in one.text.split("'") if part in _PERSONS]
+    asked = False
+    for value in values:
+        found = tokenize(value)
+        texts = " ".join(_SPOKEN.get(part, part) for one in found for part in one.text.split("'"))
+        for opening in _OPENINGS:
+            texts = texts.replace(opening, " ")
+        have = [one for one in texts.split() if one in _PERSONS.values()]
+        if any(one.text in {"?", "whether", "know", "saber"} for one in found):
+            if asked or have != wanted:
+                return False
+            asked = True
+        elif not set(have) <= set(wanted):
+            return False
+    return asked
 
 
 def inquires(ask: Ask) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -50,6 +50,7 @@ CLASSES: Final = (
     "contrast",
     "link",
     "inquiry",
+    "done",
 )
 OPERATORS: Final = (
     "retraction",
@@ -101,6 +102,12 @@ _ENDINGS: Final = {
     "er": ("e", "a", "as", "an", "es", "er", "ed"),
     "ir": ("e", "a", "as", "an", "es", "ir", "id", "i"),
 }
+_TOLD_ENDINGS: Final = {
+    "ar": ("ado", "ada", "ados", "adas", "e", "o", "amos", "aron"),
+    "er": ("ido", "ida", "idos", "idas", "io", "imos", "ieron"),
+    "ir": ("ido", "ida", "idos", "idas", "io", "imos", "ieron"),
+}
+"""Endings of Spanish words that tell that something was done, folded: cerrada, pagó."""
 
 
 # libyaml reads ten times as fast, where the wheel of PyYAML has it.
@@ -130,6 +137,8 @@ class Lexicon:
     effects: Mapping[str, frozenset[str]]
     told: frozenset[str] = frozenset()
     """Words with an accent that tell what was done, and without it are forms that ask: mandé, annulé."""
+    done: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """What a form means that tells that something was done: closed, paid, cerrada."""
 
     def match(self, name: str, words: Sequence[str], place: int) -> int:
         """Return how many of the words from a place on are one phrase of a class, 0 where none are."""
@@ -221,13 +230,17 @@ def _read(homes: Sequence[Path], effects: Mapping[str, frozenset[str]]) -> Lexic
     phrases: dict[str, dict[str, set[tuple[str, ...]]]] = {name: defaultdict(set) for name in CLASSES}
     quantities: dict[str, int] = {}
     told: set[str] = set()
+    done: dict[str, set[str]] = defaultdict(set)
     for home in homes:
         forms = dict(_lists(home / "forms.yaml")) if (home / "forms.yaml").exists() else {}
+        past = dict(_lists(home / "past.yaml")) if (home / "past.yaml").exists() else {}
         known = {fold(name): tuple(map(fold, more)) for name, more in forms.items()}
         for meaning, lemmas in _lists(home / "verbs.yaml") if (home / "verbs.yaml").exists() else ():
             for form, joined in _forms(lemmas, home.name, known):
                 verbs[form][joined, home.name].add(meaning)
             told.update(_told(lemmas, home.name, known))
+            for form in _done(lemmas, home.name, past):
+                done[form].add(meaning)
         for name, more in _words(home / "words.yaml", quantities) if (home / "words.yaml").exists() else ():
             for phrase in more:
                 words = _phrase(phrase)
@@ -241,6 +254,7 @@ def _read(homes: Sequence[Path], effects: Mapping[str, frozenset[str]]) -> Lexic
         quantities,
         effects,
         frozenset(told),
+        {form: frozenset(meanings) for form, meanings in done.items()},
     )
 
 
@@ -283,6 +297,18 @@ def _told(lemmas: Sequence[str], language: str, known: Mapping[str, Sequence[str
             yield from (form[:-1] + "é" for form in asking if form.endswith("e"))
         elif language in _ACCENTED and lemma.endswith(_ACCENTED[language][0]):
             yield lemma[:-1] + _ACCENTED[language][1]
+
+
+def _done(lemmas: Sequence[str], language: str, past: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Return the forms that tell that something was done; ``past`` are those that do not follow from the lemma."""
+    for lemma in lemmas:
+        if lemma in past:
+            yield from map(fold, past[lemma])
+        elif language == "es":
+            yield from (fold(lemma)[:-2] + ending for ending in _TOLD_ENDINGS.get(lemma[-2:], ()))
+        elif language == "en" and lemma.isalpha():
+            base = lemma[:-1] if lemma.endswith(("e", "y")) else lemma
+            yield from (base + "ed", base + base[-1] + "ed", base + "ied")
 
 
 def _words(file: Path, quantities: dict[str, int]) -> Iterator[tuple[str, Sequence[str]]]:

@@ -40,9 +40,10 @@ _BEGIN = re.compile(
 )
 _CHAT = re.compile(
     r"^[ \t]{0,8}(?:\[?\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4},?[ \t]{1,4}\d{1,2}:\d{2}[^\n:]{0,20}\]?[ \t-]{1,4}[^\n:]{1,60}:"
-    r"|[^\W\d][^\n:]{0,60}?[ \t]{1,8}\d{1,2}:\d{2}(?:[ \t]?[ap]\.?m\.?)?[ \t]*$)",
+    r"|[^\W\d][^\n:]{0,60}?[ \t]{1,8}\d{1,2}:\d{2}(?:[ \t]?[ap]\.?m\.?)?[ \t]*$(?=\s*\S))",
     re.MULTILINE,
 )
+"""A line of a chat. Who spoke at what hour announces what is said below; a last line that ends in an hour, nothing."""
 
 
 def announced_in(folded: str) -> list[Span]:
