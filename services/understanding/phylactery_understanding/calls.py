@@ -34,7 +34,7 @@ from phylactery_understanding.proposal import (
     plain_name,
     plain_values,
 )
-from phylactery_understanding.request import ARTIFACTS, Ask, Fault, Label, Request
+from phylactery_understanding.request import ARTIFACTS, Ask, Fault, Label, Request, parse
 from phylactery_understanding.text import (
     STEM,
     Kind,
@@ -125,6 +125,7 @@ _SENDING: Final = frozenset(
 _ATTACHING: Final = frozenset({"atta", "adju"})
 _DRAFTING: Final = frozenset({"draft", "drafts", "borrador", "borradores", "anonymously", "encrypted", "cifrado"})
 _COURTEOUS: Final = ("please", "greet", "phatic", "stop", "article")
+_LEADS: Final = ("please", "greet", "polite")
 _PAUSES: Final = frozenset({",", "(", "–", "—", "-", "…"})
 _LOOSE: Final = frozenset({Label.OBJECT, Label.ARTICLE, Label.FILLER, Label.SOURCE, Label.GOAL})
 _TO_DO: Final = frozenset({"remi", "reco", "alar", "task", "tare", "todo"})
@@ -182,7 +183,8 @@ def understand(
         return NOTHING
     newest = requests[-1]
     for ask in newest.asks[:1]:
-        if ask.refers and not ask.before and len(requests) > 1 and ask.verb.meanings & call.effects:
+        refers = ask.there or (ask.refers and bool(ask.verb.meanings & call.effects))
+        if refers and not ask.before and len(requests) > 1:
             ask.before = tuple(one for one in requests[-2].tokens if one.kind is not Kind.BREAK)
     best = NOTHING
     for place, ask in enumerate(newest.asks):
@@ -193,6 +195,8 @@ def understand(
             best = max(best, used_up(found, used, done), key=lambda one: one.level)
     if best.level is not Level.CLEAR:
         best = max(best, used_up(_filled_in(newest, call), used, done), key=lambda one: one.level)
+    if best.level is not Level.CLEAR and _ends_reminders(call) and (ended := _ended(newest)) is not None:
+        best = max(best, used_up(replace(_by(ended, ended.asks[0], call), index=0), used, done), key=lambda one: one.level)
     if best.level is not Level.CLEAR and "remember" in call.effects and _told(newest, call):
         return Understanding(Level.CLEAR, "", tuple(one.raw for one in newest.tokens)[:12])
     if best.level is not Level.CLEAR and _forbids(newest, call):
@@ -200,6 +204,31 @@ def understand(
     if best.fault is None and best.level is Level.NONE:
         best = Understanding(Level.NONE, fault=newest.fault or Fault("unasked", ""))
     return best
+
+
+def _ends_reminders(call: Call) -> bool:
+    """Return whether a call ends what only reminds somebody of something."""
+    return bool(call.effects & _ENDING) and not call.nouns.isdisjoint(_TO_DO)
+
+
+def _ended(request: Request) -> Request | None:
+    """Return the request that somebody makes who needs a reminder no more: I don't need the 5pm one any more."""
+    said = [one for one in request.tokens if one.kind is not Kind.BREAK]
+    texts, words = [one.text for one in said], request.lexicon
+    at = 0
+    while at < len(said) and (size := max(words.match(name, texts, at) for name in ("please", "greet"))):
+        at += size
+    opened = words.match("unneeded", texts, at) if at < len(said) else 0
+    behind = at + opened
+    if not opened or behind >= len(said):
+        return None
+    text = request.text[said[behind].start :]
+    for place in range(behind, len(said)):
+        if size := words.match("lapsed", texts, place):
+            text = request.text[said[behind].start : said[place].start] + request.text[said[place + size - 1].stop :]
+            break
+    ended = parse(f"cancel {text}")
+    return ended if len(ended.asks) == 1 and ended.fault is None else None
 
 
 def _filled_in(request: Request, call: Call) -> Understanding:
@@ -251,13 +280,14 @@ def _told(request: Request, call: Call) -> bool:
     values = [str(one.value) for one in call.arguments if isinstance(one.value, str) and not one.default]
     said = []
     for clause in request.statements:
-        texts = [one.text for one in clause]
-        if any(request.lexicon.holds("negation", one) for one in texts) and any(
-            "remember" in verb.meanings for one in texts for verb in request.lexicon.verb(one)
+        texts, words, at = [one.text for one in clause], request.lexicon, 0
+        while at < len(texts) and (size := max(words.match(name, texts, at) for name in _LEADS)):
+            at += size
+        if any(words.holds("negation", one) for one in texts[at:]) and any(
+            "remember" in verb.meanings for one in texts[at:] for verb in words.verb(one)
         ):
             return False  # you need not remember it
-        polite = request.lexicon.match("polite", texts, 0)
-        said.extend(clause[polite:])
+        said.extend(clause[at:])
     return stated(values, said, request.lexicon)
 
 
@@ -422,7 +452,7 @@ class Match:
                 said.append(token.text)
         last = ask.tokens[-1].start
         said.extend(one.text for clause in self._request.statements for one in clause if one.start > last)
-        ends = bool(self._call.effects & _ENDING) and not self._call.nouns.isdisjoint(_TO_DO)
+        ends = _ends_reminders(self._call)
         for one in said[1:]:
             told = not words.done.get(one, frozenset()).isdisjoint(self._call.effects)
             if told or one == said[0] or (words.holds("done", one) and not ends):
@@ -566,7 +596,7 @@ class Match:
                 return True
         if self._spells(text):
             return True
-        if not ask.refers or any(
+        if not (ask.refers or (ask.there and is_file_name(text))) or any(
             one.kind is Kind.LITERAL and ("@" in one.text) == ("@" in text) for one in ask.of(Label.OBJECT)
         ):
             return False  # who names one has no need of the one before

@@ -51,6 +51,9 @@ CLASSES: Final = (
     "link",
     "inquiry",
     "done",
+    "recall",
+    "unneeded",
+    "lapsed",
 )
 OPERATORS: Final = (
     "retraction",

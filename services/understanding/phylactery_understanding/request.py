@@ -51,8 +51,8 @@ class Fault:
 class Ask:
     """One thing that is asked for: a clause with its verb, and a label for each of its tokens.
 
-    ``verbatim`` says that its content stands behind a colon; ``refers`` that a pronoun stands for what it is about;
-    ``before`` is what was stated before it, ``previous`` the ask a pronoun of it may stand for; ``fault`` is why it
+    ``verbatim`` says that its content stands behind a colon; ``refers`` that a pronoun stands for what it is about,
+    ``there`` that a file is called that one; ``before`` is what was stated before it, ``previous`` the ask a pronoun of it may stand for; ``fault`` is why it
     is no request after all.
     """
 
@@ -64,6 +64,7 @@ class Ask:
     lexicon: Lexicon
     verbatim: bool = False
     refers: bool = False
+    there: bool = False
     before: tuple[Token, ...] = ()
     topic: Token | None = None
     previous: Ask | None = None
@@ -185,6 +186,9 @@ _EMPTY: Final = frozenset(
 """Words behind a negation that it does not deny."""
 _INVERTED: Final = frozenset({"should"})
 """Words that make a condition of what they begin, and of nothing else: should it rain."""
+_SAME: Final = frozenset({"that", "this", "same", "ese", "esa", "este", "esta", "mismo", "misma"})
+_FILES: Final = frozenset("file list doc document note notes archivo fichero lista documento nota notas".split())
+"""What stands behind them for a file that was named before: in that file."""
 _WHERE: Final = frozenset({"in", "on", "en"})
 """Words that lead to a place that is named before the verb."""
 _LEAD: Final = 7
@@ -209,7 +213,7 @@ _BECAUSE: Final = frozenset({"because", "porque", "since", "cause", "cuz", "xq",
 _EXCUSED: Final = frozenset({"negation", "past", "future"})
 _UNSETTLED: Final = frozenset(
     """
-    want wants need needs keep keeping wait decide decides doubt myself himself herself instead split against
+    want wants need needs keep keeping wait decide decides doubt doubts myself himself herself instead split against
     mistake first each arrepiento pienso piensa duda dudas decide quiere quiero quieren necesito primero veremos haga
     error espera esperar
     """.split()
@@ -217,6 +221,9 @@ _UNSETTLED: Final = frozenset(
 """Words of a reason by which it is none: we need it open, Bob decides, I doubt it."""
 _MAY_I: Final = (["you", "can"], ["u", "can"], ["you", "could"], ["you", "should"], ["we", "should"])
 """Openings that are polite, and in a question ask whether one may."""
+_TELLING: Final = frozenset({"i", "we", "ya"})
+_TOLD_ACCENTS: Final = frozenset("éíó")
+"""How verbs end that tell what was done: terminé, comí, llegó."""
 _THANKS: Final = frozenset("thanks thx cheers please ty ta gracias porfa muchas saludos".split())
 _PARTS: Final = frozenset(
     """
@@ -424,6 +431,8 @@ class _Parser:
         place = 0
         while place < len(said):
             token = said[place]
+            if size := self._size("recall", texts, place):
+                return place + size - 1
             if written(token.raw) in self._words.told:
                 return None
             if token.kind is Kind.WORD and self._verbs_of(token.text):
@@ -668,6 +677,17 @@ class _Parser:
     def _is_reason(self, texts: Sequence[str]) -> bool:
         return bool(texts) and bool(self._size("reason", texts, 0))
 
+    def _reason_at(self, clause: Sequence[Token], place: int) -> int:
+        """Return the size of what opens a reason behind a pause: because, he's; and I moved, ya terminé."""
+        texts = [one.text for one in clause]
+        known, behind = self._size("reason", texts, place), clause[place + 1 : place + 2]
+        if known or not behind:
+            return known
+        told = behind[0].text in self._words.done or behind[0].text.endswith("ed")
+        if texts[place] == "ya":
+            told = behind[0].raw[-1:] in _TOLD_ACCENTS
+        return 2 if told and texts[place] in _TELLING else 0
+
     def _operator(self, clause: Sequence[Token], place: int, *, only: frozenset[str] | None = None) -> Fault | None:
         """Return the first operator of a clause from a place on, of some classes where they are given."""
         texts = [one.text for one in clause]
@@ -738,6 +758,9 @@ class _Parser:
                 meaning[0].language,
             )
         )
+        recalls = next((at for at in range(verb) if at + self._size("recall", texts, at) == verb + 1), None)
+        if recalls is not None:
+            chosen = Verb(frozenset({"remind"}), "", chosen.language)
         if self._is_for_me(texts, verb, chosen):
             chosen = Verb(frozenset({"read"}), chosen.joined, chosen.language)
         labels = [Label.OBJECT] * len(clause)
@@ -745,7 +768,7 @@ class _Parser:
         self._label_lead(clause, texts, labels, verb)
         labels[verb] = Label.VERB
         ask.fault = (
-            self._operator(clause[:verb], 0) or self._phrase_at(texts, verb) or self._label_body(ask, texts, verb + 1)
+            self._operator(clause[: verb if recalls is None else recalls], 0) or self._phrase_at(texts, verb) or self._label_body(ask, texts, verb + 1)
         )
         if not ask.verb.meanings.isdisjoint(_TURNING):
             _mark_source(ask)
@@ -754,6 +777,10 @@ class _Parser:
             for at, one in enumerate(clause)
             if labels[at] is Label.CONTENT and at not in times.places and one.kind is not Kind.MARK
         }
+        ask.there = any(
+            one in _SAME and other in _FILES and labels[at] is not Label.CONTENT
+            for at, (one, other) in enumerate(itertools.pairwise(texts))
+        )
         ask.refers = (
             (bool(said) and said <= _STANDING)
             or bool(chosen.joined and chosen.joined not in {"me", "te", "le", "les", "nos"})
@@ -874,7 +901,7 @@ class _Parser:
                 place += opens
                 continue
             pause = place > began and self._is_pause(clause, place)
-            reason = self._size("reason", texts, place) if pause else 0
+            reason = self._reason_at(clause, place) if pause else 0
             if operator is not None and reason > len(operator.words.split()):
                 operator = None  # wrong size, can't reproduce: the longer phrase tells what it is
             if operator is not None and not (
