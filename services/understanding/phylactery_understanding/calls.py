@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -430,6 +430,7 @@ class Match:
         attaches = any(one.name.startswith(("attach", "adjunt")) for one in self._call.arguments)
         for at, one in enumerate(others):
             size = 0 if attaches and one.stem in _ATTACHING else self._ask.lexicon.match("frame", texts, at)
+            size *= self._ask.lexicon.match("reason", texts, at) <= size  # wrong size: why it goes back
             if size and others[at + size - 1].stop - one.start < _FRAME:
                 return " ".join(texts[at : at + size])
             if one.kind is Kind.WORD and not is_latin(one.raw):
@@ -455,7 +456,7 @@ class Match:
         ends = _ends_reminders(self._call)
         for one in said[1:]:
             told = not words.done.get(one, frozenset()).isdisjoint(self._call.effects)
-            if told or one == said[0] or (words.holds("done", one) and not ends):
+            if not ends if words.holds("done", one) else told or one == said[0]:
                 return one
         return ""
 
@@ -872,7 +873,7 @@ class Match:
     def _leftover(self, *, has_content: bool, has_dates: bool) -> Fault | None:  # noqa: C901 - one case for each
         """Return the first word of the ask that nothing of the call answers to."""
         ask, words = self._ask, self._ask.lexicon
-        names = {stem for one in self._call.arguments for stem in names_of(one.name)}
+        names = {stem for one in self._call.arguments for name in _names_in(one) for stem in names_of(name)}
         verb = ask.labels.index(Label.VERB)
         last = next((one for one in reversed(ask.tokens) if one.kind is not Kind.MARK), None)
         if last is None or (last.text in _AFTERWARDS and not has_dates):
@@ -941,6 +942,13 @@ class Match:
             ):
                 return True
         return False
+
+
+def _names_in(argument: Argument) -> Iterator[str]:
+    """Return the name of an argument, and those of the fields of the things in it."""
+    yield argument.name
+    for one in argument.value if isinstance(argument.value, list) else ():
+        yield from one if isinstance(one, dict) else ()
 
 
 def _letters(text: str) -> str:

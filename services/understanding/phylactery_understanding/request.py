@@ -193,6 +193,8 @@ _WHERE: Final = frozenset({"in", "on", "en"})
 """Words that lead to a place that is named before the verb."""
 _LEAD: Final = 7
 """Words of a place that is named before the verb."""
+_LONGEST_TIME: Final = 12
+"""Words of a time that is said before the verb."""
 _SMALL: Final = ("please", "article", "stop", "phatic")
 _FRONT: Final = 8
 _TASKS: Final = frozenset("task tasks following steps tareas tarea siguiente siguientes pasos perform do".split())
@@ -376,6 +378,7 @@ class _Parser:
         place = 0
         asked = False
         verbatim = False
+        begins = 0
         while place < len(said):
             token = said[place]
             cut = place
@@ -387,10 +390,11 @@ class _Parser:
                 and not verbatim
                 and clauses[-1]
                 and not lone
+                and not (place - begins <= _LONGEST_TIME and self._is_time(said[begins:place]))
                 and self._begins(said, cut, asked=asked, joint=said[place:cut])
             ):
                 clauses.append([])
-                place = cut
+                place = begins = cut
                 asked = True
                 continue
             if not clauses[-1] and self._verb_at(said, place) is not None:
@@ -399,6 +403,10 @@ class _Parser:
             clauses[-1].append(token)
             place += 1
         return [clause for clause in clauses if clause]
+
+    def _is_time(self, said: Sequence[Token]) -> bool:
+        """Return whether some words say a time and nothing else, so that what follows is of the same clause."""
+        return read_times(said).places.issuperset(range(len(said)))
 
     def _connects(self, word: str) -> bool:
         """Return whether a word joins two clauses; "i" does in Catalan, and not where it is who speaks."""
@@ -434,6 +442,8 @@ class _Parser:
             if size := self._size("recall", texts, place):
                 return place + size - 1
             if written(token.raw) in self._words.told:
+                return None
+            if token.text == "back" and "up" not in texts[place + 1 : place + _LEAD]:
                 return None
             if token.kind is Kind.WORD and self._verbs_of(token.text):
                 size = max(self._size("polite", texts, place), self._size("greet", texts, place))
@@ -677,16 +687,15 @@ class _Parser:
     def _is_reason(self, texts: Sequence[str]) -> bool:
         return bool(texts) and bool(self._size("reason", texts, 0))
 
-    def _reason_at(self, clause: Sequence[Token], place: int) -> int:
+    def _reason_at(self, clause: Sequence[Token], texts: Sequence[str], place: int) -> int:
         """Return the size of what opens a reason behind a pause: because, he's; and I moved, ya terminé."""
-        texts = [one.text for one in clause]
         known, behind = self._size("reason", texts, place), clause[place + 1 : place + 2]
         if known or not behind:
             return known
         told = behind[0].text in self._words.done or behind[0].text.endswith("ed")
         if texts[place] == "ya":
             told = behind[0].raw[-1:] in _TOLD_ACCENTS
-        return 2 if told and texts[place] in _TELLING else 0
+        return int(told and texts[place] in _TELLING)
 
     def _operator(self, clause: Sequence[Token], place: int, *, only: frozenset[str] | None = None) -> Fault | None:
         """Return the first operator of a clause from a place on, of some classes where they are given."""
@@ -901,7 +910,7 @@ class _Parser:
                 place += opens
                 continue
             pause = place > began and self._is_pause(clause, place)
-            reason = self._reason_at(clause, place) if pause else 0
+            reason = self._reason_at(clause, texts, place) if pause else 0
             if operator is not None and reason > len(operator.words.split()):
                 operator = None  # wrong size, can't reproduce: the longer phrase tells what it is
             if operator is not None and not (
