@@ -80,6 +80,8 @@ _DATIVE: Final = frozenset(
     """.split()
 )
 _AT_ONCE: Final = frozenset({"today", "hoy", "now", "ahora", "la", "las", "el", "a", "at", "on"})
+_FOR_NOW: Final = frozenset({"today", "tonight", "now", "hoy", "ahora"})
+"""When somebody may need no reminder, and need it again."""
 _TURNED: Final = frozenset({"last", "previous", "pasado", "pasada", "anterior"})
 _UNTIL: Final = frozenset("until till til hasta before jusqu'a jusque fino bis ate fins".split())
 _NOON: Final = 12
@@ -127,6 +129,9 @@ _DRAFTING: Final = frozenset({"draft", "drafts", "borrador", "borradores", "anon
 _COURTEOUS: Final = ("please", "greet", "phatic", "stop", "article")
 _LEADS: Final = ("please", "greet", "polite")
 _PAUSES: Final = frozenset({",", "(", "–", "—", "-", "…"})
+_OBJECTS: Final = frozenset({"it", "them"})
+_CLITICS: Final = frozenset({"lo", "la", "los", "las", "le", "les", "se", "me", "te", "nos"})
+_BEFORE_SUBJECT: Final = frozenset({"because", "since", "as", "and", "so", "that", "cause", "cuz", "coz", "for"})
 _LOOSE: Final = frozenset({Label.OBJECT, Label.ARTICLE, Label.FILLER, Label.SOURCE, Label.GOAL})
 _TO_DO: Final = frozenset({"remi", "reco", "alar", "task", "tare", "todo"})
 """Stems of what is over once the thing it is of was done."""
@@ -181,11 +186,7 @@ def understand(
     """
     if not requests:
         return NOTHING
-    newest = requests[-1]
-    for ask in newest.asks[:1]:
-        refers = ask.there or (ask.refers and bool(ask.verb.meanings & call.effects))
-        if refers and not ask.before and len(requests) > 1:
-            ask.before = tuple(one for one in requests[-2].tokens if one.kind is not Kind.BREAK)
+    newest = _pointing(requests[-1], requests[-2], call) if len(requests) > 1 else requests[-1]
     best = NOTHING
     for place, ask in enumerate(newest.asks):
         for one in (ask, ask.joined()):
@@ -206,6 +207,24 @@ def understand(
     return best
 
 
+def _pointing(newest: Request, earlier: Request, call: Call) -> Request:
+    """Return a message with what its first ask points to in the one before it: put it there, in that file.
+
+    The message itself stays as it was parsed: others may say the same words after another one.
+    """
+    if not newest.asks:
+        return newest
+    first, before = newest.asks[0], newest.asks[0].before
+    if first.refers and not before and first.verb.meanings & call.effects:
+        before = tuple(one for one in earlier.tokens if one.kind is not Kind.BREAK)
+    files = tuple(one for one in earlier.tokens if is_file_name(one.text)) if first.there else ()
+    asks = [replace(first, before=before, files=files)]
+    for ask in newest.asks[1:]:
+        place = next((at for at, one in enumerate(newest.asks[: len(asks)]) if one is ask.previous), None)
+        asks.append(ask if place is None else replace(ask, previous=asks[place]))
+    return replace(newest, asks=asks)
+
+
 def _ends_reminders(call: Call) -> bool:
     """Return whether a call ends what only reminds somebody of something."""
     return bool(call.effects & _ENDING) and not call.nouns.isdisjoint(_TO_DO)
@@ -216,11 +235,14 @@ def _ended(request: Request) -> Request | None:
     said = [one for one in request.tokens if one.kind is not Kind.BREAK]
     texts, words = [one.text for one in said], request.lexicon
     at = 0
-    while at < len(said) and (size := max(words.match(name, texts, at) for name in ("please", "greet"))):
-        at += size
+    while at < len(said) and not words.match("unneeded", texts, at):
+        size = max(words.match(name, texts, at) for name in ("please", "greet"))
+        if not size and said[at].kind is not Kind.MARK:
+            return None
+        at += max(size, 1)
     opened = words.match("unneeded", texts, at) if at < len(said) else 0
     behind = at + opened
-    if not opened or behind >= len(said):
+    if not opened or behind >= len(said) or not _FOR_NOW.isdisjoint(texts):
         return None
     text = request.text[said[behind].start :]
     for place in range(behind, len(said)):
@@ -283,10 +305,9 @@ def _told(request: Request, call: Call) -> bool:
         texts, words, at = [one.text for one in clause], request.lexicon, 0
         while at < len(texts) and (size := max(words.match(name, texts, at) for name in _LEADS)):
             at += size
-        if any(words.holds("negation", one) for one in texts[at:]) and any(
-            "remember" in verb.meanings for one in texts[at:] for verb in words.verb(one)
-        ):
-            return False  # you need not remember it
+        meant = {meaning for one in texts[at:] for verb in words.verb(one) for meaning in verb.meanings}
+        if "forget" in meant or ("remember" in meant and any(words.holds("negation", one) for one in texts[at:])):
+            return False  # forget that; you need not remember it
         said.extend(clause[at:])
     return stated(values, said, request.lexicon)
 
@@ -441,22 +462,37 @@ class Match:
         return any(self._ask.lexicon.match(name, [token.text], 0) for name in _COURTEOUS) or token.text in _JOINTS
 
     def _was_done(self) -> str:
-        """Return a word behind the request that tells that it was done before: it's closed already, ya lo pagué.
+        """Return a word behind the request that tells that it was done before, or is: it's closed, ya lo pagué, I'm on it.
 
         That what a reminder is of was done is why it may go.
         """
         ask, words, pause = self._ask, self._ask.lexicon, False
-        said = list[str]()
+        if not ask.verb.language:  # what a model read has no verb
+            return ""
+        said, reasons = list[str](), set[int]()
         for token, label in zip(ask.tokens, ask.labels, strict=True):
             pause = pause or (bool(said) and token.kind is Kind.MARK and token.text in _PAUSES)
             if label is Label.VERB or (said and (label is Label.REASON or (pause and label in _LOOSE))):
+                if label is Label.REASON:
+                    reasons.add(len(said))
                 said.append(token.text)
         last = ask.tokens[-1].start
         said.extend(one.text for clause in self._request.statements for one in clause if one.start > last)
         ends = _ends_reminders(self._call)
-        for one in said[1:]:
+        fixed = {
+            at + step
+            for at in range(1, len(said))
+            for name in ("please", "reason")
+            if (size := words.match(name, said, at)) > 1
+            for step in range(size)
+        }
+        for at, (before, one) in enumerate(itertools.pairwise(said), 1):
+            object_of = one in _OBJECTS and before not in _BEFORE_SUBJECT and at > 1
+            if at not in fixed and (object_of or (before == "ya" and one in _CLITICS and at not in reasons)):
+                return f"{before} {one}"
             told = not words.done.get(one, frozenset()).isdisjoint(self._call.effects)
-            if not ends if words.holds("done", one) else told or one == said[0]:
+            does = one.endswith("ing") and any(verb.meanings & self._call.effects for verb in words.verb(one))
+            if not ends if words.holds("done", one) else told or does or one == said[0]:
                 return one
         return ""
 
@@ -597,7 +633,10 @@ class Match:
                 return True
         if self._spells(text):
             return True
-        if not (ask.refers or (ask.there and is_file_name(text))) or any(
+        named = {one.text: one for one in (*ask.before, *ask.files) if is_file_name(one.text)}
+        if ask.there and len(named) == 1 and is_named(*named.values(), text):
+            return True
+        if not ask.refers or any(
             one.kind is Kind.LITERAL and ("@" in one.text) == ("@" in text) for one in ask.of(Label.OBJECT)
         ):
             return False  # who names one has no need of the one before

@@ -55,8 +55,12 @@ _OPENINGS: Final = (
 _PERSONS: Final = {
     "i": "i", "im": "i", "me": "me", "my": "my", "we": "we", "us": "us", "our": "our", "you": "you", "your": "your",
     "he": "you", "she": "you", "they": "you", "him": "you", "her": "you", "them": "you", "his": "your", "their": "your",
+    "puedo": "i", "puede": "you", "puedes": "you", "podes": "you", "pueden": "you", "debo": "i", "debe": "you",
+    "debes": "you", "deben": "you", "tengo": "i", "tiene": "you", "tienes": "you", "tenes": "you", "tienen": "you",
 }  # fmt: skip
 """Whom a word of an indirect question means where it is put to them."""
+_ASKED: Final = {one: person for one, person in _PERSONS.items() if one.startswith(("pued", "pode", "deb", "ten", "tien"))}
+"""Words that mean the same person in the question itself: Spanish verbs."""
 _SHORT_WORD, _PREFIX = 6, 3
 _LIMITING: Final = frozenset(
     """
@@ -150,9 +154,11 @@ def stated(values: Sequence[str], said: Sequence[Token], words: Lexicon) -> bool
     stems = {one.stem for one in said}
     fresh = [one for one in called if one.stem not in stems and not _is_plain(one.text, words)]
     digits = {one.text for one in said}
+    if any(one.raw[:1].isupper() and one is not called[0] for one in fresh):
+        return False  # another name
     if any(any(char.isdigit() for char in one.text) and one.text not in digits for one in called):
         return False
-    return len(fresh) <= max(1, len(called) // 4) and _denials(said) % 2 == _denials(called) % 2
+    return len(fresh) <= len(called) // 4 and _denials(said) % 2 == _denials(called) % 2
 
 
 def _names_source(ask: Ask, said: Sequence[Token], texts: Source) -> bool:
@@ -484,7 +490,7 @@ def _asks_the_same(ask: Ask, values: Sequence[str]) -> bool:
         texts = " ".join(_SPOKEN.get(part, part) for one in found for part in one.text.split("'"))
         for opening in _OPENINGS:
             texts = texts.replace(opening, " ")
-        have = [one for one in texts.split() if one in _PERSONS.values()]
+        have = [_ASKED.get(one, one) for one in texts.split() if one in _ASKED or one in _PERSONS.values()]
         if any(one.text in {"?", "whether", "know", "saber"} for one in found):
             if asked or have != wanted:
                 return False

@@ -107,8 +107,8 @@ _ENDINGS: Final = {
 }
 _TOLD_ENDINGS: Final = {
     "ar": ("ado", "ada", "ados", "adas", "e", "o", "amos", "aron"),
-    "er": ("ido", "ida", "idos", "idas", "io", "imos", "ieron"),
-    "ir": ("ido", "ida", "idos", "idas", "io", "imos", "ieron"),
+    "er": ("ido", "ida", "idos", "idas", "i", "io", "imos", "ieron"),
+    "ir": ("ido", "ida", "idos", "idas", "i", "io", "imos", "ieron"),
 }
 """Endings of Spanish words that tell that something was done, folded: cerrada, pagó."""
 

@@ -52,7 +52,7 @@ class Ask:
     """One thing that is asked for: a clause with its verb, and a label for each of its tokens.
 
     ``verbatim`` says that its content stands behind a colon; ``refers`` that a pronoun stands for what it is about,
-    ``there`` that a file is called that one; ``before`` is what was stated before it, ``previous`` the ask a pronoun of it may stand for; ``fault`` is why it
+    ``there`` that a file is called that one, of ``files`` that the message before names; ``before`` is what was stated before it, ``previous`` the ask a pronoun of it may stand for; ``fault`` is why it
     is no request after all.
     """
 
@@ -65,6 +65,7 @@ class Ask:
     verbatim: bool = False
     refers: bool = False
     there: bool = False
+    files: tuple[Token, ...] = ()
     before: tuple[Token, ...] = ()
     topic: Token | None = None
     previous: Ask | None = None
@@ -215,7 +216,7 @@ _BECAUSE: Final = frozenset({"because", "porque", "since", "cause", "cuz", "xq",
 _EXCUSED: Final = frozenset({"negation", "past", "future"})
 _UNSETTLED: Final = frozenset(
     """
-    want wants need needs keep keeping wait decide decides doubt doubts myself himself herself instead split against
+    want wants need needs keep keeping wait decide decides doubt doubts dudo dudado myself himself herself instead split against
     mistake first each arrepiento pienso piensa duda dudas decide quiere quiero quieren necesito primero veremos haga
     error espera esperar
     """.split()
@@ -223,8 +224,7 @@ _UNSETTLED: Final = frozenset(
 """Words of a reason by which it is none: we need it open, Bob decides, I doubt it."""
 _MAY_I: Final = (["you", "can"], ["u", "can"], ["you", "could"], ["you", "should"], ["we", "should"])
 """Openings that are polite, and in a question ask whether one may."""
-_TELLING: Final = frozenset({"i", "we", "ya"})
-_TOLD_ACCENTS: Final = frozenset("éíó")
+_TOLD_ENDINGS: Final = ("é", "í", "ó")
 """How verbs end that tell what was done: terminé, comí, llegó."""
 _THANKS: Final = frozenset("thanks thx cheers please ty ta gracias porfa muchas saludos".split())
 _PARTS: Final = frozenset(
@@ -441,8 +441,10 @@ class _Parser:
             token = said[place]
             if size := self._size("recall", texts, place):
                 return place + size - 1
-            if written(token.raw) in self._words.told:
+            if written(token.raw) in self._words.told or (token.raw.endswith("í") and "ya" in texts[:place]):
                 return None
+            if token.text == "di" and texts[place - 1 : place] and texts[place - 1] in _PRONOUNS:
+                return None  # ya se los di: an order has its pronouns behind it
             if token.text == "back" and "up" not in texts[place + 1 : place + _LEAD]:
                 return None
             if token.kind is Kind.WORD and self._verbs_of(token.text):
@@ -688,14 +690,9 @@ class _Parser:
         return bool(texts) and bool(self._size("reason", texts, 0))
 
     def _reason_at(self, clause: Sequence[Token], texts: Sequence[str], place: int) -> int:
-        """Return the size of what opens a reason behind a pause: because, he's; and I moved, ya terminé."""
-        known, behind = self._size("reason", texts, place), clause[place + 1 : place + 2]
-        if known or not behind:
-            return known
-        told = behind[0].text in self._words.done or behind[0].text.endswith("ed")
-        if texts[place] == "ya":
-            told = behind[0].raw[-1:] in _TOLD_ACCENTS
-        return int(told and texts[place] in _TELLING)
+        """Return the size of what opens a reason behind a pause: because; and ya terminé, but not ya pagaré."""
+        told = clause[place + 1].raw if texts[place] == "ya" and place + 1 < len(clause) else ""
+        return self._size("reason", texts, place) or int(told.endswith(_TOLD_ENDINGS) and not told.endswith("ré"))
 
     def _operator(self, clause: Sequence[Token], place: int, *, only: frozenset[str] | None = None) -> Fault | None:
         """Return the first operator of a clause from a place on, of some classes where they are given."""
@@ -776,6 +773,8 @@ class _Parser:
         ask = Ask(chosen, form, clause, labels, times, self._words, before=tuple(self._before), topic=self._topic)
         self._label_lead(clause, texts, labels, verb)
         labels[verb] = Label.VERB
+        if recalls is not None:
+            labels[recalls:verb] = [Label.MARK] * (verb - recalls)
         ask.fault = (
             self._operator(clause[: verb if recalls is None else recalls], 0) or self._phrase_at(texts, verb) or self._label_body(ask, texts, verb + 1)
         )
