@@ -197,7 +197,8 @@ def understand(
     if best.level is not Level.CLEAR:
         best = max(best, used_up(_filled_in(newest, call), used, done), key=lambda one: one.level)
     if best.level is not Level.CLEAR and _ends_reminders(call) and (ended := _ended(newest)) is not None:
-        best = max(best, used_up(replace(_by(ended, ended.asks[0], call), index=0), used, done), key=lambda one: one.level)
+        found = replace(_by(ended, ended.asks[0], call), index=0)
+        best = max(best, used_up(found, used, done), key=lambda one: one.level)
     if best.level is not Level.CLEAR and "remember" in call.effects and _told(newest, call):
         return Understanding(Level.CLEAR, "", tuple(one.raw for one in newest.tokens)[:12])
     if best.level is not Level.CLEAR and _forbids(newest, call):
@@ -462,7 +463,7 @@ class Match:
         return any(self._ask.lexicon.match(name, [token.text], 0) for name in _COURTEOUS) or token.text in _JOINTS
 
     def _was_done(self) -> str:
-        """Return a word behind the request that tells that it was done before, or is: it's closed, ya lo pagué, I'm on it.
+        """Return a word behind the request that tells that it was done, or will be: it's closed, ya lo pagué.
 
         That what a reminder is of was done is why it may go.
         """
@@ -631,15 +632,18 @@ class Match:
             if open_to and (marked or is_named(token, text)) and self._is_whole(at, at, text):
                 self._used.add(at)
                 return True
-        if self._spells(text):
-            return True
-        named = {one.text: one for one in (*ask.before, *ask.files) if is_file_name(one.text)}
-        if ask.there and len(named) == 1 and is_named(*named.values(), text):
-            return True
-        if not ask.refers or any(
-            one.kind is Kind.LITERAL and ("@" in one.text) == ("@" in text) for one in ask.of(Label.OBJECT)
-        ):
+        return self._spells(text) or self._points_to(text)
+
+    def _points_to(self, text: str) -> bool:
+        """Return whether the ask points to a value that was named before it: put it there, in that file."""
+        ask = self._ask
+        if any(one.kind is Kind.LITERAL and ("@" in one.text) == ("@" in text) for one in ask.of(Label.OBJECT)):
             return False  # who names one has no need of the one before
+        named = {one.text: one for one in (*ask.before, *ask.files) if is_file_name(one.text)}
+        if ask.there and len(named) == 1 and all(is_named(one, text) for one in named.values()):
+            return True
+        if not ask.refers:
+            return False
         if ask.topic is not None and is_named(ask.topic, text):
             return True
         for at, one in enumerate(ask.before[1:], 1):

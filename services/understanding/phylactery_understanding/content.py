@@ -55,12 +55,13 @@ _OPENINGS: Final = (
 _PERSONS: Final = {
     "i": "i", "im": "i", "me": "me", "my": "my", "we": "we", "us": "us", "our": "our", "you": "you", "your": "your",
     "he": "you", "she": "you", "they": "you", "him": "you", "her": "you", "them": "you", "his": "your", "their": "your",
+}  # fmt: skip
+"""Whom a word of an indirect question means where it is put to them."""
+_ASKED: Final = {
     "puedo": "i", "puede": "you", "puedes": "you", "podes": "you", "pueden": "you", "debo": "i", "debe": "you",
     "debes": "you", "deben": "you", "tengo": "i", "tiene": "you", "tienes": "you", "tenes": "you", "tienen": "you",
 }  # fmt: skip
-"""Whom a word of an indirect question means where it is put to them."""
-_ASKED: Final = {one: person for one, person in _PERSONS.items() if one.startswith(("pued", "pode", "deb", "ten", "tien"))}
-"""Words that mean the same person in the question itself: Spanish verbs."""
+"""The same of Spanish verbs, which the question itself may have in another form."""
 _SHORT_WORD, _PREFIX = 6, 3
 _LIMITING: Final = frozenset(
     """
@@ -483,7 +484,8 @@ def _asks_the_same(ask: Ask, values: Sequence[str]) -> bool:
 
     What stands beside the question, a subject, speaks of nobody else.
     """
-    wanted = [_PERSONS[part] for one in ask.of(Label.CONTENT) for part in one.text.split("'") if part in _PERSONS]
+    meant = _PERSONS | _ASKED
+    wanted = [meant[part] for one in ask.of(Label.CONTENT) for part in one.text.split("'") if part in meant]
     asked = False
     for value in values:
         found = tokenize(value)

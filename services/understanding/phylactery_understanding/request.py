@@ -52,8 +52,8 @@ class Ask:
     """One thing that is asked for: a clause with its verb, and a label for each of its tokens.
 
     ``verbatim`` says that its content stands behind a colon; ``refers`` that a pronoun stands for what it is about,
-    ``there`` that a file is called that one, of ``files`` that the message before names; ``before`` is what was stated before it, ``previous`` the ask a pronoun of it may stand for; ``fault`` is why it
-    is no request after all.
+    ``there`` that a file is called that one, of ``files`` that the message before names; ``before`` is what was stated
+    before it, ``previous`` the ask a pronoun of it may stand for; ``fault`` is why it is no request after all.
     """
 
     verb: Verb
@@ -216,9 +216,9 @@ _BECAUSE: Final = frozenset({"because", "porque", "since", "cause", "cuz", "xq",
 _EXCUSED: Final = frozenset({"negation", "past", "future"})
 _UNSETTLED: Final = frozenset(
     """
-    want wants need needs keep keeping wait decide decides doubt doubts dudo dudado myself himself herself instead split against
-    mistake first each arrepiento pienso piensa duda dudas decide quiere quiero quieren necesito primero veremos haga
-    error espera esperar
+    want wants need needs keep keeping wait decide decides doubt doubts dudo dudado myself himself herself
+    instead split against mistake first each arrepiento pienso piensa duda dudas decide quiere quiero quieren
+    necesito primero veremos haga error espera esperar
     """.split()
 )
 """Words of a reason by which it is none: we need it open, Bob decides, I doubt it."""
@@ -776,7 +776,9 @@ class _Parser:
         if recalls is not None:
             labels[recalls:verb] = [Label.MARK] * (verb - recalls)
         ask.fault = (
-            self._operator(clause[: verb if recalls is None else recalls], 0) or self._phrase_at(texts, verb) or self._label_body(ask, texts, verb + 1)
+            self._operator(clause[: verb if recalls is None else recalls], 0)
+            or self._phrase_at(texts, verb)
+            or self._label_body(ask, texts, verb + 1)
         )
         if not ask.verb.meanings.isdisjoint(_TURNING):
             _mark_source(ask)
