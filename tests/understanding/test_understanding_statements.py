@@ -19,11 +19,12 @@ PAY = _on("pay_invoice", "invo fact", "invoice_id", "INV-4")
 DELETE = _on("delete_file", "file arch", "path", "a.txt")
 
 
-def _end_reminder(about: str = "gym stretching gimnasio") -> Call:
-    mine, other = (
-        Item(frozenset(words.split()), frozenset(), lambda value, key=key: value == key)
-        for key, words in (("rem_1", about), ("rem_2", "rent alquiler"))
-    )
+def _item(key: str, words: str) -> Item:
+    return Item(frozenset(words.split()), frozenset(), lambda value: value == key)
+
+
+def _end_reminder() -> Call:
+    mine, other = _item("rem_1", "gym stretching gimnasio"), _item("rem_2", "rent alquiler")
     reminder = Argument("reminder", "rem_1", "resource", control=True, items=(("rem_1", mine, (other,)),))
     return Call("cancel_reminder", frozenset({"cancel"}), (), frozenset({"remi", "reco", "avis"}), (reminder,))
 
