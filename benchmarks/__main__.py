@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from benchmarks import intent, labelled_secrets, memory, riskgate, runtime
+from benchmarks import intent, labelled_claims, labelled_secrets, memory, riskgate, runtime
 
 SUITES: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = {
     "intent": intent.run,
@@ -15,6 +15,7 @@ SUITES: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = {
     "memory": memory.run,
     "runtime": runtime.run,
     "secrets": labelled_secrets.run,
+    "claims": labelled_claims.run,
 }
 
 

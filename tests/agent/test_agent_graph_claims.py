@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from phylactery_agent.graph.llm.claims import asked_for, claims_of
+from phylactery_agent.graph.llm.claims import claims_of, judged, wanted_by
+from phylactery_agent.ports import LedgerRow
+from phylactery_agent.texts import say
 
+from benchmarks.labelled_claims import false_alarms, labelled, recall
 from tests.support.agent_graph import Chat, said
 from tests.support.agent_react import opened
 from tests.support.agent_scripted_model import ScriptedModel, drafts, proposes, says
@@ -152,20 +155,70 @@ def test_what_claims_none(sentence: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("request_", "kind"),
+    ("request_", "kinds"),
     [
-        ("send an email to bob@x.org saying hi", "send"),
-        ("envía un correo a Ana", "send"),
-        ("write hello to a.txt", "write"),
-        ("borra notas.txt", "delete"),
-        ("remind me tomorrow to call mom", "remind"),
-        ("write me a poem", None),
-        ("how do I send an email?", None),
-        ("what is in a.txt?", None),
-        ("¿qué pone en mis notas?", None),
-        ("¿puedes enviar un correo a Ana?", "send"),
-        ("haz algo", None),
+        ("send an email to bob@x.org saying hi", ("send",)),
+        ("envía un correo a Ana", ("send",)),
+        ("escribe a carl@x.org que acepto", ("send",)),
+        ("write hello to a.txt", ("write",)),
+        ("write hello to a.txt and mail it to Bob", ("write", "send")),
+        ("borra notas.txt", ("delete",)),
+        ("cancel my reminder for Friday", ("delete",)),
+        ("remind me tomorrow to call mom", ("remind",)),
+        ("pay the electricity bill", ("other",)),
+        ("write me a poem", ()),
+        ("write a haiku about email", ()),
+        ("draft an email to Bob about Friday", ()),
+        ("how do I send an email?", ()),
+        ("what is in a.txt?", ()),
+        ("¿qué pone en mis notas?", ()),
+        ("¿puedes enviar un correo a Ana?", ("send",)),
+        ("haz algo", ()),
     ],
 )
-def test_what_a_request_plainly_asks_for(request_: str, kind: str | None) -> None:
-    assert asked_for(request_) == kind
+def test_what_a_request_plainly_asks_for(request_: str, kinds: tuple[str, ...]) -> None:
+    assert wanted_by(request_).asks == kinds
+
+
+@pytest.mark.parametrize(("name", "claims", "least"), [("tuned", 64, 0.98), ("unseen", 64, 0.98), ("fresh", 20, 0.9)])
+def test_labelled_claims_are_found_out_and_honest_replies_are_let_through(name: str, claims: int, least: float) -> None:
+    replies = labelled(name)
+    assert sum(one.claims for one in replies) == claims
+    assert recall(replies) >= least, [one.text for one in replies if one.claims and not one.flagged]
+    assert false_alarms(replies) <= 0.01, [one.text for one in replies if one.flagged and not one.claims]
+
+
+async def test_in_whatever_words_a_request_that_was_not_met_is_answered_the_ledger_is_told(
+    chat: Chat, model: ScriptedModel
+) -> None:
+    model.script(says("Bob's got mail! Anything else?"))
+    state = await chat.say("send an email to bob@x.org saying hi")
+    assert said(state).startswith(SENT_NOTHING)
+    assert "got mail" not in said(state)
+
+
+async def test_what_an_earlier_run_of_the_conversation_did_may_be_told_again_and_answers_no_new_request(
+    chat: Chat, model: ScriptedModel
+) -> None:
+    chat.ledger.before.append("send_email")
+    told = "Yes, I have sent the email to Bob."
+    model.script(says(told))
+    assert said(await chat.say("did you write to Bob?")).startswith(told)
+    model.kept.clear()  # another run of the same chat has the same keys
+    model.script(says("I have sent the email to Bob."))
+    assert said(await chat.say("send an email to bob@x.org saying hi")).startswith(SENT_NOTHING)
+
+
+async def test_of_what_is_in_doubt_it_is_not_said_that_it_did_not_happen(chat: Chat, model: ScriptedModel) -> None:
+    chat.ledger.rows["tc_1"] = LedgerRow("tc_1", "send_email", "in_doubt")
+    model.script(says("I have sent the email to Bob."))
+    state = await chat.say("how are you today?")
+    assert said(state).startswith(say("claim_unsure", "en"))
+    assert "Nothing was sent" not in said(state)
+
+
+def test_what_one_ask_of_two_came_to_says_nothing_about_the_other() -> None:
+    wanted = wanted_by("write hello to a.txt and mail it to Bob")
+    assert judged("I wrote hello to a.txt. Bob has it now.", wanted, {"write", "other"}).false == {"send"}
+    assert judged("I wrote it to a.txt, but could not send it.", wanted, {"write", "other"}).false == set()
+    assert judged("Both are done.", wanted, {"write", "send", "other"}).false == set()

@@ -70,6 +70,7 @@ def dies_at(name: str, *, times: int = 1) -> Any:
 @dataclass
 class FakeLedger:
     rows: dict[str, LedgerRow] = field(default_factory=dict)
+    before: list[str] = field(default_factory=list)
     lost: bool = False
     keeps_outputs: bool = True
     writes: list[tuple[str, str]] = field(default_factory=list)
@@ -88,6 +89,9 @@ class FakeLedger:
 
     async def calls(self) -> Sequence[LedgerRow]:
         return [replace(row, output=None) for row in self.rows.values()]
+
+    async def done_before(self) -> Sequence[str]:
+        return self.before
 
     async def propose(self, call: ProposedCall, *, plan_step: str) -> None:
         new = LedgerRow(call.tool_call_id, call.tool, "proposed", args_hash=call.args_hash)

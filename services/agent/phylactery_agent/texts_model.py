@@ -50,6 +50,10 @@ MODEL_TEXTS: Final[Mapping[str, Mapping[Language, str]]] = {
     "claim_delete": {"es": "No se ha borrado ni cancelado nada.", "en": "Nothing was deleted or cancelled."},
     "claim_remind": {"es": "No se ha creado ningún recordatorio.", "en": "No reminder was set."},
     "claim_other": {"es": "No se ha hecho nada de eso.", "en": "None of that was done."},
+    "claim_unsure": {
+        "es": "No sé si eso llegó a hacerse; compruébalo antes de pedirlo otra vez.",
+        "en": "I do not know whether that was done; check before you ask for it again.",
+    },
     "claim_again": {
         "es": "Si lo quieres, pídemelo otra vez con todos los datos.",
         "en": "If you want it, ask me again with all the details.",

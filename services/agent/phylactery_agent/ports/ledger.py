@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -40,6 +40,10 @@ class Ledger(Protocol):
 
     async def calls(self) -> Sequence[LedgerRow]:
         """Return every call of the run without its output, oldest first."""
+        ...
+
+    async def done_before(self) -> Collection[str]:
+        """Return the tools that came to a success in other runs of the conversation."""
         ...
 
     async def propose(self, call: ProposedCall, *, plan_step: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Literal
 
 import sqlalchemy as sa
@@ -28,6 +28,17 @@ _CALLS = Query(
     sa.select(*(TOOL_CALLS.c[name] for name in ("tool_call_id", "tool", "state", "status", "error_code")))
     .where(_OF_RUN)
     .order_by(TOOL_CALLS.c.ordinal)
+)
+_DONE_BEFORE = Query(
+    sa.select(TOOL_CALLS.c.tool)
+    .distinct()
+    .join(RUNS, RUNS.c.run_id == TOOL_CALLS.c.run_id)
+    .where(
+        RUNS.c.thread_key == sa.bindparam("of_thread"),
+        RUNS.c.run_id != sa.bindparam("of_run"),
+        TOOL_CALLS.c.state == "finished",
+        TOOL_CALLS.c.status != "error",
+    )
 )
 _READ = Query(
     sa.select(TOOL_CALLS.c.tool_call_id)
@@ -99,6 +110,13 @@ class SqlLedger:
             ]
 
         return await self._database.read_quickly(work, one=True)
+
+    async def done_before(self) -> Collection[str]:
+        """Return the tools that came to a success in other runs of the conversation."""
+        at = {"of_thread": self._lease.thread_key, "of_run": self._lease.run_id}
+        return await self._database.read_quickly(
+            lambda connection: [row.tool for row in _DONE_BEFORE.all(connection, at)], one=True
+        )
 
     async def has_read(self) -> bool:
         """Return True if a tool of the run was begun that may have answered something to remember."""

@@ -1,28 +1,36 @@
 """A model's words held against the ledger: what it says was done and was not is taken out, and said by us instead.
 
 A model is told never to claim what no result shows, and some do it all the same: "Done! I have sent the e-mail". The
-person reads the reply as the product's word, so every sentence that claims an effect needs a call of the run that came
-to a success. What a claim looks like is a matter of words, in Spanish and English, so a request that plainly asks for
-an effect is looked at as well: where nothing of the kind was even tried, that is said whatever the model's words are.
+person reads the reply as the product's word. So we say, from the ledger, what did not happen, in two cases:
+
+- The request asks for an effect, no call of that kind came to a success, and no sentence of the reply denies it, asks
+  back or speaks of what can be done. In which words the reply says otherwise makes no difference.
+- A sentence claims an effect in the words of Spanish or English, whatever was asked for, and the ledger has none.
+
+In both, the sentences that may tell of it are taken out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, Literal
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeVar
 
-from phylactery_understanding.request import parse
+from phylactery_understanding.answers import read_answer
+from phylactery_understanding.request import ARTIFACTS, Ask, parse
 
 from phylactery_agent.ports import Language, LedgerRow, TurnContext
+from phylactery_agent.static.aside import read_aside
 from phylactery_agent.static.expressions import Expression, expression
 from phylactery_agent.texts import say
 from phylactery_agent.tools.registry import TOOL_REGISTRY
 
 Kind = Literal["send", "write", "delete", "remind", "other"]
+T = TypeVar("T")
 KINDS: Final[tuple[Kind, ...]] = ("send", "write", "delete", "remind", "other")
 """What may be claimed; each has a sentence claim_<kind> in texts_model. other is any effect at all."""
 
-_MAIL: Final = r"e-?mails?|mails?|messages?|sms|whatsapp|correos?|mensajes?|\S+@\S+\.\S+"
+_MAIL: Final = r"e-?mails?|mails?|messages?|sms|whatsapp|correos?|mensajes?|recados?|\S+@\S+\.\S+"
 _FILE: Final = (
     r"files?|folders?|documents?|notes?|lists?|entry|entries|records?|database|spreadsheet|"
     r"ficheros?|archivos?|carpetas?|documentos?|notas?|listas?|registros?|base\s+de\s+datos|[\w-]+\.[a-z]{1,4}\d?\b"
@@ -42,10 +50,10 @@ _NOUNS: Final[dict[Kind, Expression]] = {
 _VERBS: Final[dict[Kind, tuple[tuple[str, str], tuple[str, str]]]] = {
     "send": (
         (
-            "sent|e-?mailed|mailed|messaged|texted|forwarded|notified|delivered",
-            "(?:re)?envi|mand|notific|notifiqu|remit",
+            r"sent|e-?mailed|mailed|messaged|texted|forwarded|notified|delivered|dispatched|shared\s+(?:\S+\s+){1,4}?with",
+            "(?:re)?envi|mand|notific|notifiqu|remit|despach|compart",
         ),
-        ("posted|published|shared|replied|informed", "public|publiqu|respond|compart"),
+        ("posted|published|replied|informed|called|phoned|told", "public|publiqu|respond|llam|avis"),
     ),
     "write": (
         ("saved|overwritten|overwrote|appended|renamed|uploaded", "guard|renombr|anex"),
@@ -68,16 +76,38 @@ _VERBS: Final[dict[Kind, tuple[tuple[str, str], tuple[str, str]]]] = {
     ),
 }
 """Per kind the English participles and Spanish stems that say it by themselves, and those that do beside a noun."""
-_ASKED: Final[tuple[tuple[Kind, frozenset[str]], ...]] = (
-    ("remind", frozenset({"remind"})),
-    ("delete", frozenset({"delete"})),
-    ("write", frozenset({"write", "add", "create", "record", "put"})),
-    ("send", frozenset({"send"})),
+_ASKED: Final[tuple[tuple[Kind, frozenset[str], Kind | None], ...]] = (
+    ("remind", frozenset({"remind"}), "remind"),
+    ("delete", frozenset({"delete", "remove", "cancel"}), None),
+    ("send", frozenset({"tell", "notify", "write", "add", "create", "compose"}), "send"),
+    ("send", frozenset({"send", "forward", "notify", "message", "reply"}), None),
+    ("write", frozenset({"write", "add", "create", "record", "put", "append", "edit", "rename", "update"}), "write"),
+    ("remind", frozenset({"schedule", "create", "add", "put"}), "remind"),
+    ("write", frozenset({"record", "remember"}), None),
+    ("other", frozenset({"pay", "book", "reserve", "order", "buy", "transfer", "publish", "deploy", "stop"}), None),
 )
-"""The kind of effect a request asks for that names one, and what its verb may mean then; the first that fits counts."""
+"""The kind of effect an ask is for, by what its verb may mean, and what has to be named beside it; the first counts."""
+_VAGUE: Final[dict[Kind, frozenset[str]]] = {
+    "send": frozenset({"write", "add", "create", "compose"}),
+    "other": frozenset({"make"}),
+    "write": frozenset(),
+    "delete": frozenset(),
+}
+"""Meanings of verbs that say too little by themselves: what is written or made may stay here."""
+_TALK: Final = frozenset({"read", "summarize", "translate", "draft", "find", "search"})
+"""Meanings of verbs whose answer is the reply itself."""
+_MADE: Final = ARTIFACTS - {"note", "notes", "nota", "notas", "calendario", "agenda"}
+"""What is made when it is asked for; unlike a note or a calendar, it is shown where no place for it is named."""
 _POLITE: Final = expression(r"(?i)\b(?:can|could|would|will)\s+you\b|\b(?:puedes|podrías|podrias|quieres)\b")
 """What makes a question a request."""
-_REMIND: Final = expression(r"(?i)\b(?:remind|recu[eé]rd|av[ií]s)")
+_REMIND: Final = expression(r"(?i)\b(?:remind|recu[eé]rda(?:me|nos|le)|av[ií]s[ae](?:me|nos))")
+_PLACE: Final = expression(r"(?i)\S+@\S+\.\S+|[^\s/]\.[a-z]{1,4}\d?\b")
+"""A file or an address: where what is made is to go."""
+_TEXTS: Final = expression(
+    r"(?i)\b(?:poem|haiku|song|lyrics|story|tale|joke|sing|imagine|pretend|example|draft|"
+    r"poema|canción|cuento|chiste|historia|canta|cántame|imagina|ejemplo|borrador|redacta)"
+)
+"""What asks for a text: its sentences are about whoever it is about."""
 _IRREGULAR: Final[dict[Kind, str]] = {"write": "|(?:sobre)?escrit[oa]s?", "remind": "|puest[oa]s?"}
 
 _ADVERB: Final = (
@@ -87,29 +117,75 @@ _ADVERB: Final = (
 _NOT_DONE: Final = expression(
     r"(?i)\b(?:no|nunca|tampoco|jamás|ni|sin)\s+(?:(?:lo|la|los|las|le|les|te|se|me|os|nos|ya)\s+)*"
     r"(?:(?:he|hemos|ha|han|fue|fueron|está|están|queda|quedó|acabo)\s+)?(?:(?:sido|de)\s+)?\pL+"
+    r"|(?:\b(?:could|can|would|should|may|might|must)(?:\s+not|n['’]t)?|\b(?:cannot|not|never)|n['’]t)\s+"
+    r"(?:(?:be|been|get|have)\s+){1,2}\pL+"
+    r"|\b(?:before|once|when|whenever|after|until|unless|if|cuando|antes\s+de\s+que|hasta\s+que|una\s+vez)\s[^,.;:]*"
 )
-"""What Spanish says was not done; in English the word for it stands between the words of a claim and parts them."""
+"""What was not done, may be done, or depends on something."""
 _MAYBE: Final = expression(
     r"(?i)^\W*(?:if|once|when|whenever|after|unless|until|should|si|cuando|una\s+vez|en\s+cuanto|después|hasta)"
     r"(?:[^\pL]|$)"
 )
 _GENERIC: Final = expression(
-    r"(?i)^\W*(?:all\s+)?(?:done|hecho|listo|completado|completed|all\s+set|ya\s+está)(?:[^\pL]|$)"
+    r"(?i)^\W*(?:\pL+\W+){0,2}?(?:done|hecho|listo|completado|completed?|all\s+set|sorted|ya\s+está|"
+    r"misión\s+cumplida|mission\s+accomplished)(?:[^\pL]|$)"
+    r"|\b(?:consider\s+(?:it|that)|dalo\s+por|dala\s+por)\s+\pL+"
+    r"|\bon\s+(?:its|their)\s+way\b|\b(?:va|van|está|están|ya)\s+(?:de|en)\s+camino"
+    r"|\b(?:carried\s+out|went\s+through|taken\s+care\s+of|took\s+care\s+of)\b|^\W*off\s+it\s+goes"
+    r"|\b(?:llevad[oa]\s+a\s+cabo|se\s+(?:efectuó|realizó|completó)|me\s+(?:encargué|ocupé|deshice)\s+de)"
+)
+"""What says that something was done without saying what: it is about what was asked for or agreed to."""
+_OUTCOME: Final = expression(
+    r"(?i)\b(?:\pL+ed|sent|gone|out|ready|set|put|done|now|already|will|has|is|are|was|were|went|reached|"
+    r"ya|está|están|quedó|queda|tiene|tienen|contiene|existe|figura|fue|fueron|salió|ahora)(?:[^\pL]|$)"
+    r"|['’](?:ll|ve|s)\b|\pL{3,}(?:[aií]d[oa]s?|ó|aron|ieron|[aei]rá|[aei]ré)(?:[^\pL]|$)"
+)
+"""What may tell of an outcome: a sentence of a reply that is known to be wrong about one, and so not shown."""
+_HOLLOW: Final = expression(
+    r"(?i)\b(?:no\s+(?:longer|problems?|issues?|worries|need|trace|doubt)|"
+    r"without\s+(?:any\s+)?(?:problems?|issues?|trouble)|"
+    r"you\s+can|as\s+you\s+\pL+|any\s?more|"
+    r"ya\s+no|sin\s+(?:ningún\s+)?(?:problemas?|incidencias?)|no\s+te\s+preocupes|"
+    r"(?:no\s+queda\s+)?ni\s+rastro|puedes|podrás)\b"
+)
+"""Denials and abilities that take nothing back of what is claimed."""
+_CLOSING: Final = expression(
+    r"(?i)\b(?:anything|something|what)\s+else\b|\b(?:too|as\s+well|also)\W*$|[^\pL](?:también|además)\W*$|"
+    r"\balgo\s+más\b|\b(?:let\s+me\s+know|just\s+ask|avísame|dime)\s+(?:if|when|si|cuando)\b|"
+    r"^\W*(?:if\s+you\s+need|si\s+necesitas)\b"
+)
+"""A way to end any reply, which neither asks nor denies."""
+_OPEN: Final = expression(
+    r"(?i)(?:\b(?:no|not|never|none|nothing|nobody|neither|nor|cannot|without|unless|until|before|if|"
+    r"can|could|would|may|might|should|shall|must|needs?|unable|unfortunately|sorry|please|"
+    r"fail(?:ed|s|ure)?|refused|blocked|rejected|denied|error|impossible|disabled|beyond|instead|"
+    r"nunca|nada|nadie|ningun[oa]?|ningún|tampoco|sin|salvo|hasta|antes|puedo|puede|podría|pude|pudo|podré|podrá|"
+    r"debo|debería|necesito|necesita|falta|falló|fallado|rechaz\pL+|bloque\pL+|deneg\pL+|desactivad[oa]|"
+    r"imposible|lo\s+siento|lamento|por\s+desgracia|fuera\s+de|en\s+vez)|n['’]t)(?:[^\pL]|$)"
+    r"|^\W*(?:tell|say|give|name|choose|dime|indica|elige|di|si)(?:[^\pL]|$)|\s(?:si|dime)\s|"
+    r"\pL{2,}ría[sn]?(?:[^\pL]|$)"
+)
+"""What makes a sentence open about what was not done: a denial, a condition, an ability, a wish of ours."""
+_PERFECT: Final = expression(r"(?i)\b(?:I|we)\s*(?:['’]ve|have)\b|\b(?:he|hemos)\s|\bacabo\s+de\b")
+"""How a reply tells of itself, where a story tells of somebody."""
+_DRAFT: Final = expression(
+    r"(?i)\b(?:draft|proposal|suggestion|version|example|form|correction|translation|"
+    r"borrador|propuesta|sugerencia|versión|ejemplo|forma|corrección|traducción)\b[^.!?\n:]{0,40}:"
 )
 _SENTENCE: Final = expression(r"(?s)[^\n]*?(?:[.!?…]+[\"'”»)\]]*(?:\s+|$)|\n+|$)")
 _QUOTE: Final = expression(r"(?s)«[^»]*»|“[^”]*”|\"[^\"\n]*\"|`[^`\n]*`")
 
 
-def _patterns(kind: Kind, english: str, stems: str) -> tuple[Expression, Expression, Expression]:
+def _patterns(english: str, stems: str, irregular: str = "") -> tuple[Expression, Expression, Expression]:
     """Return the forms of a claim: of oneself, short as a report, and without a person."""
-    participle = rf"(?:(?:{stems})(?:ad|id)[oa]s?{_IRREGULAR.get(kind, '')})"
+    participle = rf"(?:(?:{stems})(?:ad|id)[oa]s?{irregular})"
     own = (
         rf"\b(?:I|we)(?:['’]ve|\s+have|['’]d)?\s+{_ADVERB}(?:{english})\b"
         rf"|\b(?:he|hemos)\s+{_ADVERB}{participle}(?:[^\pL]|$)"
         rf"|\b(?:{stems})[éí](?:[^\pL]|$)"
         rf"|\bacabo\s+de\s+(?:{stems})[aáeéií]r"
     )
-    noun = rf"(?:(?:the|your|an?|el|la|tu|su|un|una)\s+)?(?:(?:{_MAIL}|{_FILE}|{_DATE})(?:\s+[^\s.!?]+){{0,3}}?\s+)?"
+    noun = rf"(?:(?:the|your|el|la|tu|su)\s+)?(?:(?:{_MAIL}|{_FILE}|{_DATE})(?:\s+[^\s.!?]+){{0,3}}?\s+)?"
     report = (
         rf"^\W*{_ADVERB}{noun}(?:has\s+been\s+)?(?:{english}|{participle})\s*"
         r"(?:[.!…:,]|$|(?:\s|^)(?:to|a|en|in|for|para|successfully|correctamente|con)\s)"
@@ -125,7 +201,7 @@ def _patterns(kind: Kind, english: str, stems: str) -> tuple[Expression, Express
 
 
 _CLAIMS: Final = {
-    kind: (_patterns(kind, *alone), _patterns(kind, *beside) if beside[0] else None)
+    kind: (_patterns(*alone), _patterns(*beside, _IRREGULAR.get(kind, "")) if beside[0] else None)
     for kind, (alone, beside) in _VERBS.items()
 }
 
@@ -134,94 +210,173 @@ _MAX_REQUEST: Final = 2_000
 """Characters of a request that are read for what it asks for: what is longer holds a text, and asks before it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a request wants, as far as a reply is held against it."""
+
+    asks: tuple[Kind, ...] = ()
+    """The kinds of effect it asks for."""
+    agrees: bool = False
+    """It is a yes to what was said before."""
+    text: bool = False
+    """It asks for a text, whose sentences are no report."""
+
+    def missing(self, done: Collection[Kind]) -> set[Kind]:
+        """Return the kinds that were asked for and did not come about."""
+        return set(self.asks) - set(done)
+
+
+NOTHING: Final = Wanted()
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a reply is taken for: the kinds of effect that it has wrong, and what may be shown of it."""
+
+    false: set[Kind]
+    kept: str
+
+
 class Claims:
-    """What a model's words of one turn may claim: what the person asked for, and what came of the run's calls."""
+    """What a model's words of one turn may claim: what the person asked for, and what came of the calls."""
 
     def __init__(self, context: TurnContext, request: str, language: Language) -> None:
         self._context, self._language = context, language
-        self._asked = asked_for(request[:_MAX_REQUEST])
+        self._wanted = wanted_by(request[:_MAX_REQUEST])
         self._seen: dict[str, set[Kind]] = {}
         self._rows: Sequence[LedgerRow] | None = None
 
     async def honest(self, text: str) -> str:
         """Return a reply without the sentences the ledger does not bear out, and with ours before what is left."""
-        kept, false = await self._checked(text)
-        if self._asked and "?" not in text and not await self._tried():
-            false.add(self._asked)
-        if not false:
+        done = await self._in("finished")
+        found = await self._aside(text, lambda: judged(text, self._wanted, done))
+        if found.false:
+            earlier = effects_of(await self._context.ledger.done_before())
+            found = await self._aside(text, lambda: judged(text, self._wanted, done, earlier))
+        if not found.false:
             return text
-        ours = [say(f"claim_{kind}", self._language) for kind in KINDS if kind in false]
-        return "\n\n".join(part for part in (" ".join([*ours, say("claim_again", self._language)]), kept) if part)
+        doubted = found.false & await self._in("in_doubt", "started")
+        ours = [say("claim_unsure", self._language)] if doubted else []
+        ours += [say(f"claim_{kind}", self._language) for kind in KINDS if kind in found.false - doubted]
+        ours += [say("claim_again", self._language)] if found.false - doubted else []
+        return "\n\n".join(part for part in (" ".join(ours), found.kept) if part)
 
     async def settled(self, text: str) -> str:
-        """Return what may be told of words that are still coming: all up to the first claim that is not true."""
-        kept = ""
+        """Return what may be told of words that are still coming: all up to the first that may be wrong."""
+        done = await self._in("finished")
+        return await self._aside(text, lambda: self._settled(text, done))
+
+    def _settled(self, text: str, done: set[Kind]) -> str:
+        kept, missing = "", self._wanted.missing(done)
         for sentence in _sentences(text):
-            claimed = self._claims_of(sentence)
-            if (claimed or _GENERIC.match(sentence) is not None) and (claimed or {"other"}) - await self._done():
+            if sentence not in self._seen:  # words that are still coming are looked at again and again
+                self._seen[sentence] = claims_of(sentence, self._wanted)
+            wrong = self._seen[sentence] - done or (not done and _any((_GENERIC,), sentence))
+            if wrong or (missing and not is_open(sentence)):
                 break
             kept += sentence
         return kept
 
-    async def _checked(self, text: str) -> tuple[str, set[Kind]]:
-        sentences = [(sentence, self._claims_of(sentence)) for sentence in _sentences(text)]
-        claimed = {kind for _, kinds in sentences for kind in kinds}
-        if not claimed:
-            return text, set()
-        done = await self._done()
-        kept = "".join(
-            sentence for sentence, kinds in sentences if not kinds - done and (done or _GENERIC.match(sentence) is None)
-        )
-        return kept.strip(), claimed - done
+    async def _aside(self, text: str, work: Callable[[], T]) -> T:
+        """Return what work makes of a reply; a long one is read beside the event loop, of each turn one at a time."""
+        return await read_aside(("claims", id(self)), text, work)
 
-    def _claims_of(self, sentence: str) -> set[Kind]:
-        """Return what a sentence claims; words that are still coming are looked at again and again."""
-        if sentence not in self._seen:
-            self._seen[sentence] = claims_of(sentence, asked=self._asked)
-        return self._seen[sentence]
-
-    async def _tried(self) -> bool:
-        """Return whether the run tried any effect: what became of that is told beside the model's words."""
-        return any(_has_effect(row.tool) for row in await self._calls())
-
-    async def _done(self) -> set[Kind]:
-        """Return the kinds of effect the run's calls came to a success with."""
-        done: set[Kind] = set()
-        for row in await self._calls():
-            if row.state == "finished" and row.status != "error" and _has_effect(row.tool):
-                done |= _kinds_of(row.tool) | {"other"}
-        return done
-
-    async def _calls(self) -> Sequence[LedgerRow]:
+    async def _in(self, *states: str) -> set[Kind]:
+        """Return the kinds of effect that calls of the run stand for, in these states; an error is none."""
         if self._rows is None:
             self._rows = await self._context.ledger.calls()
-        return self._rows
+        return effects_of(row.tool for row in self._rows if row.state in states and row.status != "error")
 
 
-def claims_of(sentence: str, *, asked: Kind | None = None) -> set[Kind]:
+def judged(text: str, wanted: Wanted, done: set[Kind], earlier: Collection[Kind] = ()) -> Judged:
+    """Return what a reply claims that did not happen, done being what did in the run, and earlier what did before it.
+
+    What happened before may be told again, but is no answer to a request for it.
+    """
+    told = [(sentence, claims_of(sentence, wanted)) for sentence in _sentences(_without_draft(text))]
+    true = done | (set(earlier) - set(wanted.asks))
+    missing = wanted.missing(done)
+    false = {kind for _, kinds in told for kind in kinds} - true
+    if missing and not any(is_open(sentence) for sentence, _ in told):
+        false |= missing
+    elif any(not kinds and _any((_GENERIC,), one) and not is_open(one) for one, kinds in told):
+        false |= missing or ({"other"} if wanted.agrees and not true else set())
+    if not false:
+        return Judged(set(), text)
+    each = [(sentence, claims_of(sentence, wanted)) for sentence in _sentences(text)]
+    kept = "".join(
+        sentence
+        for sentence, kinds in each
+        if not kinds - true and (kinds or is_open(sentence) or not _any((_OUTCOME, _GENERIC), sentence))
+    )
+    return Judged(false, kept.strip())
+
+
+def claims_of(sentence: str, wanted: Wanted = NOTHING) -> set[Kind]:
     """Return the kinds of effect a sentence claims to have happened; what it quotes is nobody's claim.
 
     That something was sent may be what a file says: without a person in the sentence it counts where it is the short
     way of an assistant to report, or where that was asked for.
     """
     said = _NOT_DONE.sub(" … ", _QUOTE.sub(" … ", sentence))
-    if said.rstrip(" \n\"'”»)").endswith("?") or _MAYBE.match(said) is not None:
+    if said.rstrip(" \n\"'”»)").endswith("?") or _any((_MAYBE,), said):
+        return set()
+    if wanted.text and not wanted.asks and not _any((_PERFECT,), said):
         return set()
     found: set[Kind] = set()
     for kind, (alone, beside) in _CLAIMS.items():
-        forms = 3 if asked == kind else 2
+        forms = 3 if kind in wanted.asks or wanted.agrees else 2
         if _any(alone[:forms], said) or (beside is not None and _names(kind, said) and _any(beside[:forms], said)):
             found.add(kind)
     return found - {"write"} if "remind" in found else found
 
 
-def asked_for(request: str) -> Kind | None:
-    """Return the kind of effect a request plainly asks for, None where it asks for none or nobody can tell."""
-    if "?" in request and not _any((_POLITE,), request):
+def is_open(sentence: str) -> bool:
+    """Return whether a sentence asks back, denies, depends on something or speaks of what can be done."""
+    said = _HOLLOW.sub(" … ", _QUOTE.sub(" … ", sentence)).strip()
+    if _any((_CLOSING,), said):
+        return False
+    return said.rstrip("\"'”»)").endswith("?") or _any((_OPEN, _DRAFT), said)
+
+
+def wanted_by(request: str) -> Wanted:
+    """Return what a request wants of effects; nothing where it asks for none or nobody can tell."""
+    agrees, text = read_answer(request) == "yes", _any((_TEXTS,), request)
+    if agrees or ("?" in request and not _any((_POLITE,), request)):
+        return Wanted(agrees=agrees, text=text)
+    kinds = (_kind_of(ask, request) for ask in parse(request).asks if ask.fault is None)
+    return Wanted(tuple(dict.fromkeys(kind for kind in kinds if kind is not None)), text=text)
+
+
+def effects_of(tools: Iterable[str]) -> set[Kind]:
+    """Return what the successes of these tools may be told as."""
+    return {kind for tool in tools if _has_effect(tool) for kind in (*_kinds_of(tool), "other")}
+
+
+def _kind_of(ask: Ask, request: str) -> Kind | None:
+    """Return the kind of effect an ask is for, None where its answer is the reply itself or nobody can tell."""
+    meant = ask.verb.meanings
+    said = request[ask.tokens[0].start : ask.tokens[-1].stop]
+    named = {kind for kind in KINDS if _names(kind, said) or (kind == "remind" and _any((_REMIND,), said))}
+    if meant & _TALK and "send" not in meant and not ("tell" in meant and "send" in named):
         return None
-    meant = [ask.verb.meanings for ask in parse(request).asks if ask.fault is None]
-    named = {kind for kind in KINDS if _names(kind, request) or (kind == "remind" and _any((_REMIND,), request))}
-    return next((kind for kind, words in _ASKED if kind in named and any(words & one for one in meant)), None)
+    made = meant & {"compose", "write", "make"} and {token.text for token in ask.tokens} & _MADE
+    if made and not _any((_PLACE,), said):
+        return None
+    return next(
+        (
+            kind
+            for kind, words, beside in _ASKED
+            if words & meant and (beside in named if beside else not meant & _VAGUE[kind])
+        ),
+        None,
+    )
+
+
+def _without_draft(text: str) -> str:
+    """Return the text up to where it shows a draft: what follows is somebody else's text."""
+    found = next(_DRAFT.finditer(text), None)
+    return text if found is None else text[: found.end()]
 
 
 def _any(patterns: Iterable[Expression], said: str) -> bool:

@@ -1,0 +1,73 @@
+"""Claims: how often a reply that claims an effect is found out, and an honest one let through, on labelled replies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from phylactery_agent.graph.llm.claims import effects_of, judged, wanted_by
+
+from benchmarks.measure import emit
+
+DATA = Path(__file__).parent / "data" / "claims"
+SETS = ("tuned", "unseen", "fresh")
+_TOOLS = {
+    "send": "send_email",
+    "write": "write_file",
+    "delete": "cancel_reminder",
+    "remind": "create_reminder",
+    "other": "order_pizza",
+}
+"""A tool whose success is an effect of the kind; a read, a refusal and a doubt are none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One labelled reply: what was asked for, and the tools that came to a success."""
+
+    claims: bool
+    language: str
+    tools: tuple[str, ...]
+    request: str
+    text: str
+
+    @property
+    def flagged(self) -> bool:
+        """Return whether the rule says that it claims what did not happen."""
+        return bool(judged(self.text, wanted_by(self.request), effects_of(self.tools)).false)
+
+
+def labelled(name: str) -> list[Reply]:
+    """Return the replies of a set, in their order."""
+    lines = (DATA / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+    return [_reply(line) for line in lines if line and not line.startswith("#")]
+
+
+def _reply(line: str) -> Reply:
+    label, language, ledger, rest = (part.strip() for part in line.split("|", 3))
+    request, _, text = rest.partition(" => ")
+    done = tuple(_TOOLS[kind] for kind in ledger.split(",") if kind in _TOOLS)
+    return Reply(label == "claim", language, done, request, text)
+
+
+def recall(replies: Sequence[Reply]) -> float:
+    """Return the share of the claims that are found out."""
+    claims = [one for one in replies if one.claims]
+    return sum(one.flagged for one in claims) / len(claims)
+
+
+def false_alarms(replies: Sequence[Reply]) -> float:
+    """Return the share of the honest replies that are not left alone."""
+    honest = [one for one in replies if not one.claims]
+    return sum(one.flagged for one in honest) / len(honest)
+
+
+async def run() -> None:
+    """Print a line for every set and language."""
+    for name in SETS:
+        replies = labelled(name)
+        for language in ("all", "en", "es"):
+            some = [one for one in replies if language in {"all", one.language}]
+            alarms = round(false_alarms(some), 4)
+            emit(f"claims_{name}_{language}_recall", recall(some), "share", false_alarms=alarms, replies=len(some))
