@@ -106,6 +106,7 @@ async def test_what_was_decided_before_the_stream_stood_is_found(watching: Watch
     await watching.until(watching.services.changes.empty)
     watching.services.gate_down = False
     await watching.was_woken()
+    assert watching.services.streams == 2
 
 
 async def test_what_changes_while_it_is_asked_about_is_asked_about_again(watching: Watching) -> None:
@@ -118,8 +119,10 @@ async def test_what_changes_while_it_is_asked_about_is_asked_about_again(watchin
         watching.services.changes.put_nowait("ap_1")
 
     watching.on_asked = meanwhile
+    asked = watching.asked
     await watching.services.changes.put("ap_1")
     await watching.was_woken()
+    assert watching.asked >= asked + 2  # once meanwhile, and once again
 
 
 @pytest.mark.parametrize("end", [None, GateUnavailableError("gone"), ValueError("a fault of ours")], ids=repr)

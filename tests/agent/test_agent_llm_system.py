@@ -122,10 +122,11 @@ async def test_an_endpoint_that_breaks_leaves_the_request_to_the_rules_and_says_
 
 async def test_a_cancelled_turn_stops_while_its_model_thinks(tmp_path: Path, endpoint: ModelServer) -> None:
     async with open_system(tmp_path, model_base_url=endpoint.url, model="test-model") as thinking:
-        await _cancelled(thinking, endpoint)
+        assert await _cancelled(thinking, endpoint) == "CANCELLED"
 
 
-async def _cancelled(thinking: System, endpoint: ModelServer) -> None:
+async def _cancelled(thinking: System, endpoint: ModelServer) -> str:
+    """Return why a turn ended that was cancelled while its model thought."""
     ana = thinking.person("ana")
     endpoint.script(hangs())
     asking = asyncio.create_task(ana.say("piensa en algo"))
@@ -135,7 +136,7 @@ async def _cancelled(thinking: System, endpoint: ModelServer) -> None:
     await stub.CancelRun(run_pb2.CancelRunRequest(run_id=run.id), metadata=ana.metadata, timeout=60)
     async with asyncio.timeout(60):
         answer = await asking
-    assert answer.run.reason == "CANCELLED"
+    return answer.run.reason
 
 
 async def test_nothing_of_a_turn_that_is_not_to_be_kept_stays_with_memory_or_in_the_inbox(
