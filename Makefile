@@ -78,7 +78,7 @@ $(AGENTDOJO_STAMP): $(STAMP) constraints-agentdojo.txt pyproject.toml
 	@touch $(AGENTDOJO_STAMP)
 
 chaos: $(STAMP) ## faults against running services, effects counted from outside: make chaos SECONDS=600 SEED=7
-	@$(BIN)/python -m tests.support.chaos --seconds $(or $(SECONDS),300) $(if $(SEED),--seed $(SEED))
+	@$(BIN)/python -m tests.support.chaos --seconds $(or $(SECONDS),300) $(if $(SEED),--seed $(SEED)) $(OPTIONS)
 
 # From the checkout a distribution needs the folders of the others; in a release it needs their exact versions
 wheels: $(STAMP) ## build the wheels of a release into dist

@@ -2,7 +2,8 @@
 
     python -m tests.support.chaos --seconds 600 --seed 7   # as make chaos; ends with 1 where a count is wrong
 
-An effect is a line in a file, each asked for once. No service is asked what happened: the files are.
+An effect is a line in a file, or an e-mail, each asked for once. No service is asked what happened: the files are, and
+the mail server. Over PostgreSQL (--database) a second agent may serve beside the first one (--replicas 2).
 """
 
 from __future__ import annotations
@@ -18,18 +19,29 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Literal, get_args
 
 import grpc
-from phylactery.agent.v1 import chat_pb2
+from aiosmtpd.controller import Controller
+from phylactery.agent.v1 import chat_pb2, event_pb2, run_pb2
+from phylactery_chassis.database import Database
 from phylactery_cli.supervisor import SERVICES, Stack, running
 
-from tests.support.stack import ForkedStack, Person, lasting_ports, sandbox
+from tests.support import postgres
+from tests.support.agents import LEASE_SECONDS
+from tests.support.ports import lasting_port
+from tests.support.stack import ForkedStack, Person, lasting_ports, sandbox, yes
 
 FAULTS = ("kill", "hang", "disk", "net", "clock")
+DATABASES = ("sqlite", "postgresql")
+Effect = Literal["file", "mail"]
+REPLICA = "replica"
+"""The second agent, over the database and the folder of the first."""
+_AT_WORK = (event_pb2.RUN_STATUS_QUEUED, event_pb2.RUN_STATUS_RUNNING, event_pb2.RUN_STATUS_SUSPENDED)
 _LONGEST_FAULT_SECONDS = 1.5
 _SETTLING_SECONDS = 240.0
 _PAUSE_SECONDS = (0.1, 1.0)
@@ -96,10 +108,13 @@ class Asked:
     line: str
     request_id: str
     answer: chat_pb2.SendMessageResponse | None = None
+    run: run_pb2.Run | None = None
+    """How the run stood in the end, where it went on after the answer."""
 
     def told(self, state: str, status: str = "") -> bool:
         """Return True where the answer has a call that stands there."""
-        calls = self.answer.run.tool_calls if self.answer is not None else ()
+        run = self.run or (self.answer.run if self.answer is not None else None)
+        calls = run.tool_calls if run is not None else ()
         return any(call.state == state and (not status or call.status == status) for call in calls)
 
 
@@ -132,41 +147,101 @@ class Outcome:
         return "\n".join(["| what | how many |", "|---|---|", *(f"| {name} | {count} |" for name, count in rows)])
 
 
+class Mailbox:
+    """A mail server on loopback that keeps the words of every message it took."""
+
+    def __init__(self) -> None:
+        self.words: Counter[str] = Counter()
+        self.port = lasting_port()
+        self._server = Controller(self, hostname="127.0.0.1", port=self.port, ready_timeout=30)
+        self._server.start()
+
+    async def handle_DATA(self, _server: Any, _session: Any, envelope: Any) -> str:
+        """Takes a message."""
+        self.words[envelope.content.decode().replace("\r\n", "\n").partition("\n\n")[2].strip()] += 1
+        return "250 taken"
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Return what an agent is told to send over it."""
+        told = {"HOST": "127.0.0.1", "PORT": str(self.port), "TLS": "none", "FROM": "agent@example.org"}
+        return {f"AGENT_SMTP_{name}": value for name, value in told.items()}
+
+    def close(self) -> None:
+        """Takes no more messages."""
+        self._server.stop()
+
+
+class Caller(Person):
+    """A person whose every call reaches one of the agents by chance."""
+
+    def channel(self, service: str) -> grpc.Channel:
+        """Open a channel to a service; "agent" is any of them."""
+        agents = [name for name in self.stack.processes if name in ("agent", REPLICA)]
+        return super().channel(random.choice(agents) if service == "agent" else service)
+
+
 class Talker(threading.Thread):
     """A person who asks for one effect after the other, and asks again with the same id until there is an answer."""
 
-    def __init__(self, stack: Stack, name: str, stop: threading.Event) -> None:
+    def __init__(self, stack: Stack, name: str, stop: threading.Event, effect: Effect) -> None:
         super().__init__(name=name)
         self.asked: list[Asked] = []
-        self._stack, self._stop_asking, self._limit = stack, stop, 0.0
+        self._stack, self._stop_asking, self._effect = stack, stop, effect
+        self._limit: float | None = None
 
     def run(self) -> None:
         """Asks until told to stop, and settles what is open then."""
-        with Person(self._stack, self.name, thread=f"chaos-{self.name}") as person:
-            while not self._stop_asking.is_set():
-                number = len(self.asked)
-                self.asked.append(Asked(f"{self.name} {number}", f"chaos-{self.name}-{number}"))
+        while not self._stop_asking.is_set():
+            number = len(self.asked)
+            self.asked.append(Asked(f"{self.name} {number}", f"chaos-{self.name}-{number}"))
+            # channels are opened per call, and closed here
+            with Caller(self._stack, self.name, thread=f"chaos-{self.name}") as person:
                 self._settle(person, self.asked[-1])
 
     def _settle(self, person: Person, asked: Asked) -> None:
-        limit = 0.0
-        while asked.answer is None:
+        text = f'append "{asked.line}" to {self.name}.txt'
+        if self._effect == "mail":
+            text = f"send an email to bob@example.org saying {asked.line}"
+        asked.answer = self._answer(person, text, asked.request_id)
+        number = 0
+        while asked.answer is not None and asked.answer.HasField("pending_approval") and self._patient():
+            number += 1  # again where RiskGate did not hear it: then it is asked again
+            asked.answer = self._answer(person, yes(asked.answer), f"{asked.request_id}-yes-{number}")
+        if asked.answer is not None and asked.answer.run.status in _AT_WORK:  # it goes on by itself
+            asked.run = self._ended(person, asked.answer.run.id)
+            asked.answer = asked.answer if asked.run is not None else None
+
+    def _answer(self, person: Person, text: str, request_id: str) -> chat_pb2.SendMessageResponse | None:
+        while self._patient():
             with contextlib.suppress(grpc.RpcError):
-                text = f'append "{asked.line}" to {self.name}.txt'
-                asked.answer = person.say(text, request_id=asked.request_id, timeout=20)
-                return
-            if self._stop_asking.is_set():
-                limit = limit or time.monotonic() + _SETTLING_SECONDS
-                if time.monotonic() > limit:
-                    return
+                return person.say(text, request_id=request_id, timeout=20)
             time.sleep(0.2)
+        return None
+
+    def _ended(self, person: Person, run_id: str) -> run_pb2.Run | None:
+        run = run_pb2.Run()
+        while self._patient():
+            with contextlib.suppress(grpc.RpcError):
+                run = person.run(run_id)
+                if run.status not in _AT_WORK:
+                    return run
+            time.sleep(0.2)
+        print(f"{run_id} waits: {run.status} {run.reason}", file=sys.stderr)  # noqa: T201 - why it counts as unanswered
+        return None
+
+    def _patient(self) -> bool:
+        """Return False where the faults ended long ago."""
+        if self._limit is None and self._stop_asking.is_set():
+            self._limit = time.monotonic() + _SETTLING_SECONDS
+        return self._limit is None or time.monotonic() < self._limit
 
 
 class Campaign:
     """Faults, one after the other, against a stack that runs."""
 
-    def __init__(self, stack: Stack, cable: Cable, shift: Path, seed: int) -> None:
-        self._stack, self._cable, self._shift = stack, cable, shift
+    def __init__(self, stack: Stack, cable: Cable, shift: Path, seed: int, faults: Sequence[str] = FAULTS) -> None:
+        self._stack, self._cable, self._shift, self._faults = stack, cable, shift, tuple(faults)
         self._random = random.Random(seed)
         self.outcome = Outcome()
 
@@ -174,8 +249,8 @@ class Campaign:
         """Injects faults for a time, each kind in its turn before any comes again."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
-            for name in self._random.sample(FAULTS, len(FAULTS)):
-                getattr(self, f"_{name}")(self._random.choice(SERVICES))
+            for name in self._random.sample(self._faults, len(self._faults)):
+                getattr(self, f"_{name}")(self._random.choice(list(self._stack.processes)))
                 self.outcome.faults[name] += 1
                 time.sleep(self._random.uniform(*_PAUSE_SECONDS))
 
@@ -215,14 +290,19 @@ class Campaign:
         self._shift.write_text("0")
 
 
-def counted(folder: Path, asked: list[Asked]) -> Counter[str]:
-    """Count what was asked for, beside what the files hold."""
+def lines_of(folder: Path) -> Counter[str]:
+    """Count every line that stands in the files of a folder."""
     lines: Counter[str] = Counter()
     for path in folder.glob("*.txt"):
         lines.update(path.read_text(encoding="utf-8").split("\n"))
+    return lines
+
+
+def counted(happened: Counter[str], asked: Sequence[Asked]) -> Counter[str]:
+    """Count what was asked for, beside what happened."""
     counts: Counter[str] = Counter({"asked for": len(asked)})
     for one in asked:
-        times = lines[one.line]
+        times = happened[one.line]
         if one.answer is None:
             counts["unanswered"] += 1
         elif times > 1:
@@ -236,32 +316,83 @@ def counted(folder: Path, asked: list[Asked]) -> Counter[str]:
     return counts
 
 
-def campaign(folder: Path, *, seconds: float, seed: int, people: int = 3) -> Outcome:
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a campaign does, over what."""
+
+    seconds: float
+    seed: int
+    people: int = 3
+    database: str = "sqlite"
+    replicas: int = 1
+    effect: Effect = "file"
+    faults: Sequence[str] = FAULTS
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for what nobody can run."""
+        if self.replicas > 1 and self.database == "sqlite":
+            raise ValueError("two agents need PostgreSQL")
+
+
+def campaign(folder: Path, plan: Plan) -> Outcome:
     """Run a campaign over a new data folder and return what it counted."""
     shift = folder / "shift"
     folder.mkdir(parents=True, exist_ok=True)
     shift.write_text("0")
     ports = lasting_ports()
-    cable = Cable(f"127.0.0.1:{ports['riskgate']}")
-    moved = {name: {"CLOCK_SERVICE": name, "CLOCK_SHIFT_FILE": str(shift)} for name in SERVICES}
-    moved["agent"]["AGENT_RISKGATE_TARGET"] = cable.target
-    modules = dict.fromkeys(SERVICES, "tests.support.shifted")
     stop = threading.Event()
-    with running(ForkedStack(folder / "data", ports, extra_env=moved, modules=modules)) as stack:
-        talkers = [Talker(stack, f"p{number}", stop) for number in range(people)]
+    with ExitStack() as held:
+        cable, mailbox = Cable(f"127.0.0.1:{ports['riskgate']}"), Mailbox()
+        held.callback(cable.close)
+        held.callback(mailbox.close)
+        extra = _environment(held, plan, folder, ports, {"AGENT_RISKGATE_TARGET": cable.target, **mailbox.settings})
+        modules = dict.fromkeys(extra, "tests.support.shifted")
+        stack = held.enter_context(running(ForkedStack(folder / "data", ports, extra_env=extra, modules=modules)))
+        if plan.replicas > 1:
+            stack.launch(REPLICA)
+            held.callback(stack.kill, REPLICA)
+            stack.wait_healthy(REPLICA)
+        talkers = [Talker(stack, f"p{number}", stop, plan.effect) for number in range(plan.people)]
         for talker in talkers:
             talker.start()
-        faults = Campaign(stack, cable, shift, seed)
+        faults = Campaign(stack, cable, shift, plan.seed, plan.faults)
         try:
-            faults.go_on(seconds)
+            faults.go_on(plan.seconds)
         finally:
             stop.set()
             for talker in talkers:
                 talker.join()
-            cable.close()
         asked = [one for talker in talkers for one in talker.asked]
-        faults.outcome.counts = counted(sandbox(stack), asked)
+        happened = mailbox.words if plan.effect == "mail" else lines_of(sandbox(stack))
+        faults.outcome.counts = counted(happened, asked)
     return faults.outcome
+
+
+def _environment(
+    held: ExitStack, plan: Plan, folder: Path, ports: dict[str, int], agent: dict[str, str]
+) -> dict[str, dict[str, str]]:
+    """Return what each process is told, by its name; a second agent is told what the first one is."""
+    extra = {name: {"CLOCK_SERVICE": name, "CLOCK_SHIFT_FILE": str(folder / "shift")} for name in SERVICES}
+    extra["agent"] |= agent
+    if plan.database == "postgresql":
+        cluster = held.enter_context(postgres.cluster())
+        for name in SERVICES:
+            url = postgres.create_database(cluster, name)
+            database = Database(url)
+            database.migrate(f"phylactery_{name}")
+            database.close()
+            extra[name][f"{name.upper()}_DATABASE_URL"] = url
+        extra["agent"] |= {"AGENT_LEASE_SECONDS": str(LEASE_SECONDS), "AGENT_RETRY_SECONDS": "0.1"}
+    if plan.replicas > 1:
+        ports[REPLICA] = lasting_port()
+        extra[REPLICA] = {
+            **extra["agent"],
+            "AGENT_DATA_DIR": str(folder / "data" / "agent"),
+            "AGENT_PORT": str(ports[REPLICA]),
+            "AGENT_READY_FILE": str(folder / "data" / REPLICA / "ready.json"),
+            "AGENT_MEMORY_TARGET": f"127.0.0.1:{ports['memory']}",
+        }
+    return extra
 
 
 def main() -> None:
@@ -269,12 +400,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Faults against running services, effects counted from outside.")
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--database", choices=DATABASES, default="sqlite")
+    parser.add_argument("--replicas", type=int, choices=(1, 2), default=1, help="agents; two need PostgreSQL")
+    parser.add_argument("--effect", choices=get_args(Effect), default="file")
+    parser.add_argument("--faults", nargs="+", choices=FAULTS, default=FAULTS)
     parser.add_argument("--keep", type=Path, default=None, help="a new folder for everything the services write")
     chosen = parser.parse_args()
     seed = random.randrange(1_000_000) if chosen.seed is None else chosen.seed
     folder = chosen.keep or Path(tempfile.mkdtemp(prefix="phylactery-chaos-"))
+    try:
+        plan = Plan(
+            chosen.seconds,
+            seed,
+            database=chosen.database,
+            replicas=chosen.replicas,
+            effect=chosen.effect,
+            faults=chosen.faults,
+        )
+    except ValueError as error:
+        parser.error(str(error))
     print(f"seed {seed}, {chosen.seconds:g} s, folder {folder}", file=sys.stderr)  # noqa: T201 - a command prints
-    outcome = campaign(folder, seconds=chosen.seconds, seed=seed)
+    outcome = campaign(folder, plan)
     print(outcome.table())  # noqa: T201 - the same
     sys.exit(outcome.wrong)
 
