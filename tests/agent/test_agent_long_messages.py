@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from asyncio import events
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,9 +32,12 @@ def turns(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("graph", ["secured", "react"])
 @pytest.mark.parametrize("unit", SLOW.values(), ids=SLOW.keys())
-async def test_a_message_of_the_longest_size_never_holds_the_loop(tmp_path, turns: list[float], unit: str):
-    async with open_system(tmp_path) as system:
+async def test_a_message_of_the_longest_size_never_holds_the_loop(
+    tmp_path: Path, turns: list[float], unit: str, graph: str
+) -> None:
+    async with open_system(tmp_path, graph=graph) as system:
         ana, ben = system.person("ana"), system.person("ben")
         await ana.say("hola", "t-first")
         turns.clear()

@@ -23,6 +23,7 @@ from phylactery_agent.graph.react.outcomes import ended, failure, first_pending,
 from phylactery_agent.graph.react.state import Artifact, ReactError, ReactMetadata, ReactState
 from phylactery_agent.graph.state import ChatMessage, PlannedStep, StepState, ToolResult
 from phylactery_agent.ports import TurnContext
+from phylactery_agent.static.aside import read_aside
 from phylactery_agent.static.rules import read_request
 from phylactery_agent.texts import shortened
 from phylactery_agent.tools.specs import ECHO
@@ -94,7 +95,8 @@ async def interpreter(
     command = await shared_interpreter.interpreter(state, runtime)
     update = _update_of(command)
     update.update(_taken_in(state, update))
-    if _repeats_the_request(state):
+    owner = state["tenant"], state["user_id"]
+    if await read_aside(owner, state["user_query"], lambda: _repeats_the_request(state)):
         update.update(notes=state["notes"], quoted=state["quoted"])
     merged = cast("ReactState", {**state, **update})
     target, closing = _after_call(merged)

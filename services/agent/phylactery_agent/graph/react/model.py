@@ -21,7 +21,7 @@ from phylactery_agent.graph.react.effects import next_step, room_for_a_call
 from phylactery_agent.graph.react.hints import system_hint
 from phylactery_agent.graph.react.outcomes import TOOL_ROUND_LIMIT, ended, failure, limit_note
 from phylactery_agent.graph.react.state import ReactMetadata, ReactState
-from phylactery_agent.graph.react.static import echo_pass
+from phylactery_agent.graph.react.static import aside, echo_pass
 from phylactery_agent.graph.state import CalledTool, ChatMessage, PlannedStep, StepState
 from phylactery_agent.ports import TurnContext
 from phylactery_agent.ports.model import Model, ModelCall, ModelMessage, ModelReply, ModelUnavailableError
@@ -84,7 +84,7 @@ async def model(
             raise ModelUnavailableError(MODEL_EMPTY, "the model answered without words")
     except MODEL_AWAY as error:
         return await _without_model(begun, context, error.reason, update)
-    target, stop = model_router(begun, draft)
+    target, stop = await aside(begun, lambda: model_router(begun, draft))
     update.update(await _taken(begun, context, reply, draft, target))
     if stop:
         merged = cast("ReactState", {**begun, **update})
@@ -97,7 +97,8 @@ async def fallback(
     runtime: Runtime[TurnContext],  # noqa: ARG001 - the form of every node
 ) -> Command[Literal["tool_executor"]]:
     """Has echo run once, deterministically, and marks the episode ready to answer (AGENT_LLM_FALLBACK)."""
-    changes = {"fallback": True, "ready_to_answer": True, "selected": echo_pass(state["user_query"])}
+    selected = await aside(state, lambda: echo_pass(state["user_query"]))
+    changes = {"fallback": True, "ready_to_answer": True, "selected": selected}
     return Command(
         goto="tool_executor", update={"metadata": ReactMetadata(**{**state["metadata"], **cast("Any", changes)})}
     )
@@ -224,7 +225,7 @@ async def _without_model(
     if state["plan"]:
         return Command(goto="sync", update={**update, **away, **ended(told, "failed", reason)})
     metadata = state["metadata"]
-    if metadata["llm_fallback"] and asks_for_echo(state["user_query"]):
+    if metadata["llm_fallback"] and await aside(state, lambda: asks_for_echo(state["user_query"])):
         return Command(goto="fallback", update={**update, **away})
     rules = {"planned_by": "rules", "metadata": ReactMetadata(**{**metadata, "mode": "static"})}
     return Command(goto="reasoner", update={**update, **away, **rules})

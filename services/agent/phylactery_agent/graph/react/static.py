@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from collections.abc import Callable
+from typing import Any, Final, Literal, TypeVar
 
 from langgraph.runtime import Runtime
 from langgraph.types import Command
@@ -14,6 +15,7 @@ from phylactery_agent.graph.react.effects import room_for_a_call
 from phylactery_agent.graph.react.outcomes import ended, limit_note
 from phylactery_agent.graph.react.state import ReactMetadata, ReactState, Selected
 from phylactery_agent.ports import TurnContext
+from phylactery_agent.static.aside import read_aside
 from phylactery_agent.static.intents import talk_kind
 from phylactery_agent.static.rules import Reading, read_request
 from phylactery_agent.texts import say, shortened, tool_list
@@ -22,6 +24,8 @@ from phylactery_agent.tools.specs import ECHO
 
 BLOCKED: Final = "BLOCKED"
 TOOL_FAILED: Final = "TOOL_FAILED"
+
+T = TypeVar("T")
 
 
 def passes(user_query: str) -> list[Selected]:
@@ -33,6 +37,11 @@ def passes(user_query: str) -> list[Selected]:
     if read and read[0]["tool"] == ECHO.name:
         return read
     return [_echo_of(user_query), *read]
+
+
+async def aside(state: ReactState, work: Callable[[], T]) -> T:
+    """Return what ``work`` makes of the request; a long one is read beside the event loop."""
+    return await read_aside((state["tenant"], state["user_id"]), state["user_query"], work)
 
 
 def echo_pass(user_query: str) -> Selected:
@@ -53,6 +62,10 @@ async def reasoner(
     runtime: Runtime[TurnContext],  # noqa: ARG001 - the form of every node
 ) -> Command[Literal["tool_selector", "critic"]]:
     """Counts the step and decides whether to go on or to close."""
+    return await aside(state, lambda: _reasoned(state))
+
+
+def _reasoned(state: ReactState) -> Command[Literal["tool_selector", "critic"]]:
     update: dict[str, Any] = {"step": state["step"] + 1}
     ready = ReactMetadata(**{**state["metadata"], "ready_to_answer": True})
     if (stopped := _stopped(state)) is not None:
@@ -70,7 +83,7 @@ async def tool_selector(
     runtime: Runtime[TurnContext],  # noqa: ARG001 - the form of every node
 ) -> Command[Literal["tool_executor"]]:
     """Selects the next call of the episode."""
-    chosen = passes(state["user_query"])[len(state["plan"])]
+    chosen = (await aside(state, lambda: passes(state["user_query"])))[len(state["plan"])]
     return Command(
         goto="tool_executor", update={"metadata": ReactMetadata(**{**state["metadata"], "selected": chosen})}
     )
