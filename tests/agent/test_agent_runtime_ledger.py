@@ -45,6 +45,21 @@ async def test_a_run_has_read_once_a_tool_but_remember_was_begun(stores: Stores,
     assert await ledger.has_read()
 
 
+async def test_what_other_runs_of_the_conversation_came_to_is_known_and_no_failure_of_theirs(
+    stores: Stores, claim: Claim
+) -> None:
+    ledger = stores.ledger(claim.lease)
+    for tool_call_id, tool, status in (("c1", "write_file", "success"), ("c2", "send_email", "error")):
+        await ledger.propose(call(tool_call_id, tool), plan_step="s1")
+        await ledger.start(tool_call_id, execution_id=f"ex_{tool_call_id}", effect_key=f"k_{tool_call_id}", bound=BOUND)
+        await ledger.finish(tool_call_id, arguments_json="{}", status=status, output="", error_code="")
+    assert list(await ledger.done_before()) == []
+    await stores.end(claim, "done")
+    await stores.accepted("request-2")
+    later = stores.ledger((await stores.claimed()).lease)
+    assert list(await later.done_before()) == ["write_file"]
+
+
 async def test_the_same_step_again_changes_nothing(stores: Stores, claim: Claim) -> None:
     ledger = stores.ledger(claim.lease)
     for _ in range(2):
