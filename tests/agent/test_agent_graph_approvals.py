@@ -130,26 +130,28 @@ async def test_two_approvals_in_one_run_come_one_after_the_other(tmp_path: Path)
     assert (ended(state), state["approval_id"]) == (("suspended", "AWAITING_APPROVAL"), "ap_waiting1")
     state = await chat.say(YES)
     assert ended(state) == ("suspended", "AWAITING_APPROVAL")
-    assert "ap_waiting0 no es lo que espera tu respuesta (ya se usó una vez)" in said(state)
+    assert said(state) == (
+        "ap_waiting0 no espera tu respuesta (ya se usó una vez), así que no he cambiado nada. Aún espero tu respuesta:"
+        " ¿puedo escribir un fichero o añadirle líneas al final? (/approve o /reject)"
+    )
     assert ended(await chat.say("APROBAR ap_waiting1 code-1-right")) == ("done", "ANSWERED")
     assert written(chat) == "hola\n!\n"
 
 
 @pytest.mark.parametrize("graph", ["secured", "react"])
-async def test_other_words_are_told_in_one_line_what_waits_and_the_way_out(
+async def test_a_yes_to_nobody_knows_what_changes_nothing_and_is_told_in_one_line_what_waits_and_the_way_out(
     tmp_path: Path, model: ScriptedModel, graph: str
 ) -> None:
     chat = Chat(tmp_path) if graph == "secured" else opened(tmp_path, model)
     chat.model = None
     await chat.say(WRITE)
-    note = (
-        "Antes necesito tu sí o tu no: ¿puedo escribir un fichero o añadirle líneas al final? Responde con /approve o"
-        " /reject; para otra cosa mientras tanto, abre otra conversación."
-    )
-    state = await chat.say("¿y qué hay en la lista de la compra?")
+    line = "Aún espero tu respuesta: ¿puedo escribir un fichero o añadirle líneas al final? (/approve o /reject)"
+    state = await chat.say("sí")
+    note = f"No está claro a qué respondes, así que no he cambiado nada. {line}"
     assert (ended(state), said(state)) == (("suspended", "AWAITING_APPROVAL"), note)
-    state = await chat.say("hola")
-    assert (ended(state), said(state)) == (("suspended", "AWAITING_APPROVAL"), f"¡Hola! ¿En qué te ayudo?\n\n{note}")
+    state = await chat.say("¿y qué hay en la lista de la compra?")
+    note = f"Aquí ya esperan demasiadas cosas, así que no he empezado esto: responde antes a alguna. {line}"
+    assert (ended(state), said(state)) == (("suspended", "AWAITING_APPROVAL"), note)
     assert written(chat) is None
     assert ended(await chat.say(YES)) == ("done", "ANSWERED")
 
@@ -174,7 +176,8 @@ async def test_five_wrong_codes_close_the_approval_and_clear_the_run(chat: Chat)
 async def test_a_wrong_id_is_named_and_costs_no_attempt(chat: Chat) -> None:
     state = await chat.say("APROBAR ap_another code-0-right")
     assert ended(state) == ("suspended", "AWAITING_APPROVAL")
-    assert "ap_another no es lo que espera tu respuesta (no existe para ti)" in said(state)
+    assert "ap_another no espera tu respuesta (no existe para ti)" in said(state)
+    assert "ap_waiting0" not in said(state)
     assert chat.gate.approvals["ap_waiting0"].attempts_left == 5
     assert (await chat.say("RECHAZAR ap_another"))["approval_id"] == "ap_waiting0"
 

@@ -103,8 +103,9 @@ async def test_a_suspended_run_is_not_busy_and_is_not_interrupted(system: System
     asked = await ana.say(WRITE)
     approval_id, code = approval_of(asked)
     for on_busy in (REJECT, INTERRUPT, COALESCE):
-        answer = await ana.say("¿qué tal?", on_busy=on_busy)
-        assert (answer.run.id, answer.run.status) == (asked.run.id, SUSPENDED)
+        answer = await ana.say("hola", on_busy=on_busy)
+        assert (answer.run.id != asked.run.id, answer.run.status) == (True, DONE)
+    assert (await ana.run(asked.run.id)).status == SUSPENDED
     done = await ana.say(f"APROBAR {approval_id} {code}", on_busy=INTERRUPT)
     assert (done.run.id, done.run.status) == (asked.run.id, DONE)
     assert system.sandbox.joinpath("notas.txt").read_text() == "hola"

@@ -161,8 +161,22 @@ async def test_a_thread_that_serves_something_else_is_let_end_first(stores: Stor
     old = await failed(stores)
     await stores.accepted("request-2")
     assert (await why_not(stores, old))[0] == "THREAD_BUSY"
-    await stores.end(await stores.claimed(), "suspended", approval_id="ap_1")
+    claim = await stores.claimed()
     assert (await why_not(stores, old))[0] == "THREAD_BUSY"
+    await stores.end(claim, "suspended")
+    assert (await why_not(stores, old))[0] == "THREAD_BUSY", "the next message answers what it asked"
+
+
+async def test_a_run_that_waits_for_an_approval_keeps_no_other_from_being_retried_beside_it(stores: Stores) -> None:
+    old = await failed(stores)
+    await stores.accepted("request-2")
+    waits = await stores.claimed()
+    await stores.end(waits, "suspended", approval_id="ap_waiting1")
+    again = await retry(stores, old)
+    claim = await stores.claimed()
+    assert (claim.run.run_id, claim.turn.resumed) == (again.run.run_id, False)
+    await stores.end(claim)
+    assert (await stores.runs.get(ANA, waits.run.run_id)).status == "suspended"
 
 
 async def test_words_that_are_not_kept_cannot_be_said_again(stores: Stores) -> None:

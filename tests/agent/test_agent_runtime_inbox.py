@@ -119,18 +119,21 @@ async def test_a_message_opens_a_queued_run_and_the_next_one_waits_for_its_own(s
     assert claim.turn.resumed is False
 
 
-async def test_a_message_re_enters_the_suspended_run(stores: Stores) -> None:
+@pytest.mark.parametrize(
+    ("approval_id", "text"), [("", "hola"), ("ap_waiting1", "APROBAR ap_waiting1 ________"), ("ap_waiting1", "sí")]
+)
+async def test_an_answer_re_enters_the_suspended_run(stores: Stores, approval_id: str, text: str) -> None:
     await stores.accepted("request-1")
     first = await stores.claimed()
-    await stores.end(first, "suspended", reason="AWAITING_APPROVAL", approval_id="ap_1")
-    await stores.accepted("request-2")
+    await stores.end(first, "suspended", approval_id=approval_id)
+    await stores.accepted("request-2", text=text)
     second = await stores.claimed()
     assert second.run.run_id == first.run.run_id
     assert second.turn.resumed is True
     assert second.lease.fence > first.lease.fence
 
 
-async def test_the_database_itself_allows_one_active_run_per_thread(stores: Stores) -> None:
+async def test_the_database_itself_allows_one_run_per_thread_that_is_served(stores: Stores) -> None:
     await stores.accepted()
     columns = ", ".join(c.name for c in METADATA.tables["agent_runs"].columns if c.name != "run_id")
     copy = f"INSERT INTO agent_runs (run_id, {columns}) SELECT 'other', {columns}"
@@ -204,13 +207,13 @@ async def test_a_decided_approval_is_noted_once_and_claimed_as_a_return(stores: 
 
 async def test_a_decided_approval_that_a_chat_reply_overtook_does_nothing(stores: Stores) -> None:
     await stores.accepted("request-1")
-    await stores.end(await stores.claimed(), "suspended", approval_id="ap_1")
+    await stores.end(await stores.claimed(), "suspended", approval_id="ap_waiting1")
     [run] = await stores.runs.awaiting_approval()
-    await stores.accepted("request-2", text="APROBAR ap_1 ________")
+    await stores.accepted("request-2", text="APROBAR ap_waiting1 ________")
     note = await stores.inbox.note_approval_decided(run, "APPROVED")
     assert note is not None
     reply = await stores.claimed()
-    assert reply.turn.text == "APROBAR ap_1 ________"
+    assert reply.turn.text == "APROBAR ap_waiting1 ________"
     await stores.end(reply)
     assert await stores.claims.claim_next(T1, "me") is None
     assert (await stores.inbox.get(note.turn_id)).handled is True

@@ -7,6 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from phylactery_agent.runtime.schema import ACTIVE, EVENTS, INBOX, OUTBOX, RUNS, THREADS, TOOL_CALLS
+from phylactery_agent.runtime.waiting import MAX_WAITING
 from phylactery_agent.saver.tables import CHECKPOINTS
 from sqlalchemy.engine import Connection
 
@@ -40,14 +41,18 @@ def _opened(url: str) -> Any:
 
 
 def _stuck(connection: Connection) -> Iterator[str]:
-    """One run of a thread owns it, and none is under way."""
+    """No run is under way, one of a thread at most has asked for words, and few wait for an approval."""
     for run_id, status in connection.execute(
         sa.select(RUNS.c.run_id, RUNS.c.status).where(RUNS.c.status.in_(("queued", "running")))
     ):
         yield f"run {run_id} is stuck, {status}"
     owning = sa.select(RUNS.c.thread_key, sa.func.count()).where(RUNS.c.status.in_(ACTIVE)).group_by(RUNS.c.thread_key)
-    for thread_key, count in connection.execute(owning.having(sa.func.count() > 1)):
-        yield f"thread {thread_key} has {count} active runs"
+    asking = owning.where(RUNS.c.approval_id == "")
+    for thread_key, count in connection.execute(asking.having(sa.func.count() > 1)):
+        yield f"thread {thread_key} has {count} runs that take the next message"
+    waiting = owning.where(RUNS.c.approval_id != "")
+    for thread_key, count in connection.execute(waiting.having(sa.func.count() > MAX_WAITING)):
+        yield f"thread {thread_key} has {count} runs that wait"
     for turn_id in connection.scalars(sa.select(INBOX.c.turn_id).where(INBOX.c.state == "waiting")):
         yield f"turn {turn_id} was never handled"
     for run_id in connection.scalars(sa.select(RUNS.c.run_id).where(RUNS.c.lease_owner != "")):
@@ -110,8 +115,8 @@ def _positions(connection: Connection) -> Iterator[str]:
 
 
 def _states(connection: Connection) -> Iterator[str]:
-    """A thread whose run waits has its state; one whose run ended has none."""
+    """A run that waits has its state; one that ended has none."""
     kept = set(connection.scalars(sa.select(CHECKPOINTS.c.thread_id).distinct()))
-    waiting = set(connection.scalars(sa.select(RUNS.c.thread_key).where(RUNS.c.status == "suspended")))
-    yield from (f"thread {key} has the state of a run that ended" for key in sorted(kept - waiting))
-    yield from (f"thread {key} waits without a state" for key in sorted(waiting - kept))
+    waiting = set(connection.scalars(sa.select(RUNS.c.run_id).where(RUNS.c.status == "suspended")))
+    yield from (f"run {key} has ended and has a state still" for key in sorted(kept - waiting))
+    yield from (f"run {key} waits without a state" for key in sorted(waiting - kept))

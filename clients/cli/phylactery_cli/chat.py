@@ -19,7 +19,7 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.application import run_in_terminal
 from rich.console import Console
 
-from phylactery_cli.following import Following
+from phylactery_cli.following import Following, cards_of
 from phylactery_cli.keys import stop_keys
 from phylactery_cli.render import EventPrinter
 from phylactery_cli.supervisor import Fate, Keeper, Stack
@@ -27,7 +27,7 @@ from phylactery_cli.terminal import fate_text, one_line, printable
 from phylactery_cli.texts import Language, Texts
 from phylactery_cli.traces import spans_of, trace_tree
 
-_ANSWER = re.compile(r"(?P<command>/approve|/reject)(?: +(?P<number>[1-9][0-9]?))?")
+_ANSWER = re.compile(r"(?P<command>/approve|/reject)(?: +(?:(?P<number>[1-9][0-9]?)|(?P<id>ap_[\w-]{3,64})))?")
 _HELP = re.compile(r"/help(?: +(?P<topic>\w+))?")
 _SPANS_PAUSE_SECONDS = 0.1
 """The agent's last spans end just after its answer; a short wait shows them too."""
@@ -247,35 +247,58 @@ class Chat:
             case "/drop":
                 self._drop()
             case _ if found := _ANSWER.fullmatch(line):
-                await self._answer(found["command"], int(found["number"] or 0))
+                await self._answer(found["command"], int(found["number"] or 0), found["id"] or "")
             case _ if line.startswith("/"):
                 self._console.print(self._texts("unknown", text=one_line(line)))
             case _:
                 await self._say(line)
 
-    async def _answer(self, command: str, number: int) -> None:
-        """Answers the card that waits: all of it, or one call of it by its number."""
-        card = self._printer.waiting
-        if card is None:
+    async def _answer(self, command: str, number: int, approval_id: str) -> None:
+        """Answers the card that waits, all of it; or one call of any card by its number or its id."""
+        calls, cards = self._printer.calls, self._printer.cards
+        if approval_id:
+            number = next((place for place, (_, one) in calls.items() if one.approval_id == approval_id), 0)
+        if not calls:
             self._console.print(self._texts("nothing_waits"))
-            return
-        each = (card, *card.also)
-        if number > len(each):
-            self._console.print(self._texts("no_such_number", count=len(each)))
-            return
-        one = each[max(number - 1, 0)]
-        if not one.code:
-            self._console.print(self._texts("elsewhere", id=one_line(one.approval_id)))
-        elif card.also and not number:
+        elif approval_id and not number:
+            self._console.print(self._texts("no_such_id", id=one_line(approval_id)))
+        elif number in calls:
+            await self._answer_one(command, *calls[number])
+        elif len(cards) == 1 and number:
+            self._console.print(self._texts("no_such_number", count=len(calls)))
+        elif len(cards) == 1:
+            await self._answer_all(command, cards[0])
+        else:
+            listed = [f"{place}. {one_line(one.action or one.tool)}" for place, (_, one) in calls.items()]
+            told = self._texts("which", number=next(iter(calls)), calls="\n".join(listed))
+            self._console.print(told, soft_wrap=True)
+
+    async def _answer_all(self, command: str, card: PendingApproval) -> None:
+        """Answers a card of which it is clear that it is meant, for no other one waits."""
+        if not card.also:
+            await self._give(command, card)
+        elif card.run_id in ("", self._printer.last_run_id):
             await self._say(self._texts("yes" if command == "/approve" else "no"))
-        elif command == "/approve":
+        else:  # something else was said since, so that a yes alone would be one to nobody knows what
+            for one in reversed((card, *card.also)):
+                await self._give(command, one)
+
+    async def _answer_one(self, command: str, card: PendingApproval, one: PendingApproval) -> None:
+        """Answers one call of a card. Where the first of it still waits, what is left of it is shown."""
+        await self._give(command, one)
+        if one is not card and card in self._printer.cards:
+            thread = await self._client.get_thread(self._thread_id)
+            left = next((left for left in cards_of(thread) if left.approval_id == card.approval_id), None)
+            if left is not None:
+                self._printer.ask(left)
+
+    async def _give(self, command: str, one: PendingApproval) -> None:
+        if command == "/reject":
+            await self._say(f"{self._texts('reject_verb')} {one.approval_id}")
+        elif one.code:
             await self._say(f"{self._texts('approve_verb')} {one.approval_id} {one.code}")
         else:
-            await self._say(f"{self._texts('reject_verb')} {one.approval_id}")
-        if number and one is not card and self._printer.waiting is card:  # the first still waits: what is left is shown
-            thread = await self._client.get_thread(self._thread_id)
-            if thread.pending_approval is not None:
-                self._printer.ask(thread.pending_approval)
+            self._console.print(self._texts("elsewhere", id=one_line(one.approval_id)))
 
     async def _say(self, text: str) -> None:
         """Says something, with what stands on the card that waits: the agent reads a clear yes or no as its answer.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 
 from phylactery_client import PhylacteryClient, PhylacteryError
 from phylactery_client.errors import NotFoundError, OutOfRangeError, UnavailableError
-from phylactery_client.results import Event, Thread
+from phylactery_client.results import Event, PendingApproval, Thread
 from prompt_toolkit.application import run_in_terminal
 
 from phylactery_cli.render import EventPrinter
@@ -18,6 +18,11 @@ _TAIL_EVENTS = 200
 """How far back the last turn is looked for when a chat is opened."""
 _TAIL_MESSAGES = 20
 _TAIL_SECONDS, _QUESTION_SECONDS = 30.0, 5.0
+
+
+def cards_of(thread: Thread) -> Sequence[PendingApproval]:
+    """Return the cards that wait in a thread, the newest first, also as an agent says it that knows of one alone."""
+    return thread.pending_approvals or ((thread.pending_approval,) if thread.pending_approval else ())
 
 
 class Shown:
@@ -129,8 +134,8 @@ class Following:
             self._printer.asked(question)
         for event in said:
             self._printer.show(event.raw)
-        if thread.pending_approval is not None:
-            self._printer.ask(thread.pending_approval)
+        for card in reversed(cards_of(thread)):
+            self._printer.ask(card)
 
     async def _question(self, thread: Thread) -> str:
         """Answers what the person said last, empty where nobody can say: it may not be kept, or memory be away."""

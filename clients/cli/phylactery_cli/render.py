@@ -24,6 +24,9 @@ from phylactery_cli.texts import Language, Texts
 _HASH_CHARACTERS = 12
 _FOR_EVERYBODY = frozenset({"SECRETS_REDACTED", "NOT_INSPECTED", "DO_NOT_STORE", "TRANSCRIPT_FULL"})
 """Notices of what was done with a person's words."""
+_STILL_WAITS = frozenset({"AWAITING_APPROVAL", "GATE_UNAVAILABLE"})
+"""Why a turn ends whose run goes on waiting; a failed run with the second one had no card."""
+_HIGH = frozenset({"high", "critical"})
 _WITHOUT_ANSWER = (event_pb2.RUN_STATUS_FAILED, event_pb2.RUN_STATUS_DEAD)
 _DECISION_STYLES = {"ALLOW": "green", "AUTH_REQUIRED": "yellow", "BLOCKED": "red"}
 
@@ -43,8 +46,30 @@ class EventPrinter:
         self._prompting = self._working = False
         self.failed = False
         """Whether a run that was shown ended without an answer."""
-        self.waiting: PendingApproval | None = None
+        self._cards: dict[str, PendingApproval] = {}
+        self._first: dict[str, int] = {}
+        """The number of each card's first call: a number that was shown never becomes another call's."""
+        self._numbers = 0
         self.last_run_id = ""
+
+    @property
+    def cards(self) -> tuple[PendingApproval, ...]:
+        """The cards that wait, one for each run, the newest last."""
+        return tuple(self._cards.values())
+
+    @property
+    def calls(self) -> dict[int, tuple[PendingApproval, PendingApproval]]:
+        """Every call that waits, with its card, by the number it is shown with."""
+        return {
+            number: (card, one)
+            for run_id, card in self._cards.items()
+            for number, one in enumerate((card, *card.also), self._first[run_id])
+        }
+
+    @property
+    def waiting(self) -> PendingApproval | None:
+        """The newest card that waits."""
+        return self.cards[-1] if self._cards else None
 
     def above_prompt(self, *, prompting: bool) -> None:
         """Says whether a person is typing below: then a message is told whole, for its line must end."""
@@ -124,12 +149,13 @@ class EventPrinter:
         match kind:
             case "approval_required":
                 asked = decode(PendingApproval, event.approval_required)
-                self.waiting = asked
+                self._add(event.run_id, asked)
                 return self._approval(asked)
             case "message":
                 return Text.assemble(self._speaker(), printable(event.message.text), overflow="fold")
-            case "run_finished" if event.run_finished.reason != "AWAITING_APPROVAL":
-                self.waiting = None
+            case "run_finished" if event.run_finished.reason not in _STILL_WAITS:
+                self._cards.pop(event.run_id, None)
+                self._cards.pop("", None)  # an agent that does not say of which run a card is has one at a time
             case "step" if event.step.status == "pending":
                 return None  # the plan is told when its steps begin
         if not self.details and not (kind == "notice" and event.notice.reason in _FOR_EVERYBODY):
@@ -139,20 +165,32 @@ class EventPrinter:
 
     def ask(self, asked: PendingApproval) -> None:
         """Prints an approval that waits already."""
-        self.waiting = asked
+        self._add(asked.run_id, asked)
         if not self._json:
             self.end_line()
             self._console.print(self._approval(asked))
 
+    def _add(self, run_id: str, asked: PendingApproval) -> None:
+        self._cards.pop(run_id, None)
+        if not self._cards:
+            self._numbers = 0
+        self._cards[run_id] = asked
+        self._first[run_id] = self._numbers + 1
+        self._numbers += 1 + len(asked.also)
+
     def _approval(self, asked: PendingApproval) -> Panel:
         each = (asked, *asked.also)
         rows: list[RenderableType] = []
-        for number, one in enumerate(each, 1):
-            rows += [*([""] if rows else []), self._call(one, number if asked.also else 0)]
+        first = next(number for number, (_, one) in self.calls.items() if one is asked)
+        numbered = bool(asked.also or first > 1)
+        for number, one in enumerate(each, first):
+            rows += [*([""] if rows else []), self._call(one, number if numbered else 0)]
         if asked.expire_time is not None:
             left = (asked.expire_time - datetime.now(UTC)).total_seconds()
             rows.append(Text(self._texts("expires", minutes=max(0, round(left / 60))), style="dim"))
-        if asked.also and all(one.code for one in each):
+        if first > 1 and all(one.code for one in each):
+            rows += ["", self._texts("answer_one_of", number=first)]
+        elif asked.also and all(one.code for one in each):
             rows += ["", self._texts("answer_several", count=len(each))]
         elif asked.code:
             reply = f"{self._texts('approve_verb')} {one_line(asked.approval_id)} {one_line(asked.code)}"
@@ -165,16 +203,22 @@ class EventPrinter:
         return Panel(Group(*rows), title=title, border_style="yellow", padding=(1, 2))
 
     def _call(self, one: PendingApproval, number: int) -> Table:
-        """Return one call of a card; its number and short hash tell it from the others."""
+        """Return one call of a card; its number tells it from the others. Every argument is shown, for a yes is to all.
+
+        What else the contract says of it is shown with details, and where the risk is high.
+        """
         table = Table.grid(padding=(0, 2))
-        name = Text(one_line(one.tool), style="bold")
-        if number:
+        table.add_row(f"{number}." if number else "", Text(one_line(one.action or one.tool), style="bold"))
+        if self.details:
+            name = Text(one_line(one.tool))
             name.append(f"  {one_line(one.args_hash.removeprefix('sha256:'))[:_HASH_CHARACTERS]}", style="dim")
-        table.add_row(f"{number}." if number else self._texts("tool"), name)
-        table.add_row(self._texts("risk"), one_line(self._words.state(one.risk)))
+            table.add_row(self._texts("tool"), name)
+        if self.details or one.risk in _HIGH:
+            table.add_row(self._texts("risk"), one_line(self._words.state(one.risk)))
         for argument in one.arguments:
             style = "bold" if argument.control else ""
-            table.add_row(one_line(argument.path), Text(one_line(argument.display), style=style, overflow="fold"))
+            path = argument.path if self.details else argument.path.removeprefix("/")
+            table.add_row(one_line(path), Text(one_line(argument.display), style=style, overflow="fold"))
         return table
 
 

@@ -27,6 +27,9 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
         "yes": "yes",
         "no": "no",
         "no_such_number": "There is no such number: I asked about {count}.",
+        "no_such_id": "Nothing waits here under that name: {id}.",
+        "which": "Several things wait. Say which one, for example /approve {number}:\n{calls}",
+        "answer_one_of": "/approve {number}: I do it, once   ·   /reject {number}: I leave it",
         "tool": "tool",
         "risk": "risk",
         "expires": "expires in {minutes} min",
@@ -48,8 +51,8 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
             "More: /help approvals, /help keys, /help language, /help trace"
         ),
         "help_approvals": (
-            "A clear yes or no answers everything that waits; one word more answers nothing.\n"
-            "/approve and /reject do the same.\n"
+            "A clear yes or no answers the question I just asked; one word more answers nothing.\n"
+            "/approve and /reject answer it too when you asked for other things meanwhile.\n"
             "/approve 2 and /reject 2 answer one of several."
         ),
         "help_keys": (
@@ -203,6 +206,9 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
         "yes": "sí",
         "no": "no",
         "no_such_number": "Ese número no existe: he preguntado por {count}.",
+        "no_such_id": "Aquí no espera nada con ese nombre: {id}.",
+        "which": "Esperan varias cosas. Di cuál, por ejemplo /approve {number}:\n{calls}",
+        "answer_one_of": "/approve {number}: lo hago, una vez   ·   /reject {number}: lo dejo",
         "tool": "herramienta",
         "risk": "riesgo",
         "expires": "caduca en {minutes} min",
@@ -224,8 +230,8 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
             "Más: /help approvals, /help keys, /help language, /help trace"
         ),
         "help_approvals": (
-            "Un sí o un no claro responde a todo lo que espera; con una palabra más no responde a nada.\n"
-            "/approve y /reject hacen lo mismo.\n"
+            "Un sí o un no claro responde a lo que acabo de preguntar; con una palabra más no responde a nada.\n"
+            "/approve y /reject responden también si entretanto pediste otras cosas.\n"
             "/approve 2 y /reject 2 responden a una sola de varias."
         ),
         "help_keys": (

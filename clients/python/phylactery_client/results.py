@@ -49,6 +49,10 @@ class PendingApproval:
     args_hash: str = ""
     also: tuple[PendingApproval, ...] = ()
     """The other calls of the turn that wait for the same person: one card."""
+    action: str = ""
+    """What the tool does, as it stands behind "may I"; empty from an agent that does not say it."""
+    run_id: str = ""
+    """The run that waits; empty in also."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,8 @@ class Thread:
     graph: str
     last_run: Run | None
     pending_approval: PendingApproval | None
+    pending_approvals: tuple[PendingApproval, ...] = ()
+    """All that waits, one card for each run, the one that was spoken of last first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from phylactery_agent.ports import Language
+from phylactery_agent.ports import Asked, Language
 from phylactery_agent.texts_doubts import DOUBT_TEXTS
 from phylactery_agent.texts_model import MODEL_ERRORS, MODEL_TEXTS
 from phylactery_agent.texts_react import REACT_TEXTS
@@ -90,27 +91,40 @@ TEXTS: Final[Mapping[str, Mapping[Language, str]]] = {
         "en": "What would you like me to do? You can give me another instruction.",
     },
     "not_done": {"es": "Queda sin hacer: {steps}", "en": "Not done: {steps}"},
-    "approval_required": {
-        "es": "¿Puedo {tool}? Responde sí o no. (O escribe: APROBAR {approval_id} <código>, RECHAZAR {approval_id}.)",
-        "en": "May I {tool}? Answer yes or no. (Or type: APPROVE {approval_id} <code>, REJECT {approval_id}.)",
+    "approval_required": {"es": "¿Puedo {tools}? Responde sí o no.", "en": "May I {tools}? Answer yes or no."},
+    "approvals_required": {
+        "es": "¿Puedo hacer estas {count} cosas: {tools}? Responde sí o no.",
+        "en": "May I do these {count} things: {tools}? Answer yes or no.",
     },
     "approval_required_other": {
-        "es": "Para {tool} hace falta que otra persona lo apruebe; te aviso cuando responda. Puedes retirarlo con"
-        " «RECHAZAR {approval_id}».",
-        "en": "To {tool}, another person has to approve it; I go on when they answer. You can take it back with"
-        " “REJECT {approval_id}”.",
+        "es": "Para {tools} hace falta que otra persona lo apruebe; sigo cuando responda. Con /reject lo retiras.",
+        "en": "To {tools}, another person has to approve it; I go on when they answer. You can take it back with"
+        " /reject.",
     },
-    "approval_waiting": {
-        "es": "Antes necesito tu sí o tu no: ¿puedo {tool}? Responde con /approve o /reject; para otra cosa mientras"
-        " tanto, abre otra conversación.",
-        "en": "First I need your yes or no: may I {tool}? Answer with /approve or /reject; for anything else meanwhile,"
-        " open another conversation.",
+    "waits_one": {
+        "es": "Aún espero tu respuesta: ¿puedo {tools}? (/approve o /reject)",
+        "en": "I still need your answer: may I {tools}? (/approve or /reject)",
     },
-    "approval_waiting_other": {
-        "es": "Aún espero a que otra persona apruebe que pueda {tool}; con /reject lo retiras, y para otra cosa"
-        " mientras tanto abre otra conversación.",
-        "en": "I am still waiting for another person to approve that I {tool}; /reject takes it back, and for anything"
-        " else meanwhile open another conversation.",
+    "waits_several": {
+        "es": "{count} acciones esperan tu respuesta: {tools}. (/approve o /reject)",
+        "en": "{count} actions wait for your answer: {tools}. (/approve or /reject)",
+    },
+    "waits_other_one": {
+        "es": "Otra persona aún tiene que aprobar esto: {tools}. (/reject lo retira)",
+        "en": "Another person still has to approve this: {tools}. (/reject takes it back)",
+    },
+    "waits_other_several": {
+        "es": "Otra persona aún tiene que aprobar {count} acciones: {tools}. (/reject las retira)",
+        "en": "Another person still has to approve {count} actions: {tools}. (/reject takes them back)",
+    },
+    "waits_unnamed": {"es": "hacer lo que te pregunté", "en": "do what I asked you about"},
+    "answer_to_nothing": {
+        "es": "No está claro a qué respondes, así que no he cambiado nada.",
+        "en": "It is not clear what that answers, so I changed nothing.",
+    },
+    "too_many_wait": {
+        "es": "Aquí ya esperan demasiadas cosas, así que no he empezado esto: responde antes a alguna.",
+        "en": "Too many things wait here already, so I did not begin this: answer one of them first.",
     },
     "still_pending": {
         "es": "Aún nadie ha respondido si puedo {tool}.",
@@ -129,20 +143,20 @@ TEXTS: Final[Mapping[str, Mapping[Language, str]]] = {
         "en": "The code is wrong. 1 try left; or answer /reject.",
     },
     "approval_wrong_id": {
-        "es": "{given} no es lo que espera tu respuesta ({why}): es {approval_id}.",
-        "en": "{given} is not what waits for your answer ({why}): that is {approval_id}.",
+        "es": "{given} no espera tu respuesta ({why}), así que no he cambiado nada.",
+        "en": "{given} does not wait for your answer ({why}), so I changed nothing.",
     },
     "ahead_approved": {
-        "es": "Anotado: puedo {tool}. Antes tienes que responder a {waiting}.",
-        "en": "Noted: I may {tool}. {waiting} needs your answer first.",
+        "es": "Anotado: puedo {tool}.",
+        "en": "Noted: I may {tool}.",
     },
     "ahead_rejected": {
-        "es": "Anotado: no voy a {tool}. Aún tienes que responder a {waiting}.",
-        "en": "Noted: I will not {tool}. {waiting} still needs your answer.",
+        "es": "Anotado: no voy a {tool}.",
+        "en": "Noted: I will not {tool}.",
     },
     "approval_refused": {
-        "es": "Esa respuesta no vale: {why}. Aún espero la tuya a {approval_id}.",
-        "en": "That answer does not count: {why}. I am still waiting for yours to {approval_id}.",
+        "es": "Esa respuesta no vale: {why}.",
+        "en": "That answer does not count: {why}.",
     },
     "nothing_waits": {
         "es": "Aquí no espera nada tu respuesta: {given} {why}.",
@@ -358,6 +372,24 @@ def tool_title(name: str, language: Language) -> str:
         return TEXTS["use_tool" if source else "use"][language].format(name=own, source=source)
     title = spec.descriptions[language].partition(":")[0].strip().removesuffix(".")
     return title[:1].lower() + title[1:]
+
+
+def named(tools: Iterable[str], language: Language) -> str:
+    """Return what tools do, each once with how often it stands there, in their order."""
+    counted = Counter(tool_title(tool, language) if tool else TEXTS["waits_unnamed"][language] for tool in tools)
+    return "; ".join(title if count == 1 else f"{title} (×{count})" for title, count in counted.items())
+
+
+def waiting_line(asked: Iterable[Asked], language: Language) -> str:
+    """Return in one line what a person, or another one, is still asked, with the way out."""
+    still = [one for one in asked if one.open]
+    parts = []
+    for key, mine in (("waits", True), ("waits_other", False)):
+        tools = [one.tool for one in still if (one.approval_class == "self") == mine]
+        if tools:
+            size = "one" if len(tools) == 1 else "several"
+            parts.append(say(f"{key}_{size}", language, count=len(tools), tools=named(tools, language)))
+    return " ".join(parts)
 
 
 def is_unknown(note: str, language: Language) -> bool:

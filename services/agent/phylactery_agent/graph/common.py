@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import rfc8785
+from phylactery_understanding.answers import read_answer
 
 from phylactery_agent.graph.state import (
     AUDIT_TRAIL_LENGTH,
@@ -21,6 +22,7 @@ from phylactery_agent.graph.state import (
     ToolResult,
 )
 from phylactery_agent.ports import (
+    Asked,
     GateDecision,
     GateRefusedError,
     GateUnavailableError,
@@ -29,10 +31,9 @@ from phylactery_agent.ports import (
     Told,
     TurnContext,
 )
-from phylactery_agent.static.intents import talk_kind
-from phylactery_agent.texts import say, shortened, tool_list
+from phylactery_agent.texts import say, shortened, tool_title, waiting_line
 from phylactery_agent.tools.contract import TOOL_ERROR
-from phylactery_agent.tools.registry import offered_tools, source_of
+from phylactery_agent.tools.registry import source_of
 
 CANCELLED: Final = "CANCELLED"
 EFFECT_IN_DOUBT: Final = "EFFECT_IN_DOUBT"
@@ -169,11 +170,12 @@ def approval_update(decision: GateDecision) -> dict[str, Any]:
 SELF_CLASS: Final = "self"
 
 
-def approval_fields(approval_id: str, approval: ApprovalState) -> dict[str, Any]:
+def approval_fields(approval_id: str, approval: ApprovalState, language: Language) -> dict[str, Any]:
     """Return what an event says of an approval: no code and no argument value."""
     return {
         "approval_id": approval_id,
         "tool": approval["tool"],
+        "action": tool_title(approval["tool"], language),
         "risk": approval["risk"],
         "approval_class": approval["approval_class"],
         "expire_time": rfc3339(approval["expire_us"]),
@@ -242,15 +244,31 @@ async def emit_decision(context: TurnContext, tool: ProposedTool, decision: Gate
     await context.events.emit(Told("risk_decision", payload, key=key))
 
 
-def waiting_notes(state: AgentState) -> list[str]:
-    """Return what is said to other words than an answer while an approval waits: small talk first, then the way out."""
-    language, approval = state["language"], state["approval_state"]
-    other = approval is not None and approval["approval_class"] != SELF_CLASS
-    key = "approval_waiting_other" if other else "approval_waiting"
-    note = say(key, language, tool="" if approval is None else approval["tool"])
-    kind = talk_kind(state["incoming"]["text"])
-    talk = say(kind, language, tools=tool_list(offered_tools(), language)) if kind and kind != "empty" else ""
-    return [talk, note] if talk else [note]
+def waiting_notes(state: AgentState, context: TurnContext) -> list[str]:
+    """Return what is said where a message reaches a run that waits for an approval and does not answer it.
+
+    That is a yes or no nobody can tell what it is to, or a request where too many wait already.
+    """
+    language = state["language"]
+    unclear = read_answer(state["incoming"]["text"]) != "unclear"
+    return [f"{say('answer_to_nothing' if unclear else 'too_many_wait', language)} {what_waits(state, context)}"]
+
+
+def what_waits(state: AgentState, context: TurnContext) -> str:
+    """Return in one line what this run and others of its thread still ask a person, with the way out."""
+    return waiting_line((*context.also_waiting, *card_of_state(state)), state["language"])
+
+
+def card_of_state(state: Mapping[str, Any]) -> tuple[Asked, ...]:
+    """Return what a run asks a person about, the call it waits for first."""
+    first, approval_id = state["approval_state"], state["approval_id"]
+    if first is None or not approval_id:
+        return ()
+    ahead = (
+        Asked(one["approval_id"], one["tool"], one["approval_class"], open=one["state"] == "PENDING")
+        for one in state["asked_ahead"]
+    )
+    return (Asked(approval_id, first["tool"], first["approval_class"]), *ahead)
 
 
 async def approval_standing(context: TurnContext, approval_id: str) -> str:

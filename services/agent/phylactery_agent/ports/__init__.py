@@ -44,10 +44,11 @@ from phylactery_agent.ports.model import (
 )
 from phylactery_agent.ports.reminders import Reminder, ReminderRefusedError, Reminders, WantedReminder
 from phylactery_agent.ports.trail import NodeStep, NoTrail, Trail
-from phylactery_agent.ports.turn import Events, Told, Turn, TurnContext
+from phylactery_agent.ports.turn import Asked, Events, Told, Turn, TurnContext
 
 __all__ = [
     "ApprovalInfo",
+    "Asked",
     "BoundCall",
     "CatalogEntry",
     "CatalogView",

@@ -37,6 +37,16 @@ class Events(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """One call a run asks a person about; open says that nobody has answered it yet."""
+
+    approval_id: str
+    tool: str
+    approval_class: str
+    open: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
     """One message being served: who says what, where, in which run."""
 
@@ -78,6 +88,8 @@ class TurnContext:
     """The code of an approval reply, unmasked; lives only as long as this turn."""
     also_answered: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The codes of the other approvals of the card that the same reply answers, by id; they live as long."""
+    also_waiting: tuple[Asked, ...] = ()
+    """What other runs of the thread ask a person about, the oldest first."""
     evict_over_chars: int = 10_000
     model: Model | None = None
     """The model of this run; None is static mode."""

@@ -19,7 +19,7 @@ from phylactery_agent.runtime.model_calls import forget_replies
 from phylactery_agent.runtime.outbox import queue_task_end, queue_transcript, queue_withdrawal
 from phylactery_agent.runtime.plan_steps import close_steps
 from phylactery_agent.runtime.replies import CANCELLED, apology
-from phylactery_agent.runtime.runs import keeps_nothing, owned_run
+from phylactery_agent.runtime.runs import keeps_nothing, owned_run, with_asked
 from phylactery_agent.runtime.schema import ACTIVE, RUNS
 from phylactery_agent.runtime.tasks import tasks_of
 from phylactery_agent.saver import rows as checkpoints
@@ -75,18 +75,27 @@ def end_now(connection: Connection, owner: Owner, row: Row[Any] | Record, now: i
     _say(connection, lease, row.language, now)
     finished = {"status": "RUN_STATUS_CANCELLED", "reason": CANCELLED}
     append_event(connection, lease, "run_finished", finished, once="run_cancelled", now_us=now)
-    checkpoints.forget_thread(connection, lease.thread_key)
+    checkpoints.forget_thread(connection, lease.run_id)
     forget_replies(connection, row.run_id)
     connection.execute(
         sa.update(RUNS)
         .where(RUNS.c.run_id == row.run_id)
-        .values(status="cancelled", reason=CANCELLED, approval_id="", fence=lease.fence, cancel_us=now, updated_us=now)
+        .values(
+            status="cancelled",
+            reason=CANCELLED,
+            approval_id="",
+            card="[]",
+            fence=lease.fence,
+            cancel_us=now,
+            updated_us=now,
+        )
     )
 
 
 def _say(connection: Connection, lease: Lease, language: str, now: int) -> None:
     """Tells the thread, and the transcript unless nothing of the run may be kept, that it was cancelled."""
-    reply_id, text = f"{lease.turn_id}.cancelled", apology(CANCELLED, "en" if language == "en" else "es")
+    reply_id, said = f"{lease.turn_id}.cancelled", apology(CANCELLED, "en" if language == "en" else "es")
+    text = with_asked(connection, lease, said)
     told = {"message_id": reply_id, "text": text}
     append_event(connection, lease, "message", told, once="message_cancelled", now_us=now)
     if not keeps_nothing(connection, lease.run_id):

@@ -32,18 +32,23 @@ from phylactery_agent.runtime.lease import (
     require_unheld,
     shared,
 )
-from phylactery_agent.runtime.model import Claim, Lease, StoredTurn
+from phylactery_agent.runtime.model import Claim, Lease, StoredRun, StoredTurn
 from phylactery_agent.runtime.runs import run_of
 from phylactery_agent.runtime.schema import ACTIVE, DUTIES, INBOX, IS_ACTIVE, RUNS, THREADS
+from phylactery_agent.runtime.waiting import SPOKE_AT, run_for
 
 _BUSY_SECONDS = 0.05
 """How soon to come back to what another process has locked: a transaction takes less."""
 _SET_ASIDE = 100
 """Turns one claim looks at, at most, that need no serving any more."""
 
+_active = sa.select(sa.func.count()).where(RUNS.c.thread_key == THREADS.c.thread_key, IS_ACTIVE)
 _THREAD = Query(
-    sa.select(THREADS.c.thread_key).where(THREADS.c.thread_key == sa.bindparam("of_thread")).with_for_update()
+    sa.select(THREADS.c.thread_key, _active.scalar_subquery().label("active"))
+    .where(THREADS.c.thread_key == sa.bindparam("of_thread"))
+    .with_for_update(of=THREADS)
 )
+"""Locks a thread, and counts its runs that have not ended: those that another process has locked are among them."""
 _IN_THREAD = (INBOX.c.thread_key == sa.bindparam("of_thread"), INBOX.c.state == "waiting")
 _first = sa.select(INBOX.c.turn_id).where(*_IN_THREAD).order_by(INBOX.c.position).limit(1)
 _HEAD = Query(
@@ -54,13 +59,16 @@ _HEAD = Query(
 """A thread's oldest unhandled turn, locked until the commit; none, too, where another process has it."""
 _FIRST = Query(_first)
 _ANY = Query(sa.select(INBOX.c.turn_id).where(INBOX.c.state == "waiting").limit(1))
-_OF_THREAD = (RUNS.c.thread_key == sa.bindparam("of_thread"), IS_ACTIVE)
-_ACTIVE_RUN = Query(
-    sa.select(RUNS, (RUNS.c.lease_until_us - LEASE_NOW).label("left_us"), (RUNS.c.due_us - LEASE_NOW).label("wait_us"))
-    .where(*_OF_THREAD)
-    .with_for_update(skip_locked=True)
+_ACTIVE_RUNS = Query(
+    sa.select(
+        RUNS,
+        (RUNS.c.lease_until_us - LEASE_NOW).label("left_us"),
+        (RUNS.c.due_us - LEASE_NOW).label("wait_us"),
+        SPOKE_AT.label("spoke_at"),
+    )
+    .where(RUNS.c.thread_key == sa.bindparam("of_thread"), IS_ACTIVE)
+    .with_for_update(of=RUNS, skip_locked=True)
 )
-_ANY_ACTIVE_RUN = Query(sa.select(RUNS.c.run_id).where(*_OF_THREAD))
 _TAKE_RUN = Change(
     sa.update(RUNS)
     .where(RUNS.c.run_id == sa.bindparam("of_run"))
@@ -226,27 +234,41 @@ class ClaimStore:
         self, connection: Connection, turn: StoredTurn, holder: str, now: int, *, waited: bool = False
     ) -> Claim | None:
         """Claims a turn that is locked; None where it needed no serving and was set aside. Raises HeldError."""
-        active = _active_run(connection, turn.thread_key, now)
+        runs = _active_runs(connection, turn.thread_key, now)
         thread = _THREAD.one(connection, {"of_thread": turn.thread_key})
         _require_unheld(connection, turn.thread_key)  # only now that the thread is locked: see settle
         if thread is None:
             _log.warning("what was left of a thread that is gone is removed", thread=turn.thread_key)
             remove_threads(connection, [turn.thread_key])
             return None
+        if thread.active != len(runs):
+            raise HeldError(f"a run of thread {turn.thread_key} is being written by another process", _BUSY_SECONDS)
+        active = run_for(turn, runs)
         if turn.kind == "approval_decided" and not _still_awaits(turn, active):
             _set_aside(connection, turn.turn_id, now)
             return None
         if active is None:
-            insert_run(connection, turn, now)
-            active = _active_run(connection, turn.thread_key, now)
+            run_id = insert_run(connection, turn, now)
+            opened = _active_runs(connection, turn.thread_key, now)
+            active = next((run for run in opened if run.run_id == run_id), None)
             assert active is not None, "what was just written is there"
         if active.status == "running" and active.lease_owner not in ("", holder) and active.left_us > 0:
             raise HeldError(f"run {active.run_id} is held by another process", active.left_us / MICROSECONDS)
         if active.wait_us > 0 and not waited:
             raise HeldError(f"run {active.run_id} is not due yet", active.wait_us / MICROSECONDS)
-        return self._take(connection, turn, active, holder, now)
+        beside = tuple(run_of(run) for run in runs if run.run_id != active.run_id and run.approval_id)
+        return self._take(connection, turn, active, holder, now, beside=beside)
 
-    def _take(self, connection: Connection, turn: StoredTurn, active: Record, holder: str, now: int) -> Claim:
+    def _take(
+        self,
+        connection: Connection,
+        turn: StoredTurn,
+        active: Record,
+        holder: str,
+        now: int,
+        *,
+        beside: tuple[StoredRun, ...],
+    ) -> Claim:
         again = active.status == "running"
         attempt = active.attempt + 1 if again else 1
         resumed = turn.resumed if again else active.status == "suspended"
@@ -277,7 +299,9 @@ class ClaimStore:
         started = {"resumed": resumed, "graph": active.graph}
         append_event(connection, lease, "run_started", started, once="run_started", now_us=now)
         stored = replace(turn, run_id=active.run_id, resumed=resumed)
-        return Claim(together(connection, stored, active.run_id, again=again), run_of(taken), lease, attempt)
+        if again or not (resumed and active.approval_id):  # an answer, and nothing else, is for a run that waits for it
+            stored = together(connection, stored, active.run_id, again=again)
+        return Claim(stored, run_of(taken), lease, attempt, beside)
 
 
 def _head_of(connection: Connection, thread_key: str) -> Record | None:
@@ -326,13 +350,12 @@ def _any_head(now: sa.ColumnElement[int], but: Collection[str]) -> sa.Select[Any
     )
 
 
-def _active_run(connection: Connection, thread_key: str, now: int) -> Record | None:
-    """Answers the run that owns the thread, locked until the commit, with what is left of its lease and its pause."""
-    thread = {"of_thread": thread_key, "lease_now_us": now}
-    row = _ACTIVE_RUN.one(connection, thread)
-    if row is None and shared(connection) and _ANY_ACTIVE_RUN.one(connection, thread) is not None:
-        raise HeldError(f"the run of thread {thread_key} is being written by another process", _BUSY_SECONDS)
-    return row
+def _active_runs(connection: Connection, thread_key: str, now: int) -> list[Record]:
+    """Return the thread's runs that have not ended, with what is left of their lease and their pause.
+
+    They are locked until the commit; those that another process has locked are missing.
+    """
+    return _ACTIVE_RUNS.all(connection, {"of_thread": thread_key, "lease_now_us": now})
 
 
 def _require_unheld(connection: Connection, thread_key: str) -> None:

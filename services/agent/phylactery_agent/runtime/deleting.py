@@ -52,15 +52,14 @@ class DeletionStore:
 
         def work(connection: Connection) -> tuple[str, Sequence[str]]:
             now, key = self._clock.now_us(), owner.thread_key(thread_id)
-            active = connection.execute(
-                sa.select(RUNS).where(RUNS.c.thread_key == key, RUNS.c.status.in_(ACTIVE)).with_for_update()
-            ).one_or_none()
+            active = sa.select(RUNS).where(RUNS.c.thread_key == key, RUNS.c.status.in_(ACTIVE))
             served, lead = "", ""
-            if active is not None and active.status == "running":
-                served, lead = active.run_id, active.turn_id
-                connection.execute(sa.update(RUNS).where(RUNS.c.run_id == served).values(cancel_us=now))
-            elif active is not None:
-                end_now(connection, owner, active, now)
+            for run in connection.execute(active.order_by(RUNS.c.run_id).with_for_update()).all():
+                if run.status == "running":
+                    served, lead = run.run_id, run.turn_id
+                    connection.execute(sa.update(RUNS).where(RUNS.c.run_id == served).values(cancel_us=now))
+                else:
+                    end_now(connection, owner, run, now)
             gone = connection.execute(
                 sa.delete(INBOX)
                 .where(INBOX.c.thread_key == key, INBOX.c.state == "waiting")

@@ -18,16 +18,17 @@ from sqlalchemy.exc import IntegrityError
 
 from phylactery_agent.runtime.inbox_rows import find_turn, insert_run, insert_turn, turn_of
 from phylactery_agent.runtime.model import APPROVALS_SOURCE, Incoming, Owner, StoredRun, StoredTurn
-from phylactery_agent.runtime.schema import INBOX, IS_ACTIVE, RUNS, THREADS
+from phylactery_agent.runtime.schema import INBOX, IS_ACTIVE, RUNS, SERVED, THREADS
 
 T = TypeVar("T")
 MAX_QUEUED = 100
 _TRIES = 5
 
 _BY_ID = Query(sa.select(INBOX).where(INBOX.c.turn_id == sa.bindparam("of_turn")))
-_ACTIVE_RUN = Query(
+_ACTIVE_RUNS = Query(
     sa.select(RUNS.c.run_id, RUNS.c.status)
     .where(RUNS.c.thread_key == sa.bindparam("of_thread"), IS_ACTIVE)
+    .order_by(RUNS.c.run_id)
     .with_for_update()
 )
 _WAITING = Query(
@@ -176,7 +177,7 @@ def _accept(connection: Connection, incoming: Incoming, now: int) -> StoredTurn:
     if there is not None:
         return _same_request(there, incoming.body_hash)
     thread = {"of_thread": incoming.thread_key}
-    active = _ACTIVE_RUN.one(connection, thread)  # before the thread: whoever ends a run locks them like this
+    active = _ACTIVE_RUNS.all(connection, thread)  # before the thread: whoever ends a run locks them like this
     position = _open_thread(connection, incoming, now)
     counted = _WAITING.one(connection, thread)
     waiting = 0 if counted is None else int(counted.waiting)
@@ -186,8 +187,10 @@ def _accept(connection: Connection, incoming: Incoming, now: int) -> StoredTurn:
             f"{MAX_QUEUED} messages wait in this thread already; wait for their answers",
             metadata={"limit": str(MAX_QUEUED)},
         )
-    _heed_busy(connection, incoming, active, waiting=waiting > 0, now=now)
-    run_id = "" if waiting or active is not None else insert_run(connection, incoming, now)
+    served = next((run for run in active if run.status in SERVED), None)
+    _heed_busy(connection, incoming, served, waiting=waiting > 0, now=now)
+    # beside a run that waits for the person, whether this opens another is decided when it is claimed
+    run_id = "" if waiting or active else insert_run(connection, incoming, now)
     return insert_turn(
         connection, incoming, now, position=position, source=owner.user_id, approval_id="", run_id=run_id
     )
@@ -233,17 +236,17 @@ def next_position(connection: Connection, thread_key: str, now: int) -> int:
     return int(there.last_position)
 
 
-def _heed_busy(connection: Connection, incoming: Incoming, active: Record | None, *, waiting: bool, now: int) -> None:
-    """Does what the message wants where a turn waits or runs; a suspended run waits for it. Raises THREAD_BUSY.
+def _heed_busy(connection: Connection, incoming: Incoming, served: Record | None, *, waiting: bool, now: int) -> None:
+    """Does what the message wants where a turn waits or runs; a suspended run is not busy. Raises THREAD_BUSY.
 
     What a message is answered together with is decided when it is claimed; see joining.
     """
-    if incoming.on_busy == "reject" and (waiting or (active is not None and active.status != "suspended")):
+    if incoming.on_busy == "reject" and (waiting or served is not None):
         raise FailedPrecondition(
             "THREAD_BUSY",
             f"a turn of thread '{incoming.thread_id}' waits or runs, and this message was not to wait; "
             "send it again once that is answered, or with another on_busy",
             metadata={"thread_id": incoming.thread_id},
         )
-    if incoming.on_busy == "interrupt" and active is not None and active.status == "running":
-        _INTERRUPT.later(connection, {"of_run": active.run_id, "now_us": now})
+    if incoming.on_busy == "interrupt" and served is not None and served.status == "running":
+        _INTERRUPT.later(connection, {"of_run": served.run_id, "now_us": now})

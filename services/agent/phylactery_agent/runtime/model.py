@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Generic, Literal, TypeVar
 
-from phylactery_agent.ports import LedgerState
+from phylactery_agent.ports import Asked, LedgerState
 
 T = TypeVar("T")
 RunStatus = Literal["queued", "running", "suspended", "done", "failed", "cancelled", "dead"]
@@ -157,6 +157,8 @@ class StoredRun(OfThread):
     model_calls: int = 0
     tokens: int = 0
     cost_micros: int = 0
+    card: tuple[Asked, ...] = ()
+    """What stands on the card of a run that waits for an approval, the call it waits for first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +241,10 @@ class StoredToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Lease(OfThread):
-    """The authority to execute one run: valid while the row's owner and fence are these and its time is not over."""
+    """The authority to execute one run: valid while the row's owner and fence are these and its time is not over.
+
+    The run's checkpoints lie under its id.
+    """
 
     run_id: str
     turn_id: str
@@ -259,6 +264,8 @@ class Claim:
     run: StoredRun
     lease: Lease
     attempt: int
+    beside: tuple[StoredRun, ...] = ()
+    """The other runs of the thread that wait for an approval: none can be added while this one is served."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +277,10 @@ class Ending:
     reply_id: str
     reply_text: str
     approval_id: str = ""
+    card: tuple[Asked, ...] = ()
+    """What is asked for together with that approval, itself first."""
+    tells_others: bool = False
+    """Has the reply end with what other runs of the thread wait for, if any still do."""
     steps: tuple[Mapping[str, Any], ...] | None = None
     """The plan after the turn; None keeps what the row holds."""
     do_not_store: bool = False

@@ -22,7 +22,8 @@ from phylactery_agent.runtime.inbox_rows import find_turn, insert_run, insert_tu
 from phylactery_agent.runtime.joining import as_one
 from phylactery_agent.runtime.model import Incoming, Owner, StoredRun, StoredToolCall, StoredTurn
 from phylactery_agent.runtime.runs import owned_run, run_of, tool_call_of, with_thread
-from phylactery_agent.runtime.schema import ACTIVE, INBOX, RUNS, TOOL_CALLS
+from phylactery_agent.runtime.schema import ACTIVE, INBOX, RUNS, SERVED, TOOL_CALLS
+from phylactery_agent.runtime.waiting import MAX_WAITING
 from phylactery_agent.tools.registry import TOOL_REGISTRY
 
 _RETRYABLE: Final = ("failed", "dead")
@@ -186,7 +187,14 @@ def _words(connection: Connection, run_id: str) -> StoredTurn | None:
 
 
 def _busy(connection: Connection, thread_key: str) -> bool:
-    active = sa.select(RUNS.c.run_id).where(RUNS.c.thread_key == thread_key, RUNS.c.status.in_(ACTIVE))
+    """Says whether the thread serves something, asked what the next message answers, or has enough runs that wait."""
+    suspended = sa.select(RUNS.c.run_id).where(RUNS.c.thread_key == thread_key, RUNS.c.status == "suspended")
+    if len(connection.execute(suspended).all()) >= MAX_WAITING:
+        return True
+    active = sa.select(RUNS.c.run_id).where(
+        RUNS.c.thread_key == thread_key,
+        sa.or_(RUNS.c.status.in_(SERVED), sa.and_(RUNS.c.status.in_(ACTIVE), RUNS.c.approval_id == "")),
+    )
     waiting = sa.select(INBOX.c.turn_id).where(INBOX.c.thread_key == thread_key, INBOX.c.state == "waiting")
     return any(connection.execute(query.limit(1)).first() is not None for query in (active, waiting))
 

@@ -23,9 +23,11 @@ from phylactery_agent.runtime.plan_steps import close_steps
 from phylactery_agent.runtime.replies import CANCELLED, INTERRUPTED, apology
 from phylactery_agent.runtime.schema import ACTIVE, INBOX, RUNS, TOOL_CALLS, to_bytes
 from phylactery_agent.runtime.tasks import tasks_of
+from phylactery_agent.runtime.waiting import SPOKE_AT, asked_beside, card_json, card_of
 from phylactery_agent.runtime.writes import TurnWrites
 from phylactery_agent.saver import rows as checkpoints
 from phylactery_agent.saver.rows import Place
+from phylactery_agent.texts import waiting_line
 
 _MAX_TRANSCRIPT = 100_000
 """Characters memory takes in one message."""
@@ -58,6 +60,7 @@ _CALLS = Query(_WITH_THREAD.where(TOOL_CALLS.c.run_id == sa.bindparam("of_run"))
 _AWAITING = Query(
     sa.select(RUNS).where(RUNS.c.status == "suspended", RUNS.c.approval_id != "").order_by(RUNS.c.updated_us)
 )
+_AWAITING_IN = sa.select(RUNS).where(RUNS.c.status == "suspended", RUNS.c.approval_id != "").order_by(SPOKE_AT.desc())
 
 
 class RunStore:
@@ -114,6 +117,11 @@ class RunStore:
             lambda connection: [tool_call_of(row) for row in _CALLS.all(connection, {"of_run": run_id})], one=True
         )
 
+    async def waiting_in(self, owner: Owner, thread_id: str) -> Sequence[StoredRun]:
+        """Return the runs that wait for an approval in one of the owner's threads, the one that spoke last first."""
+        query = _AWAITING_IN.where(RUNS.c.thread_key == owner.thread_key(thread_id))
+        return await self._database.read(lambda connection: [run_of(row) for row in connection.execute(query)])
+
     async def awaiting_approval(self) -> Sequence[StoredRun]:
         """Answers every run that is suspended on an approval."""
         return await self._database.read(
@@ -158,12 +166,14 @@ def _end(connection: Connection, lease: Lease, turn: StoredTurn, ending: Ending,
         cancelled = ending.status == "cancelled"
         if deny_proposals(connection, lease, CANCELLED if cancelled else ending.reason, now) or cancelled:
             queue_withdrawal(connection, lease, now_us=now)
-        checkpoints.forget_thread(connection, lease.thread_key)
+        checkpoints.forget_thread(connection, lease.run_id)
         forget_replies(connection, lease.run_id)
         for opened in tasks_of(connection, lease.run_id):
             queue_task_end(connection, lease, opened.task_id, now_us=now)
         if ending.steps is None:
             close_steps(connection, lease, now)
+    if ending.tells_others:
+        ending = replace(ending, reply_text=with_asked(connection, lease, ending.reply_text))
     if ending.reply_text:
         message = {"message_id": ending.reply_id, "text": ending.reply_text}
         append_event(connection, lease, "message", message, once="message", now_us=now)
@@ -173,6 +183,7 @@ def _end(connection: Connection, lease: Lease, turn: StoredTurn, ending: Ending,
         "status": ending.status,
         "reason": ending.reason,
         "approval_id": ending.approval_id,
+        "card": card_json(ending.card),
         "lease_owner": "",
         "lease_until_us": 0,
         "updated_us": now,
@@ -206,6 +217,16 @@ def _end(connection: Connection, lease: Lease, turn: StoredTurn, ending: Ending,
     return ending
 
 
+def with_asked(connection: Connection, lease: Lease, reply: str) -> str:
+    """Return a reply that ends with what the thread's other runs still ask the person, as it is if they ask nothing."""
+    asked = asked_beside(connection, lease.thread_key, lease.run_id)
+    if not (asked and reply):
+        return reply
+    row = _LANGUAGE.one(connection, {"of_run": lease.run_id})
+    line = waiting_line(asked, "en" if row is not None and row.language == "en" else "es")
+    return f"{reply}\n\n{line}"
+
+
 def keeps_nothing(connection: Connection, run_id: str) -> bool:
     """Says whether the person wished, in any turn of a run, that nothing of it is kept.
 
@@ -224,7 +245,7 @@ def _taken_back(ending: Ending) -> Ending:
     """Return how a run ends that was cancelled: as that, where it would have ended well or suspended itself."""
     if ending.status not in {"done", "suspended"}:
         return ending
-    return replace(ending, status="cancelled", reason=CANCELLED, approval_id="")
+    return replace(ending, status="cancelled", reason=CANCELLED, approval_id="", card=())
 
 
 def _with_reason(connection: Connection, lease: Lease, ending: Ending) -> Ending:
@@ -285,6 +306,7 @@ def run_of(row: Row[Any] | Record) -> StoredRun:
         model_calls=row.model_calls,
         tokens=row.tokens,
         cost_micros=row.cost_micros,
+        card=card_of(row),
     )
 
 

@@ -10,7 +10,9 @@ import sqlalchemy as sa
 METADATA = sa.MetaData()
 
 ACTIVE = ("queued", "running", "suspended")
-"""The statuses of a run that still owns its thread: at most one run of a thread is in one of them."""
+"""The statuses of a run that has not ended. Of a thread at most one is SERVED; several may wait for a person."""
+SERVED = ("queued", "running")
+"""The statuses of a run that is executed, or is about to be: at most one of a thread."""
 
 _NAME = sa.String(128)
 _KEY = sa.String(64)
@@ -46,6 +48,7 @@ RUNS = sa.Table(
     sa.Column("status", _WORD, nullable=False),
     sa.Column("reason", _WORD, nullable=False),
     sa.Column("approval_id", _NAME, nullable=False),
+    sa.Column("card", sa.Text, nullable=False, server_default="[]"),
     sa.Column("turn_id", _NAME, nullable=False),
     sa.Column("trace_id", sa.String(32), nullable=False),
     sa.Column("pathway", _WORD, nullable=False, server_default=""),
@@ -70,7 +73,9 @@ RUNS = sa.Table(
 _active = RUNS.c.status.in_(ACTIVE)
 IS_ACTIVE = RUNS.c.status.in_([sa.literal_column(f"'{status}'") for status in ACTIVE])
 """The same for statements, with its values as the index has them: where they are parameters no store uses it."""
-sa.Index("agent_runs_one_active", RUNS.c.thread_key, unique=True, sqlite_where=_active, postgresql_where=_active)
+sa.Index("agent_runs_active", RUNS.c.thread_key, sqlite_where=_active, postgresql_where=_active)
+_served = RUNS.c.status.in_(SERVED)
+sa.Index("agent_runs_one_served", RUNS.c.thread_key, unique=True, sqlite_where=_served, postgresql_where=_served)
 sa.Index("agent_runs_by_thread", RUNS.c.thread_key, RUNS.c.created_us)
 sa.Index("agent_runs_by_status", RUNS.c.status)
 sa.Index("agent_runs_by_user", RUNS.c.tenant, RUNS.c.user_id, RUNS.c.created_us, RUNS.c.run_id)

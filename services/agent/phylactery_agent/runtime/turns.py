@@ -19,6 +19,7 @@ from phylactery_chassis.ids import new_id
 from phylactery_chassis.logs import get_logger
 
 from phylactery_agent.executor import Executor
+from phylactery_agent.graph.common import card_of_state
 from phylactery_agent.graph.registry import Graphs, UnknownGraphError
 from phylactery_agent.graph.state import TurnState
 from phylactery_agent.ports import (
@@ -64,7 +65,7 @@ from phylactery_agent.tools.registry import offered_tools
 from phylactery_agent.tools.specs import REMEMBER
 
 T = TypeVar("T")
-_READ_AT_THE_END: Final = list(TurnState.__annotations__)
+_READ_AT_THE_END: Final = [*TurnState.__annotations__, "approval_state", "asked_ahead"]
 """What is read of the state: LangGraph puts all it is asked for together after every superstep."""
 
 MAX_ATTEMPTS = 10
@@ -139,6 +140,7 @@ class TurnServer:
             writes = TurnWrites(self._t.database, self._t.clock, claim.lease, written=self._written(claim, times))
             try:
                 ending = await self._under_lease(claim.lease, active, self._execute(claim, writes, times, active))
+                ending = replace(ending, tells_others=_tells_others(claim, ending))
                 ending = await self._t.runs.end_turn(writes, claim.turn, ending, active_us=active.now_us())
             except LeaseLostError:
                 times.lease_lost()
@@ -223,7 +225,7 @@ class TurnServer:
     ) -> TurnState:
         """Answers the state after the turn. A turn the checkpoint has taken in already goes on where it stopped."""
         graph, lease = self._t.graphs.get(claim.run.graph), claim.lease
-        config: RunnableConfig = {"configurable": {"thread_id": lease.thread_key}}
+        config: RunnableConfig = {"configurable": {"thread_id": lease.run_id}}
         snapshot = await graph.compiled.aget_state(config)
         taken_in = snapshot.values.get("turn_id") == lease.turn_id
         if claim.turn.resumed and not snapshot.values:
@@ -305,6 +307,7 @@ class TurnServer:
             language=heard.language,
             reply_code=reply_code,
             also_answered=also_answered,
+            also_waiting=tuple(one for run in claim.beside for one in run.card if one.open),
             evict_over_chars=self._t.evict_over_chars,
             allowed_tools=claim.turn.allowed_tools,
             findings=tuple(kinds_found(claim.turn.findings)),
@@ -384,6 +387,7 @@ def _ending(claim: Claim, state: TurnState) -> Ending:
         reply_id=f"{claim.lease.turn_id}.reply" if reply is None else reply["id"],
         reply_text="" if reply is None else reply["text"],
         approval_id=(state["approval_id"] or "") if status == "suspended" else "",
+        card=card_of_state(state) if status == "suspended" else (),
         steps=tuple(
             {"step_id": key, "description": step["description"], "status": step["status"], "tries": step["tries"]}
             for key, step in state["steps"].items()
@@ -391,6 +395,11 @@ def _ending(claim: Claim, state: TurnState) -> Ending:
         do_not_store=state["do_not_store"],
         worth_remembering=_worth_remembering(claim, state),
     )
+
+
+def _tells_others(claim: Claim, ending: Ending) -> bool:
+    """Says whether the reply ends with what other runs ask; one that still waits as before has told it already."""
+    return bool(claim.beside) and not (ending.approval_id and ending.approval_id == claim.run.approval_id)
 
 
 def _worth_remembering(claim: Claim, state: TurnState) -> bool:

@@ -33,6 +33,8 @@ def event_message(shown: ShownEvent) -> event_pb2.Event:
         create_time=to_timestamp(stored.created_us),
     )
     json_format.ParseDict({stored.kind: dict(stored.payload)}, message, ignore_unknown_fields=True)
+    if stored.kind == "approval_required":
+        message.approval_required.run_id = stored.run_id
     if shown.live:
         _fill(message.approval_required, shown.live)
     return message
@@ -182,8 +184,9 @@ def thread_message(shown: ShownThread) -> chat_pb2.Thread:
     thread = _thread(shown.thread)
     if shown.run is not None:
         thread.last_run.CopyFrom(run_message(shown.run))
-    if shown.pending is not None:
-        thread.pending_approval.CopyFrom(approval_message(shown.pending))
+    thread.pending_approvals.extend(approval_message(card) for card in shown.pending)
+    if thread.pending_approvals:
+        thread.pending_approval.CopyFrom(thread.pending_approvals[0])
     return thread
 
 

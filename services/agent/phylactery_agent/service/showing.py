@@ -47,17 +47,27 @@ class Showing:
                 live |= {info.id: info} if info else {}
         if not card or card[0]["approval_id"] != run.approval_id:
             return None
-        return PendingApproval(card[0] | ({"also": card[1:]} if card[1:] else {}), live)
+        whole = card[0] | ({"also": card[1:]} if card[1:] else {}) | {"run_id": run.run_id}
+        return PendingApproval(whole, live)
+
+    async def all_pending(self, owner: Owner, thread_id: str) -> Sequence[PendingApproval]:
+        """Return the cards that wait in one of the owner's threads, the newest first."""
+        runs = await self._runs.waiting_in(owner, thread_id)
+        return [card for run in runs if (card := await self.pending(run)) is not None]
 
     async def waiting(self, owner: Owner, thread_id: str, shown: Mapping[str, str]) -> Sequence[ApprovalInfo]:
         """Return what waits in a thread, the first the run waits for, if that is what somebody showed the requester.
 
         shown has the hashes by approval id. Nothing is returned where they are not all of one card, the newest, where
-        more waits than was shown, where another person is asked, or where RiskGate cannot be asked.
+        more waits than was shown, in another run too, where something else was said since, where another person is
+        asked, or where RiskGate cannot be asked.
         """
         run = await self._runs.newest(owner, thread_id)
-        pending = None if run is None else await self.pending(run)
-        stored = None if run is None else await self._log.newest(run.run_id, APPROVAL)
+        waiting = await self._runs.waiting_in(owner, thread_id)
+        if run is None or [one.run_id for one in waiting] != [run.run_id]:
+            return ()
+        pending = await self.pending(run)
+        stored = await self._log.newest(run.run_id, APPROVAL)
         if pending is None or stored is None or not shown.keys() <= set(_ids(stored.payload)):
             return ()
         found = [pending.live.get(approval_id) for approval_id in _ids(pending.stored)]

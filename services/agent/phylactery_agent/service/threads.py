@@ -58,9 +58,9 @@ class ThreadEdge:
         thread = await self._t.threads.get(owner, thread_id)
         run = await self._t.runs.newest(owner, thread_id)
         if run is None:
-            return ShownThread(thread, None, None)
+            return ShownThread(thread, None)
         shown = ShownRun(run, await self._t.runs.tool_calls(run.run_id))
-        return ShownThread(thread, shown, await self._t.showing.pending(run))
+        return ShownThread(thread, shown, await self._t.showing.all_pending(owner, thread_id))
 
     async def list(self, principal: Principal, request: ThreadsRequest) -> Page[ListedThread]:
         """Answers a page of the caller's threads. Raises InvalidArgument."""

@@ -59,8 +59,8 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class ShownThread:
-    """A thread, its newest run, and what it waits for."""
+    """A thread, its newest run, and the cards that wait in it, the newest first."""
 
     thread: StoredThread
     run: ShownRun | None
-    pending: PendingApproval | None
+    pending: Sequence[PendingApproval] = ()

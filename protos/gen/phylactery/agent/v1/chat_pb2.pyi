@@ -105,7 +105,9 @@ class SendMessageRequest(_message.Message):
         """shown_approvals are the approvals whose card the caller showed the person right before they wrote the text, at most
         20. A text that is nothing but a clear yes or no ("sí, dale", "ok", "👍", "mejor no") then answers exactly these,
         each by its id and hash. It does so only where they are all that waits in the thread, are PENDING, of class self, and
-        the newest card. Any other text, and an answer to anything else, is an ordinary message that answers none of them.
+        the newest card, and where nothing else was said in the thread since. Any other text is an ordinary message that
+        answers none of them. A yes or no that answers nothing while something waits changes nothing, and the reply says what
+        waits.
         It is part of the body.
         """
 
@@ -176,7 +178,9 @@ class SendMessageResponse(_message.Message):
 
     @_builtins.property
     def pending_approval(self) -> _event_pb2.ApprovalRequired:
-        """pending_approval is what the person has to answer now. Unset where nothing waits."""
+        """pending_approval is what this run waits for. Unset where it waits for nothing; other runs of the thread may still
+        wait: the reply says so, and GetThread shows them.
+        """
 
     def __init__(
         self,
@@ -376,6 +380,7 @@ class Thread(_message.Message):
     PENDING_APPROVAL_FIELD_NUMBER: _builtins.int
     FIRST_SEQUENCE_FIELD_NUMBER: _builtins.int
     GRAPH_FIELD_NUMBER: _builtins.int
+    PENDING_APPROVALS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """id is the conversation's id."""
     last_sequence: _builtins.int
@@ -398,7 +403,13 @@ class Thread(_message.Message):
 
     @_builtins.property
     def pending_approval(self) -> _event_pb2.ApprovalRequired:
-        """pending_approval is what it waits for. Unset where nothing waits, and in ListThreads."""
+        """pending_approval is the first of pending_approvals. Unset where nothing waits, and in ListThreads."""
+
+    @_builtins.property
+    def pending_approvals(self) -> _containers.RepeatedCompositeFieldContainer[_event_pb2.ApprovalRequired]:
+        """pending_approvals are the cards that wait, at most one for each run, the one that was spoken of last first: at most 8
+        runs of a thread wait at a time. Empty in ListThreads.
+        """
 
     def __init__(
         self,
@@ -411,10 +422,11 @@ class Thread(_message.Message):
         pending_approval: _event_pb2.ApprovalRequired | None = ...,
         first_sequence: _builtins.int = ...,
         graph: _builtins.str = ...,
+        pending_approvals: _abc.Iterable[_event_pb2.ApprovalRequired] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "last_run", b"last_run", "pending_approval", b"pending_approval", "update_time", b"update_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "first_sequence", b"first_sequence", "graph", b"graph", "id", b"id", "last_run", b"last_run", "last_sequence", b"last_sequence", "pending_approval", b"pending_approval", "update_time", b"update_time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "first_sequence", b"first_sequence", "graph", b"graph", "id", b"id", "last_run", b"last_run", "last_sequence", b"last_sequence", "pending_approval", b"pending_approval", "pending_approvals", b"pending_approvals", "update_time", b"update_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -434,6 +434,8 @@ class ApprovalRequired(_message.Message):
     CODE_FIELD_NUMBER: _builtins.int
     ARGS_HASH_FIELD_NUMBER: _builtins.int
     ALSO_FIELD_NUMBER: _builtins.int
+    ACTION_FIELD_NUMBER: _builtins.int
+    RUN_ID_FIELD_NUMBER: _builtins.int
     approval_id: _builtins.str
     """approval_id is what the answer names."""
     tool: _builtins.str
@@ -450,6 +452,12 @@ class ApprovalRequired(_message.Message):
     """args_hash is RiskGate's hash of the bound arguments that are shown: what a yes to them is bound to. It is fetched when
     the event is sent to the requester, and is empty once the approval is answered.
     """
+    action: _builtins.str
+    """action is what the tool does, in the run's language and as it stands behind "may I": "write text to a file". Empty in
+    a card of an agent that did not say it yet; tool names it then.
+    """
+    run_id: _builtins.str
+    """run_id is the run that waits. In also it is empty, for the run is the same."""
     @_builtins.property
     def arguments(self) -> _containers.RepeatedCompositeFieldContainer[Global___ApprovalArgument]:
         """arguments is RiskGate's view of the bound arguments, control arguments first. It is fetched when the event is sent
@@ -478,10 +486,12 @@ class ApprovalRequired(_message.Message):
         code: _builtins.str = ...,
         args_hash: _builtins.str = ...,
         also: _abc.Iterable[Global___ApprovalRequired] | None = ...,
+        action: _builtins.str = ...,
+        run_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["expire_time", b"expire_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["also", b"also", "approval_class", b"approval_class", "approval_id", b"approval_id", "args_hash", b"args_hash", "arguments", b"arguments", "code", b"code", "expire_time", b"expire_time", "risk", b"risk", "tool", b"tool"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "also", b"also", "approval_class", b"approval_class", "approval_id", b"approval_id", "args_hash", b"args_hash", "arguments", b"arguments", "code", b"code", "expire_time", b"expire_time", "risk", b"risk", "run_id", b"run_id", "tool", b"tool"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -7,7 +7,7 @@ everything unclear keeps the approval and the run waiting.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal, cast
 
 from langgraph.runtime import Runtime
 from langgraph.types import Command
@@ -18,8 +18,9 @@ from phylactery_agent.graph.common import (
     GATE_UNAVAILABLE,
     approval_standing,
     proposal,
+    what_waits,
 )
-from phylactery_agent.graph.state import AgentState
+from phylactery_agent.graph.state import AgentState, AskedAhead
 from phylactery_agent.ports import GateRefusedError, GateUnavailableError, TurnContext
 from phylactery_agent.static.grammar import ApprovalReply, parse_reply
 from phylactery_agent.texts import error_text, say
@@ -40,7 +41,7 @@ async def approval_handler(
             return await _another(state, context, reply)
         return await _by_state(state, context, await _answer(state, context, reply, code))
     except GateUnavailableError:
-        note = say("gate_unavailable_waiting", state["language"], approval_id=waiting)
+        note = say("gate_unavailable_waiting", state["language"])
         return _keep_waiting(state, note, reason=GATE_UNAVAILABLE)
     except GateRefusedError as error:
         return await _refused(state, context, error)
@@ -89,10 +90,9 @@ async def _by_state(state: AgentState, context: TurnContext, approval: str) -> O
         )
     if approval in _DIRECTIVES:
         return await _close(state, context, _DIRECTIVES[approval])
-    language, waiting = state["language"], state["approval_id"]
-    known = state["approval_state"]
+    language, known = state["language"], state["approval_state"]
     tool = "" if known is None else known["tool"]
-    note = say("still_pending", language, approval_id=waiting, tool=tool) if approval else say("code_missing", language)
+    note = say("still_pending", language, tool=tool) if approval else say("code_missing", language)
     return _keep_waiting(state, note)
 
 
@@ -109,7 +109,7 @@ async def _refused(state: AgentState, context: TurnContext, error: GateRefusedEr
     if error.reason in {"CODE_MISMATCH", "APPROVAL_NOT_FOUND"}:
         return await _close(state, context, "cancelled")
     why = error_text(error.reason, state["language"])
-    note = say("approval_refused", state["language"], why=why, approval_id=state["approval_id"])
+    note = f"{say('approval_refused', state['language'], why=why)} {what_waits(state, context)}"
     return _keep_waiting(state, note)
 
 
@@ -132,11 +132,10 @@ async def _another(state: AgentState, context: TurnContext, reply: ApprovalReply
     if ahead is None:
         return await _wrong_id(state, context, reply.approval_id)
     language, thread_id = state["language"], state["thread_id"]
-    named = {"approval_id": reply.approval_id, "tool": ahead["tool"]}
     try:
         if reply.verb == "reject":
             await context.gate.reject(reply.approval_id, reason="", thread_id=thread_id)
-            return _keep_waiting(state, say("ahead_rejected", language, **named, waiting=state["approval_id"]))
+            return _noted(state, context, ahead, "REJECTED")
         if not context.reply_code:
             return _keep_waiting(state, say("code_missing", language))
         await context.gate.approve(
@@ -146,14 +145,22 @@ async def _another(state: AgentState, context: TurnContext, reply: ApprovalReply
         if error.reason == "CODE_MISMATCH" and error.metadata.get("attempts_left", "0") != "0":
             return _keep_waiting(state, _wrong_code(state, error.metadata["attempts_left"]))
         why = error_text(error.reason, language)
-        return _keep_waiting(state, say("approval_refused", language, why=why, approval_id=state["approval_id"]))
-    return _keep_waiting(state, say("ahead_approved", language, **named, waiting=state["approval_id"]))
+        return _keep_waiting(state, f"{say('approval_refused', language, why=why)} {what_waits(state, context)}")
+    return _noted(state, context, ahead, "APPROVED")
+
+
+def _noted(state: AgentState, context: TurnContext, ahead: AskedAhead, answer: str) -> Outcome:
+    """Keeps that a call behind the first was answered, and tells what is left to answer."""
+    after = [AskedAhead(**{**one, "state": answer}) if one is ahead else one for one in state["asked_ahead"]]
+    left = what_waits(cast("AgentState", {**state, "asked_ahead": after}), context)
+    note = f"{say(f'ahead_{answer.lower()}', state['language'], tool=ahead['tool'])} {left}"
+    return _keep_waiting(state, note, asked_ahead=after)
 
 
 async def _wrong_id(state: AgentState, context: TurnContext, given: str) -> Outcome:
     language = state["language"]
     why = say(f"state_{await approval_standing(context, given)}", language)
-    note = say("approval_wrong_id", language, given=given, why=why, approval_id=state["approval_id"])
+    note = f"{say('approval_wrong_id', language, given=given, why=why)} {what_waits(state, context)}"
     return _keep_waiting(state, note)
 
 
@@ -174,7 +181,7 @@ async def _close(state: AgentState, context: TurnContext, directive: str) -> Out
         )
     reply = parse_reply(state["incoming"]["text"])
     rejected = context.also_answered if reply is not None and reply.verb == "reject" else {}
-    note = say(directive, state["language"], tool=tool["name"], approval_id=state["approval_id"])
+    note = say(directive, state["language"], tool=tool["name"])
     return Command(
         goto="Supervisor",
         update={
@@ -190,7 +197,7 @@ def _wrong_code(state: AgentState, left: str) -> str:
     return say("code_wrong_once" if left == "1" else "code_wrong", state["language"], left=left)
 
 
-def _keep_waiting(state: AgentState, note: str, *, reason: str = AWAITING_APPROVAL) -> Outcome:
+def _keep_waiting(state: AgentState, note: str, *, reason: str = AWAITING_APPROVAL, **update: Any) -> Outcome:
     return Command(
         goto="Finalizer",
         update={
@@ -198,5 +205,6 @@ def _keep_waiting(state: AgentState, note: str, *, reason: str = AWAITING_APPROV
             "run_status": "suspended",
             "finish_reason": reason,
             "notes": [*state["notes"], note],
+            **update,
         },
     )

@@ -11,7 +11,7 @@ from phylactery_chassis.crashpoints import reach
 from phylactery_agent.graph.common import AWAITING_APPROVAL, SELF_CLASS, approval_fields
 from phylactery_agent.graph.state import AgentState
 from phylactery_agent.ports import Told, TurnContext
-from phylactery_agent.texts import say
+from phylactery_agent.texts import named, say
 
 
 async def await_approval(state: AgentState, runtime: Runtime[TurnContext]) -> Command[Literal["Finalizer"]]:
@@ -23,18 +23,19 @@ async def await_approval(state: AgentState, runtime: Runtime[TurnContext]) -> Co
     if approval is None or state["approval_id"] is None:
         raise RuntimeError("AwaitApproval was reached without an approval")
     language = state["language"]
-    card = [approval_fields(state["approval_id"], approval)]
-    card += [approval_fields(ahead["approval_id"], ahead) for ahead in state["asked_ahead"]]
+    card = [approval_fields(state["approval_id"], approval, language)]
+    card += [approval_fields(ahead["approval_id"], ahead, language) for ahead in state["asked_ahead"]]
     payload = card[0] | ({"also": card[1:]} if card[1:] else {})
     await runtime.context.events.emit(Told("approval_required", payload, key=f"approval:{state['approval_id']}"))
     reach("agent.3b")
-    key = "approval_required" if approval["approval_class"] == SELF_CLASS else "approval_required_other"
-    notes = [say(key, language, **{**fields, "risk": say(f"risk_{fields['risk']}", language)}) for fields in card]
+    own, titles = approval["approval_class"] == SELF_CLASS, named([fields["tool"] for fields in card], language)
+    key = "approvals_required" if len(card) > 1 else "approval_required" if own else "approval_required_other"
+    note = say(key, language, count=len(card), tools=titles)
     return Command(
         goto="Finalizer",
         update={
             "run_status": "suspended",
             "finish_reason": AWAITING_APPROVAL,
-            "notes": [*state["notes"], *notes],
+            "notes": [*state["notes"], note],
         },
     )

@@ -7,6 +7,7 @@ from typing import Any, Final, Literal, cast
 
 from langgraph.runtime import Runtime
 from langgraph.types import Command
+from phylactery_understanding.answers import read_answer
 
 from phylactery_agent.graph.common import (
     AWAITING_APPROVAL,
@@ -180,7 +181,7 @@ async def _user_input(state: AgentState, context: TurnContext) -> Outcome:
     text = state["incoming"]["text"]
     if state["intent"] == APPROVAL_DECIDED:
         return _ask(state, [say("nothing_waits_at_all", state["language"])])
-    if parse_reply(text) is not None:
+    if parse_reply(text) is not None or _answers_no_rule(text, context):
         return await _explain_reply(state, context)
     steps = [state["steps"][planned["id"]] for planned in state["plan"]]
     if is_continue(text) and _first(steps, "failed"):
@@ -193,16 +194,23 @@ async def _user_input(state: AgentState, context: TurnContext) -> Outcome:
     return Command(goto="Planner", update={**answered, "plan": [], "steps": {}, "current_step": None})
 
 
-async def _waiting(state: AgentState, _context: TurnContext) -> Outcome:
-    return _end(state, "suspended", AWAITING_APPROVAL, waiting_notes(state))
+def _answers_no_rule(text: str, context: TurnContext) -> bool:
+    """Says whether a yes or no may be meant for what another run asks: without a model nothing here asks for one."""
+    return bool(context.also_waiting) and context.model is None and read_answer(text) != "unclear"
+
+
+async def _waiting(state: AgentState, context: TurnContext) -> Outcome:
+    return _end(state, "suspended", AWAITING_APPROVAL, waiting_notes(state, context))
 
 
 async def _explain_reply(state: AgentState, context: TurnContext) -> Outcome:
     """Says why a strict reply is refused while nothing waits. It reads at RiskGate and changes nothing there."""
-    reply = parse_reply(state["incoming"]["text"])
-    given = "" if reply is None else reply.approval_id
-    why = await approval_standing(context, given)
-    note = say("nothing_waits", state["language"], given=given, why=say(f"state_{why}", state["language"]))
+    reply, language = parse_reply(state["incoming"]["text"]), state["language"]
+    if reply is None:
+        note = say("answer_to_nothing", language)
+    else:
+        why = say(f"state_{await approval_standing(context, reply.approval_id)}", language)
+        note = say("nothing_waits", language, given=reply.approval_id, why=why)
     if state["awaiting_user_input"]:
         return _ask(state, [note])
     return _end(state, "done", "NOTHING_WAITS", [note])

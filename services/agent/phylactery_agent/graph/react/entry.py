@@ -47,7 +47,7 @@ async def router(
         "budgets": {**state["budgets"], "supersteps": 0},
     }
     if reason == "APPROVAL_WAITING":
-        update.update(run_status="suspended", finish_reason=AWAITING_APPROVAL, notes=waiting_notes(state))
+        update.update(run_status="suspended", finish_reason=AWAITING_APPROVAL, notes=waiting_notes(state, context))
     elif reason == "NOTHING_WAITS":
         update.update(run_status="done", finish_reason=reason, notes=[await _nothing_waits(state, context)])
     return Command(goto=target, update=update)
