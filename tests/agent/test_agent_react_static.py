@@ -182,9 +182,9 @@ async def test_an_effect_waits_for_a_yes_and_runs_once_under_it(chat: Chat) -> N
     state = await chat.say("escribe hola en b.txt")
     assert ended(state) == ("suspended", "AWAITING_APPROVAL")
     assert state["final"] is None
-    state = await chat.say("¿y bien?")
+    state = await chat.say("sí")
     assert ended(state) == ("suspended", "AWAITING_APPROVAL")
-    assert "Antes necesito tu sí o tu no" in said(state)
+    assert "No está claro a qué respondes" in said(state)
     state = await chat.say(f"APROBAR ap_waiting0 {chat.gate.codes['ap_waiting0']}")
     assert ended(state) == ("done", "ANSWERED")
     assert (chat.sandbox / "b.txt").read_text() == "hola"

@@ -133,6 +133,25 @@ async def test_eight_simultaneous_answers_at_two_replicas_are_one_effect(replica
     assert status == "done"
 
 
+async def test_a_request_beside_a_waiting_run_and_its_answer_may_come_to_different_replicas(replicas: Replicas) -> None:
+    await replicas.add()
+    await replicas.add()
+    asked = await replicas.person(0).say('añade "línea" a lista.txt')
+    between = await asyncio.gather(*(replicas.person(n % 2).say(f"repite {n}") for n in range(4)))
+    assert [answer.reply.text.splitlines()[0] for answer in between] == [str(n) for n in range(4)]
+    assert len({answer.run.id for answer in between} | {asked.run.id}) == 5
+    approval_id, code = approval_of(asked)
+    answers = await asyncio.gather(
+        *(replicas.person(n % 2).say(f"APROBAR {approval_id} {code}") for n in range(4)),
+        *(replicas.person(n % 2).say("repite hola") for n in range(4)),
+    )
+    assert {answer.run.id for answer in answers if answer.run.id == asked.run.id} == {asked.run.id}
+    assert replicas.sandbox.joinpath("lista.txt").read_text().count("línea") == 1
+    sequences = [sequence for (sequence,) in replicas.rows("SELECT sequence FROM agent_events ORDER BY sequence")]
+    assert sequences == list(range(1, len(sequences) + 1))
+    assert replicas.rows("SELECT status FROM agent_runs WHERE status NOT IN ('done', 'suspended')") == []
+
+
 async def test_one_request_at_two_replicas_at_once_is_one_turn(replicas: Replicas) -> None:
     await replicas.add()
     await replicas.add()
@@ -193,4 +212,4 @@ async def test_an_erasure_at_one_replica_stops_what_another_serves(replicas: Rep
     assert replicas.rows("SELECT count(*) FROM agent_inbox WHERE state = 'waiting'") == [(1,)]
     await replicas.agents[0].runner.release([key], by="erasures")
     replicas.agents[0].runner.wake(key)
-    assert (await call).run.status == event_pb2.RUN_STATUS_SUSPENDED
+    assert (await call).run.status == event_pb2.RUN_STATUS_DONE

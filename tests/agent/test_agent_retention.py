@@ -143,7 +143,7 @@ async def test_what_waits_was_refused_or_belongs_to_a_live_run_is_never_pruned(s
     stores.clock.advance(365 * DAY)
     assert await retention(stores).prune() == 0
     assert parcels(stores) == ["delivered", "refused", "waiting"]
-    await stores.accepted("request-4")
+    await stores.accepted("request-4", text="RECHAZAR ap_abcdef")
     await stores.end(await stores.claimed())  # the run that waited goes on, and ends
     assert await retention(stores).prune() == 1
     assert parcels(stores) == ["refused", "waiting", "waiting"]

@@ -81,10 +81,9 @@ async def test_a_write_waits_for_the_code_and_then_happens_once(system: System, 
 async def test_other_text_while_an_approval_waits_keeps_it_waiting(system: System, ana: Person) -> None:
     asked = await ana.say(WRITE)
     approval_id, code = approval_of(asked)
-    other = await ana.say("lee otra.txt")
-    assert (other.run.id, other.run.status) == (asked.run.id, SUSPENDED)
-    assert other.pending_approval.approval_id == approval_id
-    assert len(other.run.tool_calls) == 1
+    await ana.say("lee otra.txt")
+    waits = await ana.run(asked.run.id)
+    assert (waits.status, waits.approval_id, len(waits.tool_calls)) == (SUSPENDED, approval_id, 1)
     assert (await ana.say(f"APROBAR {approval_id} {code}")).run.status == DONE
 
 

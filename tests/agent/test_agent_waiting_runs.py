@@ -17,6 +17,7 @@ from phylactery_agent.runtime.waiting import MAX_WAITING, card_json, run_for
 from phylactery_agent.saver import rows
 from phylactery_agent.saver.rows import Place, Row
 from phylactery_agent.texts import waiting_line
+from phylactery_agent.tools.registry import ensure_tools_registered
 from phylactery_chassis.ids import new_id
 
 from tests.agent.test_agent_run_steps import insert_old, postgres_or_sqlite, upgrade_to
@@ -25,6 +26,7 @@ from tests.support.agent_system import DONE, SUSPENDED, Person, System, approval
 from tests.support.invariants import broken
 
 __all__ = ["postgres_or_sqlite"]
+ensure_tools_registered()
 
 T1 = ANA.thread_key("t1")
 WRITE = 'escribe "hola" en notas.txt'

@@ -171,6 +171,61 @@ def test_without_details_a_person_reads_what_is_said_and_asked_and_no_internal_w
     assert "ABCDEFGHIJ" not in out.getvalue()
 
 
+def card(run_id: str, *calls: str) -> event_pb2.Event:
+    first, *others = (
+        event_pb2.ApprovalRequired(
+            approval_id=f"ap_{name}", tool="write_file", action=f"write {name}", risk="medium", code="ABCDEFGHIJ"
+        )
+        for name in calls
+    )
+    first.also.extend(others)
+    return event_pb2.Event(run_id=run_id, approval_required=first)
+
+
+def finished(run_id: str, reason: str) -> event_pb2.Event:
+    return event_pb2.Event(run_id=run_id, run_finished=event_pb2.RunFinished(reason=reason))
+
+
+def test_a_card_says_what_is_done_in_words_and_shows_no_internal_row():
+    out = io.StringIO()
+    printer = EventPrinter(plain_console(file=out, width=100), Texts("en"), details=False)
+    asked = card("run_1", "a", "b")
+    asked.approval_required.arguments.add(path="/path", display='"a.txt"')
+    asked.approval_required.args_hash = asked.approval_required.also[0].args_hash = "sha256:" + "a" * 64
+    asked.approval_required.also[0].risk = "high"
+    printer.show(asked)
+    told = out.getvalue()
+    assert "1. write a" in told
+    assert "2. write b" in told
+    assert 'path  "a.txt"' in told
+    assert told.count("risk") == 1, "only a high one is worth a row"
+    for internal in ("ap_", "sha256", "aaaaaaaaaaaa", "write_file", "medium", "/path", "ABCDEFGHIJ"):
+        assert internal not in told
+
+
+def test_cards_of_several_runs_wait_side_by_side_and_a_number_never_becomes_another_calls():
+    printer = EventPrinter(plain_console(file=io.StringIO(), width=100), Texts("en"))
+    printer.show(card("run_1", "a"))
+    printer.show(finished("run_1", "AWAITING_APPROVAL"))
+    printer.show(card("run_2", "b", "c"))
+    printer.show(finished("run_2", "AWAITING_APPROVAL"))
+    printer.show(finished("run_3", "ANSWERED"))
+    assert {number: one.action for number, (_, one) in printer.calls.items()} == {
+        1: "write a",
+        2: "write b",
+        3: "write c",
+    }
+    printer.show(finished("run_1", "ANSWERED"))
+    assert {number: one.action for number, (_, one) in printer.calls.items()} == {2: "write b", 3: "write c"}
+    printer.show(card("run_4", "d"))
+    assert list(printer.calls) == [2, 3, 4]
+    for run_id in ("run_2", "run_4"):
+        printer.show(finished(run_id, "ANSWERED"))
+    assert printer.waiting is None
+    printer.show(card("run_5", "e"))
+    assert list(printer.calls) == [1]
+
+
 def test_a_note_about_an_event_stays_one_line():
     step = event_pb2.PlanStep(description="read a\n  · riskgate ALLOW", status="running")
     tool = event_pb2.ToolProposed(tool="t\x1b[2J\nb")

@@ -91,19 +91,19 @@ def test_one_clear_no_rejects_every_call_of_the_card(ana: Person):
 @pytest.mark.parametrize(
     ("words", "asked"),
     [
-        ("yes, but make it 5", "may I write a file"),
-        ("sí, mañana", "¿puedo escribir un fichero"),
-        ("jajaja sí claro", "¿puedo escribir un fichero"),
-        ("thanks", "may I write a file"),
-        ("yes?", "may I write a file"),
+        ("yes, but make it 5", "2 actions wait for your answer: write a file, or append whole lines to it (×2)."),
+        ("sí, mañana", "2 acciones esperan tu respuesta"),
+        ("jajaja sí claro", "2 acciones esperan tu respuesta"),
+        ("thanks", "You're welcome.\n\n2 actions wait for your answer"),
+        ("yes?", "2 actions wait for your answer"),
     ],
 )
 def test_an_unclear_answer_changes_nothing_and_says_what_waits(ana: Person, words: str, asked: str):
     card, one, other = two(ana)
     answer = ana.say(words, shown=shown(card))
-    assert answer.run.status == WAITS
     assert asked in answer.reply.text
-    assert shown(answer.pending_approval) == shown(card)
+    assert "ap_" not in answer.reply.text
+    assert shown(ana.standing().pending_approval) == shown(card)
     assert (there(ana, one, other), states(ana, card)) == ([], {"PENDING"})
 
 

@@ -10,9 +10,11 @@ from collections.abc import Callable
 
 import grpc
 import pytest
-from phylactery.agent.v1 import event_pb2
+from phylactery.agent.v1 import chat_pb2, event_pb2
 from phylactery_cli.supervisor import Stack
 
+from tests.support.agents import wait_until
+from tests.support.invariants import at_rest, broken
 from tests.support.stack import Person, await_death, crash_at, lines, relaunch, yes
 
 DONE, FAILED, SUSPENDED = event_pb2.RUN_STATUS_DONE, event_pb2.RUN_STATUS_FAILED, event_pb2.RUN_STATUS_SUSPENDED
@@ -68,6 +70,34 @@ def test_killed_after_the_approval_the_run_goes_on_by_itself_and_the_effect_happ
         assert lines(stack) == ["one line"]
         sequences = [event.sequence for event in ana.events(yes(asked), request_id="yes-request-1")]
         assert sequences == list(range(sequences[0], sequences[0] + len(sequences)))
+
+
+@pytest.mark.parametrize("point", ["agent.claim#2", "agent.1#2", "agent.3b#2", "agent.5#3", "agent.9", "agent.10#2"])
+def test_killed_while_two_of_a_thread_wait_or_run_each_effect_happens_once(dying, point: str):
+    stack = dying("agent", point)
+    deaths = 0
+
+    def insist(text: str) -> chat_pb2.SendMessageResponse:
+        nonlocal deaths
+        request_id = ana.new_request_id()
+        try:
+            return ana.say(text, request_id=request_id)
+        except grpc.RpcError:
+            deaths += 1
+            await_death(stack, "agent")
+            relaunch(stack, "agent")
+            return ana.say(text, request_id=request_id)
+
+    with Person(stack, "ana") as ana:
+        first, second = insist(ASK), insist('append "other line" to other.txt')
+        assert (first.run.id != second.run.id, second.run.status) == (True, SUSPENDED)
+        for asked in (second, first):
+            done = insist(yes(asked))
+            assert (done.run.id, done.run.status) == (asked.run.id, DONE)
+        assert (deaths, lines(stack), lines(stack, "other.txt")) == (1, ["one line"], ["other line"])
+    url = f"sqlite:///{stack.data_dir / 'agent' / 'agent.db'}"
+    wait_until(lambda: at_rest(url), "nothing is under way")
+    assert broken(url) == []
 
 
 def test_riskgate_killed_after_its_decision_nothing_runs_and_the_next_turn_works(dying):

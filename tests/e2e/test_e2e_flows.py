@@ -193,14 +193,14 @@ def test_five_wrong_codes_close_the_approval_and_the_right_one_comes_too_late(st
     assert lines(stack, "guessed.txt") == []
 
 
-def test_other_text_while_an_approval_waits_keeps_it_and_runs_nothing(stack: Stack, person: Person):
+def test_another_request_is_done_while_an_approval_waits_and_keeps_it(stack: Stack, person: Person):
     asked = person.say('append "patient" to patient.txt')
     (sandbox(stack) / "other.txt").write_text("other")
     between = person.say("lee other.txt")
-    assert between.run.id == asked.run.id
-    assert between.run.status == SUSPENDED
-    assert len(between.run.tool_calls) == 1
-    assert between.pending_approval.approval_id == asked.pending_approval.approval_id
+    assert (between.run.status, between.run.id != asked.run.id) == (DONE, True)
+    waits = person.run(asked.run.id)
+    assert (waits.status, len(waits.tool_calls)) == (SUSPENDED, 1)
+    assert person.standing().pending_approval.approval_id == asked.pending_approval.approval_id
     assert person.say(yes(asked)).run.status == DONE
     assert lines(stack, "patient.txt") == ["patient"]
 

@@ -202,16 +202,17 @@ class EventPrinter:
         title = Text(self._texts("approvals" if asked.also else "approval", count=len(each)), style="bold")
         return Panel(Group(*rows), title=title, border_style="yellow", padding=(1, 2))
 
-    def _call(self, one: PendingApproval, number: int) -> Table:
+    def _call(self, one: PendingApproval, number: int) -> RenderableType:
         """Return one call of a card; its number tells it from the others. Every argument is shown, for a yes is to all.
 
         What else the contract says of it is shown with details, and where the risk is high.
         """
         table = Table.grid(padding=(0, 2))
-        table.add_row(f"{number}." if number else "", Text(one_line(one.action or one.tool), style="bold"))
+        head = Text(f"{number}. " if number else "").append(one_line(one.action or one.tool), style="bold")
         if self.details:
             name = Text(one_line(one.tool))
-            name.append(f"  {one_line(one.args_hash.removeprefix('sha256:'))[:_HASH_CHARACTERS]}", style="dim")
+            if number:
+                name.append(f"  {one_line(one.args_hash.removeprefix('sha256:'))[:_HASH_CHARACTERS]}", style="dim")
             table.add_row(self._texts("tool"), name)
         if self.details or one.risk in _HIGH:
             table.add_row(self._texts("risk"), one_line(self._words.state(one.risk)))
@@ -219,7 +220,7 @@ class EventPrinter:
             style = "bold" if argument.control else ""
             path = argument.path if self.details else argument.path.removeprefix("/")
             table.add_row(one_line(path), Text(one_line(argument.display), style=style, overflow="fold"))
-        return table
+        return Group(head, table)
 
 
 def detail(event: event_pb2.Event, language: Language) -> str:
