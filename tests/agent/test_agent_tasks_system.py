@@ -265,7 +265,7 @@ async def test_what_goes_on_after_an_approval_names_the_task_of_the_request_and_
     await system.restart_agent()
     real = system.agent.services.gate
     system.agent.services.gate = lambda owner: WatchedGate(real(owner), wire)  # type: ignore[method-assign]
-    assert (await ana.say("¿qué tal?")).run.status == SUSPENDED
+    assert (await ana.say("sí")).run.status == SUSPENDED
     assert (await ana.say(f"APROBAR {approval_id} {code}")).run.status == DONE
     await told_all(system)
     [(task_id, begun)] = wire.begun.items()

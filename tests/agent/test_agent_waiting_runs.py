@@ -230,6 +230,16 @@ async def test_deleting_a_thread_ends_every_run_that_waits_and_removes_every_sta
         assert stores.rows(table) == []
 
 
+async def test_a_state_that_is_committed_together_with_its_threads_removal_goes_with_it(stores: Stores) -> None:
+    claim = await waits(stores, 1)
+    row = Row(Place(claim.lease.run_id, ""), 0, "c2", "c1", "", b"state", b"")
+    await asyncio.gather(
+        stores.database.write(lambda connection: rows.put(connection, row, {("plan", "1"): b"state"})),
+        DeletionStore(stores.database, stores.clock).remove(ANA, "t1"),
+    )
+    assert stores.rows("agent_checkpoints") == stores.rows("agent_checkpoint_blobs") == []
+
+
 async def test_what_waited_before_an_update_keeps_its_state_under_its_run(postgres_or_sqlite: str) -> None:
     engine = sa.create_engine(postgres_or_sqlite)
     upgrade_to(engine, "0014")

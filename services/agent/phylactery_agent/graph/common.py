@@ -261,7 +261,7 @@ def what_waits(state: AgentState, context: TurnContext) -> str:
 
 def card_of_state(state: Mapping[str, Any]) -> tuple[Asked, ...]:
     """Return what a run asks a person about, the call it waits for first."""
-    first, approval_id = state["approval_state"], state["approval_id"]
+    first, approval_id = state.get("approval_state"), state["approval_id"]
     if first is None or not approval_id:
         return ()
     ahead = (
