@@ -13,6 +13,7 @@ from phylactery_agent.ports import Asked, LeaseLostError
 from phylactery_agent.runtime.cancelling import Cancellations
 from phylactery_agent.runtime.deleting import DeletionStore
 from phylactery_agent.runtime.model import Claim
+from phylactery_agent.runtime.schema import RUNS, THREADS
 from phylactery_agent.runtime.waiting import MAX_WAITING, card_json, run_for
 from phylactery_agent.saver import rows
 from phylactery_agent.saver.rows import Place, Row
@@ -158,6 +159,24 @@ async def test_eight_at_once_claim_a_request_beside_a_waiting_run_once(stores: S
     found = await asyncio.gather(*(stores.claims.claim_next(T1, one) for one in holders), return_exceptions=True)
     assert sum(isinstance(one, Claim) for one in found) == 1
     assert len(stores.rows("agent_runs")) == 2
+
+
+async def test_a_claim_waits_for_nobody_who_ends_one_of_the_runs_that_wait(stores: Stores) -> None:
+    if stores.database.dialect == "sqlite":
+        pytest.skip("one writer writes to a file")
+    first = await waits(stores, 1)
+    await waits(stores, 2)
+    await stores.accepted("other", text="lee a.txt")
+    with stores.database._engine.begin() as ending:  # as whoever ends a run: first the run, then its thread
+        for query in (
+            sa.select(RUNS.c.run_id).where(RUNS.c.run_id == first.run.run_id),
+            sa.select(THREADS.c.thread_key).where(THREADS.c.thread_key == T1),
+        ):
+            ending.execute(query.with_for_update()).all()
+        async with asyncio.timeout(5):
+            with pytest.raises(LeaseLostError, match="written by another process"):
+                await stores.claims.claim_next(T1, "me")
+    assert len((await stores.claimed()).beside) == 2
 
 
 async def test_a_claim_that_a_dead_process_left_goes_on_in_the_run_it_opened(stores: Stores) -> None:

@@ -42,13 +42,9 @@ _BUSY_SECONDS = 0.05
 _SET_ASIDE = 100
 """Turns one claim looks at, at most, that need no serving any more."""
 
-_active = sa.select(sa.func.count()).where(RUNS.c.thread_key == THREADS.c.thread_key, IS_ACTIVE)
 _THREAD = Query(
-    sa.select(THREADS.c.thread_key, _active.scalar_subquery().label("active"))
-    .where(THREADS.c.thread_key == sa.bindparam("of_thread"))
-    .with_for_update(of=THREADS)
+    sa.select(THREADS.c.thread_key).where(THREADS.c.thread_key == sa.bindparam("of_thread")).with_for_update()
 )
-"""Locks a thread, and counts its runs that have not ended: those that another process has locked are among them."""
 _IN_THREAD = (INBOX.c.thread_key == sa.bindparam("of_thread"), INBOX.c.state == "waiting")
 _first = sa.select(INBOX.c.turn_id).where(*_IN_THREAD).order_by(INBOX.c.position).limit(1)
 _HEAD = Query(
@@ -59,16 +55,25 @@ _HEAD = Query(
 """A thread's oldest unhandled turn, locked until the commit; none, too, where another process has it."""
 _FIRST = Query(_first)
 _ANY = Query(sa.select(INBOX.c.turn_id).where(INBOX.c.state == "waiting").limit(1))
+_OF_THREAD = (RUNS.c.thread_key == sa.bindparam("of_thread"), IS_ACTIVE)
+_each = RUNS.alias()
+_active = sa.select(sa.func.count()).where(
+    _each.c.thread_key == sa.bindparam("of_thread"),
+    _each.c.status.in_([sa.literal_column(f"'{status}'") for status in ACTIVE]),
+)
 _ACTIVE_RUNS = Query(
     sa.select(
         RUNS,
         (RUNS.c.lease_until_us - LEASE_NOW).label("left_us"),
         (RUNS.c.due_us - LEASE_NOW).label("wait_us"),
         SPOKE_AT.label("spoke_at"),
+        _active.scalar_subquery().label("active"),
     )
-    .where(RUNS.c.thread_key == sa.bindparam("of_thread"), IS_ACTIVE)
+    .where(*_OF_THREAD)
     .with_for_update(of=RUNS, skip_locked=True)
 )
+"""A thread's active runs, locked until the commit, and how many there are with those another process has locked."""
+_ANY_ACTIVE_RUN = Query(sa.select(RUNS.c.run_id).where(*_OF_THREAD).limit(1))
 _TAKE_RUN = Change(
     sa.update(RUNS)
     .where(RUNS.c.run_id == sa.bindparam("of_run"))
@@ -241,8 +246,6 @@ class ClaimStore:
             _log.warning("what was left of a thread that is gone is removed", thread=turn.thread_key)
             remove_threads(connection, [turn.thread_key])
             return None
-        if thread.active != len(runs):
-            raise HeldError(f"a run of thread {turn.thread_key} is being written by another process", _BUSY_SECONDS)
         active = run_for(turn, runs)
         if turn.kind == "approval_decided" and not _still_awaits(turn, active):
             _set_aside(connection, turn.turn_id, now)
@@ -351,11 +354,16 @@ def _any_head(now: sa.ColumnElement[int], but: Collection[str]) -> sa.Select[Any
 
 
 def _active_runs(connection: Connection, thread_key: str, now: int) -> list[Record]:
-    """Return the thread's runs that have not ended, with what is left of their lease and their pause.
+    """Return the thread's runs that have not ended, locked until the commit, with what is left of lease and pause.
 
-    They are locked until the commit; those that another process has locked are missing.
+    Raise HeldError where another process has locked one, before anything it may wait for is locked here.
     """
-    return _ACTIVE_RUNS.all(connection, {"of_thread": thread_key, "lease_now_us": now})
+    thread = {"of_thread": thread_key, "lease_now_us": now}
+    runs = _ACTIVE_RUNS.all(connection, thread)
+    missing = runs[0].active != len(runs) if runs else shared(connection) and _ANY_ACTIVE_RUN.one(connection, thread)
+    if missing:
+        raise HeldError(f"a run of thread {thread_key} is being written by another process", _BUSY_SECONDS)
+    return runs
 
 
 def _require_unheld(connection: Connection, thread_key: str) -> None:
