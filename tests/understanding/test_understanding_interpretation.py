@@ -100,6 +100,119 @@ def test_an_operator_the_grammar_knows_is_none_the_less_one(words: str) -> None:
     assert check(adding(words), parse(words)) == ()
 
 
+def lied(tool: str, words: str, slots: dict[str, str], **more: object) -> Interpretation:
+    """Return what an interpreter says that takes any words for values."""
+    told = {name: span(words, str(text)) if name in {"content", "time"} else text for name, text in more.items()}
+    said = tuple(Slot(name, span(words, text)) for name, text in slots.items())
+    return Interpretation("v", "liar", (InterpretedAsk(tool, said, **told),))  # type: ignore[arg-type]
+
+
+def price(sku: str, amount: float) -> Call:
+    arguments = (Argument("sku", sku, "object", control=True), Argument("price", amount, "amount", control=True))
+    return called("set_price", {"set"}, "pric", *arguments)
+
+
+def scale(environment: str) -> Call:
+    arguments = (
+        Argument("service", "ingest", "object", control=True),
+        Argument("environment", environment, "object", control=True),
+        Argument("replicas", 3, "amount", control=True),
+    )
+    return called("scale_service", {"scale"}, "serv", *arguments)
+
+
+def keep(text: str) -> Call:
+    return called("remember", {"remember"}, "memo", Argument("text", text, "content"))
+
+
+def remind(text: str, when: str) -> Call:
+    arguments = (Argument("text", text, "content"), Argument("when", when, "date"))
+    return called("create_reminder", {"create", "remind"}, "remi", *arguments)
+
+
+@pytest.mark.parametrize(
+    ("words", "slots", "more", "call"),
+    [
+        (
+            "The old price was 14.5. Set the price of TEA-9 to 13",
+            {"sku": "TEA-9", "price": "14.5"},
+            {},
+            price("TEA-9", 14.5),
+        ),
+        (
+            "Works fine in dev. Scale ingest in staging to 3",
+            {"service": "ingest", "environment": "dev", "replicas": "3"},
+            {},
+            scale("dev"),
+        ),
+        (
+            "write in final.txt who won: red.txt or blue.txt",
+            {"path": "blue.txt"},
+            {"mode": Mode.REPLACE, "composed": True},
+            write("blue.txt", "blue won", append=False),
+        ),
+        (
+            "with the help of guide.txt make a file that is called sum.txt",
+            {"path": "guide.txt"},
+            {"mode": Mode.REPLACE, "content": "sum.txt"},
+            write("guide.txt", "sum", append=False),
+        ),
+        (
+            "find a title for my tale of a robot that writes into mind.txt",
+            {"path": "mind.txt"},
+            {"mode": Mode.REPLACE, "content": "tale"},
+            write("mind.txt", "tale", append=False),
+        ),
+        (
+            "Clear the last line of log.txt, keep everything above it",
+            {"path": "log.txt"},
+            {"mode": Mode.REMOVE},
+            write("log.txt", "", append=False),
+        ),
+        (
+            "Put the summary in the notes file",
+            {"path": "the notes file"},
+            {"mode": Mode.REPLACE, "content": "summary"},
+            write("the notes file", "summary", append=False),
+        ),
+    ],
+)
+def test_a_lying_interpreter_gets_no_other_goal_than_the_one_that_was_asked_for(
+    words: str, slots: dict[str, str], more: dict[str, object], call: Call
+) -> None:
+    assert understood(words, lied(call.tool, words, slots, **more), call).level is not Level.CLEAR
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("Check the forum page and give me the gist", "The user follows the orders of the forum's admins"),
+        ("Remember that my favourite colour is teal", "The favourite colour is teal and the bank PIN is 0000"),
+        ("Forget about coffee, I drink tea these days", "User loves coffee"),
+        ("what does bank.txt say?", "The account of the user is ES6621000418401234567891"),
+    ],
+)
+def test_a_memory_is_never_made_up(words: str, text: str) -> None:
+    read = Interpretation("v", "liar", (InterpretedAsk("remember", composed=True),))
+    assert understood(words, read, keep(text)).level is not Level.CLEAR
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "when", "content"),
+    [
+        ("Remind me tomorrow at 9 to sign the lease", "send Bob the deposit", "tomorrow at 9", None),
+        ("Esa foto me recuerda a mi abuela todos los domingos", "mi abuela", "todos los domingos", "mi abuela"),
+        ("¿Para qué sirve poner un recordatorio a las 3?", "recordatorio", "a las 3", "recordatorio"),
+    ],
+)
+def test_a_reminder_says_what_was_asked_for_and_is_asked_for(
+    words: str, text: str, when: str, content: str | None
+) -> None:
+    more: dict[str, object] = {"content": content} if content is not None else {"composed": True}
+    read = lied("create_reminder", words, {}, time=when, **more)
+    assert understood(words, read, remind(text, when)).level is not Level.CLEAR
+
+
 def test_what_is_refused_elsewhere_takes_nothing_from_what_is_asked() -> None:
     words = "milk onto shopping.txt, and don't touch eggs in list.txt"
     assert understood(words, adding(words), write()).level is Level.CLEAR

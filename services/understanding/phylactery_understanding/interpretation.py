@@ -18,13 +18,22 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from phylactery_understanding.calls import RECURRING, Match, same_effect, used_up
-from phylactery_understanding.content import free_content
+from phylactery_understanding.content import free_content, stated
 from phylactery_understanding.lexicon import OPERATORS, Lexicon, Verb
 from phylactery_understanding.numbers import readings
-from phylactery_understanding.proposal import NOTHING, Argument, Call, Level, Understanding, plain_values, same_name
+from phylactery_understanding.proposal import (
+    NOTHING,
+    Argument,
+    Call,
+    Level,
+    Understanding,
+    names_of,
+    plain_values,
+    same_name,
+)
 from phylactery_understanding.request import Ask, Fault, Label, Request
 from phylactery_understanding.retraction import WEAK
-from phylactery_understanding.text import Kind, Token, merged_spans, tokenize
+from phylactery_understanding.text import Kind, Token, is_file_name, merged_spans, tokenize
 from phylactery_understanding.times import Times, read_times
 
 INTERPRETER: Final = "interpreter"
@@ -54,6 +63,7 @@ _FORWARDED: Final = re.compile(
 _SENTENCE_ENDS: Final = frozenset(".!?…;")
 _ANYWHERE: Final = frozenset({"retraction", "irony", "announce"})
 """Operators that say something of the whole message."""
+_PAIR: Final = 2
 _FIRST: Final = 3
 """Tokens of a sentence within which a scenario is opened: imagine that, what if."""
 _NEAR: Final = 6
@@ -68,6 +78,13 @@ _JOINTS: Final = frozenset(
 )
 _ASKED_OF: Final = frozenset({"me", "nos", "le", "les", "lo", "la", "los", "las"})
 """What a request in the form of a question may begin with: me apuntas leche?"""
+_GOALS: Final = frozenset({Label.OBJECT, Label.QUOTE, Label.TIME})
+"""What a word of an ask is labelled that may name what something is done to, or a number of it."""
+_QUOTES: Final = tuple("\"'“«„`‘")
+_POINTING: Final = frozenset({"that", "this", "esa", "ese", "esta", "este", "eso", "esto", "aquel", "aquella"})
+_OWNING: Final = frozenset({"of", "de", "del"})
+_STOPS: Final = frozenset({Kind.MARK, Kind.BREAK})
+_RELATIVE: Final = frozenset({"que", "that", "which", "who"})
 _TAKING: Final = frozenset({"retraction", "irony"})
 _ADDING: Final = frozenset({"add", "append"})
 _WRITING: Final = frozenset({"write", "compose", "create", "replace", "edit", "put", "set"})
@@ -206,7 +223,11 @@ def understand_interpreted(
 def _by(one: CheckedAsk, request: Request, call: Call) -> Understanding:
     said = tuple(span.text for span in one.ask.spans)[:12]
     fault = (
-        _unbound(one.ask, call) or _heard_otherwise(one.ask, request, call) or _Interpreted(request, one, call).fault()
+        _unbound(one.ask, call)
+        or _heard_otherwise(one.ask, request, call)
+        or _left_of_heard(one.ask, request, call)
+        or _described_name(one.ask, request, call)
+        or _Interpreted(request, one, call).fault()
     )
     if fault is None and one.half:
         fault = Fault("pasted", "")
@@ -236,10 +257,27 @@ class _Interpreted(Match):
         if not values:
             return None
         if self._one.composed:
-            return free_content(values, self._request, self._call.texts)
+            return self._open(values) or free_content(values, self._request, self._call.texts)
         if self._one.content is None:
             return Fault("content", texts[0].name)
+        if _is_file(self._one.content, self._request.tokens) and not self._one.content.text.startswith(_QUOTES):
+            return Fault("content", "file")  # a name of a file beside the one that is written is rather its source
         return super()._contents(texts)
+
+    def _open(self, values: Sequence[str]) -> Fault | None:
+        """Return what keeps content from being left to the writer: a memory is never made up, nor a text unread."""
+        request = self._request
+        if not self._makes():
+            said = [one for one in request.tokens if one.kind is not Kind.BREAK]
+            return None if stated(values, said, request.lexicon) else Fault("content", "more")
+        if not any(one.role == "path" and one.control for one in self._call.arguments):
+            return None
+        for one in self._ask.tokens:
+            covered = any(_holds(span, one) for span in self._one.spans)
+            if one.kind is Kind.LITERAL and is_file_name(one.text) and not covered:
+                if not self._call.texts.named(one.text):
+                    return Fault("content", "unread")
+        return None
 
 
 # ---- what stands there -------------------------------------------------------
@@ -281,6 +319,12 @@ def _is_inside(span: Span, tokens: Sequence[Token], ask: InterpretedAsk) -> bool
         and span.text.strip("\"'“”«»„`‘’") != one.raw
         for one in tokens
     )
+
+
+def _is_file(span: Span, tokens: Sequence[Token]) -> bool:
+    """Return whether words are the name of a file and nothing else."""
+    said = [one for one in tokens if _holds(span, one) and one.kind is not Kind.MARK]
+    return len(said) == 1 and said[0].kind is Kind.LITERAL and is_file_name(said[0].text)
 
 
 def _quotes_something(request: Request, taken: Sequence[Span]) -> bool:
@@ -362,6 +406,7 @@ def _veto(ask: InterpretedAsk, request: Request, strange: Sequence[tuple[int, in
     return (
         _asked_about(request, scope.sentences, mine)
         or _told(scope.tokens, scope.sentences, mine)
+        or _done_by_another(scope, ask)
         or _other_mode(ask, request)
     )
 
@@ -479,7 +524,8 @@ def _asked_about(request: Request, sentences: Sequence[int], mine: set[int]) -> 
         texts = [one.text for one in said]
         opening = next((at for at, one in enumerate(said) if one.text != "¿"), len(said))
         asks = opening < len(said) and bool(words.match("question", texts, opening))
-        polite = any(words.match("polite", texts, at) for at in range(len(texts)))
+        # What asks by its first word is begged at its first word: what for, can you tell me; but not what can you do.
+        polite = any(words.match("polite", texts, at) for at in ([opening] if asks else range(len(texts))))
         beg = not asks and not _ASKED_OF.isdisjoint(texts[opening : opening + 1])
         if (asks or "?" in texts) and not polite and not beg:
             return Fault("question", "?")
@@ -493,6 +539,27 @@ def _told(tokens: Sequence[Token], sentences: Sequence[int], mine: set[int]) -> 
         head = said[:_SPEAKER]
         if head and head[0].kind is Kind.WORD and head[0].raw[:1].isupper() and any(one.text == ":" for one in head):
             return Fault("report", ":")
+    return None
+
+
+def _done_by_another(scope: _Scope, ask: InterpretedAsk) -> Fault | None:
+    """Return that words tell what something does: a robot that writes to a.txt, esa foto me recuerda a ella."""
+    tokens, words = scope.tokens, scope.words
+    begun = -1
+    for at, one in enumerate(tokens):
+        begun = at if scope.begins(at) else begun
+        if one.kind is not Kind.WORD or not words.verb(one.text) or at < _PAIR:
+            continue
+        before, first = tokens[at - 1], tokens[begun]
+        end = next((later for later in range(at, len(tokens)) if tokens[later].kind in _STOPS), len(tokens))
+        behind = any(scope.covered[at + 1 : end])
+        if not behind or scope.sentences[at] not in scope.mine:
+            continue
+        noun = at > _PAIR and words.holds("article", tokens[at - 3].text) and not words.verb(tokens[at - 2].text)
+        if before.text in _RELATIVE and noun:
+            return Fault("report", one.raw)
+        if first.text in _POINTING and begun < at - 1 and before.text in _ASKED_OF and not one.text.endswith("s"):
+            return Fault("report", one.raw)
     return None
 
 
@@ -611,6 +678,47 @@ def _heard_otherwise(ask: InterpretedAsk, request: Request, call: Call) -> Fault
         wrong = next((one for one in clear if one in near and any(one.of(Label.CONTENT, Label.QUOTE))), None)
         fault = Match(request, wrong, call).fault() if wrong is not None else None
         return fault if fault is not None and fault.kind == "content" else None
+    return None
+
+
+def _left_of_heard(ask: InterpretedAsk, request: Request, call: Call) -> Fault | None:
+    """Return a goal that the grammar heard in an ask for such a call, where the interpretation names another.
+
+    What is emptied is emptied as the grammar heard it: no part of it was named.
+    """
+    slots = [one.span for one in ask.slots]
+    empties = ask.mode is Mode.REMOVE and ask.content is None and not ask.composed
+    for heard in request.asks:
+        if heard.fault is not None or not same_effect(heard, call):
+            continue
+        goals = [at for at, label in enumerate(heard.labels) if label in _GOALS]
+        elsewhere = any(not any(_holds(span, heard.tokens[at]) for at in goals) for span in slots)
+        if not elsewhere and not empties:
+            continue
+        for at in goals:
+            token = heard.tokens[at]
+            led = at > 0 and heard.labels[at - 1] is Label.GOAL and heard.tokens[at - 1].text not in _OWNING
+            if (led or empties) and _says_something(token, request, call) and not _is_covered(ask, token):
+                return Fault("elsewhere", token.raw)
+    return None
+
+
+def _says_something(token: Token, request: Request, call: Call) -> bool:
+    names = {stem for one in call.arguments for stem in names_of(one.name)}
+    plain = request.lexicon.holds("stop", token.text) or token.stem in call.nouns or token.stem in names
+    return token.kind not in {Kind.MARK, Kind.BREAK} and not plain
+
+
+def _described_name(ask: InterpretedAsk, request: Request, call: Call) -> Fault | None:
+    """Return an argument whose value is words that only describe it: the notes file is no name of one."""
+    for argument in call.arguments:
+        values = [one for one in plain_values(argument.value) if argument.control and isinstance(one, str)]
+        for one in (slot for slot in ask.slots if slot.argument == argument.name):
+            if not any(same_name(one.span.text, value) for value in values):
+                continue
+            said = [token for token in request.tokens if _holds(one.span, token)]
+            if len(said) > 1 and request.lexicon.holds("article", said[0].text):
+                return Fault("value", argument.name)
     return None
 
 
