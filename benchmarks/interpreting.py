@@ -9,14 +9,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final
 
 from phylactery_understanding.answers import read_answer
-from phylactery_understanding.interpretation import Interpretation, InterpretedAsk, Mode, Slot, Span
+from phylactery_understanding.interpretation import MAX_ASKS, Interpretation, InterpretedAsk, Mode, Slot, Span
 from phylactery_understanding.numbers import readings
 from phylactery_understanding.proposal import plain_values, same_name
-from phylactery_understanding.text import STEM, Kind, Token, tokenize
+from phylactery_understanding.text import STEM, Kind, Token, fold, tokenize
 from phylactery_understanding.times import read_times, times_of
 
 VERSION: Final = "benchmark"
@@ -25,10 +26,29 @@ _CONTENTS: Final = frozenset(
 )
 """Names of arguments that say something, where no catalog is at hand."""
 _DATES: Final = frozenset(
-    {"when", "date", "time", "due", "start", "end", "start_time", "end_time", "new_time", "new_date", "at"}
+    [
+        "when",
+        "date",
+        "time",
+        "due",
+        "start",
+        "end",
+        "start_time",
+        "end_time",
+        "new_time",
+        "new_date",
+        "at",
+        "until",
+        "repeat",
+        "recurrence",
+        "every",
+    ]
 )
 _MOST: Final = 40
+_HOURS: Final = 25
 _ENOUGH: Final = 0.8
+_OWN: Final = 0.6
+"""Share of the words of a dictated text that the call has, too."""
 
 
 def perfect_interpretation(
@@ -48,8 +68,23 @@ def perfect_interpretation(
 
 
 def lying_interpretation(case: Mapping[str, Any], contents: frozenset[str] = _CONTENTS) -> list[Interpretation | None]:
-    """Return what an interpreter would say who claims of every message that it asks for the call, whatever it says."""
-    return [interpretation_of(message, case["call"], contents) for message in case["messages"]]
+    """Return what an interpreter would say who claims of every message that it asks for the call, whatever it says.
+
+    It knows the call and what was shown, which no interpreter does, and tries each way of claiming it at once.
+    """
+    return [_every_claim(message, case["call"], contents, _things(case)) for message in case["messages"]]
+
+
+def _every_claim(
+    words: str, call: Mapping[str, Any], contents: frozenset[str], things: Sequence[Mapping[str, Any]]
+) -> Interpretation:
+    found: list[InterpretedAsk] = []
+    for seen in ((), things):
+        for ask in interpretation_of(words, call, contents, seen).asks:
+            free = replace(ask, content=None, composed=True)
+            more = replace(free, mode=Mode.ADD if ask.mode is Mode.REPLACE else ask.mode)
+            found.extend(one for one in (ask, free, more, replace(ask, time=None)) if one not in found)
+    return Interpretation(VERSION, "liar", tuple(found[:MAX_ASKS]))
 
 
 def interpretation_of(
@@ -81,7 +116,8 @@ def interpretation_of(
                         taken.append(named)
                         slots.append(Slot(name, named))
     said = [str(value) for name, value in arguments.items() if name in contents and isinstance(value, str)]
-    content = _content(words, tokens, said, [*taken, *([time] if time else [])])
+    # Several texts, a title and what stands under it, are written by whoever writes them.
+    content = _content(words, tokens, said, [*taken, *([time] if time else [])]) if len(said) == 1 else None
     ask = InterpretedAsk(
         tool=call["tool"],
         slots=tuple(slots),
@@ -120,12 +156,15 @@ def _places(words: str, tokens: Sequence[Token], value: Any, taken: Sequence[Spa
 
 
 def _candidates(words: str, tokens: Sequence[Token], value: Any) -> Iterator[Span]:
+    squeezed = fold(str(value)).replace(" ", "")
+    yield from (_span(words, one, one) for one in tokens if one.text == squeezed and squeezed.isalpha())
     if isinstance(value, int | float):
         wanted = Decimal(str(value)).normalize()
         yield from (_span(words, one, one) for one in tokens if wanted in readings(one.text.lstrip("#")))
         return
-    size = max(1, len([one for one in tokenize(value) if one.kind is not Kind.MARK]))
-    for length in {1, size}:
+    marked = [one for one in tokenize(value) if one.kind is not Kind.BREAK]
+    size = max(1, len([one for one in marked if one.kind is not Kind.MARK]))
+    for length in {1, size, max(1, len(marked))}:
         for at in range(len(tokens) - length + 1):
             span = _span(words, tokens[at], tokens[at + length - 1])
             if same_name(span.text, value):
@@ -159,7 +198,7 @@ def _name_of(
         _stem(word)
         for thing in things
         if value in thing.values()
-        for field in thing.values()
+        for field in plain_values(dict(thing))
         if isinstance(field, str)
         for word in re.findall(r"\w+", field)
         if len(word) >= STEM
@@ -186,13 +225,22 @@ def _time(words: str, tokens: Sequence[Token], arguments: Mapping[str, Any]) -> 
             runs[-1].append(at)
         else:
             runs.append([at])
+    runs = [[*run, run[-1] + 1] if _is_bare_hour(tokens, run[-1] + 1) else run for run in runs]
     several = [
         _span(words, tokens[runs[first][0]], tokens[runs[last][-1]])
         for first in range(len(runs))
         for last in range(first, len(runs))
     ]
-    best = sorted(several, key=lambda one: (-len(times_of(one.text).features & wanted), len(one.text)))
+    best = sorted(several, key=lambda one: (-len(times_of(one.text).features & wanted), -_hours(one), len(one.text)))
     return best[0] if best else None
+
+
+def _is_bare_hour(tokens: Sequence[Token], place: int) -> bool:
+    return place < len(tokens) and tokens[place].raw.isdigit() and int(tokens[place].raw) < _HOURS
+
+
+def _hours(span: Span) -> int:
+    return any(one.raw.isdigit() for one in tokenize(span.text)[1:])
 
 
 def _content(words: str, tokens: Sequence[Token], said: Sequence[str], taken: Sequence[Span]) -> Span | None:
@@ -216,6 +264,8 @@ def _content(words: str, tokens: Sequence[Token], said: Sequence[str], taken: Se
     if best is None:
         return None
     held = {_stem(one) for one in re.findall(r"\w+", best.text)}
+    if sum(_stem(one) in stems for one in re.findall(r"\w+", best.text)) < _OWN * len(re.findall(r"\w+", best.text)):
+        return None  # what is told at length is what something is to be made of
     return best if sum(_stem(one) in held for one in own) >= _ENOUGH * min(len(own), _MOST) else None
 
 

@@ -33,7 +33,7 @@ from phylactery_understanding.proposal import (
 )
 from phylactery_understanding.request import Ask, Fault, Label, Request
 from phylactery_understanding.retraction import WEAK
-from phylactery_understanding.text import Kind, Token, is_file_name, merged_spans, tokenize
+from phylactery_understanding.text import Kind, Token, fold, is_file_name, merged_spans, tokenize
 from phylactery_understanding.times import Times, read_times
 
 INTERPRETER: Final = "interpreter"
@@ -69,6 +69,7 @@ _FIRST: Final = 3
 _NEAR: Final = 6
 """Tokens behind a negation within which its verb stands: I don't want you to send it."""
 _NEEDING: Final = frozenset({"need", "want", "needed", "hace", "falta", "quiero", "necesito", "ya", "anymore"})
+_KEEPING: Final = frozenset({"remind", "reminder", "remember", "alarm"})
 _ENDING: Final = frozenset({"cancel", "stop", "disable", "forget"})
 """Effects that people ask for by saying that they need something no more."""
 _SPEAKER: Final = 5
@@ -78,6 +79,15 @@ _JOINTS: Final = frozenset(
 )
 _ASKED_OF: Final = frozenset({"me", "nos", "le", "les", "lo", "la", "los", "las"})
 """What a request in the form of a question may begin with: me apuntas leche?"""
+_TIMES: Final[Mapping[str, int]] = dict.fromkeys(("double", "twice", "dobla", "duplica", "doble"), 2) | dict.fromkeys(
+    ("k", "mil", "thousand", "grand", "lucas", "luca"), 1_000
+)
+"""Words by which a number beside them is multiplied."""
+_PARTS: Final = re.compile(r"[^a-z0-9]+")
+_AROUND: Final = (Label.VERB, Label.GOAL, Label.ARTICLE, Label.FILLER, Label.TIME)
+_TELLING: Final = frozenset({"cuento", "comento", "comente", "explico", "digo", "dije", "contaba"})
+"""Forms by which a person tells something themselves, and nobody else did: te cuento."""
+_FORGETTING: Final = "forget"
 _GOALS: Final = frozenset({Label.OBJECT, Label.QUOTE, Label.TIME})
 """What a word of an ask is labelled that may name what something is done to, or a number of it."""
 _QUOTES: Final = tuple("\"'“«„`‘")
@@ -257,12 +267,52 @@ class _Interpreted(Match):
         if not values:
             return None
         if self._one.composed:
-            return self._open(values) or free_content(values, self._request, self._call.texts)
+            return self._open(values) or free_content(self._undated(values), self._request, self._call.texts)
         if self._one.content is None:
             return Fault("content", texts[0].name)
         if _is_file(self._one.content, self._request.tokens) and not self._one.content.text.startswith(_QUOTES):
             return Fault("content", "file")  # a name of a file beside the one that is written is rather its source
         return super()._contents(texts)
+
+    def _undated(self, values: Sequence[str]) -> list[str]:
+        """Return contents without the day the person wrote on, or its month: whoever keeps a log dates it."""
+        day = self._call.day.isoformat() if self._call.day is not None else ""
+        dated = re.compile(rf"\b{day[:7]}(?:{day[7:]})?(?![-\w])") if day else None
+        return [dated.sub(" ", one) if dated is not None else one for one in values]
+
+    def _framed(self) -> str:
+        """Return words outside the ask that say how it is meant, and are none that the content says, too.
+
+        Where no such words are listed for a language, the verb the grammar heard and what is done with are its own.
+        """
+        framed = super()._framed()
+        if not framed:
+            return ""
+        if self._ask.lexicon.phrases["frame"]:
+            texts = [str(one) for other in self._call.arguments for one in plain_values(other.value)]
+            said = {one.stem for text in texts for one in tokenize(text)}
+            return "" if all(one.stem in said for one in tokenize(framed)) else framed
+        own = {id(token) for ask in self._request.asks for token in ask.of(*_AROUND)}
+        spans = self._one.spans
+        left = (
+            one
+            for one in self._request.tokens
+            if one.kind not in _STOPS
+            and not any(_holds(span, one) for span in spans)
+            and id(one) not in own
+            and one.stem not in self._call.nouns
+            and not self._is_courtesy(one)
+        )
+        return next((one.raw for one in left), "")
+
+    def _accounts_for(self, value: Any, argument: Argument) -> bool:
+        if super()._accounts_for(value, argument):
+            return True
+        if not _is_computed(self._one, argument, value, exists=self._call.exists):
+            return False
+        spans = [one.span for one in self._one.slots if one.argument == argument.name]
+        self._used.update(at for at, token in enumerate(self._ask.tokens) if any(_holds(one, token) for one in spans))
+        return True
 
     def _open(self, values: Sequence[str]) -> Fault | None:
         """Return what keeps content from being left to the writer: a memory is never made up, nor a text unread."""
@@ -270,7 +320,7 @@ class _Interpreted(Match):
         if not self._makes():
             said = [one for one in request.tokens if one.kind is not Kind.BREAK]
             return None if stated(values, said, request.lexicon) else Fault("content", "more")
-        if not any(one.role == "path" and one.control for one in self._call.arguments):
+        if not any(one.control and is_file_name(str(one.value)) for one in self._call.arguments):
             return None
         for one in self._ask.tokens:
             covered = any(_holds(span, one) for span in self._one.spans)
@@ -406,12 +456,18 @@ def _veto(ask: InterpretedAsk, request: Request, strange: Sequence[tuple[int, in
     return (
         _asked_about(request, scope.sentences, mine)
         or _told(scope.tokens, scope.sentences, mine)
-        or _done_by_another(scope, ask)
+        or _done_by_another(scope)
         or _other_mode(ask, request)
     )
 
 
 def _vetoes(scope: _Scope, ask: InterpretedAsk, at: int, fault: Fault) -> bool:
+    if fault.kind == "retraction" and not _NEEDING.isdisjoint(fault.words.split()):
+        return _denies(scope, ask, at, fault.words)
+    if fault.words in WEAK and _begins_anew(scope, ask, at, len(fault.words.split())):
+        return False
+    if fault.kind == "report" and fault.words in _TELLING and at and scope.tokens[at - 1].text in _ASKED_OF:
+        return False
     if fault.kind in _ANYWHERE and not (fault.words in WEAK and _goes_on(ask, scope.tokens, at, scope.words)):
         return True
     if fault.kind == "hypothetical" and at - scope.sentences.index(scope.sentences[at]) < _FIRST:
@@ -430,12 +486,30 @@ def _denies(scope: _Scope, ask: InterpretedAsk, at: int, words: str) -> bool:
     reason = max(lexicon.match("reason", texts, place) - (at - place) for place in range(max(at - 1, 0), at + 1))
     if reason > size:
         return False
+    if _contrasts(scope, ask, at, size):
+        return False
     effects = frozenset(ask.tool.lower().split("_"))
     verbs = {
         one for text in texts[at + size : at + size + _NEAR] for verb in lexicon.verb(text) for one in verb.meanings
     }
+    if _FORGETTING in verbs and effects & _KEEPING and effects.isdisjoint(_ENDING):
+        return False  # don't let me forget it
     needless = any(one in _NEEDING for one in texts[max(at - 1, 0) : at + size + 2]) or bool(verbs & RECURRING)
     return effects.isdisjoint(_ENDING) or not needless or not verbs.isdisjoint(effects - RECURRING)
+
+
+def _contrasts(scope: _Scope, ask: InterpretedAsk, at: int, size: int) -> bool:
+    """Return whether a negation only sets one number against another that is meant nowhere: at 6, not 5."""
+    before, behind = scope.tokens[at - 1 : at], scope.tokens[at + size : at + size + 1]
+    numbers = all(one.kind is Kind.NUMBER for one in (*before, *behind)) and len(before) == len(behind) == 1
+    return numbers and not any(_is_covered(ask, one) for one in behind)
+
+
+def _begins_anew(scope: _Scope, ask: InterpretedAsk, at: int, size: int) -> bool:
+    """Return whether a request follows a word that only corrects what was said before it: actually ship it to her."""
+    behind = scope.tokens[at + size : at + size + 1]
+    follows = bool(behind) and behind[0].kind is Kind.WORD and bool(scope.words.verb(behind[0].text))
+    return follows and scope.begins(at) and all(one.start > scope.tokens[at].start for one in ask.spans)
 
 
 def _goes_on(ask: InterpretedAsk, tokens: Sequence[Token], at: int, words: Lexicon) -> bool:
@@ -542,7 +616,7 @@ def _told(tokens: Sequence[Token], sentences: Sequence[int], mine: set[int]) -> 
     return None
 
 
-def _done_by_another(scope: _Scope, ask: InterpretedAsk) -> Fault | None:
+def _done_by_another(scope: _Scope) -> Fault | None:
     """Return that words tell what something does: a robot that writes to a.txt, esa foto me recuerda a ella."""
     tokens, words = scope.tokens, scope.words
     begun = -1
@@ -633,7 +707,9 @@ def _unbound(ask: InterpretedAsk, call: Call) -> Fault | None:
             said = [at for at, one in enumerate(ask.slots) if _is_value(one.span.text, value)]
             mine = [at for at in said if at in own]
             used.update(mine)
-            if argument.control and said and not mine and not isinstance(value, bool):
+            if not mine and _is_computed(ask, argument, value, exists=call.exists):
+                used.update(own)
+            elif argument.control and said and not mine and not isinstance(value, bool):
                 return Fault("value", argument.name)
         if argument.items or argument.role == "date":  # told by what it is, or when
             used.update(own)
@@ -642,6 +718,38 @@ def _unbound(ask: InterpretedAsk, call: Call) -> Fault | None:
         if at not in used and not (ask.quantity != 1 and one.argument in taken):
             return Fault("leftover", one.span.text)
     return None
+
+
+def _of_sentence(ask: Ask, request: Request) -> list[Token]:
+    """Return the words of an ask that stand in the sentence of its verb."""
+    sentences = dict(zip(map(id, request.tokens), _parts(request.tokens, _SENTENCE_ENDS), strict=True))
+    verb = sentences.get(id(ask.tokens[ask.labels.index(Label.VERB)]))
+    return [one for one in ask.tokens if sentences.get(id(one)) == verb]
+
+
+def _is_computed(ask: InterpretedAsk, argument: Argument, value: Any, *, exists: bool) -> bool:
+    """Return whether a value is made of nothing but the words of its own slots, by a rule that gives one result.
+
+    A number times a word that multiplies (15 k, double 2), a name but for its spaces (login, Log in), and the name of
+    a file that is not there yet, each part of which was said: csv template for hours, hours_template.csv.
+    """
+    words = [one for slot in ask.slots if slot.argument == argument.name for one in tokenize(slot.span.text)]
+    if not words or isinstance(value, bool):
+        return False
+    if isinstance(value, int | float):
+        factors = [_TIMES[one.text] for one in words if one.text in _TIMES]
+        numbers = [one for one in words if one.kind is Kind.NUMBER]
+        if len(factors) != 1 or len(numbers) != 1 or len(words) > _PAIR:
+            return False
+        return any(one * factors[0] == Decimal(str(value)) for one in readings(numbers[0].text))
+    if not isinstance(value, str):
+        return False
+    folded = fold(value)
+    if folded.replace(" ", "") == "".join(one.text for one in words) and folded.replace(" ", "").isalpha():
+        return True
+    said = {part for one in words for part in _PARTS.split(one.text) if part}
+    parts = {one for one in _PARTS.split(folded) if one}
+    return not exists and is_file_name(value) and "/" not in value and value[:1] != "." and parts <= said
 
 
 def _is_value(said: str, value: Any) -> bool:
@@ -659,6 +767,12 @@ def _heard_otherwise(ask: InterpretedAsk, request: Request, call: Call) -> Fault
     A place that things come from is no goal, and what the grammar heard asked for is asked for there, or of nobody.
     """
     slots = [one.span for one in ask.slots]
+    if ask.composed and not any(one.role == "content" and not one.default for one in call.arguments):
+        return Fault("content", "none")
+    if not ask.spans and call.effects.isdisjoint(_KEEPING):
+        about = call.nouns & {one.stem for one in request.tokens}
+        if not about or not any(same_effect(one, call) for one in request.asks):
+            return Fault("unasked", "")  # it quotes no word, and no word asks for it
     near = [one for one in request.asks if any(_holds(span, token) for span in ask.spans for token in one.tokens)]
     for one in near:
         if any(_holds(span, token) for span in slots for token in one.of(Label.SOURCE)):
@@ -666,11 +780,12 @@ def _heard_otherwise(ask: InterpretedAsk, request: Request, call: Call) -> Fault
     heard = [
         one
         for one in request.asks
-        if one.fault is None and any(_holds(span, token) for span in slots for token in one.tokens)
+        if one.fault is None and any(_holds(span, token) for span in slots for token in _of_sentence(one, request))
     ]
     yielding = [one for one in request.asks if same_effect(one, call)]
     clear = [one for one in yielding if one.fault is None]
-    if clear and slots and not any(one in near or one.refers for one in yielding):
+    named = any("rename" in one.verb.meanings and one.refers for one in near)  # a page of it, call it page.html
+    if clear and slots and not named and not any(one in near or one.refers for one in yielding):
         return Fault("elsewhere", clear[0].form)
     if heard and not yielding:
         return Fault("effect", heard[0].form)
@@ -687,12 +802,14 @@ def _left_of_heard(ask: InterpretedAsk, request: Request, call: Call) -> Fault |
     What is emptied is emptied as the grammar heard it: no part of it was named.
     """
     slots = [one.span for one in ask.slots]
-    empties = ask.mode is Mode.REMOVE and ask.content is None and not ask.composed
+    contents = [one.value for one in call.arguments if one.role == "content" and isinstance(one.value, str)]
+    empties = bool(contents) and not any(one.strip() for one in contents)
     for heard in request.asks:
         if heard.fault is not None or not same_effect(heard, call):
             continue
         goals = [at for at, label in enumerate(heard.labels) if label in _GOALS]
-        elsewhere = any(not any(_holds(span, heard.tokens[at]) for at in goals) for span in slots)
+        mine = [at for at in goals if not (at and heard.tokens[at - 1].text in _OWNING)]
+        elsewhere = any(not any(_holds(span, heard.tokens[at]) for at in mine) for span in slots)
         if not elsewhere and not empties:
             continue
         for at in goals:
