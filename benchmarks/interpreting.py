@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from itertools import islice
 from typing import Any, Final
 
 from phylactery_understanding.answers import read_answer
-from phylactery_understanding.interpretation import MAX_ASKS, Interpretation, InterpretedAsk, Mode, Slot, Span
+from phylactery_understanding.interpretation import MAX_ASKS, MAX_BACK, Interpretation, InterpretedAsk, Mode, Slot, Span
 from phylactery_understanding.numbers import readings
 from phylactery_understanding.proposal import plain_values, same_name
 from phylactery_understanding.text import STEM, Kind, Token, fold, tokenize
@@ -46,6 +47,8 @@ _DATES: Final = frozenset(
 )
 _MOST: Final = 40
 _HOURS: Final = 25
+_EARLIER: Final = frozenset({"before", "earlier", "antes"})
+_FACTORS: Final = {"double": 2, "twice": 2, "duplica": 2, "k": 1_000, "lucas": 1_000, "mil": 1_000}
 _ENOUGH: Final = 0.8
 _OWN: Final = 0.6
 """Share of the words of a dictated text that the call has, too."""
@@ -63,7 +66,8 @@ def perfect_interpretation(
     found: list[Interpretation | None] = [None] * len(messages)
     if case["want"] == "ALLOW":
         asking = _asking(messages)
-        found[asking] = interpretation_of(messages[asking], case["call"], contents, _things(case))
+        earlier = tuple(reversed(messages[max(0, asking - MAX_BACK) : asking]))
+        found[asking] = interpretation_of(messages[asking], case["call"], contents, _things(case), earlier)
     return found
 
 
@@ -72,15 +76,25 @@ def lying_interpretation(case: Mapping[str, Any], contents: frozenset[str] = _CO
 
     It knows the call and what was shown, which no interpreter does, and tries each way of claiming it at once.
     """
-    return [_every_claim(message, case["call"], contents, _things(case)) for message in case["messages"]]
+    said: Sequence[str] = case["messages"]
+    return [
+        _every_claim(
+            message, case["call"], contents, _things(case), tuple(reversed(said[max(0, place - MAX_BACK) : place]))
+        )
+        for place, message in enumerate(said)
+    ]
 
 
 def _every_claim(
-    words: str, call: Mapping[str, Any], contents: frozenset[str], things: Sequence[Mapping[str, Any]]
+    words: str,
+    call: Mapping[str, Any],
+    contents: frozenset[str],
+    things: Sequence[Mapping[str, Any]],
+    earlier: Sequence[str],
 ) -> Interpretation:
     found: list[InterpretedAsk] = []
-    for seen in ((), things):
-        for ask in interpretation_of(words, call, contents, seen).asks:
+    for seen, before in (((), ()), (things, earlier)):
+        for ask in interpretation_of(words, call, contents, seen, before).asks:
             free = replace(ask, content=None, composed=True)
             more = replace(free, mode=Mode.ADD if ask.mode is Mode.REPLACE else ask.mode)
             found.extend(one for one in (ask, free, more, replace(ask, time=None)) if one not in found)
@@ -92,19 +106,21 @@ def interpretation_of(
     call: Mapping[str, Any],
     contents: frozenset[str] = _CONTENTS,
     things: Sequence[Mapping[str, Any]] = (),
+    earlier: Sequence[str] = (),
 ) -> Interpretation:
     """Return an interpretation by which words ask for a call, as far as they hold its values.
 
     ``things`` are what was seen: a value that is a thing's own has the words that call it by its name for a slot.
+    ``earlier`` are the messages before, the newest first: what the words do not hold may be quoted from there.
     """
-    tokens = [one for one in tokenize(words) if one.kind is not Kind.BREAK]
+    tokens = _plain(words)
     arguments: Mapping[str, Any] = call["arguments"]
     taken: list[Span] = []
-    time = _time(words, tokens, arguments)
-    slots = []
+    times = _time(words, tokens, arguments)
+    slots: list[Slot] = []
     for name, value in arguments.items():
         if name not in contents and name not in _DATES:
-            for span in _places(words, tokens, value, [*taken, *([time] if time else [])]):
+            for span in _places(words, tokens, value, [*taken, *times]):
                 taken.append(span)
                 slots.append(Slot(name, span))
             for one in plain_values(value):
@@ -112,22 +128,70 @@ def interpretation_of(
                     slot.argument == name and same_name(slot.span.text, one) for slot in slots
                 ):
                     named = _name_of(words, tokens, one, things, taken)
-                    if named is not None:
-                        taken.append(named)
-                        slots.append(Slot(name, named))
+                    some = [named] if named is not None else _parts_of(words, tokens, one, [*taken, *times])
+                    some = some or list(islice(_back(one, earlier, things), 1))
+                    taken.extend(span for span in some if not span.back)
+                    slots.extend(Slot(name, span) for span in some)
+            if (
+                isinstance(value, int)
+                and not isinstance(value, bool)
+                and not any(one.argument == name for one in slots)
+            ):
+                slots.extend(Slot(name, span) for span in _product(words, tokens, value, [*taken, *times]))
     said = [str(value) for name, value in arguments.items() if name in contents and isinstance(value, str)]
     # Several texts, a title and what stands under it, are written by whoever writes them.
-    content = _content(words, tokens, said, [*taken, *([time] if time else [])]) if len(said) == 1 else None
+    content = _content(words, tokens, said, [*taken, *times]) if len(said) == 1 else None
+    composed = bool(any(one.strip() for one in said)) and content is None
+    if composed and len(said) == 1:
+        found = ((at, _content(one, _plain(one), said, ())) for at, one in enumerate(earlier, 1))
+        content = next((Span(one.text, one.start, at) for at, one in found if one is not None), None)
     ask = InterpretedAsk(
         tool=call["tool"],
         slots=tuple(slots),
         mode=_mode(arguments, said),
         content=content,
-        composed=bool(any(one.strip() for one in said)) and content is None,
+        composed=composed and content is None,
         quantity=1,
-        time=time,
+        time=times[0] if times else None,
+        also_time=tuple(times[1:]),
     )
     return Interpretation(VERSION, "labels", (ask,))
+
+
+def _plain(words: str) -> list[Token]:
+    return [one for one in tokenize(words) if one.kind is not Kind.BREAK]
+
+
+def _back(value: Any, earlier: Sequence[str], things: Sequence[Mapping[str, Any]]) -> Iterator[Span]:
+    """Return where messages before say a value, or call its thing by its name."""
+    for back, words in enumerate(earlier, 1):
+        tokens = _plain(words)
+        for span in (*_candidates(words, tokens, value), _name_of(words, tokens, str(value), things, ())):
+            if span is not None:
+                yield Span(span.text, span.start, back)
+
+
+def _parts_of(words: str, tokens: Sequence[Token], value: str, taken: Sequence[Span]) -> list[Span]:
+    """Return the words that are the parts of the name of a file: csv template for hours, hours_template.csv."""
+    parts = {one for one in re.split(r"[^a-z0-9]+", fold(value)) if one}
+    found: list[Span] = []
+    for token in tokens:
+        own = {one for one in re.split(r"[^a-z0-9]+", token.text) if one}
+        span = _span(words, token, token)
+        if own & parts and not _overlaps(span, taken) and "." in value:
+            parts -= own
+            found.append(span)
+    return found if not parts else []
+
+
+def _product(words: str, tokens: Sequence[Token], value: int, taken: Sequence[Span]) -> list[Span]:
+    """Return the words by which a number is some times another that is said: double, 2."""
+    times = [one for one in tokens if one.text in _FACTORS]
+    numbers = [
+        one for one in tokens if any(value == _FACTORS[by.text] * of for by in times for of in readings(one.text))
+    ]
+    spans = [_span(words, one, one) for one in (*times[:1], *numbers[:1])]
+    return spans if len(spans) == 2 and not any(_overlaps(one, taken) for one in spans) else []
 
 
 def _mode(arguments: Mapping[str, Any], said: Sequence[str]) -> Mode:
@@ -197,10 +261,10 @@ def _name_of(
     held = {
         _stem(word)
         for thing in things
-        if value in thing.values()
+        if value in thing.values() or ("/" in value and value.rpartition("/")[2] in thing.values())
         for field in plain_values(dict(thing))
         if isinstance(field, str)
-        for word in re.findall(r"\w+", field)
+        for word in re.findall(r"[^\W_]+", field)
         if len(word) >= STEM
     }
     best: list[Token] = []
@@ -212,27 +276,56 @@ def _name_of(
     return _span(words, best[0], best[-1]) if best else None
 
 
-def _time(words: str, tokens: Sequence[Token], arguments: Mapping[str, Any]) -> Span | None:
-    """Return the words from the first to the last that say a time, where the call has one."""
-    if not any(name in _DATES and times_of(str(value)).features for name, value in arguments.items()):
-        return None
+def _time(words: str, tokens: Sequence[Token], arguments: Mapping[str, Any]) -> list[Span]:
+    """Return the words that say the times of the call, each run of them apart; none where it has no time."""
     wanted = frozenset(
-        one for name, value in arguments.items() if name in _DATES for one in times_of(str(value)).features
+        one
+        for name, value in arguments.items()
+        if name in _DATES and isinstance(value, str)
+        for one in times_of(value).features
     )
+    if not wanted:
+        return []
     runs: list[list[int]] = []
-    for at in sorted(read_times(tokens).places):
+    for at in sorted(read_times(tokens).places | set(_relative(tokens))):
         if runs and at - runs[-1][-1] <= 1:
             runs[-1].append(at)
         else:
             runs.append([at])
     runs = [[*run, run[-1] + 1] if _is_bare_hour(tokens, run[-1] + 1) else run for run in runs]
+    runs = [[run[0] - 1, *run] if _is_day_of_month(tokens, run[0]) else run for run in runs]
+    runs = [[*run, run[-1] + 1, run[-1] + 2] if _is_all_day(tokens, run[-1]) else run for run in runs]
+    before = [run for run in runs if any(tokens[at].text in _EARLIER for at in run)]
+    if before:  # what it is before of tells a day, and is none of what was asked for
+        return [
+            _span(words, tokens[run[0]], tokens[run[-1]]) for run in [before[0], *runs[runs.index(before[0]) + 1 :]]
+        ]
     several = [
         _span(words, tokens[runs[first][0]], tokens[runs[last][-1]])
         for first in range(len(runs))
         for last in range(first, len(runs))
     ]
     best = sorted(several, key=lambda one: (-len(times_of(one.text).features & wanted), -_hours(one), len(one.text)))
-    return best[0] if best else None
+    if best and wanted <= times_of(best[0].text).features:
+        return best[:1]
+    single = [_span(words, tokens[run[0]], tokens[run[-1]]) for run in runs]
+    telling = [one for one in single if times_of(one.text).features & wanted]
+    return telling or best[:1]
+
+
+def _relative(tokens: Sequence[Token]) -> Iterator[int]:
+    """Return the places of words that tell a time by another one: a day before, una hora antes."""
+    for at, one in enumerate(tokens):
+        if one.text in _EARLIER and at > 1:
+            yield from range(at - 2, at + 1)
+
+
+def _is_day_of_month(tokens: Sequence[Token], place: int) -> bool:
+    return place > 0 and tokens[place].text in {"de", "of"} and tokens[place - 1].raw.isdigit()
+
+
+def _is_all_day(tokens: Sequence[Token], place: int) -> bool:
+    return [one.text for one in tokens[place + 1 : place + 3]] == ["all", "day"]
 
 
 def _is_bare_hour(tokens: Sequence[Token], place: int) -> bool:

@@ -43,7 +43,7 @@ MARK = "zq-marker-7731"
 WORDS = "shopping.txt could use milk at the bottom, ta"
 ASK = {"tool": "write_file", "slots": {"path": "shopping.txt"}, "mode": "add", "content": "milk"}
 WRITE = calls(("write_file", {"path": "shopping.txt", "content": "milk", "append": True}))
-PROMPTS = {"interpret-1": "6b26204a6ef18067"}
+PROMPTS = {"interpret-1": "6b26204a6ef18067", "interpret-2": "6269ca8a552c20e7"}
 """The hash of each prompt there ever was: another text is another version."""
 
 
@@ -129,7 +129,7 @@ async def test_what_a_model_read_in_the_words_is_done_unasked_and_without_it_the
         done = await ana.say(WORDS, "t2")
         assert done.run.status == DONE
         assert system.sandbox.joinpath("shopping.txt").read_text().strip() == "milk"
-    assert shown[0] == Interpretation("interpret-1", "test-model", ())
+    assert shown[0] == Interpretation(interpreting.PROMPT, "test-model", ())
     [ask] = shown[1].asks if shown[1] is not None else ()
     assert ask.slots == (Slot("path", Span("shopping.txt", 0)),)
     assert (ask.mode, ask.content) == (Mode.ADD, Span("milk", WORDS.index("milk")))
@@ -295,6 +295,28 @@ def test_a_value_that_stands_in_pasted_text_alone_is_not_there() -> None:
 def test_two_values_never_share_words() -> None:
     with pytest.raises(UnusableReplyError, match="WORDS_NOT_THERE"):
         read({**ASK, "slots": {"path": "milk"}}, "milk onto shopping.txt")
+
+
+def test_what_the_newest_message_does_not_hold_is_quoted_from_one_before_it() -> None:
+    reply = json.dumps({"asks": [{**ASK, "time": ["at 9", "every day"]}]})
+    earlier = ["shopping.txt is where I keep it", "every day, shopping.txt"]
+    [ask] = read_reply(reply, "milk at 9", "m", frozenset({"write_file"}), earlier).asks
+    assert [(one.text, one.back) for one in ask.spans] == [
+        ("shopping.txt", 1),
+        ("milk", 0),
+        ("at 9", 0),
+        ("every day", 1),
+    ]
+
+
+async def test_the_messages_before_are_shown_as_the_persons_own_and_no_more_than_are_read_together(
+    server: ModelServer, claim_of: RunModels, claim: Claim
+) -> None:
+    interpreter = Interpreter(claim_of.of(claim.lease, LocalInspector()), offered, turn_id="t", seconds=5)
+    await interpreter.read(WORDS, ["x" * 8_000, "one", f"two\n\n> {MARK}", "three"])
+    [asked] = server.interpretations
+    told = [(message["role"], str(message["content"])) for message in asked.messages]
+    assert told[1:] == [("user", "one"), ("user", "two\n\n[pasted text]"), ("user", "three"), ("user", WORDS)]
 
 
 def test_pasted_text_is_left_out_and_the_rest_stays() -> None:

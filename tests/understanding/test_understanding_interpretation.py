@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
+from datetime import date
 
 import pytest
+from phylactery_understanding.content import Source
 from phylactery_understanding.interpretation import (
     MAX_WORDS,
     Interpretation,
@@ -13,8 +16,10 @@ from phylactery_understanding.interpretation import (
     Slot,
     Span,
     check,
+    joined,
     pasted,
     understand_interpreted,
+    within,
 )
 from phylactery_understanding.proposal import Argument, Call, Item, Level, Understanding
 from phylactery_understanding.request import parse
@@ -340,8 +345,137 @@ def test_a_long_message_is_checked_in_time_and_a_document_not_at_all(filling: st
     assert check(many, parse(words + " and so on")) == ()
 
 
+# ---- words of earlier messages --------------------------------------------------
+
+
+def across(messages: list[str], ask: InterpretedAsk, call: Call) -> Understanding:
+    """Return how far an ask that quotes messages, the newest last, yields a call."""
+    text, starts = joined(messages, len(messages) - 1)
+    request = parse(text)
+    checked = check(Interpretation("v", "m", (within(ask, starts),)), request, newest=starts[0])
+    return understand_interpreted(checked, request, call)
+
+
+def quoted(messages: list[str], text: str) -> Span:
+    """Return where the newest message that holds a text holds it."""
+    back, words = next((back, one) for back, one in enumerate(reversed(messages)) if text in one)
+    return Span(text, words.index(text), back)
+
+
+POWER = "october 54 and november 61"
+
+
+def log_entry(messages: list[str], path: str = "power.csv", content: str = POWER) -> InterpretedAsk:
+    slots = (Slot("path", quoted(messages, path)),)
+    return InterpretedAsk("write_file", slots, Mode.ADD, content=quoted(messages, content))
+
+
+def test_what_an_earlier_message_named_is_meant_where_the_newest_goes_on_with_it() -> None:
+    messages = ["make a file power.csv with the columns month and amount", "october 54 and november 61"]
+    call = write("power.csv", "october 54 and november 61")
+    assert across(messages, log_entry(messages), call).level is Level.CLEAR
+    assert across(messages, log_entry(messages), write("other.csv", "october 54 and november 61")).level is Level.HALF
+
+
+@pytest.mark.parametrize(
+    "newest",
+    [
+        "thanks, how is the weather?",
+        "no, leave it",
+        "don't do that",
+        "ok, but with another name",
+        "what would that cost?",
+        "dale, pero con otro nombre",
+        "never mind",
+        "now show me list.txt",
+    ],
+)
+def test_a_liar_does_not_bring_an_earlier_request_back(newest: str) -> None:
+    messages = ["chuck milk onto shopping.txt", newest]
+    ask = log_entry(messages, PATH, MILK)
+    assert across(messages, ask, write()).level is not Level.CLEAR
+
+
+def test_what_was_taken_back_in_between_stays_so() -> None:
+    messages = ["chuck milk onto shopping.txt", "no, forget it", "eggs then"]
+    assert across(messages, log_entry(messages, PATH, "eggs"), write(content="eggs")).level is not Level.CLEAR
+
+
+def test_a_place_in_another_message_than_it_says_is_none() -> None:
+    messages = ["chuck milk onto shopping.txt", "and eggs"]
+    for back in (0, 2, 3):
+        slot = Slot("path", Span(PATH, messages[0].index(PATH), back))
+        ask = InterpretedAsk("write_file", (slot,), Mode.ADD, content=quoted(messages, "eggs"))
+        assert across(messages, ask, write(content="eggs")).level is Level.NONE
+
+
+# ---- values that are derived ----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [
+        (("csv", "template", "hours"), "hours_template.csv"),
+        (("notes.txt", "html"), "notes.html"),
+    ],
+)
+def test_the_name_of_a_new_file_may_be_made_of_its_parts(said: tuple[str, ...], value: str) -> None:
+    words = f"{' '.join(said)}, pretty please"
+    slots = tuple(Slot("path", span(words, one)) for one in said)
+    read = Interpretation("v", "m", (InterpretedAsk("write_file", slots, Mode.CREATE, composed=True),))
+    assert _named(read, words, value).level is Level.CLEAR
+    assert _named(read, words, value, exists=True).level is Level.HALF
+    for other in (f"my_{value}", f"../{value}", value.replace(".", "\u200d."), f"a/{value}", f".{value}"):
+        assert _named(read, words, other).level is Level.HALF
+
+
+def _named(read: Interpretation, words: str, path: str, *, exists: bool = False) -> Understanding:
+    call = write(path, "made up", append=False, exists=exists)
+    source = Source(named=lambda name: name == "notes.txt", some=True)
+    return understood(words, read, replace(call, texts=source))
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "value", "is_clear"),
+    [
+        ("double ingest in staging, it has 2 now", ("double", "2"), 4, True),
+        ("double ingest in staging, it has 2 now", ("double", "2"), 14, False),
+        ("ingest in staging goes by 7 from 2", ("7", "2"), 14, False),
+    ],
+)
+def test_a_number_is_multiplied_only_by_a_word_that_says_so(
+    words: str, said: tuple[str, ...], value: int, is_clear: bool
+) -> None:
+    named = [("service", "ingest"), ("environment", "staging"), *(("replicas", one) for one in said)]
+    slots = tuple(Slot(name, span(words, one)) for name, one in named)
+    arguments = (*scale("staging").arguments[:2], Argument("replicas", value, "amount", control=True))
+    read = Interpretation("v", "m", (InterpretedAsk("scale_service", slots),))
+    found = understood(words, read, replace(scale("staging"), arguments=arguments))
+    assert (found.level is Level.CLEAR) is is_clear
+
+
+DENTIST = "dentist on 3 december at 17:15; ping me the day before at 18:00"
+
+
+@pytest.mark.parametrize(
+    ("words", "time", "when", "level"),
+    [
+        (DENTIST, "the day before at 18:00", "2 december at 18:00", 2),
+        (DENTIST, "the day before at 18:00", "1 december at 18:00", 1),
+        ("gym on sunday 9, ping me", "sunday 9", "sunday at 9:00", 2),
+        ("gym on sunday 9, ping me", "sunday 9", "sunday at 10:00", 1),
+    ],
+)
+def test_a_time_told_by_another_is_counted_from_it(words: str, time: str, when: str, level: int) -> None:
+    content = words[: words.index(" ")]
+    read = lied("create_reminder", words, {}, time=time, content=content)
+    call = replace(remind(content, when), day=date(2026, 11, 23))
+    assert int(understood(words, read, call).level) == level
+
+
 def test_it_is_kept_as_it_was_shown() -> None:
     words = "remind me at 5 of milk"
     ask = InterpretedAsk("r", (Slot("a", span(words, "milk")),), Mode.CREATE, time=span(words, "at 5"), quantity=0)
-    read = Interpretation("v", "m", (ask, InterpretedAsk("x", composed=True)))
+    back = InterpretedAsk("y", (Slot("a", Span("milk", 0, 2)),), time=Span("at 5", 0), also_time=(Span("daily", 9, 1),))
+    read = Interpretation("v", "m", (ask, InterpretedAsk("x", composed=True), back))
     assert Interpretation.from_json(read.to_json()) == read

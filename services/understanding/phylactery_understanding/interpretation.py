@@ -10,17 +10,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
+from datetime import date, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Final
 
+from phylactery_understanding.answers import read_answer
 from phylactery_understanding.calls import RECURRING, Match, same_effect, used_up
 from phylactery_understanding.content import free_content, stated
 from phylactery_understanding.lexicon import OPERATORS, Lexicon, Verb
-from phylactery_understanding.numbers import readings
+from phylactery_understanding.numbers import readings, value_of
 from phylactery_understanding.proposal import (
     NOTHING,
     Argument,
@@ -31,10 +34,10 @@ from phylactery_understanding.proposal import (
     plain_values,
     same_name,
 )
-from phylactery_understanding.request import Ask, Fault, Label, Request
+from phylactery_understanding.request import Ask, Fault, Label, Request, parse
 from phylactery_understanding.retraction import WEAK
 from phylactery_understanding.text import Kind, Token, fold, is_file_name, merged_spans, tokenize
-from phylactery_understanding.times import Times, read_times
+from phylactery_understanding.times import Feature, Times, read_times, times_of
 
 INTERPRETER: Final = "interpreter"
 MAX_ASKS: Final = 8
@@ -42,6 +45,10 @@ MAX_SLOTS: Final = 24
 MAX_LITERAL: Final = 4_000
 """Characters of one literal."""
 MAX_QUANTITY: Final = 100
+MAX_BACK: Final = 3
+"""Messages before the newest one that an ask may quote."""
+MAX_ALSO: Final = 4
+"""Words that say when, beside the first."""
 MAX_WORDS: Final = 8_000
 """Characters of a message that is interpreted; a longer one is a document."""
 
@@ -79,11 +86,22 @@ _JOINTS: Final = frozenset(
 )
 _ASKED_OF: Final = frozenset({"me", "nos", "le", "les", "lo", "la", "los", "las"})
 """What a request in the form of a question may begin with: me apuntas leche?"""
+_HOURS, _DAYS = 25, 31
+_FIRSTS: Final = {"first": 1, "primero": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3}
+_EVERY: Final = frozenset({"every", "each", "cada"})
+_MONTHS: Final = frozenset({"month", "mes"})
+_ALL_DAY: Final = ("all day", "todo el dia")
+_UNITS: Final[Mapping[str, Any]] = {
+    "day": 1, "night": 1, "evening": 1, "dia": 1, "noche": 1, "tarde": 1, "vispera": 1, "days": 1, "dias": 1,
+    "week": 7, "weeks": 7, "semana": 7, "semanas": 7, "hour": "hour", "hours": "hour", "hora": "hour", "horas": "hour",
+}  # fmt: skip
+_EARLIER: Final = frozenset({"before", "earlier", "antes"})
 _TIMES: Final[Mapping[str, int]] = dict.fromkeys(("double", "twice", "dobla", "duplica", "doble"), 2) | dict.fromkeys(
     ("k", "mil", "thousand", "grand", "lucas", "luca"), 1_000
 )
 """Words by which a number beside them is multiplied."""
 _PARTS: Final = re.compile(r"[^a-z0-9]+")
+_FILE: Final = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9]+")
 _AROUND: Final = (Label.VERB, Label.GOAL, Label.ARTICLE, Label.FILLER, Label.TIME)
 _TELLING: Final = frozenset({"cuento", "comento", "comente", "explico", "digo", "dije", "contaba"})
 """Forms by which a person tells something themselves, and nobody else did: te cuento."""
@@ -91,10 +109,19 @@ _FORGETTING: Final = "forget"
 _GOALS: Final = frozenset({Label.OBJECT, Label.QUOTE, Label.TIME})
 """What a word of an ask is labelled that may name what something is done to, or a number of it."""
 _QUOTES: Final = tuple("\"'“«„`‘")
+_TOLD_TO: Final = frozenset({"te", "os", "le", "les", "vos"})
+_OTHERWISE: Final = frozenset(
+    "otro otra otros otras other another different else but pero instead distinto distinta diferente".split()
+)
+"""Words by which something is wanted otherwise than it was said before."""
+_ANOTHER: Final = frozenset({"otro", "otra", "another"})
+_MEANING_THAT: Final = frozenset("that this those these it them eso esto esos esas estos estas ello".split())
 _POINTING: Final = frozenset({"that", "this", "esa", "ese", "esta", "este", "eso", "esto", "aquel", "aquella"})
 _OWNING: Final = frozenset({"of", "de", "del"})
 _STOPS: Final = frozenset({Kind.MARK, Kind.BREAK})
 _RELATIVE: Final = frozenset({"que", "that", "which", "who"})
+_BETWEEN: Final = "\n\n"
+"""What stands between messages that are read as one text."""
 _TAKING: Final = frozenset({"retraction", "irony"})
 _ADDING: Final = frozenset({"add", "append"})
 _WRITING: Final = frozenset({"write", "compose", "create", "replace", "edit", "put", "set"})
@@ -122,10 +149,11 @@ _MEANINGS: Final[Mapping[Mode, frozenset[str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Some characters of the words, and where they begin."""
+    """Some characters of the words, and where they begin; ``back`` is how many messages before the newest that is."""
 
     text: str
     start: int
+    back: int = 0
 
     @property
     def stop(self) -> int:
@@ -160,11 +188,22 @@ class InterpretedAsk:
     composed: bool = False
     quantity: int = 1
     time: Span | None = None
+    also_time: tuple[Span, ...] = ()
+
+    @property
+    def times(self) -> tuple[Span, ...]:
+        """The words that say when, which may stand apart: every month, and the hour behind it."""
+        return (self.time, *self.also_time) if self.time is not None else self.also_time
 
     @property
     def spans(self) -> tuple[Span, ...]:
         """Every literal."""
-        return (*(one.span for one in self.slots), *(one for one in (self.content, self.time) if one is not None))
+        return (*(one.span for one in self.slots), *((self.content,) if self.content is not None else ()), *self.times)
+
+    @property
+    def back(self) -> int:
+        """How many messages before the newest its first words stand."""
+        return max((one.back for one in self.spans), default=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,11 +226,15 @@ class Interpretation:
 
 @dataclass(frozen=True, slots=True)
 class CheckedAsk:
-    """An ask that counts, in the grammar's terms; ``half`` says that something pasted stands near it."""
+    """An ask that counts, in the grammar's terms; ``half`` says that something pasted stands near it.
+
+    Where it quotes earlier messages, the ``newest`` begins there.
+    """
 
     ask: InterpretedAsk
     parsed: Ask
     half: bool
+    newest: int = 0
 
 
 def pasted(text: str) -> list[tuple[int, int]]:
@@ -199,8 +242,35 @@ def pasted(text: str) -> list[tuple[int, int]]:
     return merged_spans(_pasted(text))
 
 
-def check(interpretation: Interpretation, request: Request, *, half: bool = False) -> tuple[CheckedAsk, ...]:
-    """Return the asks of an interpretation that count. ``half`` says that somebody else saw something pasted."""
+def joined(messages: Sequence[str], back: int) -> tuple[str, tuple[int, ...]]:
+    """Return the newest messages as one text, and where each begins that is so many before the newest."""
+    some = messages[-1 - back :]
+    starts = [sum(len(one) + len(_BETWEEN) for one in some[:place]) for place in range(len(some))]
+    return _BETWEEN.join(some), tuple(reversed(starts))
+
+
+def within(ask: InterpretedAsk, starts: Sequence[int]) -> InterpretedAsk:
+    """Return an ask with its places those of a text that ``joined`` made."""
+
+    def moved(span: Span) -> Span:
+        return replace(span, start=span.start + starts[span.back] if span.back < len(starts) else -1)
+
+    return replace(
+        ask,
+        slots=tuple(Slot(one.argument, moved(one.span)) for one in ask.slots),
+        content=moved(ask.content) if ask.content is not None else None,
+        time=moved(ask.time) if ask.time is not None else None,
+        also_time=tuple(map(moved, ask.also_time)),
+    )
+
+
+def check(
+    interpretation: Interpretation, request: Request, *, half: bool = False, newest: int = 0
+) -> tuple[CheckedAsk, ...]:
+    """Return the asks of an interpretation that count. ``half`` says that somebody else saw something pasted.
+
+    Of several messages as one text, the ``newest`` begins there: all of it belongs to the ask, whatever was quoted.
+    """
     if len(request.text) > MAX_WORDS or (request.fault is not None and request.fault.kind in _UNREADABLE):
         return ()
     strange = pasted(request.text)
@@ -208,9 +278,9 @@ def check(interpretation: Interpretation, request: Request, *, half: bool = Fals
     taken = [span for one in asks for span in one.spans]
     found: list[CheckedAsk] = []
     for one in asks:
-        if _stands(one, request, strange) and _veto(one, request, strange) is None:
+        if _stands(one, request, strange) and _veto(one, request, strange, newest) is None:
             near = half or bool(strange) or _quotes_something(request, taken)
-            found.append(CheckedAsk(one, _parsed(one, request, taken), near))
+            found.append(CheckedAsk(one, _parsed(one, request, taken, newest), near, newest))
     return tuple(found)
 
 
@@ -232,8 +302,10 @@ def understand_interpreted(
 
 def _by(one: CheckedAsk, request: Request, call: Call) -> Understanding:
     said = tuple(span.text for span in one.ask.spans)[:12]
+    asked = not one.newest or _is_asked_now(one, request, call)
     fault = (
-        _unbound(one.ask, call)
+        (None if asked else Fault("unasked", ""))
+        or _unbound(one.ask, call)
         or _heard_otherwise(one.ask, request, call)
         or _left_of_heard(one.ask, request, call)
         or _described_name(one.ask, request, call)
@@ -252,6 +324,7 @@ class _Interpreted(Match):
     def __init__(self, request: Request, one: CheckedAsk, call: Call) -> None:
         super().__init__(request, one.parsed, call)
         self._one = one.ask
+        self._shifts = False
         if one.ask.quantity != 1:  # what stands in the slots is for the other calls
             spans = [slot.span for slot in one.ask.slots]
             self._used.update(
@@ -280,6 +353,24 @@ class _Interpreted(Match):
         dated = re.compile(rf"\b{day[:7]}(?:{day[7:]})?(?![-\w])") if day else None
         return [dated.sub(" ", one) if dated is not None else one for one in values]
 
+    def _time(self, dates: Sequence[Argument], repeats: Sequence[Argument]) -> Fault | None:
+        fault = super()._time(dates, repeats)
+        if fault is None or self._call.day is None:
+            return fault
+        said = [one for one in self._ask.tokens if any(_holds(span, one) for span in self._one.times)]
+        outside = [one for one in _opened(self._request.tokens) if one not in said]
+        features = _shifted(said, self._ask.times.features, read_times(outside).features, self._call.day)
+        if not features:
+            return fault
+        plain, self._ask = self._ask, copy(self._ask)
+        self._ask.times = replace(plain.times, features=features)
+        self._shifts = True
+        return super()._time(dates, repeats)
+
+    def _spoken_of(self, dates: Sequence[Argument]) -> str:
+        found = super()._spoken_of(dates)
+        return "" if self._shifts and found in _EARLIER else found  # the day before at 18:00 is no time until 18:00
+
     def _framed(self) -> str:
         """Return words outside the ask that say how it is meant, and are none that the content says, too.
 
@@ -291,7 +382,8 @@ class _Interpreted(Match):
         if self._ask.lexicon.phrases["frame"]:
             texts = [str(one) for other in self._call.arguments for one in plain_values(other.value)]
             said = {one.stem for text in texts for one in tokenize(text)}
-            return "" if all(one.stem in said for one in tokenize(framed)) else framed
+            idle = self._call.effects & _KEEPING and f"{framed} {_FORGETTING}" in fold(self._request.text)
+            return "" if idle or all(one.stem in said for one in tokenize(framed)) else framed
         own = {id(token) for ask in self._request.asks for token in ask.of(*_AROUND)}
         spans = self._one.spans
         left = (
@@ -302,8 +394,14 @@ class _Interpreted(Match):
             and id(one) not in own
             and one.stem not in self._call.nouns
             and not self._is_courtesy(one)
+            and not any(self._leads(one, span) for span in spans)
         )
         return next((one.raw for one in left), "")
+
+    def _leads(self, token: Token, span: Span) -> bool:
+        """Return whether a word stands right before a value, and so says what it is: um arquivo a.txt."""
+        between = self._request.text[token.stop : span.start]
+        return token.stop <= span.start and not between.strip(" :\"'“„«")
 
     def _accounts_for(self, value: Any, argument: Argument) -> bool:
         if super()._accounts_for(value, argument):
@@ -371,6 +469,12 @@ def _is_inside(span: Span, tokens: Sequence[Token], ask: InterpretedAsk) -> bool
     )
 
 
+def _opened(tokens: Sequence[Token]) -> list[Token]:
+    """Return words with those in quotation marks."""
+    inner = ([one] if one.kind is not Kind.QUOTE else tokenize(one.raw.strip("\"'“”«»")) for one in tokens)
+    return [one for some in inner for one in some if one.kind is not Kind.BREAK]
+
+
 def _is_file(span: Span, tokens: Sequence[Token]) -> bool:
     """Return whether words are the name of a file and nothing else."""
     said = [one for one in tokens if _holds(span, one) and one.kind is not Kind.MARK]
@@ -417,14 +521,20 @@ def _pasted(text: str) -> Iterator[tuple[int, int]]:
 class _Scope:
     """Where an ask stands in a message: its sentences, its clauses, and the operators around it."""
 
-    def __init__(self, ask: InterpretedAsk, request: Request, strange: Sequence[tuple[int, int]]) -> None:
-        self.tokens, self.words = request.tokens, request.lexicon
+    def __init__(
+        self, ask: InterpretedAsk, request: Request, strange: Sequence[tuple[int, int]], newest: int = 0
+    ) -> None:
+        self.tokens, self.words, self.newest = request.tokens, request.lexicon, newest
         self.covered = [_is_covered(ask, one) for one in self.tokens]
         self.sentences = _parts(self.tokens, _SENTENCE_ENDS)
         clauses = _clauses(request, self.sentences)
         everywhere = not any(self.covered)  # an ask without a literal may stand anywhere
         self.mine = {self.sentences[at] for at, is_so in enumerate(self.covered) if is_so or everywhere}
         near = {clauses[at] for at, is_so in enumerate(self.covered) if is_so or everywhere}
+        late = [at for at, one in enumerate(self.tokens) if newest and one.start >= newest]
+        self.asking = {self.sentences[at] for at in late} or self.mine
+        self.mine |= {self.sentences[at] for at in late}
+        near |= {clauses[at] for at in late}
         found = list(_operators(self.tokens, request.lexicon))
         empty = _empty_clauses(request, clauses, {at + step for at, size, _ in found for step in range(size)})
         self.operators = [
@@ -442,9 +552,9 @@ def _is_covered(ask: InterpretedAsk, token: Token) -> bool:
     return any(_holds(span, token) for span in ask.spans)
 
 
-def _veto(ask: InterpretedAsk, request: Request, strange: Sequence[tuple[int, int]]) -> Fault | None:
+def _veto(ask: InterpretedAsk, request: Request, strange: Sequence[tuple[int, int]], newest: int = 0) -> Fault | None:
     """Return an operator of the grammar that keeps words from being this ask, None where there is none."""
-    scope = _Scope(ask, request, strange)
+    scope = _Scope(ask, request, strange, newest)
     for at, _, fault in scope.operators:
         if scope.covered[at]:
             first = next(iter(_covered_by(ask, scope.tokens)), -1)
@@ -454,7 +564,7 @@ def _veto(ask: InterpretedAsk, request: Request, strange: Sequence[tuple[int, in
             return fault
     mine = scope.mine
     return (
-        _asked_about(request, scope.sentences, mine)
+        _asked_about(request, scope.sentences, scope.asking)  # what was asked about before may be what is meant now
         or _told(scope.tokens, scope.sentences, mine)
         or _done_by_another(scope)
         or _other_mode(ask, request)
@@ -464,9 +574,11 @@ def _veto(ask: InterpretedAsk, request: Request, strange: Sequence[tuple[int, in
 def _vetoes(scope: _Scope, ask: InterpretedAsk, at: int, fault: Fault) -> bool:
     if fault.kind == "retraction" and not _NEEDING.isdisjoint(fault.words.split()):
         return _denies(scope, ask, at, fault.words)
+    if fault.kind == "permission" and _is_yes(scope.tokens, scope.newest):
+        return False
     if fault.words in WEAK and _begins_anew(scope, ask, at, len(fault.words.split())):
         return False
-    if fault.kind == "report" and fault.words in _TELLING and at and scope.tokens[at - 1].text in _ASKED_OF:
+    if fault.kind == "report" and fault.words in _TELLING and at and scope.tokens[at - 1].text in _TOLD_TO:
         return False
     if fault.kind in _ANYWHERE and not (fault.words in WEAK and _goes_on(ask, scope.tokens, at, scope.words)):
         return True
@@ -496,6 +608,12 @@ def _denies(scope: _Scope, ask: InterpretedAsk, at: int, words: str) -> bool:
         return False  # don't let me forget it
     needless = any(one in _NEEDING for one in texts[max(at - 1, 0) : at + size + 2]) or bool(verbs & RECURRING)
     return effects.isdisjoint(_ENDING) or not needless or not verbs.isdisjoint(effects - RECURRING)
+
+
+def _is_yes(tokens: Sequence[Token], newest: int) -> bool:
+    """Return whether the newest of several messages begins with a yes."""
+    first = next((one for one in tokens if one.start >= newest and one.kind is Kind.WORD), None)
+    return bool(newest) and first is not None and read_answer(first.text) == "yes"
 
 
 def _contrasts(scope: _Scope, ask: InterpretedAsk, at: int, size: int) -> bool:
@@ -651,28 +769,100 @@ def _other_mode(ask: InterpretedAsk, request: Request) -> Fault | None:
 # ---- in the grammar's terms ----------------------------------------------------
 
 
-def _parsed(ask: InterpretedAsk, request: Request, taken: Sequence[Span]) -> Ask:
+def _parsed(ask: InterpretedAsk, request: Request, taken: Sequence[Span], newest: int = 0) -> Ask:
     """Put an ask in the grammar's terms: a label for each token of its sentences."""
     tokens = [one for one in request.tokens if one.kind is not Kind.BREAK]
     sentences = _parts(request.tokens, _SENTENCE_ENDS)
     by_token = {id(one): number for one, number in zip(request.tokens, sentences, strict=True)}
-    mine = {by_token[id(one)] for one in tokens if any(_holds(span, one) for span in ask.spans)}
+    late = {id(one) for one in tokens if newest and one.start >= newest}
+    mine = {by_token[id(one)] for one in tokens if id(one) in late or any(_holds(span, one) for span in ask.spans)}
     said = [one for one in tokens if not mine or by_token[id(one)] in mine]
     everywhere = read_times(said).places
     clauses = dict(zip(map(id, request.tokens), _clauses(request, sentences), strict=True))
-    near = {clauses[id(one)] for one in said if any(_holds(span, one) for span in ask.spans)}
+    near = {clauses[id(one)] for one in said if id(one) in late or any(_holds(span, one) for span in ask.spans)}
     labels = [
         _label(ask, one, taken, free=at in everywhere or clauses[id(one)] not in near) for at, one in enumerate(said)
     ]
     spoken = [at for at, label in enumerate(labels) if label is Label.TIME]
     told = read_times([said[at] for at in spoken]) if spoken else Times(frozenset(), frozenset())
-    times = replace(told, places=frozenset(spoken[at] + 1 for at in told.places))
+    more = _also_said([said[at] for at in spoken], told)
+    times = replace(told, features=told.features | more, places=frozenset(spoken[at] + 1 for at in told.places))
     verb = Verb(_MEANINGS[ask.mode], "", "")
     # What is done stands in the whole of the words: a token of no characters before them stands for it.
     doing = Token("", "", Kind.MARK, said[0].start if said else 0, said[0].start if said else 0)
     return Ask(
         verb, ask.tool, [doing, *said], [Label.VERB, *labels], times, request.lexicon, verbatim=ask.content is not None
     )
+
+
+def _also_said(tokens: Sequence[Token], told: Times) -> frozenset[Feature]:
+    """Return what words that were quoted as a time say beyond what any text says: sunday 9, the 1st of each month.
+
+    A number that stands alone behind a day is its hour, and one before "of every month" is the day of it.
+    """
+    found: set[Feature] = set()
+    texts = [one.text for one in tokens]
+    for at, text in enumerate(texts):
+        alone = at not in told.places and text.isdigit() and int(text) < _HOURS
+        behind = texts[at + 1 : at + 4]
+        monthly = (
+            bool(behind) and behind[0] in _OWNING and not _EVERY.isdisjoint(behind) and not _MONTHS.isdisjoint(behind)
+        )
+        day = _FIRSTS.get(text) or next((int(one) for one in readings(text) if 0 < one == int(one) <= _DAYS), 0)
+        if monthly and day:
+            found.add(("date", day))
+        elif alone and at - 1 in told.places and not any(one[0] == "hour" for one in told.features):
+            found.update(times_of(f"{text}:00").features)
+    if " ".join(texts).endswith(_ALL_DAY):
+        found.add(("hour", 0, 0, True))
+    return frozenset(found)
+
+
+def _shifted(
+    tokens: Sequence[Token], said: frozenset[Feature], everything: frozenset[Feature], day: date
+) -> frozenset[Feature]:
+    """Return what is said of a time by another: the day before it, an hour earlier. Nothing where it names none."""
+    texts = [one.text for one in tokens]
+    for at, text in enumerate(texts):
+        unit = _UNITS.get(text)
+        if unit is None or texts[at + 1 : at + 2] == [] or texts[at + 1] not in _EARLIER:
+            continue
+        moment = _day_of(everything, day)
+        number = next((int(one) for one in readings(texts[at - 1]) if one == int(one)), 1) if at else 1
+        if unit == "hour":
+            hours = [one for one in everything if one[0] == "hour"]
+            if len(hours) != 1:
+                return frozenset()
+            earlier = int(str(hours[0][1])) - number
+            rest = {one for one in everything if one[0] != "hour"}
+            return (
+                frozenset(rest | set(times_of(f"{earlier}:{int(str(hours[0][2])):02}").features))
+                if earlier > 0
+                else frozenset()
+            )
+        if moment is None:
+            return frozenset()
+        moved = moment - timedelta(days=number * unit)
+        return frozenset(
+            {("date", moved.day), ("month", moved.month), *(one for one in said if one[0] in {"hour", "part"})}
+        )
+    return frozenset()
+
+
+def _day_of(said: frozenset[Feature], day: date) -> date | None:
+    """Return the one day that was named by its date, the next one from a day on."""
+    dates = {int(str(one[1])) for one in said if one[0] == "date"}
+    months = {int(str(one[1])) for one in said if one[0] == "month"}
+    if len(dates) != 1 or len(months) != 1:
+        return None
+    for year in (day.year, day.year + 1):
+        try:
+            found = date(year, *months, *dates)
+        except ValueError:
+            return None
+        if found >= day:
+            return found
+    return None
 
 
 def _holds(span: Span, token: Token) -> bool:
@@ -685,7 +875,7 @@ def _label(ask: InterpretedAsk, token: Token, taken: Sequence[Span], *, free: bo
         return Label.OBJECT
     if ask.content is not None and _holds(ask.content, token):
         return Label.QUOTE if token.kind is Kind.QUOTE else Label.CONTENT
-    if ask.time is not None and _holds(ask.time, token):
+    if any(_holds(one, token) for one in ask.times):
         return Label.TIME
     if token.kind in {Kind.MARK, Kind.BREAK}:
         return Label.MARK
@@ -720,6 +910,35 @@ def _unbound(ask: InterpretedAsk, call: Call) -> Fault | None:
     return None
 
 
+def _is_asked_now(one: CheckedAsk, request: Request, call: Call) -> bool:
+    """Return whether the newest of several messages asks for what is quoted from before it.
+
+    It holds words of the ask and no other request, or is a request for such an effect, or a yes, that says nothing
+    beside it: it names nothing itself, and wants nothing otherwise.
+    """
+    newest = parse(request.text[one.newest :])
+    texts = [token.text for token in newest.tokens if token.kind not in _STOPS]
+    fitting = any(same_effect(ask, call) for ask in newest.asks)
+    others = any(ask.fault is None and not same_effect(ask, call) for ask in newest.asks)
+    again = any(not span.back for span in one.ask.times)  # another one, an hour before
+    if not (_OTHERWISE - _ANOTHER if again else _OTHERWISE).isdisjoint(texts):
+        return False
+    if any(not span.back for span in one.ask.spans):
+        return fitting or not others
+    if one.ask.composed:
+        return fitting
+    names = ("stop", "article", "please", "phatic", "universal", "polite", "greet")
+    rest = [
+        text
+        for text in texts
+        if not any(newest.lexicon.match(name, [text], 0) for name in names)
+        and read_answer(text) != "yes"
+        and value_of(text) is None
+        and not any(verb.meanings & call.effects for verb in newest.lexicon.verb(text))
+    ]
+    return (fitting or _is_yes(request.tokens, one.newest)) and not rest
+
+
 def _of_sentence(ask: Ask, request: Request) -> list[Token]:
     """Return the words of an ask that stand in the sentence of its verb."""
     sentences = dict(zip(map(id, request.tokens), _parts(request.tokens, _SENTENCE_ENDS), strict=True))
@@ -745,11 +964,20 @@ def _is_computed(ask: InterpretedAsk, argument: Argument, value: Any, *, exists:
     if not isinstance(value, str):
         return False
     folded = fold(value)
-    if folded.replace(" ", "") == "".join(one.text for one in words) and folded.replace(" ", "").isalpha():
+    if (
+        " " in folded
+        and folded.replace(" ", "") == "".join(one.text for one in words)
+        and folded.replace(" ", "").isalpha()
+    ):
         return True
-    said = {part for one in words for part in _PARTS.split(one.text) if part}
-    parts = {one for one in _PARTS.split(folded) if one}
-    return not exists and is_file_name(value) and "/" not in value and value[:1] != "." and parts <= said
+    if exists or not _FILE.fullmatch(value) or not is_file_name(value):
+        return False
+    stem, _, ending = folded.rpartition(".")
+    named = [one for one in words if one.kind is Kind.LITERAL]
+    plain = {one.text for one in words if one.kind is Kind.WORD}
+    if named:  # the same name with another ending: notes.txt as html
+        return len(named) == 1 and named[0].text.rpartition(".")[0] == stem and {ending} == plain
+    return {one for one in _PARTS.split(folded) if one} == plain
 
 
 def _is_value(said: str, value: Any) -> bool:
@@ -791,6 +1019,8 @@ def _heard_otherwise(ask: InterpretedAsk, request: Request, call: Call) -> Fault
         return Fault("effect", heard[0].form)
     if ask.composed:
         wrong = next((one for one in clear if one in near and any(one.of(Label.CONTENT, Label.QUOTE))), None)
+        if wrong is not None and _means_that(wrong):
+            return None
         fault = Match(request, wrong, call).fault() if wrong is not None else None
         return fault if fault is not None and fault.kind == "content" else None
     return None
@@ -801,7 +1031,8 @@ def _left_of_heard(ask: InterpretedAsk, request: Request, call: Call) -> Fault |
 
     What is emptied is emptied as the grammar heard it: no part of it was named.
     """
-    slots = [one.span for one in ask.slots]
+    made = [one.name for one in call.arguments if _is_computed(ask, one, one.value, exists=call.exists)]
+    slots = [one.span for one in ask.slots if one.argument not in made]
     contents = [one.value for one in call.arguments if one.role == "content" and isinstance(one.value, str)]
     empties = bool(contents) and not any(one.strip() for one in contents)
     for heard in request.asks:
@@ -815,9 +1046,16 @@ def _left_of_heard(ask: InterpretedAsk, request: Request, call: Call) -> Fault |
         for at in goals:
             token = heard.tokens[at]
             led = at > 0 and heard.labels[at - 1] is Label.GOAL and heard.tokens[at - 1].text not in _OWNING
-            if (led or empties) and _says_something(token, request, call) and not _is_covered(ask, token):
+            told = token.kind is not Kind.LITERAL and any(token.text in fold(text) for text in contents)
+            if (led or empties) and _says_something(token, request, call) and not (told or _is_covered(ask, token)):
                 return Fault("elsewhere", token.raw)
     return None
+
+
+def _means_that(ask: Ask) -> bool:
+    """Return whether the content of an ask is what was told elsewhere: put those numbers in a.md."""
+    first = next((one for one in ask.tokens[ask.labels.index(Label.VERB) + 1 :] if one.kind is not Kind.MARK), None)
+    return first is not None and first.text in _MEANING_THAT
 
 
 def _says_something(token: Token, request: Request, call: Call) -> bool:
@@ -855,30 +1093,32 @@ def _quota(one: CheckedAsk) -> int:
 def _ask_to_json(ask: InterpretedAsk) -> dict[str, Any]:
     return {
         "tool": ask.tool,
-        "slots": [[one.argument, one.span.text, one.span.start] for one in ask.slots],
+        "slots": [[one.argument, *_span_to_json(one.span)] for one in ask.slots],
         "mode": str(ask.mode),
-        "content": _span_to_json(ask.content),
+        "content": None if ask.content is None else _span_to_json(ask.content),
         "composed": ask.composed,
         "quantity": ask.quantity,
-        "time": _span_to_json(ask.time),
+        "time": None if ask.time is None else _span_to_json(ask.time),
+        **({"also_time": [_span_to_json(one) for one in ask.also_time]} if ask.also_time else {}),
     }
 
 
 def _ask_from_json(value: Mapping[str, Any]) -> InterpretedAsk:
     return InterpretedAsk(
         tool=value["tool"],
-        slots=tuple(Slot(name, Span(text, start)) for name, text, start in value["slots"]),
+        slots=tuple(Slot(name, Span(*span)) for name, *span in value["slots"]),
         mode=Mode(value["mode"]),
         content=_span_from_json(value["content"]),
         composed=value["composed"],
         quantity=value["quantity"],
         time=_span_from_json(value["time"]),
+        also_time=tuple(Span(*one) for one in value.get("also_time", ())),
     )
 
 
-def _span_to_json(span: Span | None) -> list[Any] | None:
-    return None if span is None else [span.text, span.start]
+def _span_to_json(span: Span) -> list[Any]:
+    return [span.text, span.start, span.back] if span.back else [span.text, span.start]
 
 
 def _span_from_json(value: Sequence[Any] | None) -> Span | None:
-    return None if value is None else Span(value[0], value[1])
+    return None if value is None else Span(*value)

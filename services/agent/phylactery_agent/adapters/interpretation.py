@@ -29,6 +29,7 @@ def _ask(ask: InterpretedAsk) -> task_pb2.InterpretedAsk:
         mode=_MODES[ask.mode],
         quantity=ask.quantity,
         time=None if ask.time is None else _span(ask.time),
+        also_time=[_span(one) for one in ask.also_time],
     )
     if ask.content is not None:
         message.literal.CopyFrom(_span(ask.content))
@@ -38,4 +39,4 @@ def _ask(ask: InterpretedAsk) -> task_pb2.InterpretedAsk:
 
 
 def _span(span: Span) -> task_pb2.Span:
-    return task_pb2.Span(text=span.text, start=span.start, length=len(span.text))
+    return task_pb2.Span(text=span.text, start=span.start, length=len(span.text), back=span.back)

@@ -17,7 +17,9 @@ from typing import Annotated, Final, Literal
 from phylactery_chassis.logs import get_logger
 from phylactery_understanding.answers import read_answer
 from phylactery_understanding.interpretation import (
+    MAX_ALSO,
     MAX_ASKS,
+    MAX_BACK,
     MAX_LITERAL,
     MAX_QUANTITY,
     MAX_SLOTS,
@@ -35,7 +37,7 @@ from phylactery_agent.ports import ModelBudgetError, ModelMessage, ModelUnavaila
 from phylactery_agent.ports.model import Model
 from phylactery_agent.tools.contract import ToolSpec
 
-PROMPT: Final = "interpret-1"
+PROMPT: Final = "interpret-2"
 """The file of the prompt, and its version: another text gets another name."""
 MAX_REPLY: Final = 16_000
 """Characters of an answer that are read."""
@@ -64,7 +66,7 @@ class _Asked(BaseModel):
     content: _Text | None = None
     composed: bool = False
     quantity: Annotated[int, Field(ge=0, le=MAX_QUANTITY)] = 1
-    time: _Text | None = None
+    time: _Text | Annotated[list[_Text], Field(max_length=1 + MAX_ALSO)] | None = None
 
 
 class _Reply(BaseModel):
@@ -89,8 +91,10 @@ class Interpreter:
         """Takes the run's model, the tools on offer, and how long a turn waits for it."""
         self._model, self._offered, self._turn_id, self._seconds = model, offered, turn_id, seconds
 
-    async def read(self, words: str) -> Interpretation | None:
+    async def read(self, words: str, earlier: Sequence[str] = ()) -> Interpretation | None:
         """Return what the model reads in words, None where it does not tell in time, or tells what cannot be used.
+
+        ``earlier`` are the person's messages before, oldest first: what they say may be what the newest means.
 
         A turn goes on without it: RiskGate then understands by its rules alone. Raises LeaseLostError and
         RunCancelledError, as every call of a model does.
@@ -99,20 +103,21 @@ class Interpreter:
         if len(words) > MAX_WORDS or not tools or read_answer(words) != "unclear":
             return None
         try:
-            return await self._asked(words, tools)
+            return await self._asked(words, _recent(words, earlier), tools)
         except (ModelUnavailableError, ModelBudgetError, UnusableReplyError) as error:
             _log.info("a request is not interpreted", reason=error.reason)
         except TimeoutError:
             _log.info("a request is not interpreted", reason="TIMEOUT")
         return None
 
-    async def _asked(self, words: str, tools: Sequence[ToolSpec]) -> Interpretation:
-        messages = [ModelMessage("system", _told(tools)), ModelMessage("user", without_pasted(words))]
+    async def _asked(self, words: str, earlier: Sequence[str], tools: Sequence[ToolSpec]) -> Interpretation:
+        said = [ModelMessage("user", without_pasted(one)) for one in (*earlier, words)]
+        messages = [ModelMessage("system", _told(tools)), *said]
         async with asyncio.timeout(self._seconds):
             reply = await self._model.reply(messages, key=f"interpret:{self._turn_id}")
         if reply.calls or len(reply.text) > MAX_REPLY:
             raise UnusableReplyError(NOT_AN_INTERPRETATION)
-        return read_reply(reply.text, words, reply.model, frozenset(spec.name for spec in tools))
+        return read_reply(reply.text, words, reply.model, frozenset(spec.name for spec in tools), earlier)
 
 
 def without_pasted(words: str) -> str:
@@ -123,9 +128,22 @@ def without_pasted(words: str) -> str:
     return shown + words[place:]
 
 
-def read_reply(text: str, words: str, model: str, tools: frozenset[str]) -> Interpretation:
+def _recent(words: str, earlier: Sequence[str]) -> Sequence[str]:
+    """Return the newest of the messages before, as many as RiskGate reads together."""
+    found: list[str] = []
+    room = MAX_WORDS - len(words)
+    for one in [*earlier][: -MAX_BACK - 1 : -1]:
+        room -= len(one)
+        if room < 0:
+            break
+        found.insert(0, one)
+    return found
+
+
+def read_reply(text: str, words: str, model: str, tools: frozenset[str], earlier: Sequence[str] = ()) -> Interpretation:
     """Return an answer as RiskGate takes it: every value at the place of the words where it stands.
 
+    A value that the words do not hold is looked for in the ``earlier`` messages, the newest of them first.
     Raises UnusableReplyError where it is no interpretation, or the words do not hold a value of it.
     """
     try:
@@ -134,7 +152,7 @@ def read_reply(text: str, words: str, model: str, tools: frozenset[str]) -> Inte
         raise UnusableReplyError(NOT_AN_INTERPRETATION) from None
     if any(one.tool not in tools for one in reply.asks):
         raise UnusableReplyError(NOT_AN_INTERPRETATION)
-    return Interpretation(PROMPT, _named(model), tuple(_ask(one, words) for one in reply.asks))
+    return Interpretation(PROMPT, _named(model), tuple(_ask(one, (words, *reversed(earlier))) for one in reply.asks))
 
 
 def _named(model: str) -> str:
@@ -142,18 +160,24 @@ def _named(model: str) -> str:
     return "".join(one if one.isprintable() and not one.isspace() else "_" for one in model[:256]) or "unnamed"
 
 
-def _ask(asked: _Asked, words: str) -> InterpretedAsk:
-    taken = pasted(words)
+def _ask(asked: _Asked, messages: Sequence[str]) -> InterpretedAsk:
+    """Return an ask with its values at their places in messages, the newest first."""
+    taken = [pasted(words) for words in messages]
 
     def place(value: str) -> Span:
-        span = _place(words, value, taken)
-        taken.append((span.start, span.stop))
-        return span
+        for back, words in enumerate(messages):
+            start = _place(words, value, taken[back])
+            if start is not None:
+                taken[back].append((start, start + len(value)))
+                return Span(value, start, back)
+        raise UnusableReplyError(WORDS_NOT_THERE)
 
     # The longest is looked for first: a short one stands in many places. How often it is may stand within the time.
-    said = [one for one in _values(asked) if one[0] == _TIME or asked.time is None or one[1] not in asked.time]
+    times = _listed(asked.time)
+    said = [one for one in _values(asked) if one[0] == _TIME or not any(one[1] in time for time in times)]
     values = sorted(said, key=lambda one: -len(one[1]))
     found = [(name, place(value)) for name, value in values]
+    when = sorted((span for name, span in found if name == _TIME), key=lambda one: (one.back, one.start))
     return InterpretedAsk(
         tool=asked.tool,
         slots=tuple(Slot(name, span) for name, span in found if name not in {_CONTENT, _TIME}),
@@ -161,7 +185,8 @@ def _ask(asked: _Asked, words: str) -> InterpretedAsk:
         content=next((span for name, span in found if name == _CONTENT), None),
         composed=asked.composed and asked.content is None,
         quantity=asked.quantity,
-        time=next((span for name, span in found if name == _TIME), None),
+        time=next(iter(when), None),
+        also_time=tuple(when[1:]),
     )
 
 
@@ -171,24 +196,25 @@ _TIME: Final = "\x00time"
 
 def _values(asked: _Asked) -> Iterator[tuple[str, str]]:
     for name, value in asked.slots.items():
-        yield from ((name, one) for one in ([value] if isinstance(value, str) else value))
+        yield from ((name, one) for one in _listed(value))
     if asked.content is not None:
         yield _CONTENT, asked.content
-    if asked.time is not None:
-        yield _TIME, asked.time
+    yield from ((_TIME, one) for one in _listed(asked.time))
 
 
-def _place(words: str, value: str, taken: Sequence[tuple[int, int]]) -> Span:
+def _listed(value: str | list[str] | None) -> list[str]:
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def _place(words: str, value: str, taken: Sequence[tuple[int, int]]) -> int | None:
     """Return where words hold a value: apart from what is taken, and first where it is no part of a longer word."""
     places = [
         at
         for at in _all_places(words, value)
         if not any(at < stop and start < at + len(value) for start, stop in taken)
     ]
-    if not places:
-        raise UnusableReplyError(WORDS_NOT_THERE)
     whole = [at for at in places if not _is_part(words, at, at + len(value))]
-    return Span(value, (whole or places)[0])
+    return next(iter(whole or places), None)
 
 
 def _all_places(words: str, value: str) -> Iterator[int]:

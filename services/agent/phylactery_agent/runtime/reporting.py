@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, Literal
 
 import rfc8785
 from phylactery_chassis.crashpoints import reach
+from phylactery_understanding.interpretation import MAX_BACK, Interpretation
 from pydantic import ValidationError
 
 from phylactery_agent.executor import Executor
@@ -18,7 +19,7 @@ from phylactery_agent.runtime.delivery import Delivery
 from phylactery_agent.runtime.interpreting import Interpreter
 from phylactery_agent.runtime.model import Lease
 from phylactery_agent.runtime.services import TaskGate
-from phylactery_agent.runtime.tasks import Result, TaskStore, observation
+from phylactery_agent.runtime.tasks import OpenedTask, Result, TaskStore, observation
 from phylactery_agent.tools.specs import FILE_INFO, WRITE_FILE, WriteFileArguments
 
 MAX_CONTINUED: Final = 8
@@ -47,12 +48,14 @@ class TurnTask:
         opens_run: bool,
         fresh: bool = False,
         interpreter: Interpreter | None = None,
+        said_in: Callable[[str], Awaitable[str]] | None = None,
     ) -> None:
         """Takes what the person said in this turn, nothing where it is an answer to an approval.
 
         fresh says that nobody served the run before, so that it has no task. interpreter reads the words before they
-        open one; None leaves them to RiskGate's rules.
+        open one; None leaves them to RiskGate's rules. said_in returns the words of a turn before, which they continue.
         """
+        self._said_in = said_in
         self._interpreter = interpreter
         self._gate, self._store, self._lease = gate, store, lease
         self._words, self._opens_run, self._fresh = words, opens_run, fresh
@@ -83,12 +86,20 @@ class TurnTask:
         if not self._words:
             return ""
         continues = newest.task_id if newest is not None and len(opened) % MAX_CONTINUED else ""
-        task_id = await self._begin(continues)
+        chain = opened[len(opened) - len(opened) % MAX_CONTINUED :] if continues else ()
+        task_id = await self._begin(continues, chain)
         reach("agent.0")
         await self._store.note(self._lease, task_id)
         return task_id
 
-    async def _begin(self, continues: str) -> str:
+    async def _interpreted(self, chain: Sequence[OpenedTask]) -> Interpretation | None:
+        if self._interpreter is None:
+            return None
+        said_in = self._said_in
+        earlier = [await said_in(one.turn_id) for one in chain[-MAX_BACK:]] if said_in is not None else []
+        return await self._interpreter.read(self._words, earlier)
+
+    async def _begin(self, continues: str, chain: Sequence[OpenedTask]) -> str:
         """Opens the task under a name that depends on run and turn alone: opened again, it is the same."""
         lease = self._lease
         request_id = lease.run_id if self._opens_run else f"{lease.run_id}:{lease.turn_id}"
@@ -97,7 +108,7 @@ class TurnTask:
             request_id,
             thread_id=lease.thread_id,
             words=self._words,
-            interpretation=await self._interpreter.read(self._words) if self._interpreter is not None else None,
+            interpretation=await self._interpreted(chain),
         )
         try:
             return await begin(continues=continues)

@@ -14,7 +14,7 @@ from langsmith import tracing_context
 from phylactery_chassis import semconv, telemetry
 from phylactery_chassis.clock import Clock
 from phylactery_chassis.database import Database
-from phylactery_chassis.errors import STORE_FAILED
+from phylactery_chassis.errors import STORE_FAILED, NotFound
 from phylactery_chassis.ids import new_id
 from phylactery_chassis.logs import get_logger
 
@@ -37,6 +37,7 @@ from phylactery_agent.runtime.delivery import Delivery
 from phylactery_agent.runtime.events import ThreadEvents
 from phylactery_agent.runtime.hearing import Heard, asked_in
 from phylactery_agent.runtime.hydrating import Hydrating
+from phylactery_agent.runtime.inbox import InboxStore
 from phylactery_agent.runtime.interpreting import Interpreter
 from phylactery_agent.runtime.lease import (
     Leases,
@@ -116,6 +117,7 @@ class TurnServer:
         self._t = tools
         self.hydrating = Hydrating(tools.services, tools.delivery)
         self._tasks = TaskStore(tools.database, tools.clock)
+        self._inbox = InboxStore(tools.database, tools.clock)
         self._heartbeat_seconds = heartbeat_seconds or tools.leases.heartbeat_seconds
 
     async def serve(self, claim: Claim) -> None:
@@ -330,10 +332,24 @@ class TurnServer:
         interpreter = self._interpreter(claim, before) if words else None
         opens_run = not turn.resumed
         task = TurnTask(
-            gate, self._tasks, lease, words, opens_run=opens_run, fresh=first_claim, interpreter=interpreter
+            gate,
+            self._tasks,
+            lease,
+            words,
+            opens_run=opens_run,
+            fresh=first_claim,
+            interpreter=interpreter,
+            said_in=self._said_in,
         )
         replaced = ReplacedFiles(self._t.executor, self._tasks, lease)
         return ReportingGate(gate, self._t.delivery, lease, task, replaced)
+
+    async def _said_in(self, turn_id: str) -> str:
+        """Return what the person typed in a turn before, empty where it is gone."""
+        try:
+            return self._t.sanitizing.words(await self._inbox.get(turn_id))
+        except NotFound:
+            return ""
 
     def _interpreter(self, claim: Claim, before: Mapping[str, Any]) -> Interpreter | None:
         """Answers what reads the words of this turn, None in static mode and where it is switched off.

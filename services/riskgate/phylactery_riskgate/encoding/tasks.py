@@ -44,11 +44,12 @@ def _ask(shown: task_pb2.InterpretedAsk) -> dict[str, Any]:
         "composed": shown.composed,
         "quantity": shown.quantity,
         "time": _span(shown.time) if shown.HasField("time") else None,
+        "also_time": [_span(one) for one in shown.also_time],
     }
 
 
 def _span(shown: task_pb2.Span) -> dict[str, Any]:
-    return {"text": shown.text, "start": shown.start, "length": shown.length}
+    return {"text": shown.text, "start": shown.start, "length": shown.length, "back": shown.back}
 
 
 def observe_fields(request: task_pb2.ObserveRequest) -> dict[str, Any]:

@@ -6,7 +6,9 @@ from typing import Annotated, Literal, Self
 
 from phylactery_chassis.edge import EdgeModel, Identifier, OptionalIdentifier, ToolName
 from phylactery_understanding.interpretation import (
+    MAX_ALSO,
     MAX_ASKS,
+    MAX_BACK,
     MAX_LITERAL,
     MAX_QUANTITY,
     MAX_SLOTS,
@@ -39,6 +41,7 @@ class SpanInput(EdgeModel):
     text: Annotated[str, Field(min_length=1, max_length=MAX_LITERAL, repr=False)]
     start: Annotated[int, Field(ge=0, le=MAX_WORDS)]
     length: int
+    back: Annotated[int, Field(ge=0, le=MAX_BACK)] = 0
 
     @model_validator(mode="after")
     def _same_length(self) -> Self:
@@ -49,7 +52,7 @@ class SpanInput(EdgeModel):
 
     def span(self) -> Span:
         """Return it as the grammar has it."""
-        return Span(self.text, self.start)
+        return Span(self.text, self.start, self.back)
 
 
 class SlotInput(EdgeModel):
@@ -69,6 +72,7 @@ class AskInput(EdgeModel):
     composed: bool = False
     quantity: Annotated[int, Field(ge=0, le=MAX_QUANTITY)]
     time: SpanInput | None = None
+    also_time: Annotated[list[SpanInput], Field(max_length=MAX_ALSO, default_factory=list)]
 
 
 class InterpretationInput(EdgeModel):
@@ -92,6 +96,7 @@ def _ask(asked: AskInput) -> InterpretedAsk:
         composed=asked.composed,
         quantity=asked.quantity,
         time=asked.time.span() if asked.time is not None else None,
+        also_time=tuple(one.span() for one in asked.also_time),
     )
 
 

@@ -154,6 +154,7 @@ class InterpretedAsk(_message.Message):
     COMPOSED_FIELD_NUMBER: _builtins.int
     QUANTITY_FIELD_NUMBER: _builtins.int
     TIME_FIELD_NUMBER: _builtins.int
+    ALSO_TIME_FIELD_NUMBER: _builtins.int
     tool: _builtins.str
     """tool is the catalog's name of the tool that does it, 1 to 128 characters of [A-Za-z0-9_.-]. Required."""
     mode: Global___InterpretedMode.ValueType
@@ -176,6 +177,10 @@ class InterpretedAsk(_message.Message):
     def time(self) -> Global___Span:
         """time is the words that say when. Not set where none do."""
 
+    @_builtins.property
+    def also_time(self) -> _containers.RepeatedCompositeFieldContainer[Global___Span]:
+        """also_time is more words that say when and stand apart from time, as an hour behind "every month", at most 4."""
+
     def __init__(
         self,
         *,
@@ -186,10 +191,11 @@ class InterpretedAsk(_message.Message):
         composed: _builtins.bool = ...,
         quantity: _builtins.int = ...,
         time: Global___Span | None = ...,
+        also_time: _abc.Iterable[Global___Span] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["composed", b"composed", "content", b"content", "literal", b"literal", "time", b"time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["composed", b"composed", "content", b"content", "literal", b"literal", "mode", b"mode", "quantity", b"quantity", "slots", b"slots", "time", b"time", "tool", b"tool"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["also_time", b"also_time", "composed", b"composed", "content", b"content", "literal", b"literal", "mode", b"mode", "quantity", b"quantity", "slots", b"slots", "time", b"time", "tool", b"tool"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_content: _TypeAlias = _typing.Literal["literal", "composed"]  # noqa: Y015
     _WhichOneofArgType_content: _TypeAlias = _typing.Literal["content", b"content"]  # noqa: Y015
@@ -234,22 +240,28 @@ class Span(_message.Message):
     TEXT_FIELD_NUMBER: _builtins.int
     START_FIELD_NUMBER: _builtins.int
     LENGTH_FIELD_NUMBER: _builtins.int
+    BACK_FIELD_NUMBER: _builtins.int
     text: _builtins.str
     """text is what stands there, 1 to 4,000 characters. Required."""
     start: _builtins.int
     """start is where it begins: how many characters (Unicode code points) of words stand before it."""
     length: _builtins.int
     """length is how many characters it has; it has to be that of text."""
+    back: _builtins.int
+    """back is how many messages before these words it stands, 0 to 3: 0 is in these words, 1 in those of the task they
+    continue. What is quoted from before counts where these words ask for it, and none of them takes it back.
+    """
     def __init__(
         self,
         *,
         text: _builtins.str = ...,
         start: _builtins.int = ...,
         length: _builtins.int = ...,
+        back: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["length", b"length", "start", b"start", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["back", b"back", "length", b"length", "start", b"start", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -12,7 +12,15 @@ from phylactery_understanding.amendment import Amendment, amended
 from phylactery_understanding.answers import read_answer
 from phylactery_understanding.calls import hears, understand
 from phylactery_understanding.content import Source
-from phylactery_understanding.interpretation import CheckedAsk, Interpretation, check, understand_interpreted
+from phylactery_understanding.interpretation import (
+    MAX_BACK,
+    CheckedAsk,
+    Interpretation,
+    check,
+    joined,
+    understand_interpreted,
+    within,
+)
 from phylactery_understanding.lexicon import lexicon
 from phylactery_understanding.proposal import Argument, Call, Item, Level, Understanding
 from phylactery_understanding.request import Fault, Request, parse
@@ -139,16 +147,31 @@ def _interpreted(index: TaskIndex, newest: int, call: Call, known: Understanding
     interpretation = index.interpretations[newest]
     if interpretation is None or known.level is Level.REFUSED:
         return known
-    message = index.messages[newest]
-    asks = _checked(interpretation, message, half=index.pasting[newest])
-    names = [f"{index.tasks[newest]}/m{number + 1}" for number in range(len(asks))]
-    found = _named(understand_interpreted(asks, _parsed(message), call, *uses.of(names)), names)
-    return max(known, found, key=lambda one: one.level)
+    for back in sorted({one.back for one in interpretation.asks}):
+        if back > min(newest, MAX_BACK):
+            continue
+        messages = index.messages[newest - back : newest + 1]
+        if back and any(task_of(name) in index.tasks[newest - back : newest] for name in uses.done):
+            continue  # this very call was made already, for the words that are quoted
+        half = any(index.pasting[newest - back : newest + 1])
+        asks, request = _checked(interpretation, messages, half=half)
+        kind = f"m{back}." if back else "m"
+        names = [f"{index.tasks[newest]}/{kind}{number + 1}" for number in range(len(asks))]
+        found = _named(understand_interpreted(asks, request, call, *uses.of(names)), names)
+        known = max(known, found, key=lambda one: one.level)
+    return known
 
 
 @lru_cache(maxsize=64)
-def _checked(interpretation: Interpretation, message: str, *, half: bool) -> tuple[CheckedAsk, ...]:
-    return check(interpretation, _parsed(message), half=half)
+def _checked(
+    interpretation: Interpretation, messages: tuple[str, ...], *, half: bool
+) -> tuple[tuple[CheckedAsk, ...], Request]:
+    """Return the asks that quote as many messages as these, in the text that the messages are together."""
+    back = len(messages) - 1
+    text, starts = joined(messages, back)
+    asks = tuple(within(one, starts) for one in interpretation.asks if one.back == back)
+    request = _parsed(text)
+    return check(replace(interpretation, asks=asks), request, half=half, newest=starts[0]), request
 
 
 def is_heard(tool: CatalogTool, text: str) -> bool:
@@ -254,7 +277,24 @@ def _items(index: TaskIndex, value: Any, *, person: bool) -> tuple[tuple[str, It
                 mine = next((item for place, item in listed if place == one.item), None)
                 if mine is not None:
                     found.append((str(value), mine, tuple(item for _, item in listed if item is not mine)))
-    return tuple(found[:_MOST_ITEMS])
+    return tuple((found or _in_folder(index, value))[:_MOST_ITEMS])
+
+
+def _in_folder(index: TaskIndex, value: str | int) -> list[tuple[str, Item, tuple[Item, ...]]]:
+    """Return the files of a folder that was listed, where a path is one of them: the folder's path and the name."""
+    folder, _, name = str(value).rpartition("/")
+    norms = [" ".join(folding.tokens(folding.fold(one))) for one in (folder, name)]
+    found: list[tuple[str, Item, tuple[Item, ...]]] = []
+    for result in index.results if folder and name else ():
+        if result.made or result.tool is PASTED or norms[0] not in result.arguments:
+            continue
+        for one in result.by_norm.get(norms[1], ()):
+            if spelling.same(one.written or one.norm, spelling.spelled(name)):
+                listed = _listed(index, result)
+                mine = next((item for place, item in listed if place == one.item), None)
+                if mine is not None:
+                    found.append((str(value), mine, tuple(item for _, item in listed if item is not mine)))
+    return found
 
 
 def _is_key(field: str) -> bool:
