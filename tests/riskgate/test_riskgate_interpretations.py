@@ -122,6 +122,27 @@ async def test_a_refusal_stays_one_whatever_a_model_read_before_it(ana, call):
 
 
 @pytest.mark.parametrize(
+    ("newest", "decision"),
+    [("october 54 and november 61", ALLOW), ("no, not october 54 and november 61", AUTH), ("thanks, all fine", AUTH)],
+)
+async def test_a_value_of_the_message_before_counts_where_the_newest_goes_on_with_it(ana, call, newest, decision):
+    earlier, entry = "power.csv is a nice name, the columns are month and amount", "october 54 and november 61"
+    first = await begin(ana, earlier)
+    content = span(newest, entry) if entry in newest else None
+    slot = task_pb2.InterpretedSlot(argument="path", value=span(earlier, "power.csv"))
+    slot.value.back = 1
+    mode = task_pb2.INTERPRETED_MODE_ADD
+    ask = task_pb2.InterpretedAsk(
+        tool="write_file", slots=[slot], literal=content, composed=None if content else True, quantity=1, mode=mode
+    )
+    read = task_pb2.Interpretation(version="interpret-2", model="test-model", asks=[ask])
+    then = await begin(ana, newest, read, request="r2", continues_task_id=first)
+    assert (await ana.evaluate(write(call, "power.csv", entry), task_id=then)).decision == decision
+    alone = await begin(ana, newest, read, request="r3")
+    assert (await ana.evaluate(write(call, "power.csv", entry, "c2"), task_id=alone)).decision != ALLOW
+
+
+@pytest.mark.parametrize(
     ("words", "read", "by"),
     [
         ("append milk to shopping.txt", False, "confirmed"),
@@ -151,6 +172,8 @@ async def test_a_yes_confirms_what_the_rules_had_understood(ana, call, words, re
         (lambda read: read.asks[0].literal.__setattr__("length", 3), "interpretation.asks.0.literal"),
         (lambda read: read.asks[0].literal.__setattr__("text", "x" * 4_001), "interpretation.asks.0.literal.text"),
         (lambda read: read.asks[0].literal.__setattr__("start", -1), "interpretation.asks.0.literal.start"),
+        (lambda read: read.asks[0].literal.__setattr__("back", 4), "interpretation.asks.0.literal.back"),
+        (lambda read: read.asks[0].also_time.extend([read.asks[0].literal] * 5), "interpretation.asks.0.also_time"),
     ],
 )
 async def test_an_interpretation_out_of_bounds_is_refused_with_its_field(ana, refused, change, field):

@@ -84,8 +84,8 @@ class BeginTaskRequest(_message.Message):
     """
     @_builtins.property
     def interpretation(self) -> Global___Interpretation:
-        """interpretation is what a model read in the words, where the edge has one. The model may be shown the words and the
-        catalog, and nothing else: no result, no memory, no profile, no file. RiskGate believes none of it that it does not
+        """interpretation is what a model read in the words, where the edge has one. The model may be shown the words, those
+        of the tasks they continue and the catalog, and nothing else: no result, no memory, no profile, no file. RiskGate believes none of it that it does not
         find in the words itself, and a refusal, a condition or a question stays one whatever it says. The first one shown
         for a request_id counts; beginning the task again with another, or with none, changes nothing.
         """
