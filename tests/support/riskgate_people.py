@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from grpc import aio
+from google.protobuf.duration_pb2 import Duration
 from phylactery.riskgate.v1 import (
     approval_pb2,
     approval_pb2_grpc,
@@ -147,9 +148,10 @@ class Person:
         asked = task_pb2.ObserveRequest(task_id=task_id, tool_call_id=call_id, tool=tool, **more)
         return await self.tasks.Observe(asked, metadata=self.metadata, timeout=60)
 
-    async def end_task(self, task_id: str) -> None:
-        """Ends a task."""
-        await self.tasks.EndTask(task_pb2.EndTaskRequest(task_id=task_id), metadata=self.metadata, timeout=60)
+    async def end_task(self, task_id: str, *, keep: int = 0) -> None:
+        """Ends a task; others may go on from it for ``keep`` seconds."""
+        request = task_pb2.EndTaskRequest(task_id=task_id, keep=Duration(seconds=keep) if keep else None)
+        await self.tasks.EndTask(request, metadata=self.metadata, timeout=60)
 
     async def freeze(
         self, scope: str, name: str = "", *, tenant: str = "", reason: str = ""

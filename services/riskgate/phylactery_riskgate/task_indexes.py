@@ -182,6 +182,15 @@ def task_not_found(task_id: str) -> NotFound:
     )
 
 
+def find_earlier(
+    connection: Connection, who: Principal, task_id: str, thread_id: str, now_us: int, *, lock: bool = False
+) -> Task | None:
+    """Return a task of this user and thread that another may go on from. With lock it raises BusyError."""
+    task = rows.find_task(connection, who.tenant, who.subject, task_id, lock=lock)
+    counts = task is not None and task.thread_id == thread_id and (task.open(now_us) or task.kept(now_us))
+    return task if counts else None
+
+
 def find_open(
     connection: Connection, who: Principal, task_id: str, thread_id: str, now_us: int, *, lock: bool = False
 ) -> Task | None:
@@ -197,7 +206,7 @@ def _chain(connection: Connection, who: Principal, task_id: str, thread_id: str,
         raise task_not_found(task_id)
     chain = [task]
     while len(chain) < MAX_CHAIN and chain[0].continues_id:
-        earlier = find_open(connection, who, chain[0].continues_id, thread_id, now_us)
+        earlier = find_earlier(connection, who, chain[0].continues_id, thread_id, now_us)
         if earlier is None:
             break
         chain.insert(0, earlier)

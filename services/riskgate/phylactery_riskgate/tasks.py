@@ -32,14 +32,14 @@ from phylactery_riskgate.entry_values import WORDS_SALT
 from phylactery_riskgate.observed_calls import ObservedCalls, Ran
 from phylactery_riskgate.permits import encode
 from phylactery_riskgate.requests.audit import FilterInput
-from phylactery_riskgate.requests.tasks import BeginInput, ObserveInput, TaskInput
+from phylactery_riskgate.requests.tasks import BeginInput, EndInput, ObserveInput
 from phylactery_riskgate.retractions import retract
 from phylactery_riskgate.sealing import commitment, new_salt
 from phylactery_riskgate.settings import RiskGateSettings
 from phylactery_riskgate.shown import shown_arguments, shown_result
 from phylactery_riskgate.store import tasks as rows
 from phylactery_riskgate.store.tasks import PieceRow, Task
-from phylactery_riskgate.task_indexes import MAX_CHAIN, TaskIndexes, find_open, task_not_found
+from phylactery_riskgate.task_indexes import MAX_CHAIN, TaskIndexes, find_earlier, task_not_found
 from phylactery_riskgate.task_pieces import TaskVault
 
 _log = get_logger("tasks")
@@ -113,6 +113,7 @@ class Tasks:
                 rows.insert_task(
                     connection, found, PieceRow(found.id, 0, "", "", 0, cut=False, unproven=False, sealed=sealed)
                 )
+                self._hold_earlier(connection, who, found, now_us)
                 told = self._retract(connection, who, found, retraction, now_us)
                 self._note_begun(connection, who, found, asked, now_us, told)
             return Begun(found.id, found.expire_us)
@@ -187,8 +188,8 @@ class Tasks:
         rows.insert_piece(connection, task, piece, size)
         return Observed(reading.values, reading.cut, replayed=False, unproven=ran.unproven)
 
-    async def end(self, who: Principal, asked: TaskInput) -> None:
-        """Ends a task and erases what was kept of it; again changes nothing.
+    async def end(self, who: Principal, asked: EndInput) -> None:
+        """Ends a task and erases what was kept of it, at once or when nobody may go on from it; again changes nothing.
 
         Raises NotFound TASK_NOT_FOUND, Unavailable STORE_UNAVAILABLE.
         """
@@ -201,15 +202,50 @@ class Tasks:
                 raise task_not_found(asked.task_id)
             if not task.end_us:
                 observed = {"observed": task.pieces - 1, "unproven": rows.count_unproven(connection, task)}
-                rows.end_task(connection, task, now_us)
+                until_us = self._kept_until(connection, task, asked.keep, now_us)
+                for one in [task, *self._kept_before(connection, who, task, now_us)]:
+                    if until_us:
+                        rows.keep_task(connection, one, until_us)
+                    else:
+                        rows.end_task(connection, one, now_us)
+                if until_us:
+                    observed["kept_until_us"] = until_us
                 body = {"task_id": task.id, "thread_id": task.thread_id, **observed}
                 self._core.note(connection, Kind.TASK_ENDED, who, now_us, body)
 
         await self._core.write(work)
         self._indexes.forget(asked.task_id)
 
+    def _kept_until(self, connection: Connection, task: Task, keep_us: int, now_us: int) -> int:
+        """Return until when others may go on from a task that is ended now, 0 where it is erased at once.
+
+        One that another goes on from already lasts as long as that one: its end was told late.
+        """
+        if not keep_us:
+            return 0
+        if rows.count_kept(connection, task.tenant, task.subject, now_us) >= self._settings.tasks_per_user:
+            return 0
+        return rows.last_going_on(connection, task) or now_us + keep_us
+
+    def _kept_before(self, connection: Connection, who: Principal, task: Task, now_us: int) -> list[Task]:
+        """Return the tasks, locked, that a task goes on from and that are kept for that alone."""
+        found: list[Task] = []
+        earlier = task.continues_id
+        while earlier and len(found) < MAX_CHAIN:
+            before = rows.find_task(connection, who.tenant, who.subject, earlier, lock=True)
+            if before is None or not before.kept(now_us):
+                break
+            found.append(before)
+            earlier = before.continues_id
+        return found
+
+    def _hold_earlier(self, connection: Connection, who: Principal, task: Task, now_us: int) -> None:
+        """Have what a new task goes on from, and is kept for that alone, last as long as the new one."""
+        for one in self._kept_before(connection, who, task, now_us):
+            rows.keep_task(connection, one, task.expire_us)
+
     async def prune(self) -> int:
-        """Removes tasks whose time has been over for an hour, and answers how many.
+        """Removes tasks whose time has been over for an hour, and answers how many; erases what is kept too long.
 
         Raises Unavailable STORE_UNAVAILABLE.
         """
@@ -222,6 +258,15 @@ class Tasks:
                 rows.drop_task(connection, task_id)
             return len(found)
 
+        def erase(connection: Connection) -> int:
+            now_us = self._core.clock.now_us()
+            found = rows.find_kept_over(connection, now_us, _AT_ONCE)
+            for task in found:
+                rows.end_task(connection, task, task.end_us)
+            return len(found)
+
+        while await self._core.write(erase):
+            pass
         dropped = 0
         while some := await self._core.write(work):
             dropped += some
@@ -235,6 +280,7 @@ class Tasks:
         """
         if any((wanted.log, wanted.kind, wanted.run_id, wanted.tool, wanted.decision)):
             return []
+        now_us = self._core.clock.now_us()
         found = rows.find_unended(
             connection,
             who.tenant,
@@ -243,11 +289,11 @@ class Tasks:
             thread_id=wanted.thread_id,
             start_us=wanted.start_us,
             end_us=wanted.end_us,
+            now_us=now_us,
         )
-        now_us = self._core.clock.now_us()
         for subject, task_id in found:
             task = rows.find_task(connection, who.tenant, subject, task_id, lock=True)
-            if task is not None and not task.end_us:
+            if task is not None and (not task.end_us or task.end_us > now_us):
                 rows.end_task(connection, task, now_us)
         return [task_id for _, task_id in found]
 
@@ -296,7 +342,7 @@ class Tasks:
     def _check_room(self, connection: Connection, who: Principal, asked: BeginInput, now_us: int) -> None:
         """Refuses a task that goes on from none, or is one too many."""
         earlier = asked.continues_task_id
-        if earlier and find_open(connection, who, earlier, asked.thread_id, now_us) is None:
+        if earlier and find_earlier(connection, who, earlier, asked.thread_id, now_us) is None:
             raise task_not_found(earlier)
         limit = self._settings.tasks_per_user
         if rows.count_open(connection, who.tenant, who.subject, now_us) >= limit:

@@ -52,6 +52,11 @@ def _span(shown: task_pb2.Span) -> dict[str, Any]:
     return {"text": shown.text, "start": shown.start, "length": shown.length, "back": shown.back}
 
 
+def end_fields(request: task_pb2.EndTaskRequest) -> dict[str, Any]:
+    """Return a request as the edge reads it."""
+    return {"task_id": request.task_id, "keep": request.keep.ToMicroseconds()}
+
+
 def observe_fields(request: task_pb2.ObserveRequest) -> dict[str, Any]:
     """Answers a result as the edge reads it."""
     return {

@@ -22,6 +22,8 @@ from pydantic import AfterValidator, Field, model_validator
 
 MAX_WORDS = 100_000
 """Characters of a user's words."""
+MAX_KEEP_US = 3_600 * 1_000_000
+"""How long others may go on from a task that was ended."""
 MAX_SHOWN_BYTES = 1024 * 1024
 """Bytes of the arguments of a call, and of its result."""
 
@@ -129,7 +131,9 @@ class ObserveInput(EdgeModel):
         return self.result_json if self.form == "result_json" else self.result_text
 
 
-class TaskInput(EdgeModel):
-    """One task's id."""
+class EndInput(EdgeModel):
+    """Which task ends, and for how long others may still go on from it."""
 
     task_id: Identifier
+    keep: Annotated[int, Field(ge=0, le=MAX_KEEP_US)] = 0
+    """Microseconds."""

@@ -10,7 +10,7 @@ from phylactery_chassis.edge import parse
 from phylactery_chassis.identity import current_principal
 
 from phylactery_riskgate.encoding import tasks as encoding
-from phylactery_riskgate.requests.tasks import BeginInput, ObserveInput, TaskInput
+from phylactery_riskgate.requests.tasks import BeginInput, EndInput, ObserveInput
 from phylactery_riskgate.tasks import Tasks
 
 Context = aio.ServicerContext[Any, Any]
@@ -34,5 +34,5 @@ class TaskServicer(task_pb2_grpc.TaskServiceServicer):
 
     async def EndTask(self, request: task_pb2.EndTaskRequest, _context: Context) -> task_pb2.EndTaskResponse:
         """Ends a task."""
-        await self._tasks.end(current_principal(), parse(TaskInput, {"task_id": request.task_id}))
+        await self._tasks.end(current_principal(), parse(EndInput, encoding.end_fields(request)))
         return task_pb2.EndTaskResponse()

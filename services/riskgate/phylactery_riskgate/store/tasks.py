@@ -20,7 +20,7 @@ _T, _P = tasks.c, task_pieces.c
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One request of a user; ``end_us`` is 0 while nobody has ended it.
+    """One request of a user; ``end_us`` is 0 while nobody has ended it, and ahead while others may go on from it.
 
     ``begun`` is a keyed hash of what it was begun with, ``pieces`` how many pieces were shown, the words included, and
     ``size`` their bytes before they were packed.
@@ -44,8 +44,12 @@ class Task:
         return now_us >= self.expire_us
 
     def open(self, now_us: int) -> bool:
-        """Says whether it still counts."""
+        """Return True if it still takes calls and results."""
         return not self.end_us and not self.over(now_us)
+
+    def kept(self, now_us: int) -> bool:
+        """Return True if it was ended, and another task may still go on from it."""
+        return now_us < self.end_us and not self.over(now_us)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,20 @@ _OPEN = Query(
         _T.end_us == 0,
     )
 )
+_KEPT = Query(
+    sa.select(sa.func.count()).where(
+        _T.tenant == sa.bindparam("tenant"), _T.subject == sa.bindparam("subject"), _T.end_us > sa.bindparam("now_us")
+    )
+)
+_GOES_ON = Query(
+    sa.select(sa.func.max(_T.expire_us)).where(
+        _T.tenant == sa.bindparam("tenant"),
+        _T.thread_id == sa.bindparam("thread_id"),
+        _T.subject == sa.bindparam("subject"),
+        _T.continues_id == sa.bindparam("id"),
+        _T.end_us == 0,
+    )
+)
 # cast, because SQLite hands out text, or fails, where somebody altered a row by hand
 _BYTES = sa.cast(_P.sealed, sa.LargeBinary)
 _PIECE = Query(
@@ -103,6 +121,11 @@ _GROW = Update(
     .values(pieces=sa.bindparam("now_pieces"), size=sa.bindparam("now_size"))
 )
 _END = Update(sa.update(tasks).where(_T.id == sa.bindparam("at_id")).values(end_us=sa.bindparam("now_us"), begun=""))
+_KEEP = Update(
+    sa.update(tasks)
+    .where(_T.id == sa.bindparam("at_id"))
+    .values(end_us=sa.bindparam("until_us"), expire_us=sa.bindparam("last_us"))
+)
 _EMPTY = Update(sa.delete(task_pieces).where(_P.task_id == sa.bindparam("at_id")))
 _DROP = Update(sa.delete(tasks).where(_T.id == sa.bindparam("at_id")))
 
@@ -173,6 +196,35 @@ def end_task(connection: Connection, task: Task, now_us: int) -> None:
     _END.run(connection, {"at_id": task.id, "now_us": now_us})
 
 
+def keep_task(connection: Connection, task: Task, until_us: int) -> None:
+    """Let others go on from a task until a time, and take no more calls and results of it."""
+    _KEEP.run(connection, {"at_id": task.id, "until_us": until_us, "last_us": max(task.expire_us, until_us)})
+
+
+def count_kept(connection: Connection, tenant: str, subject: str, now_us: int) -> int:
+    """Return how many tasks of the user were ended, and can still be gone on from."""
+    row = _KEPT.one(connection, {"tenant": tenant, "subject": subject, "now_us": now_us})
+    return 0 if row is None else int(row[0])
+
+
+def last_going_on(connection: Connection, task: Task) -> int:
+    """Return until when a task that nobody ended goes on from this one, 0 where none does."""
+    place = {"tenant": task.tenant, "thread_id": task.thread_id, "subject": task.subject, "id": task.id}
+    row = _GOES_ON.one(connection, place)
+    return 0 if row is None or row[0] is None else int(row[0])
+
+
+def find_kept_over(connection: Connection, now_us: int, limit: int) -> list[Task]:
+    """Return ended tasks of any tenant of which something is kept, and that nobody may go on from any more."""
+    query = (
+        sa.select(*(_T[name] for name in _TASK_COLUMNS))
+        .select_from(task_pieces.join(tasks, _P.task_id == _T.id))
+        .where(_P.number == 0, _T.end_us > 0, _T.end_us <= now_us)
+        .limit(limit)
+    )
+    return [Task(*row) for row in connection.execute(query.with_for_update(skip_locked=True, of=tasks))]
+
+
 def drop_task(connection: Connection, task_id: str) -> None:
     """Removes a task and everything of it."""
     asks.drop(connection, task_id)
@@ -187,13 +239,22 @@ def find_over(connection: Connection, before_us: int, limit: int) -> list[str]:
 
 
 def find_unended(
-    connection: Connection, tenant: str, limit: int, *, subject: str, thread_id: str, start_us: int, end_us: int
+    connection: Connection,
+    tenant: str,
+    limit: int,
+    *,
+    subject: str,
+    thread_id: str,
+    start_us: int,
+    end_us: int,
+    now_us: int,
 ) -> list[tuple[str, str]]:
-    """Answers user and id of tasks of the tenant that nobody ended, begun from start_us on and before end_us.
+    """Answers user and id of tasks of the tenant of which something is kept, begun from start_us on and before end_us.
 
     An empty subject or thread_id wants all, and an end_us of 0 has no end.
     """
-    query = sa.select(_T.subject, _T.id).where(_T.tenant == tenant, _T.end_us == 0, _T.create_us >= start_us)
+    kept = sa.or_(_T.end_us == 0, _T.end_us > now_us)
+    query = sa.select(_T.subject, _T.id).where(_T.tenant == tenant, kept, _T.create_us >= start_us)
     for column, value in ((_T.subject, subject), (_T.thread_id, thread_id)):
         query = query.where(column == value) if value else query
     query = query.where(_T.create_us < end_us) if end_us else query

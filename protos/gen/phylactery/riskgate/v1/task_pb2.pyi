@@ -7,6 +7,7 @@ arguments of a call come from.
 
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
@@ -78,7 +79,8 @@ class BeginTaskRequest(_message.Message):
     continues_task_id: _builtins.str
     """continues_task_id names an earlier task of the same user and thread whose words and results still count, such as
     that of the message before: "yes, do it" means what was asked there. So do those before it, ten tasks at most. One
-    that ended or is over is NOT_FOUND with TASK_NOT_FOUND: begin without it. Empty is a request of its own. Words that
+    that ended or is over is NOT_FOUND with TASK_NOT_FOUND: begin without it; one that was ended with keep can be gone
+    on from until its time is up, and then lasts as long as the task begun. Empty is a request of its own. Words that
     take back what those tasks asked for close their open approvals, with the reason RETRACTED, and void the permits of
     their calls: all of them, or those that do what the words forbid.
     """
@@ -396,16 +398,26 @@ class EndTaskRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     TASK_ID_FIELD_NUMBER: _builtins.int
+    KEEP_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """task_id is the task. Required."""
+    @_builtins.property
+    def keep(self) -> _duration_pb2.Duration:
+        """keep is for how long another task may still go on from this one, up to an hour: a person who says "no, I meant b.txt"
+        right after an answer means what was asked there. The task takes no results and no calls any more. What was kept of
+        it is erased when that time is up, or, where another task goes on from it, with that one. Not set, or 0, erases it
+        now, and with it the tasks that it goes on from and that were ended with keep.
+        """
+
     def __init__(
         self,
         *,
         task_id: _builtins.str = ...,
+        keep: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["keep", b"keep"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["task_id", b"task_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["keep", b"keep", "task_id", b"task_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -81,7 +81,8 @@ class TaskServiceServicer:
 
     def EndTask(self, request, context):
         """EndTask ends a task and erases what was kept of it. What was decided keeps the facts it was decided by, and permits
-        of its calls are renewed no more. A task that nobody ends ends by its time. Ending it again changes nothing.
+        of its calls are renewed no more. A task that nobody ends ends by its time. Ending it again changes nothing. With
+        keep the words and results count a little longer, for one purpose: that another task may go on from them.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -52,7 +52,8 @@ class TaskServiceStub:
     """
     EndTask: _grpc.UnaryUnaryMultiCallable[_task_pb2.EndTaskRequest, _task_pb2.EndTaskResponse]
     """EndTask ends a task and erases what was kept of it. What was decided keeps the facts it was decided by, and permits
-    of its calls are renewed no more. A task that nobody ends ends by its time. Ending it again changes nothing.
+    of its calls are renewed no more. A task that nobody ends ends by its time. Ending it again changes nothing. With
+    keep the words and results count a little longer, for one purpose: that another task may go on from them.
     """
 
 @_typing.type_check_only
@@ -77,7 +78,8 @@ class TaskServiceAsyncStub(TaskServiceStub):
     """
     EndTask: _aio.UnaryUnaryMultiCallable[_task_pb2.EndTaskRequest, _task_pb2.EndTaskResponse]  # type: ignore[assignment]
     """EndTask ends a task and erases what was kept of it. What was decided keeps the facts it was decided by, and permits
-    of its calls are renewed no more. A task that nobody ends ends by its time. Ending it again changes nothing.
+    of its calls are renewed no more. A task that nobody ends ends by its time. Ending it again changes nothing. With
+    keep the words and results count a little longer, for one purpose: that another task may go on from them.
     """
 
 class TaskServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -117,7 +119,8 @@ class TaskServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_task_pb2.EndTaskResponse, _abc.Awaitable[_task_pb2.EndTaskResponse]]:
         """EndTask ends a task and erases what was kept of it. What was decided keeps the facts it was decided by, and permits
-        of its calls are renewed no more. A task that nobody ends ends by its time. Ending it again changes nothing.
+        of its calls are renewed no more. A task that nobody ends ends by its time. Ending it again changes nothing. With
+        keep the words and results count a little longer, for one purpose: that another task may go on from them.
         """
 
 def add_TaskServiceServicer_to_server(servicer: TaskServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
