@@ -62,9 +62,9 @@ class WatchedGate:
         await self._gate.observe(shown)
         self._wire.shown.append(dict(shown))
 
-    async def end_task(self, task_id: str) -> None:
+    async def end_task(self, task_id: str, *, keep_seconds: int = 0) -> None:
         self._wire.enter("end_task", task_id)
-        await self._gate.end_task(task_id)
+        await self._gate.end_task(task_id, keep_seconds=keep_seconds)
 
     async def report_outcome(self, execution_id: str, **report: Any) -> None:
         self._wire.enter("report_outcome", report["outcome"])

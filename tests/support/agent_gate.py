@@ -71,6 +71,8 @@ class Task:
     continues: str
     shown: dict[str, dict[str, Any]] = field(default_factory=dict)
     ended: bool = False
+    kept: bool = False
+    """Others may go on from it."""
 
 
 @dataclass
@@ -128,7 +130,7 @@ class FakeGate:
     ) -> str:
         self._enter("begin_task", request_id)
         self.interpretations.append(interpretation)
-        if continues:
+        if continues and not (continues in self.tasks and self.tasks[continues].kept):
             self._task(continues)
         task_id = self.requests.setdefault(request_id, f"task_{len(self.requests)}")
         task = self.tasks.setdefault(task_id, Task(thread_id, words, continues))
@@ -142,10 +144,10 @@ class FakeGate:
         if self._task(str(shown["task_id"])).shown.setdefault(str(shown["tool_call_id"]), result) != result:
             raise GateRefusedError("TASK_CONFLICT", "another result", {"task_id": str(shown["task_id"])})
 
-    async def end_task(self, task_id: str) -> None:
+    async def end_task(self, task_id: str, *, keep_seconds: int = 0) -> None:
         self._enter("end_task", task_id)
         if task_id in self.tasks:
-            self.tasks[task_id].ended = True
+            self.tasks[task_id].ended, self.tasks[task_id].kept = True, keep_seconds > 0
 
     def _task(self, task_id: str) -> Task:
         task = self.tasks.get(task_id)

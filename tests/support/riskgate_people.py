@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from grpc import aio
 from google.protobuf.duration_pb2 import Duration
+from grpc import aio
 from phylactery.riskgate.v1 import (
     approval_pb2,
     approval_pb2_grpc,

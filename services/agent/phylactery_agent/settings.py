@@ -82,6 +82,12 @@ class AgentSettings(OutsideSettings, ModelSettings):
     active_seconds: float = Field(
         900.0, ge=1, le=86_400, description="how long one run may be served in all; while it waits no time passes"
     )
+    change_seconds: int = Field(
+        900,
+        ge=0,
+        le=3_600,
+        description="how long after an answer a message may correct, repeat or take back its request; 0 never",
+    )
     lease_seconds: float = Field(
         30.0, ge=2, le=600, description="how long an agent that stands still keeps its turns from other replicas"
     )

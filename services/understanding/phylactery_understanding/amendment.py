@@ -83,6 +83,26 @@ def corrects(later: Request) -> bool:
     return said is not None and said.corrects and _names_value(said.new)
 
 
+def may_amend(later: Request) -> bool:
+    """Return True if a message can change some request before it, or repeat it: only those can tell whether it does."""
+    return repeats(later) or _said(later, _meanings(later)) is not None
+
+
+def repeats(later: Request) -> bool:
+    """Return True if a message asks for what was asked before once more, and says nothing else: do it again."""
+    said = [one for one in later.tokens if one.kind is not Kind.BREAK]
+    if not 0 < len(said) <= _LONGEST or any(one.text in {"?", "¿"} for one in said) or later.fault is not None:
+        return False
+    rest, _, adds = _without_markers(said, later.lexicon, _meanings(later))
+    return adds and not rest and said[0].text not in _AND
+
+
+def _meanings(later: Request) -> set[str]:
+    """Return what the verbs of a message mean."""
+    words = [one.text for one in later.tokens if one.kind is Kind.WORD]
+    return {meaning for word in words for verb in later.lexicon.verb(word) for meaning in verb.meanings}
+
+
 # ---- what the later message says ---------------------------------------------
 
 

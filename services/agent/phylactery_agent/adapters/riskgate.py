@@ -143,10 +143,13 @@ class RiskGateAdapter:
             request.result_text = request.result_json
             await self._answer(self._connection.tasks.Observe, request)
 
-    async def end_task(self, task_id: str) -> None:
-        """Ends a task; one that is over already is no error."""
+    async def end_task(self, task_id: str, *, keep_seconds: int = 0) -> None:
+        """Ends a task; one that is over already is no error. Others may go on from it for keep_seconds."""
+        request = task_pb2.EndTaskRequest(task_id=task_id)
+        if keep_seconds:
+            request.keep.FromSeconds(keep_seconds)
         try:
-            await self._answer(self._connection.tasks.EndTask, task_pb2.EndTaskRequest(task_id=task_id))
+            await self._answer(self._connection.tasks.EndTask, request)
         except GateRefusedError as error:
             if error.reason != "TASK_NOT_FOUND":
                 raise

@@ -140,10 +140,14 @@ class Budgets(TypedDict):
 
 
 class Incoming(TypedDict):
-    """The message that woke the graph; the text is empty when an approval was decided elsewhere."""
+    """The message that woke the graph; the text is empty when an approval was decided elsewhere.
+
+    meant is the request that the text makes of the one before it, where it does.
+    """
 
     id: str
     text: str
+    meant: NotRequired[str]
 
 
 class Reply(TypedDict):
@@ -256,7 +260,7 @@ def new_run_input(turn: Turn) -> dict[str, Any]:
         memories=_memories(read),
         profile=_profile(read),
         memory_degraded=read.degraded,
-        incoming=Incoming(id=turn.turn_id, text=turn.text),
+        incoming=_incoming(turn),
         request="",
         request_turn="",
         request_pathway="",
@@ -314,11 +318,21 @@ def reentry_input(turn: Turn) -> dict[str, Any]:
         "language": turn.language,
         "intent": turn.intent,
         "pathway": turn.pathway,
-        "incoming": Incoming(id=turn.turn_id, text=turn.text),
+        "incoming": _incoming(turn),
         "run_status": "running",
         "finish_reason": "",
         "reply": None,
     }
+
+
+def meant_in(incoming: Incoming) -> str:
+    """Return what a message asks for: the request it makes of the one before it, or its own words."""
+    return incoming.get("meant") or incoming["text"]
+
+
+def _incoming(turn: Turn) -> Incoming:
+    incoming = Incoming(id=turn.turn_id, text=turn.text)
+    return Incoming(**incoming, meant=turn.meant) if turn.meant else incoming
 
 
 def _memories(read: Hydration) -> list[RecalledMemory]:

@@ -70,6 +70,8 @@ class Turn:
     findings: tuple[str, ...] = ()
     """The kinds it found, each after its category: secret:jwt, personal:email."""
     do_not_store: bool = False
+    meant: str = ""
+    """The request that the text makes of the one before it: no, I meant b.txt. Empty where it stands by itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,11 @@ from phylactery_chassis.wal import forget_log, note_removed
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.runtime.cancelling import end_now
+from phylactery_agent.runtime.changes import MAX_CHANGE_US
 from phylactery_agent.runtime.delivery import Delivery
 from phylactery_agent.runtime.erasures import forget_noted, remove_threads
 from phylactery_agent.runtime.model import Lease, Owner
-from phylactery_agent.runtime.outbox import queue_deletion
+from phylactery_agent.runtime.outbox import queue_deletion, queue_task_end
 from phylactery_agent.runtime.runner import Runner
 from phylactery_agent.runtime.schema import ACTIVE, INBOX, RUNS, THREADS, TOOL_CALLS
 from phylactery_agent.runtime.signals import ThreadNews
@@ -98,6 +99,12 @@ class DeletionStore:
             waiting = sa.select(INBOX.c.turn_id).where(INBOX.c.thread_key == key, INBOX.c.state == "waiting")
             unhandled = list(connection.scalars(waiting))
             lease = Lease("", request_id, thread_id, owner, holder="", fence=0)
+            for task_id in connection.scalars(
+                sa.select(INBOX.c.task_id).where(
+                    INBOX.c.thread_key == key, INBOX.c.task_id != "", INBOX.c.handled_us > now - MAX_CHANGE_US
+                )
+            ).all():  # what was kept of them for a correction goes too
+                queue_task_end(connection, lease, task_id, now_us=now, once=f"{task_id}:deleted")
             queue_deletion(connection, lease, request_id, now_us=now)
             remove_threads(connection, [key])
             note_removed(connection)

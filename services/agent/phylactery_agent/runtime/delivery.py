@@ -140,7 +140,7 @@ class Delivery:
         if parcel.kind == "task_end":
             for first in ("outcome", "observation"):  # nothing of the task comes after its end
                 await self.flush(first, parcel.thread_key)
-            await gate.end_task(parcel.payload["task_id"])
+            await gate.end_task(parcel.payload["task_id"], keep_seconds=parcel.payload.get("keep_seconds", 0))
             return
         report: dict[str, Any] = dict(parcel.payload)
         try:

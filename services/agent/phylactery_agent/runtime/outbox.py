@@ -151,9 +151,12 @@ def _once_shown(shown: Mapping[str, Any]) -> str:
     return f"{shown['task_id']}:{shown['tool_call_id']}"
 
 
-def queue_task_end(connection: Connection, lease: Lease, task_id: str, *, now_us: int) -> None:
-    """Queues the end of a task at RiskGate."""
-    _queue(connection, lease, "task_end", task_id, {"task_id": task_id}, now_us=now_us)
+def queue_task_end(
+    connection: Connection, lease: Lease, task_id: str, *, now_us: int, keep_seconds: int = 0, once: str = ""
+) -> None:
+    """Queues the end of a task at RiskGate; others may go on from it for keep_seconds. once is the task by itself."""
+    end = {"task_id": task_id, "keep_seconds": keep_seconds}
+    _queue(connection, lease, "task_end", once or task_id, end, now_us=now_us)
 
 
 def queue_withdrawal(connection: Connection, lease: Lease, *, now_us: int) -> None:

@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 import rfc8785
 from phylactery_chassis.crashpoints import reach
+from phylactery_chassis.logs import get_logger
 from phylactery_understanding.interpretation import MAX_BACK, Interpretation
 from pydantic import ValidationError
 
@@ -24,6 +25,7 @@ from phylactery_agent.tools.specs import FILE_INFO, WRITE_FILE, WriteFileArgumen
 
 MAX_CONTINUED: Final = 8
 """How many messages of a run, one after the other, count as one conversation about one thing."""
+_log = get_logger("reporting")
 LOOKED: Final = ".info"
 """What the id of a call is followed by in that of the look at the file it would replace."""
 _NOT_SHOWN: Final = "RESULT_NOT_SHOWN"
@@ -47,18 +49,21 @@ class TurnTask:
         *,
         opens_run: bool,
         fresh: bool = False,
+        changes: str = "",
         interpreter: Interpreter | None = None,
         said_in: Callable[[str], Awaitable[str]] | None = None,
     ) -> None:
         """Takes what the person said in this turn, nothing where it is an answer to an approval.
 
-        fresh says that nobody served the run before, so that it has no task. interpreter reads the words before they
-        open one; None leaves them to RiskGate's rules. said_in returns the words of a turn before, which they continue.
+        fresh says that nobody served the run before, so that it has no task. changes is the task of an earlier run that
+        the words that open this one change, repeat or take back. interpreter reads the words before they open one; None
+        leaves them to RiskGate's rules. said_in returns the words of a turn before, which they continue.
         """
         self._said_in = said_in
         self._interpreter = interpreter
         self._gate, self._store, self._lease = gate, store, lease
         self._words, self._opens_run, self._fresh = words, opens_run, fresh
+        self._changes = changes
         self._known: str | None = None
         self._finding: asyncio.Task[str] | None = None
 
@@ -87,6 +92,8 @@ class TurnTask:
             return ""
         continues = newest.task_id if newest is not None and len(opened) % MAX_CONTINUED else ""
         chain = opened[len(opened) - len(opened) % MAX_CONTINUED :] if continues else ()
+        if newest is None and self._opens_run:
+            continues = self._changes
         task_id = await self._begin(continues, chain)
         reach("agent.0")
         await self._store.note(self._lease, task_id)
@@ -115,7 +122,7 @@ class TurnTask:
         except GateRefusedError as error:
             if not continues or error.reason not in _OVER:
                 raise
-        # The person took longer to answer than RiskGate keeps a task: then their words stand alone.
+        # The person took longer to answer, or to correct, than RiskGate keeps a task: then their words stand alone.
         return await begin(continues="")
 
 
@@ -156,14 +163,32 @@ class ReportingGate:
     """ports.Gate of one turn: delivers the thread's reports and results before each Evaluate (docs/effects.md, 11)."""
 
     def __init__(
-        self, gate: TaskGate, delivery: Delivery, lease: Lease, task: TurnTask, replaced: ReplacedFiles
+        self,
+        gate: TaskGate,
+        delivery: Delivery,
+        lease: Lease,
+        task: TurnTask,
+        replaced: ReplacedFiles,
+        *,
+        changed_run: str = "",
     ) -> None:
+        """changed_run is the earlier run whose request the turn's words change, empty for none."""
         self._gate, self._delivery, self._lease, self._task = gate, delivery, lease, task
-        self._replaced = replaced
+        self._replaced, self._changed_run = replaced, changed_run
 
     def expect(self) -> None:
         """Says that a call will likely be asked about in this turn."""
         self._task.expect()
+
+    async def open_task(self) -> None:
+        """Open the turn's task though no call is asked about: its words take something back.
+
+        Raises GateUnavailableError. What RiskGate refuses is no reason not to go on: then nothing is left to take back.
+        """
+        try:
+            await self._task.current()
+        except GateRefusedError as error:
+            _log.info("nothing is left to take back", reason=error.reason)
 
     def close(self) -> None:
         """Says that the turn is over."""
@@ -179,7 +204,8 @@ class ReportingGate:
         """
         key = self._lease.thread_key
         await self._delivery.flush("outcome", key)
-        await self._delivery.flush("observation", key, self._lease.run_id)  # a task is one run's
+        for shown in filter(None, (self._changed_run, self._lease.run_id)):  # a task is one run's, or goes on from one
+            await self._delivery.flush("observation", key, shown)
         if await self._replaced.show(call, self._task):
             await self._delivery.flush("observation", key, self._lease.run_id)
         if await self._delivery.refused("observation", key, self._lease.run_id):

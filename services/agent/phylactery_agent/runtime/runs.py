@@ -66,8 +66,9 @@ _AWAITING_IN = sa.select(RUNS).where(RUNS.c.status == "suspended", RUNS.c.approv
 class RunStore:
     """Begins, ends and shows runs."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database, self._clock = database, clock
+    def __init__(self, database: Database, clock: Clock, *, change_seconds: int = 0) -> None:
+        """change_seconds is how long what was asked may still be changed after its run has ended."""
+        self._database, self._clock, self._change_seconds = database, clock, change_seconds
 
     async def end_turn(self, writes: TurnWrites, turn: StoredTurn, ending: Ending, *, active_us: int) -> Ending:
         """Ends a turn in one transaction: the run, the reply, its events, the transcript rows, the inbox row.
@@ -83,7 +84,8 @@ class RunStore:
             told = _taken_back(ending) if writes.cancelled else ending
             if told.status == "cancelled":
                 told = _with_reason(connection, writes.lease, told)
-            return _end(connection, writes.lease, turn, told, now, active_us=active_us)
+            keep = self._change_seconds if told.status in {"done", "failed"} else 0
+            return _end(connection, writes.lease, turn, told, now, active_us=active_us, keep_seconds=keep)
 
         return await writes.write(work)
 
@@ -160,7 +162,17 @@ def of_owner(owner: Owner) -> sa.Select[Any]:
     return sa.select(RUNS).where(RUNS.c.tenant == owner.tenant, RUNS.c.user_id == owner.user_id)
 
 
-def _end(connection: Connection, lease: Lease, turn: StoredTurn, ending: Ending, now: int, *, active_us: int) -> Ending:
+def _end(
+    connection: Connection,
+    lease: Lease,
+    turn: StoredTurn,
+    ending: Ending,
+    now: int,
+    *,
+    active_us: int,
+    keep_seconds: int,
+) -> Ending:
+    private = ending.do_not_store or turn.do_not_store or (turn.resumed and keeps_nothing(connection, lease.run_id))
     if ending.status not in ACTIVE:
         close_open_effects(connection, lease, now)
         cancelled = ending.status == "cancelled"
@@ -169,7 +181,7 @@ def _end(connection: Connection, lease: Lease, turn: StoredTurn, ending: Ending,
         checkpoints.forget_thread(connection, lease.run_id)
         forget_replies(connection, lease.run_id)
         for opened in tasks_of(connection, lease.run_id):
-            queue_task_end(connection, lease, opened.task_id, now_us=now)
+            queue_task_end(connection, lease, opened.task_id, now_us=now, keep_seconds=0 if private else keep_seconds)
         if ending.steps is None:
             close_steps(connection, lease, now)
     if ending.tells_others:
@@ -206,7 +218,7 @@ def _end(connection: Connection, lease: Lease, turn: StoredTurn, ending: Ending,
     }
     for turn_id in (lease.turn_id, *turn.joined):
         _SET_TURN.later(connection, turn_id, **handled)
-    if ending.do_not_store or turn.do_not_store or (turn.resumed and keeps_nothing(connection, lease.run_id)):
+    if private:
         _drop_words(connection, (lease.turn_id, *turn.joined))
         return ending
     messages = list(_transcript(turn, ending, now))

@@ -110,8 +110,11 @@ class TaskGate(Gate, Protocol):
         """
         ...
 
-    async def end_task(self, task_id: str) -> None:
-        """Ends a task; one that is over already is no error. Raises GateUnavailableError, GateRefusedError."""
+    async def end_task(self, task_id: str, *, keep_seconds: int = 0) -> None:
+        """Ends a task; one that is over already is no error. Others may go on from it for keep_seconds.
+
+        Raises GateUnavailableError, GateRefusedError.
+        """
         ...
 
     async def evaluate(

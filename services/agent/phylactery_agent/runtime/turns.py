@@ -33,6 +33,7 @@ from phylactery_agent.ports import (
 )
 from phylactery_agent.runtime import replies
 from phylactery_agent.runtime.active import ActiveTime, ActiveTimeError
+from phylactery_agent.runtime.changes import NO_CHANGE, ThreadChange, ThreadChanges
 from phylactery_agent.runtime.delivery import Delivery
 from phylactery_agent.runtime.events import ThreadEvents
 from phylactery_agent.runtime.hearing import Heard, asked_in
@@ -60,7 +61,7 @@ from phylactery_agent.runtime.tasks import TaskStore
 from phylactery_agent.runtime.writes import TurnWrites
 from phylactery_agent.saver.saver import held_by
 from phylactery_agent.static.grammar import parse_reply
-from phylactery_agent.static.intents import TASK
+from phylactery_agent.static.intents import TASK, TOOL_PATHWAY
 from phylactery_agent.tools.contract import ToolSpec
 from phylactery_agent.tools.registry import offered_tools
 from phylactery_agent.tools.specs import REMEMBER
@@ -98,6 +99,8 @@ class TurnTools:
     """None is static mode."""
     reminding: Reminding | None = None
     """None keeps no reminders."""
+    changes: ThreadChanges | None = None
+    """None understands every message by itself."""
     interpreter_seconds: float = 0.0
     """How long a turn waits for what a model reads in its words; 0 asks none."""
 
@@ -235,12 +238,17 @@ class TurnServer:
         self._require_version(claim, writes, graph.spec.version, begun=snapshot.values.get("run_id") == lease.run_id)
         if taken_in and not snapshot.next:
             return cast("TurnState", snapshot.values)
-        with contextlib.closing(self._gate(claim, snapshot.values)) as gate:
+        change = await self._t.changes.of(claim) if self._t.changes is not None else NO_CHANGE
+        if change.meant:
+            heard = replace(heard, intent=TASK, pathway=TOOL_PATHWAY)
+        with contextlib.closing(self._gate(claim, snapshot.values, change)) as gate:
             given: dict[str, Any] | None = None
             if not taken_in:
                 if heard.intent == TASK and not claim.turn.resumed:
                     gate.expect()
-                turn = self._turn(claim, heard, await self.hydrating.of(claim, heard))
+                if change.takes_back and not snapshot.values.get("awaiting_approval"):
+                    await gate.open_task()
+                turn = self._turn(claim, heard, await self.hydrating.of(claim, heard), change)
                 given = graph.spec.reentry_input(turn) if claim.turn.resumed else graph.spec.new_run_input(turn)
             trail = RunTrail(
                 self._t.clock, lease, supersteps=claim.run.supersteps, begins=active.check, noted=times.routed
@@ -261,7 +269,7 @@ class TurnServer:
             raise GraphChangedError
         self._t.runs.note_version(writes, version)
 
-    def _turn(self, claim: Claim, heard: Heard, hydration: Hydration | None) -> Turn:
+    def _turn(self, claim: Claim, heard: Heard, hydration: Hydration | None, change: ThreadChange) -> Turn:
         lease = claim.lease
         return Turn(
             turn_id=lease.turn_id,
@@ -280,6 +288,7 @@ class TurnServer:
             is_sanitized=bool(claim.turn.findings) or claim.turn.kind != "message",
             findings=tuple(kinds_found(claim.turn.findings)),
             do_not_store=claim.turn.do_not_store,
+            meant=change.meant,
         )
 
     def _context(
@@ -322,7 +331,7 @@ class TurnServer:
         shared = self._t.reminding
         return TurnReminders(shared, claim.lease, claim.turn, heard.language, request_turn) if shared else None
 
-    def _gate(self, claim: Claim, before: Mapping[str, Any]) -> ReportingGate:
+    def _gate(self, claim: Claim, before: Mapping[str, Any], change: ThreadChange) -> ReportingGate:
         """Answers RiskGate for this turn. Only what a person says opens a task; an answer to an approval opens none."""
         turn, lease = claim.turn, claim.lease
         said = turn.kind == "message" and parse_reply(turn.text) is None
@@ -338,11 +347,12 @@ class TurnServer:
             words,
             opens_run=opens_run,
             fresh=first_claim,
+            changes=change.task_id,
             interpreter=interpreter,
             said_in=self._said_in,
         )
         replaced = ReplacedFiles(self._t.executor, self._tasks, lease)
-        return ReportingGate(gate, self._t.delivery, lease, task, replaced)
+        return ReportingGate(gate, self._t.delivery, lease, task, replaced, changed_run=change.run_id)
 
     async def _said_in(self, turn_id: str) -> str:
         """Return what the person typed in a turn before, empty where it is gone."""

@@ -11,6 +11,7 @@ from phylactery_chassis.erasure_log import ErasureLog
 
 from phylactery_agent.graph.react.state import ReactOptions
 from phylactery_agent.graph.registry import Graphs
+from phylactery_agent.runtime.changes import ThreadChanges
 from phylactery_agent.runtime.claiming import ClaimStore
 from phylactery_agent.runtime.delivery import Delivery
 from phylactery_agent.runtime.duties import Duties
@@ -79,7 +80,7 @@ def make_shared(
         holder=holder,
         look_seconds=look_seconds,
         inbox=InboxStore(database, clock),
-        runs=RunStore(database, clock),
+        runs=RunStore(database, clock, change_seconds=settings.change_seconds),
         news=news,
         duties=duties,
         delivery=delivery,
@@ -109,6 +110,7 @@ def make_turns(shared: Shared) -> TurnServer:
             active_seconds=settings.active_seconds,
             models=RunModels(shared.models, database, clock) if shared.models is not None else None,
             interpreter_seconds=settings.interpreter_seconds if settings.interpreter == "on" else 0.0,
+            changes=ThreadChanges(database, clock, seconds=settings.change_seconds),
             reminding=Reminding(database, clock, settings.time_zone, settings.reminders_per_user, shared.firing.wake),
         )
     )

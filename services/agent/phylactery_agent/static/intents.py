@@ -17,6 +17,8 @@ APPROVAL_REPLY: Final = "approval_reply"
 """The intent of a strict reply to an approval."""
 TASK: Final = "task"
 """The intent of words that ask for something to be done."""
+TOOL_PATHWAY: Final = "tool_intent"
+"""How such words are served."""
 APPROVAL_DECIDED: Final = "approval_decided"
 """The intent of a turn that no person's words opened: the approval was decided at RiskGate, or its time is over."""
 
@@ -83,9 +85,9 @@ def classify(text: str, fallback: Language = "es") -> Intent:
     """Answers language, intent and pathway of a message; fallback is the language where the words do not tell."""
     language = detect_language(text, fallback)
     if parse_reply(text) is not None:
-        return Intent(language, APPROVAL_REPLY, "tool_intent")
+        return Intent(language, APPROVAL_REPLY, TOOL_PATHWAY)
     if read_request(text).clauses or talk_kind(text) is None:
-        return Intent(language, TASK, "tool_intent")
+        return Intent(language, TASK, TOOL_PATHWAY)
     return Intent(language, "conversation", "text_fast_path")
 
 

@@ -11,7 +11,7 @@ from phylactery_agent.graph.common import fingerprint, step_told
 from phylactery_agent.graph.llm.asking import model_of
 from phylactery_agent.graph.llm.planning import plan_by_model, replan_by_model
 from phylactery_agent.graph.off import not_planned
-from phylactery_agent.graph.state import MAX_PLAN_STEPS, MAX_TRIES, AgentState, PlannedStep, StepState
+from phylactery_agent.graph.state import MAX_PLAN_STEPS, MAX_TRIES, AgentState, PlannedStep, StepState, meant_in
 from phylactery_agent.ports import Language, TurnContext
 from phylactery_agent.static.aside import read_aside
 from phylactery_agent.static.rules import PlannedCall, Reading, read_request
@@ -34,7 +34,8 @@ async def planner(state: AgentState, runtime: Runtime[TurnContext]) -> Command[L
 
 
 async def _by_rules(state: AgentState, context: TurnContext) -> dict[str, Any]:
-    update = await read_aside((state["tenant"], state["user_id"]), state["incoming"]["text"], lambda: _ruled(state))
+    request = meant_in(state["incoming"])
+    update = await read_aside((state["tenant"], state["user_id"]), request, lambda: _ruled(state))
     steps = (update["steps"][planned["id"]] for planned in update.get("plan", []))
     if begun := [step_told(step) for step in steps if step["status"] == "pending"]:
         await context.events.emit(*begun)
@@ -46,7 +47,7 @@ def _ruled(state: AgentState) -> dict[str, Any]:
 
 
 def _plan(state: AgentState) -> dict[str, Any]:
-    request = state["incoming"]["text"]
+    request = meant_in(state["incoming"])
     reading = read_request(request)
     if not reading.clauses:
         note = _not_planned(reading, state["language"])

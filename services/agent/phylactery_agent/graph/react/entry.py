@@ -11,7 +11,7 @@ from phylactery_agent.graph.common import AWAITING_APPROVAL, approval_standing, 
 from phylactery_agent.graph.llm.asking import model_of
 from phylactery_agent.graph.outgoing import said_findings
 from phylactery_agent.graph.react.state import ReactMetadata, ReactState
-from phylactery_agent.graph.state import ChatMessage
+from phylactery_agent.graph.state import ChatMessage, meant_in
 from phylactery_agent.ports import TurnContext
 from phylactery_agent.static.grammar import parse_reply
 from phylactery_agent.static.intents import APPROVAL_DECIDED
@@ -58,10 +58,11 @@ async def planner(state: ReactState, runtime: Runtime[TurnContext]) -> Command[L
     text = state["incoming"]["text"]
     mode: Literal["static", "llm"] = "static" if model_of(state, runtime.context) is None else "llm"
     asked = ChatMessage(id=state["incoming"]["id"], role="user", content=text)
+    request = meant_in(state["incoming"]) if mode == "static" else text
     update = {
         "agent_mode": "planning",
-        "user_query": text,
-        "request": text,
+        "user_query": request,
+        "request": request,
         "request_turn": state["turn_id"],
         "request_pathway": state["pathway"],
         "planned_by": "model" if mode == "llm" else "rules",
