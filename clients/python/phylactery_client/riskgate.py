@@ -186,9 +186,15 @@ class RiskGateClient(ServiceClient):
             request.result_text = result_text
         return decode(Observation, await self._call(self._tasks.Observe, request, timeout))
 
-    async def end_task(self, task_id: str, *, timeout: float | None = None) -> None:
-        """Ends a task and erases what was kept of it; again changes nothing."""
-        await self._call(self._tasks.EndTask, task_pb2.EndTaskRequest(task_id=task_id), timeout)
+    async def end_task(self, task_id: str, *, keep_seconds: int = 0, timeout: float | None = None) -> None:
+        """Ends a task and erases what was kept of it; again changes nothing.
+
+        With keep_seconds, an hour at most, it is erased then, and until then another task may go on from it.
+        """
+        request = task_pb2.EndTaskRequest(task_id=task_id)
+        if keep_seconds:
+            request.keep.FromSeconds(keep_seconds)
+        await self._call(self._tasks.EndTask, request, timeout)
 
     async def evaluate_access(self, question: AccessQuestion, *, timeout: float | None = None) -> AccessAnswer:
         """Answers whether a user may do something: true only where RiskGate would ALLOW it without asking anybody.

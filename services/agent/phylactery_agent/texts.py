@@ -29,6 +29,29 @@ TEXTS: Final[Mapping[str, Mapping[Language, str]]] = {
     "thanks": {"es": "De nada.", "en": "You're welcome."},
     "farewell": {"es": "¡Hasta luego!", "en": "Goodbye!"},
     "empty": {"es": "No me ha llegado ningún texto.", "en": "No text reached me."},
+    "fine": {"es": "Muy bien.", "en": "Fine."},
+    "dropped": {
+        "es": "De acuerdo, lo dejo así. Si quieres deshacer mi último cambio en un fichero, di «deshazlo».",
+        "en": "All right, I leave it at that. To take back my last change of a file, say “undo”.",
+    },
+    "cannot_files": {
+        "es": "No sé borrar, vaciar, copiar, mover ni cambiar de nombre los ficheros, y no he hecho nada. Sí puedo"
+        " leerlos, escribirlos, añadirles líneas y deshacer mi último cambio.",
+        "en": "I can't delete, empty, copy, move or rename files, and I have done nothing. I can read and write them,"
+        " add lines to them, and undo my last change.",
+    },
+    "told_of_oneself": {
+        "es": "Gracias por contármelo. Para estar seguro de que lo recuerdo, dímelo así: recuerda que {clause}",
+        "en": "Thanks for telling me. To be sure that I remember it, say: remember that {clause}",
+    },
+    "program": {
+        "es": "Soy un programa: leo y escribo ficheros, te aviso a la hora que digas y recuerdo lo que me pides.",
+        "en": "I'm a program: I read and write files, remind you of things and remember what you ask me to.",
+    },
+    "time": {
+        "es": "Es {weekday}, {date}, y son las {clock} ({zone}).",
+        "en": "It is {weekday}, {date}, {clock} ({zone}).",
+    },
     "help": {"es": "Puedo hacer esto:\n{tools}", "en": "I can do this:\n{tools}"},
     "unknown": {
         "es": "No he entendido «{clause}»; «ayuda» muestra lo que puedo hacer.",

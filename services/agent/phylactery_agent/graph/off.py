@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from phylactery_agent.ports import Language
+from phylactery_agent.static.plain_replies import CANNOT, plain_reply
 from phylactery_agent.static.rules import Reading, off_tool
 from phylactery_agent.texts import say, shortened
 from phylactery_agent.tools.outside import SWITCHES
 from phylactery_agent.tools.registry import disabled_reason
 
 
-def not_planned(reading: Reading, language: Language) -> str:
-    """Return the question about a request that is understood in part, or why its tool is off; empty for neither."""
+def not_planned(reading: Reading, language: Language, text: str) -> str:
+    """Return what is said to a request that no tool is for or that is understood in part, or why its tool is off.
+
+    Empty where nothing is known of it.
+    """
+    key = plain_reply(text)
+    if key and not (key == CANNOT and reading.doubt):
+        return say(key, language, clause=shortened(text.strip(" .!¡")))
     if reading.doubt:
         return say(f"doubt_{reading.doubt}", language, clause=shortened(reading.unknown))
     return off_told(reading.unknown, language)

@@ -34,6 +34,10 @@ STANDING: Final = frozenset({"it", "that", "this", "them", "eso", "esto", "ese",
 OTHER: Final = frozenset({"other", "otro"})
 """Words for a file that is not the one that was named."""
 _SAME: Final = STANDING | {"the same", "lo mismo", "ello", "do it", "do that", "hacerlo", "hacer eso", "do so"}
+_PERSONS: Final = frozenset({"me", "us", "myself", "mi", "mí", "nosotros"})
+"""Words behind "to" that are no file's name."""
+_BARE: Final = expression(r"^\pL+$")
+_ARTICLES: Final = frozenset({"the", "my", "our", "la", "el", "mi", "al", "nuestra", "nuestro"})
 _DICTATED: Final = ("content", "body")
 """Arguments that hold a text as the person says it."""
 _ONCE: Final = ("hour", "weekday", "day")
@@ -80,14 +84,24 @@ def doubt_of_content(args: Mapping[str, Any], clause: str) -> str:
         return WHAT_CONTENT
     if "when" in args:
         return _doubt_of_time(str(args["when"]), said.get("text", ""))
+    path = str(args.get("path", ""))
+    if "content" in args and _BARE.match(path) is not None and _stands_for_file(path, clause):
+        return WHICH_FILE
     for value in (said[name] for name in _DICTATED if name in said):
         tokens = tokenize(value)
         named = any(one.kind is Kind.LITERAL for one in tokens)
         if named and (_CONTENTS.match(value) is not None or (is_file(value) and is_file_name(value))):
             return COPY
-        if said_beside(tokens, parse(clause).lexicon):
+        begins_quoted = len(tokens) > 1 and tokens[0].kind is Kind.QUOTE
+        if begins_quoted or path.lower() in _PERSONS or said_beside(tokens, parse(clause).lexicon):
             return BESIDE
     return ""
+
+
+def _stands_for_file(path: str, clause: str) -> bool:
+    """Return whether a bare word is said as of a thing, the list, and not as a file is named: list, the file list."""
+    words = [one.text for one in tokenize(clause) if one.kind is Kind.WORD]
+    return len(words) > 1 and words[-1] == path.lower() and words[-2] in _ARTICLES
 
 
 def _is_quoted(value: str, clause: str) -> bool:

@@ -28,7 +28,9 @@ _HELP: Final = (
 )
 _THANKS: Final = (
     r"(?:muchas\s+|mil\s+)?gracias(?:\s+.{0,40})?"
-    r"|thanks?(?:\s+you)?(?:\s+(?:so|very)\s+much|\s+a\s+lot)?(?:\s+.{0,40})?"
+    r"|(?:thanks?(?:\s+you)?|thx|ty|cheers)(?:\s+(?:so|very)\s+much|\s+a\s+lot)?(?:\s+.{0,40})?"
+    r"|(?:thanks?(?:\s+you)?|thx|gracias),\s+(?:you['’]?re|you\s+are|that['’]?s|that\s+was|eres|perfect|great|genial"
+    r"|perfecto|qu[eé]\s+bien)(?:\s+\pL+){0,3}"
     r"|ok|okay|vale|perfecto|perfect|great|genial|de\s+acuerdo"
 )
 _FAREWELL: Final = r"adi[oó]s|hasta\s+(?:luego|ma[nñ]ana|pronto)|chao|bye(?:\s+bye)?|goodbye|see\s+you(?:\s+later)?"

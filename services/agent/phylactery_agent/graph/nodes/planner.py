@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any, Literal, cast
 
 from langgraph.runtime import Runtime
 from langgraph.types import Command
+from phylactery_chassis.clock import MICROSECONDS
 
 from phylactery_agent.graph.common import fingerprint, step_told
 from phylactery_agent.graph.llm.asking import model_of
@@ -14,9 +16,12 @@ from phylactery_agent.graph.off import not_planned
 from phylactery_agent.graph.state import MAX_PLAN_STEPS, MAX_TRIES, AgentState, PlannedStep, StepState, meant_in
 from phylactery_agent.ports import Language, TurnContext
 from phylactery_agent.static.aside import read_aside
+from phylactery_agent.static.plain_replies import asks_time
 from phylactery_agent.static.rules import PlannedCall, Reading, read_request
 from phylactery_agent.texts import say, shortened, tool_list
+from phylactery_agent.times.rules import zone
 from phylactery_agent.tools.registry import offered_tools
+from phylactery_agent.tools.specs.shown import WEEKDAYS
 
 
 async def planner(state: AgentState, runtime: Runtime[TurnContext]) -> Command[Literal["Supervisor"]]:
@@ -35,6 +40,8 @@ async def planner(state: AgentState, runtime: Runtime[TurnContext]) -> Command[L
 
 async def _by_rules(state: AgentState, context: TurnContext) -> dict[str, Any]:
     request = meant_in(state["incoming"])
+    if (told := await _time_told(state, context)) is not None:
+        return told
     update = await read_aside((state["tenant"], state["user_id"]), request, lambda: _ruled(state))
     steps = (update["steps"][planned["id"]] for planned in update.get("plan", []))
     if begun := [step_told(step) for step in steps if step["status"] == "pending"]:
@@ -50,7 +57,7 @@ def _plan(state: AgentState) -> dict[str, Any]:
     request = meant_in(state["incoming"])
     reading = read_request(request)
     if not reading.clauses:
-        note = _not_planned(reading, state["language"])
+        note = _not_planned(reading, state["language"], request)
         return {"plan": [], "steps": {}, "directive": "unknown", "notes": [*state["notes"], note]}
     if len(reading.clauses) > MAX_PLAN_STEPS:
         note = say("too_many_steps", state["language"], limit=MAX_PLAN_STEPS)
@@ -76,11 +83,23 @@ def _plan(state: AgentState) -> dict[str, Any]:
     }
 
 
-def _not_planned(reading: Reading, language: Language) -> str:
+def _not_planned(reading: Reading, language: Language, request: str) -> str:
     """Return why nothing was planned: a doubt about the request, a tool that is off, or words nobody understands."""
-    clause = shortened(reading.unknown)
+    opening = f"¿{reading.unknown}"
+    clause = shortened(opening if opening in request else reading.unknown)
     unknown = say("unknown", language, clause=clause, tools=tool_list(offered_tools(), language))
-    return not_planned(reading, language) or unknown
+    return not_planned(reading, language, request) or unknown
+
+
+async def _time_told(state: AgentState, context: TurnContext) -> dict[str, Any] | None:
+    """Return the plan of a message that only asks for the time, which needs no tool; None for any other."""
+    if context.reminders is None or not asks_time(state["incoming"]["text"]):
+        return None
+    name = context.reminders.time_zone
+    now = datetime.fromtimestamp(await context.reminders.asked_us() / MICROSECONDS, UTC).astimezone(zone(name))
+    weekday = WEEKDAYS[state["language"]][now.weekday()]
+    note = say("time", state["language"], weekday=weekday, date=f"{now:%Y-%m-%d}", clock=f"{now:%H:%M}", zone=name)
+    return {"plan": [], "steps": {}, "directive": "", "notes": [*state["notes"], note], "planned_by": "rules"}
 
 
 def _replan(state: AgentState) -> dict[str, Any]:

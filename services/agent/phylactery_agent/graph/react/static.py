@@ -94,7 +94,7 @@ def _instead_of_a_call(state: ReactState, reading: Reading) -> list[str]:
     language, tools = state["language"], tool_list(offered_tools(), state["language"])
     if kind := talk_kind(state["user_query"]):
         return [say(kind, language, tools=tools)]
-    if note := not_planned(reading, language):
+    if note := not_planned(reading, language, state["user_query"]):
         return [note]
     if still := still_away_note(state):
         return [] if state["notes"] else [still]

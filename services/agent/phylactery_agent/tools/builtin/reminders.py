@@ -51,8 +51,9 @@ async def list_reminders(invocation: Invocation) -> str:
         ToolFailedError: REMINDERS_UNAVAILABLE where nobody keeps any.
     """
     args = arguments_of(invocation, ListRemindersArguments)
-    found = await _keeper(invocation).list(limit=args.limit)
-    return json.dumps({"reminders": [_view(one) for one in found]}, ensure_ascii=False)
+    found = await _keeper(invocation).list(limit=args.limit + 1)
+    answer = {"reminders": [_view(one) for one in found[: args.limit]], "more": len(found) > args.limit}
+    return json.dumps(answer, ensure_ascii=False)
 
 
 async def cancel_reminder(invocation: Invocation) -> str:

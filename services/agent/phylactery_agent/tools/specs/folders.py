@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+import re
+from collections.abc import Mapping
+from typing import Any, Final
 
 from pydantic import Field
 
+from phylactery_agent.static.expressions import expression
 from phylactery_agent.tools.contract import Contract, Example, Pattern, ToolSpec
 from phylactery_agent.tools.specs.parts import PATH, READ_EN, READ_ES, SEARCH_EN, SEARCH_ES, Arguments, object_schema
 from phylactery_agent.tools.specs.shown import folder_shown, matches_shown
@@ -23,6 +26,18 @@ _PATTERN: Final = r"(?P<pattern>.+?)"
 _HOLDING_ES: Final = r"(?:que\s+(?:contienen|contengan|dicen|digan|mencionan|mencionen)|con)"
 _HOLDING_EN: Final = r"(?:containing|mentioning|that\s+(?:contain|say|mention)|with)"
 _AS_TYPED: Final = {"literal": True, "ignore_case": True}
+
+
+_SAYS_ES: Final = r"(?:pone|dice|menciona|contiene|aparece|ponen|dicen|mencionan|contienen)"
+_SAYS_EN: Final = r"(?:says?|mentions?|contains?|holds?)"
+_WHICH: Final = (r"(?:en\s+)?qu[eé]\s+(?:archivos?|ficheros?)", r"(?:which|what)\s+files?")
+_OR: Final = expression(r"(?i)\s+(?:or|o|u)\s+")
+
+
+def _either(args: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments with an expression for either of the things the pattern names."""
+    words = _OR.sub("\n", args["pattern"]).split("\n")
+    return {**args, "pattern": "|".join(map(re.escape, words)), "literal": False}
 
 
 class ListDirArguments(Arguments):
@@ -75,6 +90,43 @@ LIST_DIR: Final = ToolSpec(
     shown=folder_shown,
 )
 
+_SEARCHES: Final = (
+    Pattern(
+        "es",
+        SEARCH_ES + r"\s+" + _PATTERN + r"\s+en\s+(?:todos\s+)?(?:los|mis)\s+" + _FILES_ES + _BELOW_ES,
+        _AS_TYPED,
+    ),
+    Pattern("es", SEARCH_ES + r"\s+" + _PATTERN + r"\s+en\s+la\s+carpeta\s+" + PATH, _AS_TYPED),
+    Pattern(
+        "es",
+        SEARCH_ES + r"\s+(?:los\s+)?" + _FILES_ES + r"\s+" + _HOLDING_ES + r"\s+" + _PATTERN,
+        _AS_TYPED,
+    ),
+    Pattern(
+        "en",
+        SEARCH_EN + r"\s+" + _PATTERN + r"\s+in\s+(?:all\s+)?(?:the\s+|my\s+)?files" + _BELOW_EN,
+        _AS_TYPED,
+    ),
+    Pattern("en", SEARCH_EN + r"\s+" + _PATTERN + r"\s+in\s+the\s+(?:folder|directory)\s+" + PATH, _AS_TYPED),
+    Pattern(
+        "en",
+        r"search\s+(?:all\s+)?(?:the\s+|my\s+)?files" + _BELOW_EN + r"\s+for\s+" + _PATTERN,
+        _AS_TYPED,
+    ),
+    Pattern("en", r"find\s+(?:all\s+)?(?:the\s+)?files\s+" + _HOLDING_EN + r"\s+" + _PATTERN, _AS_TYPED),
+    Pattern("es", r"busca\s+" + _PATTERN, _AS_TYPED),
+    Pattern("es", r"(?:en\s+)?qu[eé]\s+(?:archivos?|ficheros?)\s+" + _SAYS_ES + r"\s+" + _PATTERN, _AS_TYPED),
+    Pattern("en", r"search\s+for\s+" + _PATTERN, _AS_TYPED),
+    Pattern("en", r"(?:which|what)\s+files?\s+" + _SAYS_EN + r"\s+" + _PATTERN, _AS_TYPED),
+)
+
+
+def _of_either(pattern: Pattern) -> Pattern:
+    """Return a pattern for either of two things that are said without quotes: milk or eggs."""
+    said = pattern.expression.replace(_PATTERN, r"(?P<pattern>[^\"'«»“”]+?\s(?:or|o|u)\s[^\"'«»“”]+?)")
+    return Pattern(pattern.language, said, pattern.fixed, _either)
+
+
 SEARCH_FILES: Final = ToolSpec(
     name="search_files",
     descriptions={
@@ -93,28 +145,8 @@ SEARCH_FILES: Final = ToolSpec(
     contract=Contract(
         risk="low", effect="read", idempotency="read_only", retries=1, controls=("/path",), answers="json"
     ),
-    verbs=(SEARCH_ES, SEARCH_EN, r"search\s+(?:all\s+)?(?:the\s+|my\s+)?files"),
-    patterns=(
-        Pattern(
-            "es",
-            SEARCH_ES + r"\s+" + _PATTERN + r"\s+en\s+(?:todos\s+)?(?:los|mis)\s+" + _FILES_ES + _BELOW_ES,
-            _AS_TYPED,
-        ),
-        Pattern("es", SEARCH_ES + r"\s+" + _PATTERN + r"\s+en\s+la\s+carpeta\s+" + PATH, _AS_TYPED),
-        Pattern("es", SEARCH_ES + r"\s+(?:los\s+)?" + _FILES_ES + r"\s+" + _HOLDING_ES + r"\s+" + _PATTERN, _AS_TYPED),
-        Pattern(
-            "en",
-            SEARCH_EN + r"\s+" + _PATTERN + r"\s+in\s+(?:all\s+)?(?:the\s+|my\s+)?files" + _BELOW_EN,
-            _AS_TYPED,
-        ),
-        Pattern("en", SEARCH_EN + r"\s+" + _PATTERN + r"\s+in\s+the\s+(?:folder|directory)\s+" + PATH, _AS_TYPED),
-        Pattern(
-            "en",
-            r"search\s+(?:all\s+)?(?:the\s+|my\s+)?files" + _BELOW_EN + r"\s+for\s+" + _PATTERN,
-            _AS_TYPED,
-        ),
-        Pattern("en", r"find\s+(?:all\s+)?(?:the\s+)?files\s+" + _HOLDING_EN + r"\s+" + _PATTERN, _AS_TYPED),
-    ),
+    verbs=(SEARCH_ES, SEARCH_EN, r"search\s+(?:all\s+)?(?:the\s+|my\s+)?files", *_WHICH),
+    patterns=tuple(one for pattern in _SEARCHES for one in (_of_either(pattern), pattern)),
     examples=(
         Example("es", "busca «presupuesto» en los archivos", {"pattern": "presupuesto", **_AS_TYPED}),
         Example("es", "busca Lima en los archivos de docs", {"pattern": "Lima", "path": "docs", **_AS_TYPED}),

@@ -16,6 +16,8 @@ _REMEMBER_ES: Final = r"(?:recuerda|recordar|acu[eé]rdate(?:\s+de)?|no\s+(?:te\
 _REMEMBER_EN: Final = r"(?:remember|keep\s+in\s+mind|don['’]?t\s+forget|note)"
 _RECALL_ES: Final = r"qu[eé]\s+(?:recuerdas|sabes)"
 _RECALL_EN: Final = r"(?:what\s+do\s+you\s+(?:remember|know)|recall)"
+_MINE_ES: Final = r"(?:cu[aá]l\s+es|c[oó]mo\s+se\s+llama|qui[eé]n\s+es|cu[aá]ndo\s+es)"
+_MINE_EN: Final = r"(?:what|who|when|where)(?:['’]?s|\s+is|\s+was)"
 _QUERY: Final = r"(?P<query>.+?)"
 
 
@@ -94,14 +96,29 @@ RECALL: Final = ToolSpec(
     ),
     args_model=RecallArguments,
     contract=Contract(risk="low", effect="read", idempotency="read_only", retries=1),
-    verbs=(_RECALL_ES, _RECALL_EN, r"busca\s+en\s+(?:tu|la)\s+memoria", r"search\s+(?:your\s+)?memory"),
+    verbs=(
+        _RECALL_ES,
+        _RECALL_EN,
+        r"busca\s+en\s+(?:tu|la)\s+memoria",
+        r"search\s+(?:your\s+)?memory",
+        _MINE_ES + r"\s+mi",
+        _MINE_EN + r"\s+my",
+        r"c[oó]mo\s+me",
+        r"d[oó]nde",
+        r"where\s+(?:do|did|was)\s+I",
+    ),
     patterns=(
         Pattern("es", _RECALL_ES + r"\s+(?:de|sobre|acerca\s+de)\s+m[ií]"),
         Pattern("es", _RECALL_ES + r"\s+(?:de|del|sobre|acerca\s+de(?:l)?)\s+" + _QUERY),
         Pattern("es", r"busca\s+en\s+(?:tu|la)\s+memoria:?\s+" + _QUERY),
+        Pattern("es", _MINE_ES + r"\s+mi\s+" + _QUERY),
+        Pattern("es", r"c[oó]mo\s+me\s+llamo", {"query": "me llamo, mi nombre"}),
+        Pattern("es", r"d[oó]nde\s+(?P<query>vivo|trabajo|nac[ií])"),
         Pattern("en", _RECALL_EN + r"\s+(?:about|of)\s+me"),
         Pattern("en", _RECALL_EN + r"\s+(?:about|of)\s+" + _QUERY),
         Pattern("en", r"search\s+(?:your\s+)?memory\s+for:?\s+" + _QUERY),
+        Pattern("en", _MINE_EN + r"\s+my\s+" + _QUERY),
+        Pattern("en", r"where\s+(?:do|did|was)\s+I\s+(?P<query>live|work|grow\s+up|born)"),
     ),
     examples=(
         Example("es", "¿qué recuerdas sobre el té?", {"query": "el té"}),

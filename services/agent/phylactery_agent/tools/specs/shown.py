@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from datetime import datetime
 from typing import Any, Final
 
@@ -10,7 +11,7 @@ from phylactery_agent.ports import Language
 from phylactery_agent.times.rules import parse_rule
 
 _EMPTY: Final[dict[Language, str]] = {"es": "(No hay nada.)", "en": "(There is nothing.)"}
-_WEEKDAYS: Final[dict[Language, tuple[str, ...]]] = {
+WEEKDAYS: Final[dict[Language, tuple[str, ...]]] = {
     "es": ("lunes", "martes", "miércoles", "jueves", "viernes", "sábado", "domingo"),
     "en": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
 }
@@ -100,16 +101,21 @@ def memories_shown(output: str, language: Language) -> str:
 
 
 def reminders_shown(output: str, language: Language) -> str:
-    """Answers the reminders of list_reminders, one a line."""
-    reminders = json.loads(output)["reminders"]
-    return "\n".join(f"- {_reminder(one, language)}" for one in reminders) or _EMPTY[language]
+    """Return the reminders of list_reminders, one a line; by its id only one that no words tell from another."""
+    answer = json.loads(output)
+    texts = Counter(one["text"].casefold() for one in answer["reminders"])
+    lines = [
+        f"- {_reminder(one, language)}" + (f" [{one['id']}]" if texts[one["text"].casefold()] > 1 else "")
+        for one in answer["reminders"]
+    ]
+    return _whole(lines, language, complete=not answer.get("more", False))
 
 
 def _reminder(reminder: dict[str, str], language: Language) -> str:
     due = datetime.fromisoformat(reminder["due"])
-    shown = f"{_WEEKDAYS[language][due.weekday()]} {due:%Y-%m-%d %H:%M} ({reminder['time_zone']})"
+    shown = f"{WEEKDAYS[language][due.weekday()]} {due:%Y-%m-%d %H:%M} ({reminder['time_zone']})"
     again = f", {_repeated(reminder['repeat'], language)}" if reminder["repeat"] else ""
-    return f"{shown}{again}: {printable(reminder['text'])} [{reminder['id']}]"
+    return f"{shown}{again}: {printable(reminder['text'])}"
 
 
 def _repeated(repeat: str, language: Language) -> str:
@@ -118,7 +124,7 @@ def _repeated(repeat: str, language: Language) -> str:
     one, many = _FREQUENCIES[language][rule.frequency]
     words = one if rule.interval == 1 else many.format(rule.interval)
     if rule.days:
-        words += " (" + ", ".join(_WEEKDAYS[language][day] for day in rule.days) + ")"
+        words += " (" + ", ".join(WEEKDAYS[language][day] for day in rule.days) + ")"
     if rule.count:
         words += f", × {rule.count}"
     return words if rule.until is None else f"{words}, ≤ {rule.until}"
