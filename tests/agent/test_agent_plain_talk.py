@@ -131,3 +131,14 @@ def test_more_reminders_than_are_shown_are_told(more, told):
 
 async def test_a_question_that_is_not_understood_is_quoted_whole(ana):
     assert "«¿cuántos años tiene el rey?»" in (await ana.say("¿cuántos años tiene el rey?")).reply.text
+
+
+async def test_files_are_searched_as_people_ask(talking, ana):
+    talking.sandbox.joinpath("a.txt").write_text("milk\nbread")
+    talking.sandbox.joinpath("b.txt").write_text("eggs")
+    either = (await ana.say("search for milk or eggs")).reply.text
+    assert "a.txt:1: milk" in either
+    assert "b.txt:1: eggs" in either
+    assert "a.txt:2: bread" in (await ana.say("which file mentions bread?")).reply.text
+    assert (await ana.say('search for "milk or eggs"')).reply.text == "I did not find “milk or eggs”."
+    assert (await ana.say("¿en qué fichero pone jueves?")).reply.text == "No he encontrado «jueves»."

@@ -133,6 +133,9 @@ class ToolSpec:
     shown: Callable[[str, Language], str] | None = None
     """How a reply quotes an output that is JSON; None quotes it as it is."""
 
+    nothing: Mapping[Language, str] = field(default_factory=dict)
+    """What a reply says instead of label and result where nothing was found; empty says both."""
+
     def quoted(self, output: str, language: Language) -> str:
         """Answers what a reply quotes of the output."""
         if not self.quotes_output:

@@ -32,6 +32,7 @@ from phylactery_agent.ports import MemoryRefusedError, MemoryUnavailableError, T
 from phylactery_agent.texts import error_text, say
 from phylactery_agent.tools.contract import FINAL_ERRORS
 from phylactery_agent.tools.registry import TOOL_REGISTRY
+from phylactery_agent.tools.specs.shown import EMPTY
 
 MAX_QUOTE: Final = 20_000
 """Characters a reply quotes of what memory did not take; it stays in the state whole. What is brought back is whole."""
@@ -241,6 +242,8 @@ def _result_note(state: AgentState, tool: ProposedTool, result: ToolResult) -> s
     if metadata.get("kept_by_memory"):
         return say("result", language, label=label, output=say("result_kept", language))
     quoted = result["output"] if spec is None else spec.quoted(result["output"], language)
+    if spec is not None and spec.nothing and quoted == EMPTY[language]:
+        return spec.nothing[language].format(**tool["args"])
     if len(quoted) > MAX_QUOTE and (spec is None or spec.contract.evictable):
         more = len(quoted) - MAX_QUOTE
         quoted = say("result_cut", language, output=quoted[:MAX_QUOTE], more=more)

@@ -157,4 +157,5 @@ SEARCH_FILES: Final = ToolSpec(
     ),
     labels={"es": "He encontrado «{pattern}» aquí:", "en": "I found “{pattern}” here:"},
     shown=matches_shown,
+    nothing={"es": "No he encontrado «{pattern}».", "en": "I did not find “{pattern}”."},
 )

@@ -10,7 +10,7 @@ from typing import Any, Final
 from phylactery_agent.ports import Language
 from phylactery_agent.times.rules import parse_rule
 
-_EMPTY: Final[dict[Language, str]] = {"es": "(No hay nada.)", "en": "(There is nothing.)"}
+EMPTY: Final[dict[Language, str]] = {"es": "(No hay nada.)", "en": "(There is nothing.)"}
 WEEKDAYS: Final[dict[Language, tuple[str, ...]]] = {
     "es": ("lunes", "martes", "miércoles", "jueves", "viernes", "sábado", "domingo"),
     "en": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
@@ -86,7 +86,7 @@ def matches_shown(output: str, language: Language) -> str:
 def _whole(lines: list[str], language: Language, *, complete: bool) -> str:
     if not complete:
         lines = [*lines, _MORE[language]]
-    return "\n".join(lines) or _EMPTY[language]
+    return "\n".join(lines) or EMPTY[language]
 
 
 def created_shown(output: str, language: Language) -> str:
@@ -97,7 +97,7 @@ def created_shown(output: str, language: Language) -> str:
 def memories_shown(output: str, language: Language) -> str:
     """Answers the memories of recall, one a line, without the count that a model is told."""
     _, _, memories = output.partition("\n")
-    return memories or _EMPTY[language]
+    return memories or EMPTY[language]
 
 
 def reminders_shown(output: str, language: Language) -> str:
