@@ -42,6 +42,12 @@ def tasks(system: System) -> list[tuple[str, bool]]:
     return [(bool(goes_on), end_us > now_us) for goes_on, end_us in rows]
 
 
+def pieces(system: System) -> int:
+    """Return how many pieces of tasks RiskGate keeps."""
+    with closing(sqlite3.connect(system.folder / "riskgate" / "riskgate.db")) as database:
+        return int(database.execute("SELECT count(*) FROM task_pieces").fetchone()[0])
+
+
 async def told_all(system: System) -> None:
     await system.agent.runner.idle()
     while not await system.agent.delivery.flush_all():
@@ -184,3 +190,21 @@ async def test_of_words_that_are_not_to_be_kept_nothing_can_be_changed(changing,
     assert tasks(changing) in ([], [(False, False)])
     answer = await ana.say("and in b.txt too")
     assert not answer.run.tool_calls
+
+
+async def test_with_the_thread_goes_what_was_kept_for_a_correction(changing, ana):
+    await ana.say("write hello to a.txt")
+    await told_all(changing)
+    assert tasks(changing) == [(False, True)]
+    await ana.chat.DeleteThread(chat_pb2.DeleteThreadRequest(thread_id="t1"), metadata=ana.metadata, timeout=60)
+    await told_all(changing)
+    assert pieces(changing) == 0
+
+
+async def test_where_nothing_may_be_changed_nothing_is_kept(tmp_path):
+    async with open_system(tmp_path, change_seconds=0) as system:
+        person = system.person("ana")
+        await person.say("write hello to a.txt")
+        await told_all(system)
+        assert (tasks(system), pieces(system)) == ([(False, False)], 0)
+        assert not (await person.say("and in b.txt too")).run.tool_calls

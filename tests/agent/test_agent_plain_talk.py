@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from phylactery_agent.static.language import detect_language
 from phylactery_agent.static.plain_replies import asks_time, plain_reply
 from phylactery_agent.static.rules import read_request
 from phylactery_agent.tools.registry import ensure_tools_registered
@@ -53,6 +54,26 @@ def test_what_no_tool_is_for_has_a_sentence_of_its_own(text, key):
 @pytest.mark.parametrize("text", [*REQUESTS, "", "x" * 400])
 def test_anything_else_has_none(text):
     assert plain_reply(text) == ""
+
+
+@pytest.mark.parametrize("fallback", ["es", "en"])
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("redo", "en"),
+        ("empty a.txt", "en"),
+        ("delete a.txt", "en"),
+        ("sorry, b.txt", "en"),
+        ("do it again", "en"),
+        ("rehaz", "es"),
+        ("vacía a.txt", "es"),
+        ("borra a.txt", "es"),
+        ("perdón, b.txt", "es"),
+        ("otra vez", "es"),
+    ],
+)
+def test_a_short_message_is_answered_in_its_own_language(text, language, fallback):
+    assert detect_language(text, fallback) == language
 
 
 @pytest.mark.parametrize(

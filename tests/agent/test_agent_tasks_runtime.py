@@ -13,11 +13,12 @@ from phylactery_agent.ports import BoundCall, GateRefusedError, GateUnavailableE
 from phylactery_agent.ports import ProposedCall as Proposed
 from phylactery_agent.runtime.erasures import ErasureStore
 from phylactery_agent.runtime.model import Claim
-from phylactery_agent.runtime.reporting import MAX_CONTINUED
+from phylactery_agent.runtime.reporting import MAX_CONTINUED, TurnTask
+from phylactery_agent.runtime.tasks import TaskStore
 from phylactery_agent.tools.registry import TOOL_REGISTRY, ensure_tools_registered
 
 from tests.support.agent_bench import STATE, Bench
-from tests.support.agent_gate import FakeGate
+from tests.support.agent_gate import FakeGate, Task
 from tests.support.agent_graph import Died, dies_at
 from tests.support.agent_stores import ANA, T1, Stores, sha
 
@@ -84,6 +85,32 @@ async def test_killed_once_the_task_is_open_the_next_attempt_opens_the_same_one(
     await bench.gate(again, "repite hola").evaluate(proposed(), run_id=lease.run_id, **WHERE)
     assert gate.asked_in == [("c1", "task_0")]
     assert list(gate.tasks) == ["task_0"]
+
+
+async def test_killed_once_a_correction_opened_its_task_the_next_attempt_goes_on_from_the_same(
+    stores: Stores, bench: Bench, gate: FakeGate
+) -> None:
+    gate.tasks["earlier"] = Task("t1", "repite hola", "", ended=True, kept=True)
+    await stores.accepted(text="no, adiós")
+
+    def task(claim: Claim) -> TurnTask:
+        store = TaskStore(stores.database, stores.clock)
+        return TurnTask(gate, store, claim.lease, "no, adiós", opens_run=True, changes="earlier")
+
+    with dies_at("agent.0"), pytest.raises(Died):
+        await task(await stores.claimed()).current()
+    gate.tasks["earlier"].kept = False  # its time is up meanwhile
+    opened = await task(await stores.claimed()).current()
+    assert [(name, one.continues) for name, one in gate.tasks.items()] == [("earlier", ""), (opened, "earlier")]
+
+
+async def test_a_correction_of_what_is_kept_no_more_stands_alone(stores: Stores, gate: FakeGate) -> None:
+    gate.tasks["earlier"] = Task("t1", "repite hola", "", ended=True)
+    await stores.accepted(text="no, adiós")
+    store = TaskStore(stores.database, stores.clock)
+    claim = await stores.claimed()
+    opened = await TurnTask(gate, store, claim.lease, "no, adiós", opens_run=True, changes="earlier").current()
+    assert (gate.tasks[opened].words, gate.tasks[opened].continues) == ("no, adiós", "")
 
 
 async def test_a_turn_on_another_replica_finds_the_task_and_asks_for_none(

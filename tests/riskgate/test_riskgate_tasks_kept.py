@@ -65,6 +65,15 @@ async def test_when_its_time_is_up_nobody_goes_on_from_it_and_nothing_is_kept_of
     assert (gate.count("tasks"), gate.count("task_pieces")) == (1, 0)
 
 
+async def test_ended_again_without_keep_it_is_erased_at_once_and_ended_once_in_the_log(gate, ana, refused):
+    task = await ana.begin(ASKED)
+    await ana.end_task(task, keep=KEEP)
+    await ana.end_task(task)
+    assert gate.count("task_pieces") == 0
+    assert (await refused(ana.begin(CHANGED, request="request-2", continues=task))).reason == "TASK_NOT_FOUND"
+    assert len(gate.records("task_ended")) == 1
+
+
 async def test_it_takes_no_call_no_result_and_no_words_any_more(gate, ana, call, refused):
     task = await ana.begin(ASKED)
     await ana.end_task(task, keep=KEEP)

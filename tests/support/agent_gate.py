@@ -130,7 +130,8 @@ class FakeGate:
     ) -> str:
         self._enter("begin_task", request_id)
         self.interpretations.append(interpretation)
-        if continues and not (continues in self.tasks and self.tasks[continues].kept):
+        known = request_id in self.requests
+        if continues and not known and not (continues in self.tasks and self.tasks[continues].kept):
             self._task(continues)
         task_id = self.requests.setdefault(request_id, f"task_{len(self.requests)}")
         task = self.tasks.setdefault(task_id, Task(thread_id, words, continues))

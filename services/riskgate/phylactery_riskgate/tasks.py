@@ -200,7 +200,10 @@ class Tasks:
             task = rows.find_task(connection, who.tenant, who.subject, asked.task_id, lock=True)
             if task is None or task.over(now_us):
                 raise task_not_found(asked.task_id)
-            if not task.end_us:
+            if not asked.keep and task.kept(now_us):  # nobody is to go on from it after all
+                for one in [task, *self._kept_before(connection, who, task, now_us)]:
+                    rows.end_task(connection, one, now_us)
+            elif not task.end_us:
                 observed = {"observed": task.pieces - 1, "unproven": rows.count_unproven(connection, task)}
                 until_us = self._kept_until(connection, task, asked.keep, now_us)
                 for one in [task, *self._kept_before(connection, who, task, now_us)]:

@@ -17,7 +17,8 @@ continúa continua sí vale aprobar rechazar cómo como estás recuerda recuerda
 memoria sabes olvides anota apunta busca buscar encuentra recupera recuperar vivo prefiero descarga visita
 envía envia manda correo recuérdame recuerdame avísame avisame recordatorio recordatorios mañana lista archivos carpeta
 cancela haz hazme dame dime quiero necesito esto eso este esta muy más hay tengo tienes cuándo cuánto dónde sobre
-deshaz deshacer último cambio vuelve versión anterior restaura existe
+deshaz deshacer último cambio vuelve versión anterior restaura existe pon ponme borra elimina renombra mueve copia vacía
+vacia rehaz también tambien mejor perdón perdon quería queria decir otra vez ahora hoy hora día llamo gusta jaja déjalo
 """
 _ENGLISH_WORDS: Final = """
 the a an of in on and or to into that what with for please is are me my it hello hi hey thanks thank you bye goodbye
@@ -25,7 +26,8 @@ good morning evening afternoon then after read show display open cat write save 
 output contents content from until can could who help continue go yes approve reject how remember recall memory
 search find rehydrate bring back about know my forget note i fetch get download visit send email remind reminder
 reminders tomorrow list files folder cancel do does did make give tell you your this these those want need when where
-which why not have undo last change restore previous version revert exist
+which why not have undo last change restore previous version revert exist redo put empty delete remove rename move copy
+clear too also same better sorry meant mean actually again never mind now today time day ok lol like at was
 """
 _SPANISH: Final = frozenset(_SPANISH_WORDS.split())
 _ENGLISH: Final = frozenset(_ENGLISH_WORDS.split())
