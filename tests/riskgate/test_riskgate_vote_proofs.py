@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import grpc
 import pytest
 import sqlalchemy as sa
 from phylactery.riskgate.v1 import types_pb2
+from structlog.testing import capture_logs
 
 WIPE = ("wipe", '{"path":"tmp"}')
 PAY = ("pay", '{"to":"bob"}')
@@ -147,3 +149,61 @@ async def test_votes_of_an_earlier_version_count_where_the_log_tells_of_them_and
     late: Callable[..., Any] = gate.person("dora").approve
     change(gate, "UPDATE approval_votes SET proof = ''")
     assert (await refused(late(forged))).reason == "APPROVAL_NOT_PENDING"
+
+
+async def test_a_forged_vote_that_a_call_rests_on_is_a_warning_with_its_ids(gate, ana, call, refused):
+    approval = (await ana.evaluate(call(*PAY))).approval
+    forge_vote(gate, approval, "dora")
+    with capture_logs() as lines:
+        await refused(ana.evaluate(call(*PAY), approval=approval.id))
+    warned = [line for line in lines if line["log_level"] == "warning" and "votes without their proof" in line["event"]]
+    assert [(line["approval_id"], line["voters"]) for line in warned] == [(approval.id, ["dora"])]
+
+
+EDITS = [
+    ("", "decision = 'ALLOW'"),
+    (PAY, "decision = 'ALLOW'"),
+    (PAY, "decision = 'ALLOW', permit_id = 'pm_made_up', permit_us = 2000000000000000"),
+    (PAY, "decision = 'ALLOW', audit_index = 0"),
+]
+
+
+@pytest.mark.parametrize(("asked", "edit"), EDITS)
+async def test_a_decision_edited_to_allow_in_the_database_is_given_no_permit(gate, ana, call, asked, edit):
+    await ana.evaluate(call("list_dir", "{}", "c0"))  # a genuine ALLOW
+    asked = call(*(asked or ("delete_everything", "{}")))
+    first = await ana.evaluate(asked)
+    assert first.decision != types_pb2.DECISION_ALLOW
+    assert change(gate, f"UPDATE decisions SET {edit} WHERE id = :id", id=first.decision_id) == 1
+    with capture_logs() as lines:
+        answer = await ana.evaluate(asked)
+    assert (answer.decision, answer.permit) == (types_pb2.DECISION_BLOCKED, "")
+    assert [one.code for one in answer.reasons] == ["RECORD_ALTERED"]
+    refusals = gate.records("evaluate_refused")
+    assert [(one["failed"], one["decision_id"]) for one in refusals] == [(["record"], first.decision_id)]
+    assert [line["decision_id"] for line in lines if line["log_level"] == "warning"] == [first.decision_id]
+
+
+async def test_an_entry_edited_together_with_its_decision_does_not_fit_its_leaf(gate, ana, call):
+    asked = call(*PAY)
+    first = await ana.evaluate(asked)
+    change(gate, "UPDATE decisions SET decision = 'ALLOW'")
+    entry = gate.database.read_sync(
+        lambda c: c.execute(sa.text("SELECT record FROM audit_entries WHERE kind = 'decision'")).scalar_one()
+    )
+    forged = bytes(entry).replace(b'"decision":"AUTH_REQUIRED"', b'"decision":"ALLOW"')
+    assert forged != bytes(entry)
+    change(gate, "UPDATE audit_entries SET record = :r WHERE kind = 'decision'", r=forged)
+    answer = await ana.evaluate(asked)
+    assert ([one.code for one in answer.reasons], answer.permit) == (["RECORD_ALTERED"], "")
+    assert answer.decision_id == first.decision_id
+
+
+async def test_a_genuine_allow_is_answered_again_with_its_permit_also_within_one_batch(gate, ana, call):
+    asked = call("list_dir", "{}")
+    first = await ana.evaluate(asked)
+    assert first.permit
+    again = await asyncio.gather(*(ana.evaluate(asked) for _ in range(5)))
+    assert {one.permit for one in again} == {first.permit}
+    both = await asyncio.gather(*(ana.evaluate(call("list_dir", "{}", "c9")) for _ in range(20)))
+    assert len({one.permit for one in both}) == 1

@@ -364,6 +364,10 @@ ERRORS: Final[Mapping[str, Mapping[Language, str]]] = {
         "es": "un operador ha retirado el permiso",
         "en": "an operator has withdrawn the permission",
     },
+    "RECORD_ALTERED": {
+        "es": "lo guardado de esta decisión no es lo que consta; avisa a quien administra esto",
+        "en": "what is stored of this decision is not what was recorded; tell whoever runs this",
+    },
     "DECISION_TOO_OLD": {
         "es": "ha pasado demasiado tiempo desde que se permitió; pídemelo otra vez",
         "en": "too much time has passed since it was allowed; ask me again",

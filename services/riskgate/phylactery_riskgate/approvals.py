@@ -91,6 +91,7 @@ class Factor(StrEnum):
     APPROVER = "approver"
     DISTINCT = "distinct"
     VOTE = "vote"
+    RECORD = "record"
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ from phylactery_riskgate.permits import decode, encode
 from phylactery_riskgate.sealing import Vault, commitment, committed
 from phylactery_riskgate.store import audit as rows
 from phylactery_riskgate.store.audit_append import PendingEntries
+from phylactery_riskgate.store.audit_search import find_entry
 
 RECORD_VERSION = 2
 """1 held the plain hashes of whole arguments; see kept_hashes."""
@@ -227,6 +228,16 @@ class AuditLog:
         return {
             pointer: commitment(decode(opened["salts"][pointer]), value) for pointer, value in opened["values"].items()
         }
+
+    def entry(self, connection: Connection, tenant: str, place: rows.Place) -> rows.StoredEntry | None:
+        """Return an entry of a tenant, also one this transaction appended; None where there is none."""
+        unit = unit_of(connection)
+        pending = unit.find(self) if unit is not None and place.log == self.name else None
+        found = None if pending is None else pending.find_entry(tenant, place.index)
+        if found is not None:
+            return found
+        written = find_entry(connection, tenant, place)
+        return None if written is None else written.stored
 
     def sign_head(self, connection: Connection, now_us: int) -> bool:
         """Signs the head if entries were added since the last time, or it is not kept; says whether it did."""

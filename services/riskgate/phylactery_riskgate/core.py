@@ -18,7 +18,7 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from phylactery_riskgate.approvals import Approval, ApprovalEvent, ApprovalState, ClosedReason, advance
 from phylactery_riskgate.audit import AuditLog, Entry, Kind
-from phylactery_riskgate.call_values import ARGS_COMMITMENT, PLAN_STEP, bound_arguments, hash_of
+from phylactery_riskgate.call_values import ARGS_COMMITMENT, ARGS_HASH, PLAN_STEP, bound_arguments, hash_of
 from phylactery_riskgate.codes import approval_code
 from phylactery_riskgate.domain.canonical import canonical_bytes
 from phylactery_riskgate.domain.engine import DecisionEngine
@@ -27,9 +27,11 @@ from phylactery_riskgate.domain.model import BoundCall, CallSite, RawCall, Verdi
 from phylactery_riskgate.domain.tasks.facts import IndexReader
 from phylactery_riskgate.domain.usage import UsageReader
 from phylactery_riskgate.domain.view import CallView, call_view
+from phylactery_riskgate.entry_filter import record_of
 from phylactery_riskgate.kept_hashes import KeptHashes
 from phylactery_riskgate.live import LiveBundle
 from phylactery_riskgate.live_keys import LiveKeys
+from phylactery_riskgate.merkle import leaf_hash
 from phylactery_riskgate.proposals import caller_of
 from phylactery_riskgate.standing import may_answer
 from phylactery_riskgate.store import approvals as approval_rows
@@ -46,6 +48,21 @@ _TRIES = 100
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.002, 0.1
 _LISTED_ROOM = 8 * 1024
 """Characters of displays in an approval of a list, so that a full page stays one message."""
+_ON_RECORD = (
+    "tenant",
+    "subject",
+    "run_id",
+    "tool_call_id",
+    "counted_approval_id",
+    "thread_id",
+    "tool",
+    "tool_version",
+    "bundle_revision",
+    "risk",
+    "approval_id",
+    "pathway",
+)
+"""What a decision's row repeats of its record under the same name."""
 _SMALL_CHARACTERS = 16 * 1024
 """Up to here a call is read in about the time a change of threads takes."""
 
@@ -225,6 +242,25 @@ class Core:
     def bound_of(self, connection: Connection, record: DecisionRecord) -> BoundCall | None:
         """Answers the bound call of a decision, None where binding failed or the values were erased."""
         return self._bound_by(record, self._values_of(connection, record))
+
+    def on_record(self, connection: Connection, record: DecisionRecord) -> bool:
+        """Return True if the audit log tells of a decision as its row does; whoever writes to the database edits rows.
+
+        The entry is held against its leaf, which signed heads cover.
+        """
+        entry = self.audit.entry(connection, record.tenant, Place(record.audit_log, record.audit_index))
+        if entry is None or leaf_hash(entry.record) != entry.leaf:
+            return False
+        told = record_of(entry.record)
+        what = {"kind": str(Kind.DECISION), "decision_id": record.id, "decision": str(record.decision)}
+        place = {"log": record.audit_log, "index": record.audit_index}
+        if any(told.get(name) != value for name, value in (what | place).items()):
+            return False
+        values = told.get("values")
+        bound = values.get(ARGS_HASH, "") if isinstance(values, dict) else ""
+        # a record of an earlier version has not all of these
+        same = all(told.get(name, value) == value for name in _ON_RECORD if (value := getattr(record, name)) is not None)
+        return same and bound == record.args_commitment and told.get("policy_ids") == list(record.policy_ids)
 
     def same_call(self, record: DecisionRecord, bound: BoundCall | None) -> bool:
         """Says whether a call is the one a decision is about, by what outlives its values."""

@@ -12,12 +12,17 @@ from typing import Any
 
 from phylactery_chassis.identity import Principal
 from phylactery_chassis.logs import get_logger
+from phylactery_chassis.telemetry import meter
 
+from phylactery_riskgate.approvals import Approval, Factor
 from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.store.decisions import DecisionRecord
 
 _NOT_IN_CATALOG = "not in the catalog"
 _log = get_logger("decision")
+_altered = meter().create_counter(
+    "riskgate.altered", description="votes and decisions in the database that RiskGate did not write"
+)
 
 
 def tell_decision(
@@ -56,6 +61,24 @@ def tell_access(who: Principal, engine: DecisionEngine, answer: Any, tool: str, 
         replayed=False,
         tenant=who.tenant,
         actor=who.actor,
+    )
+
+
+def tell_doubt(event: str, kind: Factor, **ids: Any) -> None:
+    """Warn that something in the database was not written by RiskGate, and count it; ``ids`` say what."""
+    _altered.add(1, {"kind": str(kind)})
+    _log.warning(event, **ids)
+
+
+def tell_doubtful_votes(approval: Approval) -> None:
+    """Warn of votes without their proof on an approval that a call rested on."""
+    tell_doubt(
+        "votes without their proof: somebody wrote them into the database",
+        Factor.VOTE,
+        approval_id=approval.id,
+        decision_id=approval.decision_id,
+        tenant=approval.tenant,
+        voters=[vote.subject for vote in approval.votes if not vote.proven],
     )
 
 

@@ -35,7 +35,7 @@ from phylactery_riskgate.call_values import (
 from phylactery_riskgate.claims import permit_claims
 from phylactery_riskgate.control import frozen_verdict
 from phylactery_riskgate.core import Basis, Core, Refused, about
-from phylactery_riskgate.decision_log import tell_decision
+from phylactery_riskgate.decision_log import tell_decision, tell_doubt, tell_doubtful_votes
 from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.model import BoundCall, CallSite, Decision
 from phylactery_riskgate.domain.reasons import MAX_REASONS, reason
@@ -172,6 +172,7 @@ class Evaluation:
                 return Refused(approvers_lost(approval))
             if question.verdict.decision is Decision.AUTH_REQUIRED and approval.doubtful_votes:
                 self._note_refused(connection, question, (Factor.VOTE,), about(approval))
+                tell_doubtful_votes(approval)
                 return Refused(refusal(approval, Factor.VOTE))
             return self._record(connection, question)
         # while nobody has answered, the answer is still the one that asked for the approval
@@ -216,6 +217,8 @@ class Evaluation:
             self._note_asked(connection, question, {"reason": refused.reason, "decision_id": record.id})
             return Refused(refused)
         demand(question.asked.min_bundle_revision, record.bundle_revision)
+        if record.decision is Decision.ALLOW and not self._core.on_record(connection, record):
+            return self._altered(connection, question, record)
         bound = self._core.bound_of(connection, record) or self._same(question.verdict.bound, record)
         if record.decision is Decision.ALLOW:
             why = self._withheld(connection, question, record, bound)
@@ -230,6 +233,16 @@ class Evaluation:
             return Stored(record, bound, None, replayed=True)
         approval = self._core.current(connection, approval, who, now_us)
         return Stored(record, bound, self._core.seen(connection, approval, who), replayed=True)
+
+    def _altered(self, connection: Connection, question: Question, record: DecisionRecord) -> Stored:
+        """Return that a call is blocked whose stored decision is not the one the log tells of, and record it."""
+        ids = {"decision_id": record.id, "log": record.audit_log, "index": record.audit_index}
+        self._note_refused(connection, question, (Factor.RECORD,), ids)
+        tell_doubt("a stored decision is not the one the audit log tells of", Factor.RECORD, **ids)
+        blocked = record._replace(
+            decision=Decision.BLOCKED, reasons=(reason("RECORD_ALTERED"),), policy_ids=(), permit_id="", permit_us=0
+        )
+        return Stored(blocked, None, None, replayed=True)
 
     def _withheld(
         self, connection: Connection, question: Question, record: DecisionRecord, bound: BoundCall | None

@@ -28,6 +28,7 @@ from phylactery_riskgate.approvals import (
 from phylactery_riskgate.audit import Kind
 from phylactery_riskgate.call_values import ARGS_COMMITMENT
 from phylactery_riskgate.core import Basis, Core, Refused
+from phylactery_riskgate.decision_log import tell_doubtful_votes
 from phylactery_riskgate.domain.model import BoundCall, CallSite, CatalogTool, Decision, Verdict
 from phylactery_riskgate.domain.tasks.facts import uses_ask, without_ask
 from phylactery_riskgate.domain.tasks.understood import task_of
@@ -469,6 +470,7 @@ def _check_approvers(attempt: _Attempt, approval: Approval | None) -> None:
     if approval is not None and asks and lost_approvers(attempt.basis.engine.bundle, approval):
         raise _RefusalError(str(Factor.APPROVER), approvers_lost(approval))
     if approval is not None and asks and approval.doubtful_votes:
+        tell_doubtful_votes(approval)
         raise _RefusalError(str(Factor.VOTE), refusal(approval, Factor.VOTE))
 
 

@@ -87,6 +87,10 @@ _TEXTS: dict[str, tuple[str, str]] = {
         "No permit: an operator has revoked this decision.",
         "Sin permiso: un operador ha revocado esta decisión.",
     ),
+    "RECORD_ALTERED": (
+        "What is stored of this decision is not what the audit log recorded. Tell whoever runs RiskGate.",
+        "Lo guardado de esta decisión no es lo que consta en el registro. Avise a quien administra RiskGate.",
+    ),
     "FROZEN": (
         "An operator has frozen every call for now.",
         "Un operador ha detenido por ahora todas las llamadas.",

@@ -78,6 +78,11 @@ class PendingEntries:
         """Answers the sealed values of an entry that is not written yet."""
         return next((sealed for _, at, whose, sealed in self._values if (at, whose) == (index, tenant)), None)
 
+    def find_entry(self, tenant: str, index: int) -> rows.StoredEntry | None:
+        """Return an entry of a tenant that is not written yet."""
+        found = (row for row in self._entries if (row[1], row[4]) == (index, tenant))
+        return next((rows.StoredEntry(row[1], row[2], row[3]) for row in found), None)
+
     def sign_at_end(self, now_us: int) -> None:
         """Lets the head be signed once, where the unit leaves it."""
         self._sign_us = now_us

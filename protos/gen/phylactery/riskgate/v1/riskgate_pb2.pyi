@@ -137,6 +137,7 @@ class EvaluateResponse(_message.Message):
     yet comes without one, and without bound_call, where the first reason says so: CALL_NOT_KEPT where its arguments were
     erased and the tool's contract has changed since, PERMIT_RETRACTED where later words took it back, ASK_USED_UP where
     other calls have used up the request that allowed it, TASK_ENDED where its permit is over, and so is its task.
+    Where the stored decision is not what the audit log tells of it, the answer is BLOCKED with RECORD_ALTERED.
     """
     bundle_revision: _builtins.int
     """bundle_revision is the revision of the policy bundle that decided."""
