@@ -81,6 +81,11 @@ async def test_proofs_are_checked_where_they_arrive_and_a_wrong_key_is_seen(serv
     for options in (["--index", "3"], ["--index", "3", "--size", "4"], ["--from", "4"], ["--from", "4", "--size", "7"]):
         proved = await run("proof", *options, "--key", key)
         assert (proved.exit_code, proved.output.startswith("proved: ")) == (0, True), (options, proved.output)
+    for options in (["--index", "3"], ["--from", "4"]):
+        keyless = await run("proof", *options)
+        assert (keyless.exit_code, keyless.output.startswith("NOT PROVED: ")) == (3, True), keyless.output
+        told = json.loads((await run("proof", *options, "--json")).output)
+        assert (told["ok"], told["whole"], told["key_trusted"]) == (False, True, False)
     stranger = Verifier("riskgate", b"s" * 32).text
     wrong = await run("proof", "--index", "3", "--key", stranger, "--json")
     assert (wrong.exit_code, json.loads(wrong.output)["ok"]) == (1, False)

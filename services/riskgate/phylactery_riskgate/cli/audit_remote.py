@@ -15,7 +15,7 @@ from phylactery.riskgate.v1 import audit_pb2, audit_pb2_grpc, types_pb2
 
 from phylactery_riskgate.audit_export import write_export
 from phylactery_riskgate.checkpoint import Checkpoint, NoteError, Verifier, open_note
-from phylactery_riskgate.cli.common import FAILED, AsJson, tell, unusable
+from phylactery_riskgate.cli.common import FAILED, UNPROVEN, AsJson, tell, unusable
 from phylactery_riskgate.cli.remote import DEFAULT_TARGET, Remote, RemoteError, Target, TokenFile, connect
 from phylactery_riskgate.domain.visible import make_visible
 from phylactery_riskgate.merkle import verify_consistency, verify_inclusion
@@ -23,6 +23,10 @@ from phylactery_riskgate.merkle import verify_consistency, verify_inclusion
 _PAGE = 200
 _AGAIN_SECONDS = 1.0
 _CELL = 60
+_NO_KEY = (
+    "the hashes lead to a signed head, and nobody knows who signed it; give the key you trust with --key: `riskgate keys "
+    "list` on RiskGate's machine prints it"
+)
 _WHAT = ("tool", "approval_id", "execution_id", "slot", "kid", "source")
 _RESULT = ("decision", "outcome", "state", "reason", "bundle_revision")
 """What of a record a line of the table shows: the first that is there."""
@@ -166,7 +170,10 @@ def proof(
     token_file: TokenFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Fetches a proof and checks it here. Exit code 1: it does not hold, or --key did not sign the head it leads to."""
+    """Fetches a proof and checks it here. Exit code 1: it does not hold, or --key did not sign the head it leads to.
+
+    Exit code 3: the hashes hold, and without --key nobody knows who signed the head; nothing is proved.
+    """
     if (index is None) == (first is None):
         raise unusable("name --index for an entry, or --from for an earlier size: one of the two")
     with connect(target, token_file, as_json=as_json) as remote:
@@ -176,11 +183,14 @@ def proof(
         else:
             grown = audit_pb2.GetConsistencyProofRequest(log=log, first_size=first or 0, second_size=size)
             facts = _checked_consistency(remote.ask(_stub(remote).GetConsistencyProof, grown), key)
-    verdict = "proved" if facts["ok"] else f"NOT PROVED: {facts['problem']}"
-    signed = "with the key given" if key else "with no key: give --key to know who signed the head"
-    tell(as_json, facts, f"{verdict}: {facts['statement']}, {signed}" if facts["ok"] else verdict)
-    if not facts["ok"]:
+    facts |= {"ok": facts["whole"] and bool(key), "key_trusted": bool(key)}
+    if not facts["whole"]:
+        tell(as_json, facts, f"NOT PROVED: {facts['problem']}")
         raise typer.Exit(FAILED)
+    if not key:
+        tell(as_json, facts, f"NOT PROVED: {_NO_KEY}")
+        raise typer.Exit(UNPROVEN)
+    tell(as_json, facts, f"proved: {facts['statement']}, with the key given")
 
 
 def erase(
@@ -390,7 +400,7 @@ def _checked_consistency(answer: audit_pb2.GetConsistencyProofResponse, key: str
 
 def _told(log: str, hashes: Any, notes: list[str], problem: str, statement: str) -> dict[str, Any]:
     return {
-        "ok": not problem,
+        "whole": not problem,
         "log": log,
         "hashes": [one.hex() for one in hashes],
         "checkpoints": notes,
