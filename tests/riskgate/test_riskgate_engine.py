@@ -133,6 +133,16 @@ def test_an_approval_class_nobody_declared_brings_nothing(engine: DecisionEngine
         "server\uff0ekey",
         "server\u2024pem",
         "a\uff0f.ssh\uff0fconfig",
+        "\u0456d_rsa",
+        "\u0406D_RSA",
+        ".n\u0435trc",
+        "n\u0450trc",
+        "id_rs\u0430.bak",
+        "s\u0435rver.\u043aey",
+        "\u0430uth\u043erized_k\u0435ys",
+        "server.\u03c1em",
+        "cr\u0435dentials.json",
+        "\u0581it-credentials",
     ],
 )
 def test_protected_paths_are_out_of_reach_with_any_approval(engine: DecisionEngine, path: str) -> None:
@@ -170,6 +180,7 @@ def test_a_path_that_leads_outside_is_out_of_reach_with_any_approval(engine: Dec
     [
         *("a.txt", "./a.txt", "a/b.c/d", "keys.txt", "pem", "monkey", "a.b/c", "ñandú.md", "id_rsa.pub", "old.md"),
         *("a (1).txt", "credentials of the speaker.md", "notes.txt.bak", "secret santa.md"),
+        *("отчёт.рус", "ключ.md", "κλειδί.txt", "մատյան.txt"),
     ],
 )
 def test_other_paths_are_not_protected(engine: DecisionEngine, path: str) -> None:

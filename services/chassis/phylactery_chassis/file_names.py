@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from phylactery_chassis.inspection.text import readings
+from phylactery_chassis.look_alikes import skeleton
 
 KEY_SUFFIXES: Final = frozenset(
     """
@@ -41,8 +42,11 @@ _MAX_NAME: Final = 512
 
 
 def folded(path: str) -> str:
-    """Return a path in plain letters: wide ones narrow, accents and what prints as nothing gone."""
-    return readings(path)[0].data.decode("latin-1")
+    """Return a path in plain letters: wide ones narrow, look-alikes as what they look like, accents and the rest gone.
+
+    A name in another script that reads as Latin throughout is read as that, too: who sees it cannot tell either.
+    """
+    return readings(skeleton(path))[0].data.decode("latin-1")
 
 
 def is_hidden(name: str) -> bool:

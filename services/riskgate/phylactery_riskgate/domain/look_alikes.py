@@ -1,32 +1,16 @@
 """Letters and marks that print like an ASCII one, so that a name made of them reads as another name.
 
-These are the single characters of Unicode TS 39's confusables.txt (15.1) whose prototype is an ASCII letter or digit,
-or a mark that separates the parts of a path or an address. Left out is what NFKC turns into one of them or into ASCII;
-added are Greek and Armenian letters that TS 39 compares with others first, and that read as Latin in most typefaces.
-No typed library keeps this table, and ICU is a large one to bring for it.
+The letters are the chassis'; the marks are those of Unicode TS 39's confusables.txt (15.1) that separate the parts of a
+path or an address, without what NFKC turns into one of them.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-LETTERS: Final = frozenset(
-    "ıƄƍƖƦƧƷƼƽǀȜȢȣɑɡɣɩɪɯʋʏᴄᴏᴑᴜᴠᴡᴢᶃᶌẝỿꜱꝚꝪꝮꞘꞙꞟꞫꞲꞳꞴꬲꬵꬽꭇꭈꭎꭒꭚ"  # Latin
-    "ЅІЈАВЕЗКМНОРСТУХЬабгеорсухѕіјѡѴѵҮүһҽӀӏӠԁԌԚԛԜԝꙄꙇ"  # Cyrillic
-    "ᎠᎡᎢᎥᎩᎪᎫᎬᎳᎷᎻᎽᏀᏂᏃᏎᏏᏒᏔᏕᏙᏚᏞᏟᏢᏦᏧᏮᏳᏴꭵꮁꮃꮓꮩꮪꮯ"  # Cherokee
-    "ͺͿΑΒΕΖΗΙΚΜΝΟΡΤΥΧαγικνορστυχϒϜϱϲϳϹϺᴦι"  # Greek
-    "𑢠𑢢𑢣𑢤𑢦𑢩𑢬𑢮𑢯𑢲𑢵𑢸𑢻𑢼𑣀𑣁𑣂𑣃𑣄𑣆𑣈𑣊𑣌𑣕𑣖𑣗𑣘𑣜𑣠𑣥𑣦𑣩𑣬𑣯𑣲"  # Warang
-    "ꓐꓑꓒꓓꓔꓖꓗꓙꓚꓜꓝꓟꓠꓡꓢꓣꓦꓧꓪꓫꓬꓮꓰꓲꓳꓴ"  # Lisu
-    "ϨⲅⲎⲒⲔⲘⲚⲞⲟⲢⲣⲤⲥⲦⲨⲬⳊⳌⳐⳒ𐋵"  # Coptic
-    "ᐯᑌᑭᑯᑲᒍᒪᒿᕁᕼᕽᖇᖯᖴᗅᗞᗪᗰᗷ"  # Canadian
-    "ՍՏՕագզհյոռսցքօ"  # Armenian
-    "𐊠𐊡𐊢𐊥𐊫𐊰𐊱𐊲𐊴𐋏"  # Carian
-    "𖼈𖼊𖼖𖼨𖼵𖼺𖼻𖽀𖽂𖽃"  # Miao
-    "𐊂𐊆𐊇𐊊𐊐𐊒𐊕𐊖𐊗"  # Lycian
-    "𐌁𐌂𐌉𐌑𐌕𐌗𐌚𐌠𐌢"  # Old
-    "𐔓𐔖𐔘𐔜𐔝𐔥𐔦𐔧"  # Elbasan
-    "۱۵۷०০৪৭੦੧੪૦ଠ୦୨௦౦೦ഠ൦൭๐໐ဝ၀ყჿሀዐᚷᛁᛕᛖⴸⴹⵏⵔⵕⵝ〇ꛟꛯ𐐄𐐕𐐛𐐠𐐬𐐽𐑈𐒴𐓂𐓎𐓒𐓪𐓶𑓐𑜆𑜊𑜎𑜏"  # Others
-)
+from phylactery_chassis.look_alikes import ASCII_OF
+
+LETTERS: Final = frozenset(ASCII_OF)
 """Letters and digits; in a word of their own script they are what they are."""
 
 MARKS: Final = frozenset(
