@@ -259,7 +259,7 @@ class Core:
         values = told.get("values")
         bound = values.get(ARGS_HASH, "") if isinstance(values, dict) else ""
         # a record of an earlier version has not all of these
-        same = all(told.get(name, value) == value for name in _ON_RECORD if (value := getattr(record, name)) is not None)
+        same = all(told.get(name, value) == value for name in _ON_RECORD for value in (getattr(record, name),))
         return same and bound == record.args_commitment and told.get("policy_ids") == list(record.policy_ids)
 
     def same_call(self, record: DecisionRecord, bound: BoundCall | None) -> bool:

@@ -24,8 +24,8 @@ _PAGE = 200
 _AGAIN_SECONDS = 1.0
 _CELL = 60
 _NO_KEY = (
-    "the hashes lead to a signed head, and nobody knows who signed it; give the key you trust with --key: `riskgate keys "
-    "list` on RiskGate's machine prints it"
+    "the hashes lead to a signed head, and nobody knows who signed it; give the key you trust with --key: "
+    "`riskgate keys list` on RiskGate's machine prints it"
 )
 _WHAT = ("tool", "approval_id", "execution_id", "slot", "kid", "source")
 _RESULT = ("decision", "outcome", "state", "reason", "bundle_revision")
