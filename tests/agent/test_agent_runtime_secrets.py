@@ -42,6 +42,23 @@ def test_a_code_in_small_letters_or_in_groups_is_a_strict_reply_too(typed: str, 
     assert parse_reply(masked.text) is not None
 
 
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("approve {id} K7Q2M5XDAB", "K7Q2M5XDAB"),
+        ("approve {id} ABCDE FGHIJ", "ABCDEFGHIJ"),
+        ("Approve {id} k7q2m-5xdab", "k7q2m5xdab"),
+        ("  aprobar {id}  ABCDE\u00a0FGHIJ ", "ABCDEFGHIJ"),
+    ],
+)
+def test_a_whole_line_with_a_whole_id_and_a_whole_code_is_a_reply_in_small_letters_too(line: str, code: str) -> None:
+    whole = "ap_abcdefghijklmnopqrstuvwxyz"
+    masked = mask(line.format(id=whole))
+    verb = line.split()[0].upper()
+    assert (masked.text, masked.code) == (f"{verb} {whole} {MASK}", code)
+    assert parse_reply(masked.text) is not None
+
+
 @pytest.mark.parametrize("words", ["of course no", "not now sir", "K7Q2M 5XDAB now"])
 def test_words_behind_an_id_are_no_code(words: str) -> None:
     assert mask(f"APPROVE ap_abcdef {words}").code == ""
