@@ -177,6 +177,7 @@ async def _sign_in_time(riskgate: RiskGate, seconds: float) -> None:
         await _try_to_record_keys(riskgate)
         await _try_to_sign(riskgate)
         await _try_to_prune(riskgate)
+        await _try_to_retain(riskgate)
 
 
 async def _try_to_record_keys(riskgate: RiskGate) -> None:
@@ -195,6 +196,14 @@ async def _try_to_prune(riskgate: RiskGate) -> None:
         await riskgate.tasks.prune()
     except DomainError as error:
         _log.warning("old counts of budgets, changes of approvals and tasks were not dropped", reason=error.reason)
+
+
+async def _try_to_retain(riskgate: RiskGate) -> None:
+    """Empties what was recorded long ago; where the store refuses, the next time goes on."""
+    try:
+        await riskgate.retention.run()
+    except DomainError as error:
+        _log.warning("records past their retention were not emptied", reason=error.reason)
 
 
 async def _try_to_sign(riskgate: RiskGate) -> None:

@@ -83,6 +83,7 @@ class Kind(StrEnum):
     TASK_BEGUN = "task_begun"
     TASK_ENDED = "task_ended"
     HEADS_ADOPTED = "heads_adopted"
+    RETENTION = "retention"
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +234,7 @@ class AuditLog:
         """Return an entry of a tenant, also one this transaction appended; None where there is none."""
         unit = unit_of(connection)
         pending = unit.find(self) if unit is not None and place.log == self.name else None
-        found = None if pending is None else pending.find_entry(tenant, place.index)
+        found: rows.StoredEntry | None = None if pending is None else pending.find_entry(tenant, place.index)
         if found is not None:
             return found
         written = find_entry(connection, tenant, place)

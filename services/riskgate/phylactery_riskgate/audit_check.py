@@ -11,8 +11,8 @@ import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import rfc8785
 
@@ -31,10 +31,15 @@ _LEAF = re.compile("[0-9a-f]{64}")
 _TELL_ARGUMENTS = (Kind.DECISION, Kind.ACCESS_EVALUATED)
 """Kinds of records that have a call's arguments among their values, where it could be bound."""
 _HEX = 64
+_BARE = frozenset({"hidden", "emptied"})
+"""Types of lines with a leaf hash alone."""
+_RETENTION = b'"kind":"%s"' % Kind.RETENTION.encode()
 _NO_HEAD = "no signed head by a trusted key is in the file"
 _REVOKED_HEAD = "; a key that was revoked since signed one, which proves nothing any more: export the log again"
 
 Trusted = Sequence[PublicKey | Verifier]
+_Range: TypeAlias = tuple[int, int]
+"""The first and last index of neighbours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,8 @@ class Verification:
     first_bad: int | None = None
     hidden: int = 0
     """Entries whose leaf hash alone is in the file: they are in the tree, and what they say is not shown."""
+    emptied: int = 0
+    """Those of which a record of retention tells that they were emptied; such are no hidden ones."""
 
     @property
     def ok(self) -> bool:
@@ -109,6 +116,7 @@ def check_lines(lines: Iterable[bytes], trusted: Trusted | None = None, kept: Se
     """
     fault, expected = "", None
     found: list[Verification] = []
+    checks: list[_Check] = []
     for section in _sections(lines):
         first = next(section)
         if _INDEX.match(first) and not found:
@@ -118,17 +126,62 @@ def check_lines(lines: Iterable[bytes], trusted: Trusted | None = None, kept: Se
                 fault = error.problem
             if (first := next(section, b"")) == b"":
                 continue
-        found.append(_checked(itertools.chain((first,), section), trusted, kept))
+        check = _Check(trusted, kept)
+        checks.append(check)
+        found.append(_checked(check, itertools.chain((first,), section)))
+    told = _told_ranges(check for check, one in zip(checks, found, strict=True) if one.ok)
+    found = [_with_emptied(check, one, told.get(one.origin, [])) for check, one in zip(checks, found, strict=True)]
     return Report(tuple(found), fault or _missing(found, expected, kept))
 
 
-def _checked(lines: Iterator[bytes], trusted: Trusted | None, kept: Sequence[str]) -> Verification:
-    check = _Check(trusted, kept)
+def _checked(check: _Check, lines: Iterator[bytes]) -> Verification:
     try:
         check.run(lines)
     except _Fault as error:
-        return Verification(check.origin, check.frontier.size, error.problem, error.first_bad, check.hidden)
-    return Verification(check.origin, check.frontier.size, hidden=check.hidden)
+        return Verification(check.origin, check.frontier.size, error.problem, error.first_bad)
+    return Verification(check.origin, check.frontier.size)
+
+
+def _told_ranges(checks: Iterable[_Check]) -> dict[str, list[_Range]]:
+    """Return which entries of each log the records of retention tell of, in order."""
+    told: dict[str, list[_Range]] = {}
+    for check in checks:
+        for log, ranges in check.told.items():
+            told.setdefault(log, []).extend(ranges)
+    return {log: sorted(ranges) for log, ranges in told.items()}
+
+
+def _with_emptied(check: _Check, one: Verification, told: Sequence[_Range]) -> Verification:
+    """Return what was found with the entries that retention emptied; another that is empty is a problem."""
+    emptied, first_bad = _covered(check.emptied, told)
+    hidden, _ = _covered(check.hidden, told)
+    of_file = sum(last - first + 1 for first, last in check.hidden)
+    one = replace(one, hidden=of_file - hidden, emptied=emptied + hidden)
+    if one.ok and first_bad is not None:
+        problem = (
+            f"entry {first_bad} was emptied, and no record of retention in this file tells of it: somebody else did "
+            "it, or the record is in a log that was not exported with this one"
+        )
+        return replace(one, problem=problem, first_bad=first_bad)
+    return one
+
+
+def _covered(runs: Sequence[_Range], told: Sequence[_Range]) -> tuple[int, int | None]:
+    """Return how many entries of these runs, which are in order, are told of, and the first that is not."""
+    count, missed, at = 0, None, 0
+    for first, last in runs:
+        index = first
+        while index <= last:
+            while at < len(told) and told[at][1] < index:
+                at += 1
+            if at < len(told) and told[at][0] <= index:
+                end = min(last, told[at][1])
+                count += end - index + 1
+            else:
+                missed = index if missed is None else missed
+                end = min(last, told[at][0] - 1) if at < len(told) else last
+            index = end + 1
+    return count, missed
 
 
 def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -191,7 +244,9 @@ class _Check:
         self._revoked: list[Verifier] = []
         self._by_revoked = False
         self._good = 0
-        self.hidden = 0
+        self.hidden: list[_Range] = []
+        self.emptied: list[_Range] = []
+        self.told: dict[str, list[_Range]] = {}
 
     def run(self, lines: Iterator[bytes]) -> None:
         """Reads every line. Raises _Fault at the first that is not as it was signed."""
@@ -207,13 +262,27 @@ class _Check:
         for line in itertools.chain(() if first is None else (first,), lines):
             leaf = _quick_leaf(line, self.frontier.size, log) if self.frontier.size < signed else None
             if leaf is None:
-                leaf, hidden = _read_entry(line, self.origin, self.frontier.size, signed)
-                self.hidden += hidden
+                leaf, kind = _read_entry(line, self.origin, self.frontier.size, signed)
+                if kind != "entry":
+                    _extend(self.hidden if kind == "hidden" else self.emptied, self.frontier.size)
+            if _RETENTION in line:
+                self._read_retention(line)
             self.frontier = self.frontier.append(leaf)
             self._compare()
         if self.frontier.size < signed:
             missing = self.frontier.size
             raise _Fault(f"entries from {missing} on are missing: {signed} were signed", missing)
+
+    def _read_retention(self, line: bytes) -> None:
+        """Notes what a record of retention tells, now that its line was held against its leaf."""
+        record = _parsed(line, self.frontier.size).get("record")
+        if not isinstance(record, dict) or record.get("kind") != Kind.RETENTION:
+            return
+        entries = record.get("entries")
+        for log, ranges in (entries if isinstance(entries, dict) else {}).items():
+            for one in ranges if isinstance(ranges, list) else ():
+                if isinstance(one, list) and len(one) == 2 and all(isinstance(at, int) for at in one):  # noqa: PLR2004
+                    self.told.setdefault(log, []).append((one[0], one[1]))
 
     def _read_heads(self, lines: Iterator[bytes], verifiers: list[Verifier]) -> bytes | None:
         """Takes every head there is, and answers the first line that is none."""
@@ -266,22 +335,31 @@ def _quick_leaf(line: bytes, expected: int, log: bytes) -> bytes | None:
     return leaf
 
 
-def _read_entry(line: bytes, origin: str, expected: int, signed: int) -> tuple[bytes, bool]:
-    """Answers the leaf of an entry line, read in full, and whether it is hidden.
+def _extend(runs: list[_Range], index: int) -> None:
+    """Adds the next index to runs of neighbours."""
+    if runs and runs[-1][1] == index - 1:
+        runs[-1] = (runs[-1][0], index)
+    else:
+        runs.append((index, index))
+
+
+def _read_entry(line: bytes, origin: str, expected: int, signed: int) -> tuple[bytes, str]:
+    """Answers the leaf of an entry line, read in full, and its type: entry, hidden or emptied.
 
     Raises _Fault that names what is wrong with it.
     """
     value = _parsed(line, expected)
-    record, hidden = value.get("record"), value.get("type") == "hidden"
-    if not hidden and (value.get("type") != "entry" or not isinstance(record, dict)):
+    record, kind = value.get("record"), value.get("type")
+    bare = kind in _BARE
+    if not bare and (kind != "entry" or not isinstance(record, dict)):
         raise _Fault(f"the line where entry {expected} belongs is no entry", expected)
     index = value.get("index")
     if index != expected:
         other = f"entry {index}" if isinstance(index, int) else "something else"
         what = "stands in it again" if isinstance(index, int) and index < expected else "stands in its place"
         raise _Fault(f"entry {expected} is missing or out of order: {other} {what}", expected)
-    if hidden:
-        return _hidden_leaf(value, expected, signed), True
+    if bare:
+        return _hidden_leaf(value, expected, signed), str(kind)
     assert isinstance(record, dict), "else it is no entry"
     if record.get("log") != origin:
         raise _Fault(f"entry {expected} is foreign: its record is of another log", expected)
@@ -297,7 +375,7 @@ def _read_entry(line: bytes, origin: str, expected: int, signed: int) -> tuple[b
         raise _Fault(f"entry {expected} was altered: its hash is another one", expected)
     if "values" in value:
         _check_values(value["values"], record, expected)
-    return leaf, False
+    return leaf, "entry"
 
 
 def _hidden_leaf(value: dict[str, Any], expected: int, signed: int) -> bytes:

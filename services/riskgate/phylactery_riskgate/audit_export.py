@@ -113,6 +113,9 @@ class Exporter:
     def _log(self, connection: Connection, name: str, log: _Exported) -> Iterator[bytes]:
         yield from log_lines(name, self.keys, (*rows.checkpoints(connection, name), *log.notes))
         for entry in rows.entries(connection, name, log.cut):
+            if not entry.record:
+                yield emptied_line(entry.index, entry.leaf)
+                continue
             yield entry_line(entry, self.shown(connection, name, entry) if self.shown else {})
 
 
@@ -185,6 +188,11 @@ def log_lines(name: str, keys: Iterable[PublicKey], notes: Iterable[str]) -> Ite
 def hidden_line(index: int, leaf: bytes) -> bytes:
     """Answers the line of an entry that is not shown: its leaf hash proves its place, and tells nothing."""
     return b'{"type":"hidden","index":%d,"leaf_hash":"%s"}\n' % (index, leaf.hex().encode())
+
+
+def emptied_line(index: int, leaf: bytes) -> bytes:
+    """Return the line of an entry without a record: a record of retention in the log has to tell of it."""
+    return b'{"type":"emptied","index":%d,"leaf_hash":"%s"}\n' % (index, leaf.hex().encode())
 
 
 def entry_line(entry: rows.StoredEntry, values: dict[str, Any]) -> bytes:

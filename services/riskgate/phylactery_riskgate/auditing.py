@@ -33,6 +33,7 @@ from phylactery_riskgate.store import audit as log_rows
 from phylactery_riskgate.store import audit_search as rows
 from phylactery_riskgate.store import audit_tree
 from phylactery_riskgate.store.audit import Place
+from phylactery_riskgate.store.retention import is_emptied
 from phylactery_riskgate.tails import Tails
 from phylactery_riskgate.tasks import Tasks
 
@@ -153,7 +154,7 @@ class Auditing:
 
         def prove(connection: Connection) -> Proof:
             _check_size(connection, place.log, size)
-            if rows.find_entry(connection, who.tenant, place) is None:
+            if rows.find_entry(connection, who.tenant, place) is None and not is_emptied(connection, place):
                 raise _not_found(f"the log '{place.log}' has no entry {place.index} of this tenant", place.log)
             if place.index >= size:
                 raise _out_of_range(f"entry {place.index} is not in the first {size}; ask for a larger tree", size)

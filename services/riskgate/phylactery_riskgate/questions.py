@@ -75,10 +75,11 @@ def approval_not_found(approval_id: str) -> NotFound:
 
 
 def conflict(record: DecisionRecord) -> AlreadyExists:
-    """Answers what is said where another call has this place."""
+    """Answers what is said where another call has this place, or one whose record is past its retention."""
+    by = "asked with another call" if record.fingerprint else "used by a call whose record is past its retention"
     return AlreadyExists(
         "CALL_CONFLICT",
-        f"tool_call_id '{record.tool_call_id}' of this run was asked with another call; give this one its own",
+        f"tool_call_id '{record.tool_call_id}' of this run was {by}; give this one its own",
         metadata={"tool_call_id": record.tool_call_id},
     )
 

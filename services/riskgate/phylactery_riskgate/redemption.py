@@ -234,6 +234,9 @@ class Redemptions:
                 "another execution has this call, or this execution has another call; it will not run twice",
             )
         origin = find_decision(connection, who.tenant, holder.decision_id)
+        if origin is not None and not origin.fingerprint:
+            told = "this execution had the call, whose record is past its retention; it will not run twice"
+            raise _refuse("ALREADY_REDEEMED", "one_time", told)
         if origin is None or not self._core.same_hash(origin, origin.fingerprint, attempt.fingerprint):
             raise _refuse("ARGS_MISMATCH", "argument_hash", "this execution redeemed the call with other arguments")
         bound = self._core.bound_of(connection, origin) or attempt.verdict.bound

@@ -33,6 +33,7 @@ from phylactery_riskgate.redemption import Redeemed, Redemptions
 from phylactery_riskgate.replay import Replays
 from phylactery_riskgate.requests.approvals import ApproveInput, GetInput, ListInput, RejectInput
 from phylactery_riskgate.requests.decisions import EvaluateInput, OutcomeInput, RedeemInput
+from phylactery_riskgate.retention import Retention
 from phylactery_riskgate.sealing import Vault
 from phylactery_riskgate.settings import RiskGateSettings
 from phylactery_riskgate.store.audit import Place
@@ -87,6 +88,7 @@ class RiskGate:
         self.explaining = Explaining(self._core, self.tasks)
         self.inspecting = Inspecting()
         self.control = Control(self._core)
+        self.retention = Retention(self._core, settings.retain_decisions_days)
 
     async def open(self, fault: BundleError | None = None) -> None:
         """Opens the audit log, and settles which bundle decides: see policies; fault is why the folder holds none.

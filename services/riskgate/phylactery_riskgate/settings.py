@@ -14,6 +14,7 @@ from phylactery_riskgate.domain.bundle import default_bundle_folder
 from phylactery_riskgate.keys import SIGNING_FILE
 
 _MAX_LOG_NAME = 128
+_DAY_SECONDS, _WEEK_SECONDS = 86_400, 604_800
 
 
 class RiskGateSettings(ServiceSettings):
@@ -60,6 +61,9 @@ class RiskGateSettings(ServiceSettings):
     decision_ttl_seconds: int = Field(
         3_600, ge=60, le=30 * 86_400, description="how long a decision that allows a call is given further permits"
     )
+    retain_decisions_days: int = Field(
+        0, ge=0, le=36_500, description="days after which what was recorded of calls is emptied; 0 keeps it for ever"
+    )
     task_ttl_seconds: int = Field(
         86_400, ge=60, le=30 * 86_400, description="how long what was shown of a request counts, if nobody ends it"
     )
@@ -82,6 +86,22 @@ class RiskGateSettings(ServiceSettings):
         if self.log_name == self.keys_log_name:
             raise ValueError("the log of that name belongs to `riskgate keys`: name RISKGATE_INSTANCE otherwise")
         return self
+
+    @model_validator(mode="after")
+    def _retained_as_long_as_needed(self) -> Self:
+        if 0 < self.retain_decisions_days < self.retain_days_at_least:
+            raise ValueError(
+                f"RISKGATE_RETAIN_DECISIONS_DAYS is {self.retain_decisions_days}, and records are needed for "
+                f"{self.retain_days_at_least} days: approvals and rejections for a week, a decision and a task as "
+                "RISKGATE_DECISION_TTL_SECONDS and RISKGATE_TASK_TTL_SECONDS say"
+            )
+        return self
+
+    @property
+    def retain_days_at_least(self) -> int:
+        """Answers for how many days what was recorded of a call may still be needed."""
+        longest = max(_WEEK_SECONDS, self.decision_ttl_seconds, self.task_ttl_seconds)
+        return longest // _DAY_SECONDS + 1
 
     @property
     def bundle_is_named(self) -> bool:

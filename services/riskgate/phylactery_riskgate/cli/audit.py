@@ -18,7 +18,7 @@ from phylactery_riskgate.audit import AuditLog
 from phylactery_riskgate.audit_check import Report, Verification, check_lines
 from phylactery_riskgate.audit_export import Exporter, ExportError, ShownValues, verify_export, write_export
 from phylactery_riskgate.checkpoint import Cosigner, NoteError, Verifier, signed_by
-from phylactery_riskgate.cli import audit_heads, audit_remote, audit_stream, audit_witness
+from phylactery_riskgate.cli import audit_heads, audit_remote, audit_retain, audit_stream, audit_witness
 from phylactery_riskgate.cli.common import FAILED, UNPROVEN, AsJson, DataDir, settings_of, tell, unusable, warn
 from phylactery_riskgate.cli.remote import TokenFile
 from phylactery_riskgate.entry_filter import record_of
@@ -54,6 +54,7 @@ app.command("erase")(audit_remote.erase)
 app.command("witness")(audit_witness.witness)
 app.command("heads")(audit_heads.heads)
 app.command("adopt")(audit_heads.adopt_logs)
+app.command("retain")(audit_retain.retain_before)
 
 
 @app.command("export")
@@ -155,7 +156,8 @@ def _verified(one: Verification, *, against_kept: bool) -> str:
     """Says what was checked: what follows the newest head there is known to nobody who kept none."""
     to = ", grown out of the head you kept" if against_kept else " up to the newest signed head there"
     hidden = f"; of {one.hidden} of them, which are others', the hash alone is in the file" if one.hidden else ""
-    return f"verified: {one.entries} entries of log '{one.origin}', complete and unaltered{to}{hidden}"
+    emptied = f"; {one.emptied} of them were emptied by retention, on record" if one.emptied else ""
+    return f"verified: {one.entries} entries of log '{one.origin}', complete and unaltered{to}{hidden}{emptied}"
 
 
 def _facts(found: Report, heads: set[str]) -> dict[str, Any]:
@@ -174,6 +176,7 @@ def _facts(found: Report, heads: set[str]) -> dict[str, Any]:
                 "problem": one.problem,
                 "first_bad_entry": one.first_bad,
                 "hidden_entries": one.hidden,
+                "emptied_entries": one.emptied,
                 "against_kept_head": one.origin in heads,
             }
             for one in found.logs
@@ -259,13 +262,16 @@ def _kept_notes(path: Path) -> list[str]:
 
 
 def _kept_here(settings: RiskGateSettings) -> list[str]:
-    """Answers the newest head that is kept of each log on this machine."""
+    """Answers the newest head that is kept of each log on this machine, where it is over anything.
+
+    A process that was killed while it began a log leaves a head of nothing, and no log.
+    """
     store = HeadStore(settings.heads_dir)
     try:
         found = [store.last(name) for name in store.names() if of_issuer(name, settings.issuer)]
     except DomainError as error:
         raise unusable(error.message) from None
-    return [head.note for head in found if head is not None and head.note]
+    return [head.note for head in found if head is not None and head.size and head.note]
 
 
 def _read_text(path: Path) -> str:

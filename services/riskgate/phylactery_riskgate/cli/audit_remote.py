@@ -294,11 +294,11 @@ def _filter(
             raise unusable("--decision is ALLOW, AUTH_REQUIRED or BLOCKED") from None
     for given, field in ((since, wanted.start_time), (until, wanted.end_time)):
         if given:
-            field.FromDatetime(_moment(given))
+            field.FromDatetime(moment_of(given))
     return wanted
 
 
-def _moment(given: str) -> datetime:
+def moment_of(given: str) -> datetime:
     """Answers the time an option means."""
     span = _SPAN.fullmatch(given)
     if span:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import time
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from phylactery_chassis.clock import SystemClock
 from phylactery_chassis.database import Database
@@ -19,10 +20,14 @@ from phylactery_riskgate.kept_heads import HeadStore, KeptHead
 from phylactery_riskgate.key_records import KeyRecords
 from phylactery_riskgate.keys import DATA_FILE, KeyRing, KeysError, load_keys
 from phylactery_riskgate.log_opening import adoption_body, open_log
+from phylactery_riskgate.retention import Retained, Step, next_step
 from phylactery_riskgate.sealing import Vault
 from phylactery_riskgate.settings import RiskGateSettings
+from phylactery_riskgate.store.audit_search import Position
 from phylactery_riskgate.store.locks import BusyError
 from phylactery_riskgate.vote_proofs import VoteProofs
+
+T = TypeVar("T")
 
 _TRIES, _PAUSE_SECONDS = 50, 0.1
 
@@ -52,8 +57,31 @@ def record_adoption(settings: RiskGateSettings, adopted: Mapping[str, KeptHead],
     return _record(settings, work)
 
 
-def _record(settings: RiskGateSettings, work: Callable[[Connection, AuditLog, KeyRing, int], None]) -> str:
-    """Records in the log of this command; answers why it could not, empty where it did."""
+def retain(settings: RiskGateSettings, before_us: int, done: Retained) -> str:
+    """Empties what is older, a step at a time; answers why it could not go on, empty where it came to the end."""
+    at: tuple[str, Position | None] = ("", None)
+
+    def work(connection: Connection, audit: AuditLog, _ring: KeyRing, now_us: int) -> Step | None:
+        return next_step(connection, audit, at, before_us, lambda: now_us, {OS_USER: _os_user()})
+
+    def ended(made: Step | None) -> bool:
+        nonlocal at
+        if made is None:
+            return False
+        done.add(made)
+        at = made.next
+        return True
+
+    return _record(settings, work, more=ended)
+
+
+def _record(
+    settings: RiskGateSettings,
+    work: Callable[[Connection, AuditLog, KeyRing, int], T],
+    *,
+    more: Callable[[T], bool] = lambda _done: False,
+) -> str:
+    """Records in the log of this command, as long as there is more; answers why it could not, empty where it did."""
     try:
         ring = load_keys(settings.keys_dir, settings.signing_key_file)
         audit = AuditLog(
@@ -65,16 +93,19 @@ def _record(settings: RiskGateSettings, work: Callable[[Connection, AuditLog, Ke
             sign_every=1,
         )
 
-        def opened(connection: Connection) -> None:
+        def opened(connection: Connection) -> T:
             now_us = SystemClock().now_us()
             open_log(connection, audit, VoteProofs(ring.data_key), believed=ring.verifying.values(), now_us=now_us)
-            work(connection, audit, ring, now_us)
+            return work(connection, audit, ring, now_us)
 
         database = Database(settings.url)
         try:
             database.migrate(PACKAGE, apply=False)
-            _write(database, opened)
-            audit.opened()
+            going_on = True
+            while going_on:
+                done = _write(database, opened)
+                audit.opened()
+                going_on = more(done)
         finally:
             database.close()
     except (DomainError, StartError, LogError, KeysError) as error:
@@ -84,7 +115,7 @@ def _record(settings: RiskGateSettings, work: Callable[[Connection, AuditLog, Ke
     return ""
 
 
-def _write(database: Database, work: Callable[[Connection], None]) -> None:
+def _write(database: Database, work: Callable[[Connection], T]) -> T:
     """Writes, again while a replica records the same. Raises BusyError where that takes too long."""
     for _ in range(_TRIES - 1):
         try:

@@ -101,7 +101,7 @@ def scan(
         place = sa.tuple_(*_ORDER)
         query = query.where(place > sa.tuple_(*after) if oldest_first else place < sa.tuple_(*after))
     query = query.order_by(*(column.asc() if oldest_first else column.desc() for column in _ORDER)).limit(limit)
-    for row in connection.execution_options(yield_per=_BATCH).execute(query):
+    for row in connection.execute(query, execution_options={"yield_per": _BATCH}):
         yield _found(row)
 
 
