@@ -54,7 +54,7 @@ def test_a_code_in_small_letters_or_in_groups_is_a_strict_reply_too(typed: str, 
 def test_a_whole_line_with_a_whole_id_and_a_whole_code_is_a_reply_in_small_letters_too(line: str, code: str) -> None:
     whole = "ap_abcdefghijklmnopqrstuvwxyz"
     masked = mask(line.format(id=whole))
-    verb = line.split()[0].upper()
+    verb = line.split(maxsplit=1)[0].upper()
     assert (masked.text, masked.code) == (f"{verb} {whole} {MASK}", code)
     assert parse_reply(masked.text) is not None
 

@@ -289,6 +289,7 @@ async def test_a_run_that_is_killed_leaves_whole_steps_and_the_next_one_goes_on(
 
 async def test_two_runs_at_once_empty_each_entry_once_while_the_service_decides(folder, call):
     ana = folder.person("ana")
+    folder.clock.advance(100 * 86_400)
     done = await asyncio.gather(
         finished(folder, *RETAIN), finished(folder, *RETAIN), *(ana.evaluate(call(*READ, f"n{n}")) for n in range(20))
     )
