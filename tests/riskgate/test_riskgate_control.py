@@ -365,3 +365,9 @@ async def test_after_a_freeze_is_answered_nothing_is_redeemed_in_any_process(riv
     later = await asyncio.gather(*(redeem(n) for n in range(20, 40)))
     assert not any(later)
     assert redeemed_after == []
+
+
+async def test_who_may_not_freeze_is_told_every_role_that_would_do(gate, refused):
+    refusal = await refused(gate.person("ana").freeze("user", "ben"))
+    assert refusal.reason == "ROLE_REQUIRED"
+    assert all(f"'{role}'" in refusal.message for role in ("operator", "policy_admin", "installation_operator"))

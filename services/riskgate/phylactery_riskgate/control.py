@@ -226,7 +226,11 @@ def _tenant(who: Principal, asked: str) -> str:
     if who.delegated:
         told = "nobody stops anything through a delegate"
         raise PermissionDenied("ROLE_REQUIRED", told, metadata={"role": str(Role.OPERATOR)})
-    if asked not in ("", who.tenant) or not who.roles & _OF_TENANT:
+    if asked in ("", who.tenant) and not who.roles & {*_OF_TENANT, Role.INSTALLATION_OPERATOR}:
+        any_of = f"'{Role.OPERATOR}', '{Role.POLICY_ADMIN}' or '{Role.INSTALLATION_OPERATOR}'"
+        told = f"'{who.subject}' has none of the roles {any_of}; ask whoever keeps the tokens file"
+        raise PermissionDenied("ROLE_REQUIRED", told, metadata={"role": str(Role.INSTALLATION_OPERATOR)})
+    if asked not in ("", who.tenant):
         who.require(Role.INSTALLATION_OPERATOR)
     if not (asked or who.tenant):
         raise InvalidArgument("INVALID_REQUEST", "name the tenant")
