@@ -124,6 +124,21 @@ _SENDING: Final = frozenset(
     send tell ask notify reply forward message write post pass share request greet announce report comment remind
     """.split()
 )
+_TELLING: Final = frozenset({"tell", "ask", "notify", "reply", "greet", "report", "message", "announce"})
+"""Meanings of verbs of speech: what sends an amount says nothing by it."""
+_DEFINITE: Final = frozenset({"the", "that", "this", "el", "la", "ese", "esa", "este", "esta", "al", "del"})
+"""Words before what was spoken of already: the file, ese documento."""
+_ACCESS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("read", "reading", "view", "viewing", "read-only", "leer", "lectura", "ver"), "r"),
+    **dict.fromkeys(("write", "writing", "escribir", "escritura"), "w"),
+    **dict.fromkeys(("edit", "editing", "editar", "edicion"), "rw"),
+    **dict.fromkeys(("execute", "executing", "ejecutar", "ejecucion"), "x"),
+}
+"""What people call access, and the letters of it."""
+_ACCESS_LETTERS: Final = frozenset("rwx")
+_RIGHTS: Final = frozenset({"perm", "acce", "righ", "priv", "dere"})
+_BESIDE: Final = 3
+"""Words that an access may stand from what it is called: permission to read and write."""
 _ATTACHING: Final = frozenset({"atta", "adju"})
 _DRAFTING: Final = frozenset({"draft", "drafts", "borrador", "borradores", "anonymously", "encrypted", "cifrado"})
 _COURTEOUS: Final = ("please", "greet", "phatic", "stop", "article")
@@ -331,7 +346,9 @@ def same_effect(ask: Ask, call: Call) -> bool:
     """Return whether the verb of an ask may mean what a call does."""
     if _hears(ask, call):
         return True
-    return any(not ask.verb.meanings.isdisjoint(ask.lexicon.yields(effect)) for effect in call.effects)
+    pays = any(one.role == "amount" and one.control for one in call.arguments)
+    meanings = ask.verb.meanings - _TELLING if pays else ask.verb.meanings
+    return any(not meanings.isdisjoint(ask.lexicon.yields(effect)) for effect in call.effects)
 
 
 def _hears(ask: Ask, call: Call) -> bool:
@@ -443,7 +460,9 @@ class Match:
         }
         for ask in self._request.asks:
             asked.update(map(id, ask.of(Label.CONTENT, Label.QUOTE)))
-            if ask.form in _DEFERRING and ask is not self._ask and self._call.effects.isdisjoint(_SENDING):
+            if self._request.numbered and ask is not self._ask and not ask.refers and ask.fault is None:
+                asked.update(map(id, ask.tokens))  # another task, and no word on how this one is meant
+            elif ask.form in _DEFERRING and ask is not self._ask and self._call.effects.isdisjoint(_SENDING):
                 return ask.form
         others = [one for one in self._request.tokens if id(one) not in asked and one.kind is not Kind.BREAK]
         texts = [one.text for one in others]
@@ -569,6 +588,7 @@ class Match:
             return False
         return (
             self._names(text, inside=inside)
+            or self._grants(text, argument)
             or self._currency(text)
             or (not inside and argument.role not in {"principal", "url"} and self._held(text))
             or (bool(self._items) and argument.role in {"principal", "url"} and self._is_described(text, argument))
@@ -605,6 +625,21 @@ class Match:
         before = texts[place - 1] if place else ""
         by = before == "by" or (before == "en" and not self._ask.verb.meanings.isdisjoint({"raise", "lower"}))
         return by or behind[:1] in _LESS
+
+    def _grants(self, text: str, argument: Argument) -> bool:
+        """Return whether a choice is by its letters just the access that is spoken of: rw for read and write access."""
+        letters = all(map(_ACCESS_LETTERS.issuperset, argument.choices))
+        if not letters or not text or text not in argument.choices:
+            return False
+        tokens = self._ask.tokens
+        rights = [at for at, one in enumerate(tokens) if one.stem in _RIGHTS and self._ask.labels[at] not in _NO_GOAL]
+        near = {at for right in rights for at in range(max(right - _BESIDE, 0), min(right + _BESIDE + 1, len(tokens)))}
+        said = {at: _ACCESS[tokens[at].text] for at in near if tokens[at].text in _ACCESS}
+        if not said or {*text} != {*"".join(said.values())}:
+            return False
+        self._used.update(said)
+        self._used.update(rights)
+        return True
 
     def _currency(self, text: str) -> bool:
         wanted = text.lower()
@@ -700,6 +735,17 @@ class Match:
 
     def _singles_out(self, text: str, item: Item, others: Sequence[Item]) -> bool:
         """Return whether the ask tells a listed thing from the others, by anything but what only looks like its id."""
+        name = self._named_before()
+        if (
+            name is not None
+            and item.holds(name.raw)
+            and [one for one in (item, *others) if in_item(name, one)] == [item]
+        ):
+            self._item = self._item or item
+            self._items.append(item)
+            return True
+        if item.made:
+            return False
         own = fold(text)
         tokens = [
             (at, one)
@@ -726,6 +772,23 @@ class Match:
         self._item = self._item or item
         self._items.append(item)
         return True
+
+    def _named_before(self) -> Token | None:
+        """Return the one file name of the asks before this one, where it says but "the file"; None for none, or two.
+
+        What is done to a thing that was called by its name is said of the thing: read a.txt and add a line to the file.
+        """
+        ask = self._ask
+        pairs = zip(itertools.pairwise(ask.tokens), ask.labels, strict=False)
+        definite = any(
+            first.text in _DEFINITE and second.stem in self._call.nouns and label not in _NO_GOAL
+            for (first, second), label in pairs
+        )
+        if not definite or any(_is_name_of_file(one) for one in ask.tokens):
+            return None
+        earlier = list(itertools.takewhile(lambda one: one.tokens[-1] is not ask.tokens[-1], self._request.asks))
+        names = {one.raw: one for other in earlier for one in other.tokens if _is_name_of_file(one)}
+        return names.popitem()[1] if len(names) == 1 and all(one.fault is None for one in earlier) else None
 
     def _tells(self, place: int, token: Token) -> bool:
         return (
@@ -992,6 +1055,10 @@ def _names_in(argument: Argument) -> Iterator[str]:
     yield argument.name
     for one in argument.value if isinstance(argument.value, list) else ():
         yield from one if isinstance(one, dict) else ()
+
+
+def _is_name_of_file(token: Token) -> bool:
+    return token.kind in {Kind.QUOTE, Kind.LITERAL} and is_file_name(token.text)
 
 
 def _letters(text: str) -> str:

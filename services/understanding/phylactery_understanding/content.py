@@ -71,6 +71,7 @@ _LIMITING: Final = frozenset(
 )
 _LONG_NUMBER: Final = 4
 """Digits of a number that nobody makes up by chance."""
+_ACCORDINGLY: Final = frozenset({"accordingly", "correspondingly"})
 _SAID_SHARE: Final = 0.6
 _OTHER_SHARE: Final = 0.35
 
@@ -140,7 +141,7 @@ def fidelity(
     if makes and (_is_composed(ask, said) or (previous is not None and _is_composed(previous, previous.tokens))):
         beside = _beside_source(called, ask, goals, texts)
         return Fidelity(beside or _composed(called, request, texts), places)
-    if makes and texts.some and _names_source(ask, said, texts):
+    if makes and texts.some and _names_source(ask, [*said, *_accorded(ask, request)], texts):
         return Fidelity(_taken(called, ask, texts), places)
     refers = ask.refers or (ask.before and not list(ask.of(Label.CONTENT)) and not _content(said, ask.lexicon))
     if refers:
@@ -162,10 +163,19 @@ def stated(values: Sequence[str], said: Sequence[Token], words: Lexicon) -> bool
     return len(fresh) <= len(called) // 4 and _denials(said) % 2 == _denials(called) % 2
 
 
+def _accorded(ask: Ask, request: Request) -> list[Token]:
+    """Return what was to be read before, where the ask is for what follows from it: read it and act accordingly."""
+    if not any(one.text in _ACCORDINGLY for one in ask.of(Label.OBJECT)):
+        return []
+    earlier = list(itertools.takewhile(lambda one: one is not ask, request.asks))
+    read = [one for one in earlier if one.fault is None and one.verb.meanings == {"read"}]
+    return [token for one in read for token in one.of(Label.OBJECT, Label.QUOTE)] if len(read) == len(earlier) else []
+
+
 def _names_source(ask: Ask, said: Sequence[Token], texts: Source) -> bool:
     """Return whether the ask itself names what its content is taken from: a file, a page that was read."""
     return any(
-        one.kind is Kind.LITERAL and texts.named(one.text)
+        (one.kind is Kind.LITERAL or (one.kind is Kind.QUOTE and is_file_name(one.text))) and texts.named(one.text)
         for one in [*said, *ask.of(Label.SOURCE, Label.CONTENT, Label.OBJECT)]
     )
 

@@ -54,6 +54,7 @@ CLASSES: Final = (
     "recall",
     "unneeded",
     "lapsed",
+    "look",
 )
 OPERATORS: Final = (
     "retraction",

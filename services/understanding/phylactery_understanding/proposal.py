@@ -128,6 +128,8 @@ class Item:
     place: int = 0
     count: int = 1
     keys: frozenset[str] = frozenset()
+    made: bool = False
+    """A call of this task made it: nothing tells it from others of its kind but its name."""
 
 
 @dataclass(frozen=True, slots=True)

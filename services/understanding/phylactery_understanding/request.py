@@ -99,7 +99,7 @@ class Ask:
 
 @dataclass(slots=True)
 class Request:
-    """What one message asks for. ``fault`` speaks of the whole message."""
+    """What one message asks for. ``fault`` speaks of the whole message; ``numbered``: its tasks have numbers."""
 
     text: str
     tokens: list[Token]
@@ -107,6 +107,7 @@ class Request:
     statements: list[list[Token]] = field(default_factory=list)
     fault: Fault | None = None
     lexicon: Lexicon = field(default_factory=lexicon)
+    numbered: bool = False
 
     @property
     def complete(self) -> bool:
@@ -206,6 +207,8 @@ _HELLO: Final = frozenset(
 _COURTEOUS: Final = ("please", "greet", "article", "stop")
 _HEADING: Final = 4
 """Words of a line that says what those below it are."""
+_PLACES: Final = 2
+"""Digits of the number of a thing in a list."""
 _SPEAKER_WORDS: Final = 3
 _TURNING: Final = frozenset({"convert", "translate", "summarize", "copy", "rename"})
 """Meanings of verbs whose object is what they begin with, where a goal follows."""
@@ -258,6 +261,8 @@ class _Parser:
         self._before: list[Token] = []
         self._topic: Token | None = None
         self._sentence_now: Sequence[Token] = ()
+        self._numbers: set[int] = set()
+        """Numbers that end a sentence: those of a list that is written in one line may."""
 
     def parse(self) -> Request:
         request = self._request
@@ -294,6 +299,8 @@ class _Parser:
         if not said:
             if question and self._request.asks:  # do it!?
                 self._request.asks[-1].fault = self._request.asks[-1].fault or Fault("question", "?")
+            return 1
+        if self._is_number_of(said, tokens, last=place + 1 == len(sentences)):
             return 1
         if self._topic_of(said):
             said = said[2:]
@@ -353,6 +360,18 @@ class _Parser:
             for one in later[0]
         )
         return True
+
+    def _is_number_of(self, said: Sequence[Token], tokens: Sequence[Token], *, last: bool) -> bool:
+        """Return whether a sentence is but the number of the one behind it, which follows one before it."""
+        number = said[-1].text if said[-1].kind is Kind.NUMBER and tokens[-1].text == "." else ""
+        if not number.isdecimal() or len(number) > _PLACES:
+            return False
+        follows = int(number) - 1 in self._numbers
+        self._numbers.add(int(number))
+        if len(said) == 1 and follows and not last:
+            self._request.numbered = True
+            return True
+        return False
 
     def _topic_of(self, said: Sequence[Token]) -> bool:
         """Return whether a sentence begins with what it is about: notes.txt."""
@@ -767,7 +786,8 @@ class _Parser:
         recalls = next((at for at in range(verb) if at + self._size("recall", texts, at) == verb + 1), None)
         if recalls is not None:
             chosen = Verb(frozenset({"remind"}), "", chosen.language)
-        if self._is_for_me(texts, verb, chosen):
+        looks = self._size("look", texts, verb)
+        if looks or self._is_for_me(texts, verb, chosen):
             chosen = Verb(frozenset({"read"}), chosen.joined, chosen.language)
         labels = [Label.OBJECT] * len(clause)
         ask = Ask(chosen, form, clause, labels, times, self._words, before=tuple(self._before), topic=self._topic)
@@ -775,10 +795,11 @@ class _Parser:
         labels[verb] = Label.VERB
         if recalls is not None:
             labels[recalls:verb] = [Label.MARK] * (verb - recalls)
+        labels[verb + 1 : verb + looks] = [Label.FILLER] * max(looks - 1, 0)
         ask.fault = (
             self._operator(clause[: verb if recalls is None else recalls], 0)
-            or self._phrase_at(texts, verb)
-            or self._label_body(ask, texts, verb + 1)
+            or (None if looks else self._phrase_at(texts, verb))
+            or self._label_body(ask, texts, verb + max(looks, 1))
         )
         if not ask.verb.meanings.isdisjoint(_TURNING):
             _mark_source(ask)

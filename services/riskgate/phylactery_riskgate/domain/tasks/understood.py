@@ -267,9 +267,11 @@ def _items(index: TaskIndex, value: Any, *, person: bool) -> tuple[tuple[str, It
     form = spelling.spelled(str(value))
     found = []
     for result in index.results:
-        if result.made or result.tool is PASTED:
+        if result.tool is PASTED:
             continue
         for one in result.by_norm.get(norm, ()):
+            if result.made and (person or one.kind[0] != "s"):
+                continue
             if isinstance(value, str) and not spelling.same(one.written or one.norm, form):
                 continue
             if _is_key(one.field) or (one.kind[0] in "sno" and not person):
@@ -330,6 +332,7 @@ def _listed(index: TaskIndex, result: Result) -> list[tuple[int, Item]]:
                 place,
                 len(order),
                 frozenset(keys.get(item, ())),
+                result.made,
             ),
         )
         for place, item in enumerate(order)
