@@ -26,7 +26,8 @@ from phylactery_riskgate.domain.tasks.model import (
     TaskFacts,
 )
 from phylactery_riskgate.domain.tasks.origins import BY_ASK, OTHER_TEXT, UNSEEN, Argument, Found, origin
-from phylactery_riskgate.domain.tasks.phrases import nouns, picks
+from phylactery_riskgate.domain.tasks.people import speaks_of_nobody
+from phylactery_riskgate.domain.tasks.phrases import nouns, picks, stem
 from phylactery_riskgate.domain.tasks.prints import prints
 from phylactery_riskgate.domain.tasks.reading import MAX_VALUE
 from phylactery_riskgate.domain.tasks.signals import content_signals
@@ -178,7 +179,7 @@ def _reached(tool: CatalogTool, evidence: Sequence[Evidence]) -> int:
 
 
 def _evidence(index: TaskIndex, tool: CatalogTool, leaves: dict[str, list[_Leaf]]) -> Iterator[Evidence]:
-    by_order, called = picks(index.words, tool), nouns(tool)
+    by_order, called, nobody = picks(index.words, tool), nouns(tool), speaks_of_nobody(index)
     written = frozenset(_norm(leaf.value) for of_one in leaves.values() for leaf in of_one)
     known: dict[tuple[Any, ...], Found] = {}
     for name, of_one in sorted(leaves.items(), key=lambda one: not is_covered(pointer((one[0],)), tool.controls)):
@@ -203,12 +204,24 @@ def _evidence(index: TaskIndex, tool: CatalogTool, leaves: dict[str, list[_Leaf]
                         nouns=called,
                         limited=leaf.limited,
                         default=leaf.default,
+                        unspoken=nobody and _is_optional(tool, name) and not _is_said(index, name),
                     ),
                 )
             found = max(found, known[key])
         if len(of_one) >= MAX_LEAVES:
             found = FOREIGN, _TOO_MANY
         yield Evidence(pointer((name,)), found[0], found[1])
+
+
+def _is_optional(tool: CatalogTool, name: str) -> bool:
+    """Return whether the schema says that a tool does without an argument; one without a list of them says nothing."""
+    return name in tool.schema.get("properties", {}) and name not in tool.schema.get("required", (name,))
+
+
+def _is_said(index: TaskIndex, name: str) -> bool:
+    """Return whether the user spoke of an argument by its name: cc, participants."""
+    said = frozenset(map(stem, index.words.atoms))
+    return any(stem(one) in said for one in folding.atoms_of(folding.fold(name)))
 
 
 def _norm(value: Any) -> str:

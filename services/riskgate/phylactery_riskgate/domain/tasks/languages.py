@@ -116,6 +116,20 @@ CALCULATING: Final = _words(
     " descuento propina much excess sobra demasiado"
 )
 
+ACCORDING: Final = _words(
+    "says said say states stated according accordingly based mentioned listed instructions instructed told given gives"
+    " dice dicen diga indica indican indicado segun basado basandote mencionado mencionada mencionados instrucciones"
+)
+"""Who says one of these may leave it to a text what is done, and to whom."""
+PEOPLE: Final = _words(
+    "with who whom whoever whose everyone everybody anyone people person persons him her them they she he us guest"
+    " guests attendee attendees participant participants invitee invitees invite team client clients customer customers"
+    " colleague colleagues boss friend friends family member members mentioned listed named con quien quienes gente"
+    " persona personas invita invitar invitado invitados invitada invitadas asistente asistentes participante"
+    " participantes equipo cliente clienta clientes companero companera companeros jefe jefa amigo amiga amigos familia"
+    " ellos ellas les le todos todas mencionados citados"
+)
+"""Who says one of these may mean somebody that a text names."""
 DETAILS: Final = _words(
     "details detail information info data profile everything datos dato informacion detalles detalle perfil ficha todo"
 )

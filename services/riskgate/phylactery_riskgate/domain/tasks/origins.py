@@ -15,8 +15,8 @@ from phylactery_riskgate.domain.tasks.computing import (
     is_relative_day,
     known_numbers,
 )
-from phylactery_riskgate.domain.tasks.index import TaskIndex
-from phylactery_riskgate.domain.tasks.languages import EXTENSIONS
+from phylactery_riskgate.domain.tasks.index import Result, TaskIndex
+from phylactery_riskgate.domain.tasks.languages import ACCORDING, EXTENSIONS
 from phylactery_riskgate.domain.tasks.literals import dates_in_token, number, numbers_in, written_forms
 from phylactery_riskgate.domain.tasks.model import FOREIGN, LISTED, NAMED, POINTED
 from phylactery_riskgate.domain.tasks.naming import Value, strength, telling
@@ -67,6 +67,8 @@ class Argument:
     """The schema leaves the choice between a few values."""
     default: bool = False
     """The schema says so where nobody says anything else."""
+    unspoken: bool = False
+    """The tool does without it, and the user spoke of nobody it could be."""
 
 
 def origin(index: TaskIndex, argument: Argument) -> Found:
@@ -178,7 +180,7 @@ def _of_spelled(index: TaskIndex, argument: Argument, ways: Sequence[Spelled], s
     yield from _of_values(index, " ".join(tokens), argument, ways)
     if grouped and len(tokens) > 1 and looks_literal(squeezed):
         yield from _of_values(index, squeezed, argument)
-    yield from _of_prints(index, prints(tokens), argument)
+    yield from _of_prints(index, prints(tokens), argument, " ".join(tokens))
     if argument.role == "object" and _is_composed(index, tokens):
         yield LISTED, "made of the user's words"
 
@@ -276,11 +278,20 @@ def _free(index: TaskIndex, place: int, item: int, argument: Argument) -> int:
     return LISTED if pointed else POINTED
 
 
-def _of_prints(index: TaskIndex, wanted: Sequence[int], argument: Argument) -> Iterator[Found]:
+def _of_prints(index: TaskIndex, wanted: Sequence[int], argument: Argument, norm: str = "") -> Iterator[Found]:
     for place, result in enumerate(index.results):
         item = result.first_with(wanted, result.meant)
-        if item is not None:
+        if item is None or (argument.role == "object" and _is_system(result, norm)):
+            continue
+        if argument.unspoken and argument.role in _REACHED:
+            yield FOREIGN, "a text, for somebody the user did not speak of"
+        else:
             yield _free(index, place, item, argument), _text_of(index, place, item)
+
+
+def _is_system(result: Result, norm: str) -> bool:
+    """Says whether a value is the system's own for a thing of a list: a text that mentions it points to no thing."""
+    return any(value.kind[0] == "s" and not result.is_whole(value) for value in result.by_norm.get(norm, ()))
 
 
 def _text_of(index: TaskIndex, place: int, item: int) -> str:
@@ -300,7 +311,7 @@ def _of_number(index: TaskIndex, argument: Argument, norm: str) -> Iterator[Foun
         return
     yield from _of_values(index, norm, argument)
     for form in written_forms(norm):
-        yield from _of_prints(index, prints(form.split(" ")), argument)
+        yield from _of_prints(index, prints(form.split(" ")), argument, norm)
     if argument.role == "amount":
         yield from _of_calculation(index, argument, float(norm))
 
@@ -341,9 +352,33 @@ def _contradicts(index: TaskIndex, argument: Argument, tokens: Sequence[str]) ->
     if argument.role == "amount":
         unused = words.money - index.used - argument.beside
         return bool(unused) and not asks_to_calculate(index)
+    if argument.role in _REACHED and _quotes_another(index, argument):
+        return True
     if len(tokens) != 1 or not looks_literal(tokens[0]):
         return False
     address = "@" in tokens[0]
     return any(
         ("@" in one) == address and one not in index.used and one not in argument.beside for one in words.literals
     )
+
+
+def _quotes_another(index: TaskIndex, argument: Argument) -> bool:
+    """Says whether the user quoted texts for a call, and this call has none of them.
+
+    What was used already, a value, and what names a thing that was shown are no texts for a call. Who has it done as a
+    text says it leaves to that text what they did not quote.
+    """
+    words = index.words
+    if not ACCORDING.isdisjoint(words.atom_places):
+        return False
+    quotes = [words.tokens[start:stop] for start, stop in words.quotes]
+    texts = [" ".join(one) for one in quotes if one and not any(map(is_value, one)) and not _is_shown(index, one)]
+    waiting = [one for one in texts if one not in index.used]
+    if not waiting or "" in argument.beside:  # of a long content nothing is kept to compare
+        return False
+    return not any(f" {one} " in f" {written} " for one in texts for written in argument.beside)
+
+
+def _is_shown(index: TaskIndex, tokens: Sequence[str]) -> bool:
+    norm, wanted = " ".join(tokens), prints(tokens)
+    return any(norm in result.by_norm or next(result.items_with(wanted), None) is not None for result in index.results)
