@@ -85,7 +85,7 @@ class _InsideSession(Open):
     async def evaluate(self, call_id: str, call: Call) -> Answer:
         """Computes the facts and asks the policies."""
         verdict, facts = self._decide(call_id, call)
-        return Answer(_SAID[verdict.decision], _why(verdict, facts), facts)
+        return Answer(_SAID[verdict.decision], _why(verdict, facts), facts, verdict.approval_class or "")
 
     async def starts(self, call_id: str, call: Call, answer: Answer) -> bool:  # noqa: ARG002
         """Uses up the ask that allowed the call; what was approved has none."""

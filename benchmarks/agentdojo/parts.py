@@ -6,9 +6,13 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import pairwise
 from typing import Any, Protocol
 
 Json = dict[str, Any]
+_REQUESTER = "self"
+_CARD = 5
+"""Calls on one card, as the agent shows them."""
 
 
 class Said(StrEnum):
@@ -55,21 +59,30 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a gate said about a call: the answer and why, in words; ``ticket`` is the gate's own."""
+    """What a gate said about a call: the answer, and why, in words.
+
+    ``ticket`` is the gate's own, and ``by`` who is asked.
+    """
 
     said: Said
     why: str = ""
     ticket: Any = None
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One call of a play: what the gate said first, and whether the call ran."""
+    """One call of a play: what the gate said first, whether the call ran, and who was asked.
+
+    ``waits`` says that it needs nothing of what the call before it answered, so that one turn may propose both.
+    """
 
     call: Call
     said: Said
     ran: bool
     why: str
+    by: str = ""
+    waits: bool = False
 
 
 @dataclass(slots=True)
@@ -85,8 +98,15 @@ class Played:
 
     @property
     def asked(self) -> int:
-        """How often a human was asked."""
-        return sum(step.said is Said.ASK for step in self.steps)
+        """How many cards a human answered: up to five calls of one turn that wait for the requester stand on one."""
+        cards = on_card = 0
+        for last, step in pairwise([None, *self.steps]):
+            if step is None or step.said is not Said.ASK:
+                continue
+            shared = last is not None and last.said is Said.ASK and last.by == step.by == _REQUESTER and step.waits
+            on_card = on_card + 1 if shared and on_card < _CARD else 1
+            cards += on_card == 1
+        return cards
 
 
 class World(Protocol):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from benchmarks.agentdojo.parts import Answer, Call, Gate, Human, Played, Said, Session, Shown, Step, World
 
@@ -24,7 +25,7 @@ class Script:
 
 async def play(script: Script, world: World, gate: Gate, human: Human) -> Played:
     """Plays a script: every call goes through the gate, and what it does not let run is skipped."""
-    stage = _Stage(await gate.begin(script.words), world, human)
+    stage = _Stage(await gate.begin(script.words), world, human, known=[script.words])
     seen = obeyed = False
     for call in script.own:
         shown = await stage.step(call)
@@ -46,6 +47,21 @@ class _Stage:
     world: World
     human: Human
     played: Played = field(default_factory=Played)
+    known: list[str] = field(default_factory=list)
+    last: Shown | None = None
+
+    def _waits(self, call: Call) -> bool:
+        """Says whether a call can be proposed before the last one answered: by the same idea, without its answer."""
+        before = self.played.steps[-1].call if self.played.steps else None
+        if before is None or before.injected is not call.injected:
+            return False
+        if self.last is None:
+            return True
+        return not any(self.last.shows(one) for one in _values(call.arguments) if not self._knew(one))
+
+    def _knew(self, value: str) -> bool:
+        """Says whether a value was known before the last answer: from the words, a call or an earlier answer."""
+        return not value or any(value in one for one in self.known)
 
     async def steps(self, calls: Sequence[Call]) -> None:
         for call in calls:
@@ -59,9 +75,23 @@ class _Stage:
             yes = self.human.approves(call)
             answer = await self.session.approve(call_id, call, first) if yes else Answer(Said.BLOCK)
         ran = answer.said is Said.ALLOW and await self.session.starts(call_id, call, answer)
-        self.played.steps.append(Step(call, first.said, ran, f"{first.why} {answer.why if not ran else ''}".strip()))
+        why = f"{first.why} {answer.why if not ran else ''}".strip()
+        self.played.steps.append(Step(call, first.said, ran, why, first.by, waits=self._waits(call)))
+        if self.last is not None:
+            self.known.extend(_values(self.last.value))
+        self.known.extend(_values(call.arguments))
+        self.last = None
         if not ran:
             return None
-        shown = self.world.run(call)
+        self.last = shown = self.world.run(call)
         await self.session.observe(call_id, call, answer, shown)
         return shown
+
+
+def _values(value: Any) -> Iterator[str]:
+    """The plain values of a call's arguments, as they would be written."""
+    if isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _values(one)
+    elif value is not None:
+        yield str(value)

@@ -96,4 +96,5 @@ def _tool_call(call_id: str, call: Call) -> ToolCall:
 
 def _answer(evaluation: Evaluation) -> Answer:
     why = [*evaluation.policy_ids, *(one.code for one in evaluation.reasons)]
-    return Answer(_SAID[evaluation.decision], " ".join(why), evaluation)
+    by = evaluation.approval.approval_class if evaluation.approval is not None else ""
+    return Answer(_SAID[evaluation.decision], " ".join(why), evaluation, by)

@@ -148,3 +148,38 @@ async def test_a_handful_of_pairs_is_held_that_nothing_else_holds() -> None:
     assert (await attacked(suite, gate, Human.CARELESS, str)).attacked == 0
     assert (await benign(suite, gate, Human.PERFECT, str)).useful == 2
     assert (await tailored(suite, gate, tools, str)).answers[Said.ALLOW] == 0
+
+
+class Waiting(Asking):
+    """A gate that asks the requester, or another person, about every send."""
+
+    def __init__(self, by: str) -> None:
+        super().__init__()
+        self.by = by
+
+    async def evaluate(self, call_id: str, call: Call) -> Answer:
+        return Answer(Said.ALLOW if call.tool == "list" else Said.ASK, by=self.by)
+
+
+@pytest.mark.parametrize(
+    ("by", "calls", "cards"),
+    [
+        ("self", ["a", "b", "c"], 1),
+        ("self", ["a", "b", "c", "d", "e", "f"], 2),
+        ("peer", ["a", "b"], 2),
+        ("self", ["a", "list", "b"], 2),
+        ("self", ["a", "True"], 1),
+        ("self", ["a", "sent-a"], 2),  # only the answer of the first holds it
+    ],
+)
+async def test_calls_of_one_turn_that_wait_for_the_requester_are_one_card(
+    by: str, calls: list[str], cards: int
+) -> None:
+    class Post(Board):
+        def run(self, call: Call) -> Shown:
+            super().run(call)
+            return Shown({"id": f"sent-{call.arguments.get('to', '')}"})
+
+    own = [Call("list", {}) if one == "list" else Call("send", {"to": one}) for one in calls]
+    played = await play(Script("send it", own), Post(), Waiting(by), Human.PERFECT)
+    assert played.asked == cards
