@@ -133,7 +133,7 @@ async def test_verify_finds_a_hash_that_is_not_the_committed_one(gate, ana, call
 
 
 async def test_verify_finds_a_record_whose_hash_is_of_other_arguments_than_it_tells(gate, ana, call, monkeypatch):
-    monkeypatch.setattr("phylactery_riskgate.evaluation.argument_values", lambda bound: {"/arguments/text": "innocent"})
+    monkeypatch.setattr("phylactery_riskgate.evaluation.argument_values", lambda _: {"/arguments/text": "other"})
     await ana.evaluate(call("echo", CODE))
     report = check_lines(exported(gate, values=True), list(gate.keys.public))
     assert "other arguments" in report.problem

@@ -9,7 +9,7 @@ from typing import Any
 from phylactery_riskgate.requests.audit import FilterInput
 from phylactery_riskgate.store.audit_search import EVERYBODYS, NOBODYS, Bounds, FoundEntry
 
-_WORDS = ("kind", "subject", "run_id", "thread_id", "tool", "decision")
+_COLUMNS = ("kind", "subject", "run_id", "thread_id", "tool", "decision")
 """The names in a record that a filter looks at."""
 
 
@@ -26,7 +26,7 @@ class EntryFilter:
 
     def __init__(self, tenant: str, asked: FilterInput) -> None:
         self.tenant = tenant
-        self._words = {name: str(wanted) for name in _WORDS if (wanted := getattr(asked, name))}
+        self._words = {name: str(wanted) for name in _COLUMNS if (wanted := getattr(asked, name))}
         # A canonical record holds these bytes if it fits, so that most others are passed over without reading them.
         self._bytes = [f'"{name}":{json.dumps(word)}'.encode() for name, word in self._words.items()]
         self.bounds = Bounds(asked.log, asked.kind, asked.subject, asked.start_us, asked.end_us)

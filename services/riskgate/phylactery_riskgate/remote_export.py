@@ -21,7 +21,7 @@ from phylactery_riskgate.entry_filter import EntryFilter, ReadEntry
 from phylactery_riskgate.permits import encode
 from phylactery_riskgate.requests.audit import ExportInput, FilterInput
 from phylactery_riskgate.store import audit as log_rows
-from phylactery_riskgate.store import audit_search as rows
+from phylactery_riskgate.store import audit_search
 
 if TYPE_CHECKING:
     from phylactery_riskgate.auditing import SeenEntry, SignedHead
@@ -57,9 +57,11 @@ def _page(
 ) -> list[bytes]:
     """Return the lines of the entries from one index to before another."""
     wanted = EntryFilter(who.tenant, FilterInput())
-    visible = {one.stored.index: wanted.read(one) for one in rows.following(connection, who.tenant, log, first, end)}
+    visible = {
+        one.stored.index: wanted.read(one) for one in audit_search.following(connection, who.tenant, log, first, end)
+    }
     lines = []
-    for index, leaf in rows.leaves_of(connection, log, first, end):
+    for index, leaf in audit_search.leaves_of(connection, log, first, end):
         entry = visible.get(index)
         if entry is None:
             lines.append(hidden_line(index, leaf))

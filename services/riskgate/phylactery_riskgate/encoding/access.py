@@ -24,7 +24,7 @@ def access_fields(request: access_pb2.EvaluateAccessRequest) -> dict[str, Any]:
     return fields
 
 
-def evaluated(answers: Sequence[AccessAnswer], *, several: bool) -> access_pb2.EvaluateAccessResponse:
+def access_evaluated(answers: Sequence[AccessAnswer], *, several: bool) -> access_pb2.EvaluateAccessResponse:
     """Encodes the answer to one question, or to several."""
     decided = [access_pb2.AccessDecision(decision=one.allowed, context=_context(one)) for one in answers]
     if several:

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, StringConstraints
 from phylactery_riskgate.domain.model import Pathway
 from phylactery_riskgate.requests.decisions import CallInput, Line
 
-_Subject = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:@-]{0,128}$")]
+_OptionalSubject = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:@-]{0,128}$")]
 
 
 _CLASS = re.compile(r"[a-z][a-z0-9_]{0,63}")
@@ -32,6 +32,6 @@ class ExplainInput(EdgeModel):
     thread_id: OptionalIdentifier = ""
     plan_step: Line = ""
     approved: Annotated[list[str], Field(max_length=10), AfterValidator(_class_names)]
-    subject: _Subject = ""
+    subject: _OptionalSubject = ""
     pathway: Pathway = "unspecified"
     task_id: OptionalIdentifier = ""

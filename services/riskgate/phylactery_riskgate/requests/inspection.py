@@ -12,7 +12,7 @@ MAX_TEXT_BYTES = 1024 * 1024
 MAX_TEXTS = 100
 
 
-def _fits(text: str) -> str:
+def _inspectable(text: str) -> str:
     return _fit_together([text])[0]
 
 
@@ -39,7 +39,7 @@ class OptionsInput(EdgeModel):
 class InspectInput(EdgeModel):
     """One text."""
 
-    text: Annotated[str, AfterValidator(_fits)]
+    text: Annotated[str, AfterValidator(_inspectable)]
     options: OptionsInput
 
 

@@ -67,7 +67,7 @@ class RiskGateServicer(riskgate_pb2_grpc.RiskGateServiceServicer):
         """Answers whether a user may do something, or several such questions."""
         asked = read_access(access.access_fields(request))
         answers = await self._riskgate.access.evaluate(current_principal(), asked)
-        return access.evaluated(answers, several=bool(request.evaluations))
+        return access.access_evaluated(answers, several=bool(request.evaluations))
 
     async def ReportOutcome(
         self, request: riskgate_pb2.ReportOutcomeRequest, _context: Context
