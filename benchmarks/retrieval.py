@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from phylactery_chassis.clock import SystemClock
-from phylactery_chassis.database import Database
-from phylactery_chassis.identity import Principal, Role
+from phylactery_chassis.auth.identity import Principal, Role
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.util.clock import SystemClock
 from phylactery_memory.domain.memories import Kind, Layer, Memory, Source, Trust
 from phylactery_memory.domain.retrieval.index import pack_postings, pack_records, unpack_postings, unpack_records
 from phylactery_memory.domain.retrieval.ranking import best_first, bm25, hits_of, in_conversation

@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 
 import sqlalchemy as sa
-from phylactery_chassis.database import Database
-from phylactery_chassis.identity import Principal
+from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.db.database import Database
 from phylactery_riskgate.assembly import PACKAGE
 from phylactery_riskgate.audit import AuditLog, Entry, Kind
 from phylactery_riskgate.audit_export import export_log, verify_export

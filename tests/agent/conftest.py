@@ -9,7 +9,7 @@ import pytest
 from phylactery_agent.models.asking import Models
 from phylactery_agent.runtime import writes
 from phylactery_agent.runtime.model import Claim
-from phylactery_chassis.ids import new_id
+from phylactery_chassis.util.ids import new_id
 
 from tests.support.agent_bench import Bench
 from tests.support.agent_models import opened

@@ -23,8 +23,8 @@ from phylactery_agent.executor import (
 from phylactery_agent.ports import BoundCall
 from phylactery_agent.tools.contract import Invocation, Reconciled, ToolFailedError
 from phylactery_agent.tools.registry import ToolRegistrationError
-from phylactery_chassis import crashpoints
-from phylactery_chassis.signatures import SMALL_ORDER
+from phylactery_chassis.auth.signatures import SMALL_ORDER
+from phylactery_chassis.util import crashpoints
 
 from tests.support import agent_counter_tool as counter
 from tests.support.agent_gate import ISSUER, Signer, compact, encode

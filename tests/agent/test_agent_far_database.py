@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from phylactery.agent.v1 import chat_pb2
-from phylactery_chassis.ids import new_id
+from phylactery_chassis.util.ids import new_id
 from structlog.testing import capture_logs
 
 from benchmarks.delay import delayed

@@ -17,9 +17,9 @@ from phylactery_agent.runtime.erasures import Erasure, ErasureCounts, ErasureSto
 from phylactery_agent.runtime.lease import hold_of
 from phylactery_agent.runtime.model import Claim, Lease
 from phylactery_agent.runtime.outbox import queue_transcript
-from phylactery_chassis.database import Database
+from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import Unavailable
-from phylactery_chassis.ids import new_id
+from phylactery_chassis.util.ids import new_id
 
 from tests.support.agent_stores import ANA, BEN, T1, Stores, incoming, open_stores, runner_of
 from tests.support.postgres import create_database

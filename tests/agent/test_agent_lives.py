@@ -19,8 +19,8 @@ from phylactery_agent.runtime import life
 from phylactery_agent.runtime.claiming import HeldError
 from phylactery_agent.runtime.lease import free_leases
 from phylactery_agent.runtime.life import LIVES, Life
-from phylactery_chassis.database import Database
-from phylactery_chassis.ids import new_id
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.util.ids import new_id
 
 from tests.support.agent_process import AgentProcess
 from tests.support.agent_stores import Stores

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from phylactery.agent.v1 import run_pb2, run_pb2_grpc
-from phylactery_chassis.identity import token_hash
+from phylactery_chassis.auth.identity import token_hash
 
 from tests.support.agent_system import DONE, SUSPENDED, Person, System, approval_of, open_system
 from tests.support.model_server import Answer, ModelServer, calls, fails, half, hangs, malformed, model_server, says

@@ -10,8 +10,8 @@ from phylactery_agent.ports import ModelUnavailableError
 from phylactery_agent.runtime import metrics
 from phylactery_agent.runtime.cancelling import Cancellations
 from phylactery_agent.runtime.metrics import TurnTimes
-from phylactery_chassis import semconv
-from phylactery_chassis.clock import FakeClock
+from phylactery_chassis.telemetry import semconv
+from phylactery_chassis.util.clock import FakeClock
 
 from tests.support.agent_models import opened
 from tests.support.agent_stores import ANA, Stores

@@ -11,7 +11,7 @@ from phylactery.memory.v1 import memory_pb2, memory_pb2_grpc
 from phylactery_agent.models.question import Question
 from phylactery_agent.ports import GateRefusedError, Inspected, ModelUnavailableError
 from phylactery_agent.runtime.model_inspection import ShownInspection
-from phylactery_chassis.ids import new_id
+from phylactery_chassis.util.ids import new_id
 
 from tests.support.agent_inspector import LocalInspector
 from tests.support.agent_system import DONE, Person, System, open_system

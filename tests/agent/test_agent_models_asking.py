@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from phylactery_agent.models.asking import Models
 from phylactery_agent.models.question import Question, Spent
 from phylactery_agent.ports import ModelUnavailableError
-from phylactery_chassis import logs
+from phylactery_chassis.telemetry import logs
 from structlog.testing import capture_logs
 
 from tests.support.agent_models import Waits, opened

@@ -11,7 +11,7 @@ from phylactery_agent.models.client import EndpointClient
 from phylactery_agent.models.faults import ModelFault
 from phylactery_agent.models.question import Question
 from phylactery_agent.models.reading import Heard, HeardCall
-from phylactery_chassis.clock import FakeClock
+from phylactery_chassis.util.clock import FakeClock
 
 from tests.support.agent_models import config_of
 from tests.support.model_server import (

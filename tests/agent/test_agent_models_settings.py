@@ -11,9 +11,9 @@ import pytest
 from phylactery_agent.models.config import ModelConfig, model_config
 from phylactery_agent.models.opening import open_models
 from phylactery_agent.settings import AgentSettings
-from phylactery_chassis.clock import FakeClock
 from phylactery_chassis.errors import StartError
 from phylactery_chassis.settings import load
+from phylactery_chassis.util.clock import FakeClock
 
 URL = "http://127.0.0.1:11434/v1"
 SECRET = "sk-very-secret-0123456789"

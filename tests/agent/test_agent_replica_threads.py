@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from grpc import aio
 from phylactery.agent.v1 import chat_pb2
-from phylactery_chassis.ids import new_id
+from phylactery_chassis.util.ids import new_id
 
 from tests.agent.test_agent_replicas import Replicas, replicas_over
 from tests.support.agent_system import DONE, SUSPENDED, refused

@@ -15,11 +15,11 @@ from grpc import aio
 from phylactery.agent.v1 import chat_pb2, event_pb2
 from phylactery_agent.service.build import Agent, build_agent
 from phylactery_agent.settings import AgentSettings
-from phylactery_chassis.clock import FakeClock
-from phylactery_chassis.database import Database
+from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import StartError
-from phylactery_chassis.ids import new_id
-from phylactery_chassis.server import start
+from phylactery_chassis.rpc.server import start
+from phylactery_chassis.util.clock import FakeClock
+from phylactery_chassis.util.ids import new_id
 
 from tests.support.agent_system import DONE, SUSPENDED, Person, System, approval_of, open_system
 from tests.support.postgres import create_database

@@ -11,7 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from phylactery.agent.v1 import chat_pb2
-from phylactery_chassis.ids import new_id
+from phylactery_chassis.util.ids import new_id
 
 from tests.agent.test_agent_replicas import Replicas, replicas_over
 from tests.support.agent_system import DONE

@@ -21,8 +21,8 @@ from phylactery_agent.runtime.outbox import OutboxStore
 from phylactery_agent.runtime.resolving import Resolutions
 from phylactery_agent.runtime.retrying import Retried, Retries, RetryRequest
 from phylactery_agent.tools.registry import ensure_tools_registered
+from phylactery_chassis.auth.identity import token_hash
 from phylactery_chassis.errors import AlreadyExists, FailedPrecondition, NotFound
-from phylactery_chassis.identity import token_hash
 
 from tests.support.agent_process import AgentProcess
 from tests.support.agent_stores import ANA, BEN, BOUND, Stores, call

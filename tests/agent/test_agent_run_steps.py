@@ -17,9 +17,9 @@ from phylactery.agent.v1 import run_pb2, run_pb2_grpc
 from phylactery_agent.ports import NodeStep
 from phylactery_agent.runtime.steps import MAX_KEPT, RunTrail
 from phylactery_agent.saver import rows
+from phylactery_chassis.db.migrations import _config
 from phylactery_chassis.errors import Unavailable
-from phylactery_chassis.ids import new_id
-from phylactery_chassis.migrations import _config
+from phylactery_chassis.util.ids import new_id
 
 from tests.support.agent_process import AgentProcess
 from tests.support.agent_stores import Stores

@@ -21,8 +21,8 @@ from phylactery_agent.runtime.cancelling import Cancellations
 from phylactery_agent.runtime.lease import RunCancelledError
 from phylactery_agent.runtime.model import Owner
 from phylactery_agent.runtime.turns import TurnServer
-from phylactery_chassis import crashpoints
 from phylactery_chassis.errors import Unavailable
+from phylactery_chassis.util import crashpoints
 
 from tests.support.agent_stores import ANA, BOUND, Stores, call, sha
 from tests.support.agent_system import DONE, SUSPENDED, Person, System, approval_of, open_system, refused, runs_of

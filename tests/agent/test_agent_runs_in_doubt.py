@@ -12,7 +12,7 @@ from phylactery.agent.v1 import run_pb2
 from phylactery_agent.runtime.resolving import Resolutions
 from phylactery_agent.runtime.run_lists import RunLists
 from phylactery_chassis.errors import FailedPrecondition, NotFound
-from phylactery_chassis.paging import encode_token
+from phylactery_chassis.rpc.paging import encode_token
 
 from tests.support.agent_stores import ANA, BEN, BOUND, Stores, call, open_stores
 from tests.support.agent_system import Person, System, approval_of, refused, runs_of

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from grpc import aio
 from phylactery.agent.v1 import chat_pb2, graph_pb2, graph_pb2_grpc, run_pb2, run_pb2_grpc
-from phylactery_chassis.identity import token_hash
+from phylactery_chassis.auth.identity import token_hash
 
 from tests.support.agent_system import DONE, Person, System, approval_of, open_system, refused
 

@@ -21,7 +21,7 @@ from phylactery_agent.runtime import ledger
 from phylactery_agent.runtime.erasures import Erasure, ErasureCounts, ErasureStore, of_user
 from phylactery_agent.runtime.model import Owner
 from phylactery_agent.runtime.schema import METADATA
-from phylactery_chassis.identity import Principal, Role
+from phylactery_chassis.auth.identity import Principal, Role
 
 from tests.support.agent_bench import Bench
 from tests.support.agent_process import AgentProcess

@@ -19,7 +19,7 @@ from phylactery_agent.ports import LeaseLostError
 from phylactery_agent.saver import rows
 from phylactery_agent.saver.saver import Checkpoints, held_by
 from phylactery_agent.saver.serializer import NotPlainError
-from phylactery_chassis.database import Database
+from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import DataLoss
 from sqlalchemy.engine import Connection
 

@@ -17,7 +17,7 @@ from phylactery_agent.runtime.model import Owner
 from phylactery_agent.runtime.schedules import Reminding, TurnReminders
 from phylactery_agent.runtime.schema import SCHEDULES
 from phylactery_agent.times.rules import to_us, zone
-from phylactery_chassis import crashpoints
+from phylactery_chassis.util import crashpoints
 
 from tests.support.agent_stores import ANA, BEN, T1, Stores
 
@@ -106,7 +106,7 @@ async def test_eight_at_once_under_one_key_are_one_reminder_and_eight_lookers_te
 async def test_replicas_that_hold_their_own_databases_tell_each_occurrence_once(
     stores: Stores, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    from phylactery_chassis.database import Database
+    from phylactery_chassis.db.database import Database
 
     turn = await reminders(stores)
     for number in range(5):

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from grpc import StatusCode, aio
-from phylactery_chassis import crashpoints
+from phylactery_chassis.util import crashpoints
 
 from tests.agent.test_agent_replicas import Replicas, replicas_over
 from tests.support.agent_system import DONE, Person, System, approval_of, open_system, refused

@@ -14,8 +14,8 @@ from phylactery_agent.runtime.hydrating import Hydrating
 from phylactery_agent.runtime.model import Claim
 from phylactery_agent.runtime.runner import Runner
 from phylactery_agent.runtime.services import Services
-from phylactery_chassis import crashpoints
 from phylactery_chassis.errors import AnswerLost, FailedPrecondition
+from phylactery_chassis.util import crashpoints
 
 from tests.support.agent_bench import Bench
 from tests.support.agent_stores import T1, Stores, incoming, runner_of

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from phylactery_agent.runtime import metrics
-from phylactery_chassis import semconv
+from phylactery_chassis.telemetry import semconv
 
 from tests.support.agent_process import AgentProcess
 from tests.support.agent_system import DONE, SUSPENDED, open_system

@@ -16,7 +16,7 @@ from phylactery.riskgate.v1 import approval_pb2, types_pb2
 from phylactery_agent.adapters.memory import TranscriptAdapter
 from phylactery_agent.runtime.model import Owner
 from phylactery_agent.runtime.schema import METADATA, RUNS
-from phylactery_chassis import crashpoints
+from phylactery_chassis.util import crashpoints
 
 from tests.agent.test_agent_on_busy import held_turn, say_next
 from tests.support.agent_system import DONE, Person, System, approval_of, open_system, refused

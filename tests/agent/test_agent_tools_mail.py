@@ -24,7 +24,7 @@ from phylactery_agent.tools.builtin.mail import GOODBYE_SECONDS, MailTools, Mail
 from phylactery_agent.tools.contract import FINAL_ERRORS, Invocation, Reconciled, ToolFailedError
 from phylactery_agent.tools.outside import MailSettings
 from phylactery_agent.tools.specs import SEND_EMAIL, SendEmailArguments
-from phylactery_chassis import crashpoints
+from phylactery_chassis.util import crashpoints
 
 from tests.support.agent_graph import FakeMemories, FakeOutputs
 from tests.support.certificates import serving_context

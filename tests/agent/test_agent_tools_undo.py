@@ -19,7 +19,7 @@ from phylactery_agent.tools.builtin.files import FileTools
 from phylactery_agent.tools.builtin.versions import FileChange, VersionLimits, VersionStore
 from phylactery_agent.tools.contract import Invocation, Reconciled, ToolFailedError
 from phylactery_agent.tools.specs import FileInfoArguments, UndoWriteArguments, WriteFileArguments
-from phylactery_chassis import crashpoints
+from phylactery_chassis.util import crashpoints
 
 from tests.support.agent_files import LIMITS, file_tools_in
 from tests.support.agent_graph import FakeMemories, FakeOutputs

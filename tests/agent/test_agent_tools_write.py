@@ -15,7 +15,7 @@ from phylactery_agent.tools.builtin.files import FileTools
 from phylactery_agent.tools.builtin.journal import JournalUnavailableError
 from phylactery_agent.tools.contract import EffectUnknownError, Invocation, Reconciled, ToolFailedError
 from phylactery_agent.tools.specs import UndoWriteArguments, WriteFileArguments
-from phylactery_chassis import crashpoints
+from phylactery_chassis.util import crashpoints
 
 from tests.support.agent_files import file_tools, file_tools_in
 from tests.support.agent_graph import FakeMemories, FakeOutputs

@@ -19,7 +19,7 @@ from phylactery_agent.saver import rows
 from phylactery_agent.saver.rows import Place, Row
 from phylactery_agent.texts import waiting_line
 from phylactery_agent.tools.registry import ensure_tools_registered
-from phylactery_chassis.ids import new_id
+from phylactery_chassis.util.ids import new_id
 
 from tests.agent.test_agent_run_steps import insert_old, postgres_or_sqlite, upgrade_to
 from tests.support.agent_stores import ANA, Stores

@@ -16,9 +16,9 @@ from grpc import aio
 from grpc_channelz.v1 import channelz_pb2, channelz_pb2_grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from phylactery.memory.v1 import memory_pb2, memory_pb2_grpc
+from phylactery_chassis.auth.identity import token_hash
 from phylactery_chassis.errors import StartError
-from phylactery_chassis.identity import token_hash
-from phylactery_chassis.server import Registration, RunningServer, Service, start
+from phylactery_chassis.rpc.server import Registration, RunningServer, Service, start
 from phylactery_chassis.settings import ServiceSettings
 
 GRPCURL = shutil.which("grpcurl", path=f"{os.environ['PATH']}{os.pathsep}{Path.home() / 'go' / 'bin'}")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from phylactery_chassis.database import Database
-from phylactery_chassis.jobs import Job, JobQueue
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.jobs import Job, JobQueue
 
 rows = sa.table("rows", sa.column("id"))
 
@@ -52,7 +52,7 @@ def watched(tmp_path: Path) -> Iterator[Watched]:
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets a write wait for those it expects as long as it takes."""
     for name in ("_COMPANY_SECONDS", "_LONGEST_SECONDS"):
-        monkeypatch.setattr(f"phylactery_chassis.database.{name}", 3_600)
+        monkeypatch.setattr(f"phylactery_chassis.db.database.{name}", 3_600)
 
 
 @pytest.mark.usefixtures("patient")
@@ -165,7 +165,7 @@ async def test_closing_writes_what_waits_for_company(watched: Watched):
 
 def test_a_group_that_took_long_is_followed_by_smaller_ones_until_they_do_not(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr("phylactery_chassis.jobs.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("phylactery_chassis.db.jobs.time.monotonic", lambda: now[0])
     queue = JobQueue(short=True)
     queue.put([Job(lambda _connection: None, Future()) for _ in range(40)])
     sizes: list[int] = []
@@ -179,7 +179,7 @@ def test_a_group_that_took_long_is_followed_by_smaller_ones_until_they_do_not(mo
 
 
 async def test_a_file_whose_disk_is_slow_still_takes_all_that_waits_in_one_transaction(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr("phylactery_chassis.jobs._LONG_SECONDS", -1.0)
+    monkeypatch.setattr("phylactery_chassis.db.jobs._LONG_SECONDS", -1.0)
     database = Database(f"sqlite:///{tmp_path / 'x.db'}")
     commits: list[sa.Connection] = []
     for _ in range(3):

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from phylactery_chassis import logs
-from phylactery_chassis.database import Database
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.migrations import SchemaError
+from phylactery_chassis.db.scrub import forget_log
 from phylactery_chassis.errors import AnswerLost, FailedPrecondition, StoreFull, Unavailable
-from phylactery_chassis.migrations import SchemaError
-from phylactery_chassis.wal import forget_log
+from phylactery_chassis.telemetry import logs
 
 from tests.support.power import Disk
 

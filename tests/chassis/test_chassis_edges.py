@@ -9,11 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from phylactery_agent.settings import AgentSettings
-from phylactery_chassis import crashpoints, logs
-from phylactery_chassis.clock import FakeClock, SystemClock
-from phylactery_chassis.edge import EdgeModel, Identifier, parse
-from phylactery_chassis.errors import InvalidArgument, PermissionDenied, Unauthenticated
-from phylactery_chassis.identity import (
+from phylactery_chassis.auth.identity import (
     Principal,
     Role,
     TokenAuthenticator,
@@ -22,10 +18,15 @@ from phylactery_chassis.identity import (
     current_principal,
     token_hash,
 )
-from phylactery_chassis.ids import new_id
-from phylactery_chassis.paging import decode_token, encode_token
+from phylactery_chassis.errors import InvalidArgument, PermissionDenied, Unauthenticated
+from phylactery_chassis.rpc.paging import decode_token, encode_token
+from phylactery_chassis.rpc.validation import EdgeModel, Identifier, parse
 from phylactery_chassis.settings import ServiceSettings, explain, read_secret
-from phylactery_chassis.timestamps import from_timestamp, to_timestamp
+from phylactery_chassis.telemetry import logs
+from phylactery_chassis.util import crashpoints
+from phylactery_chassis.util.clock import FakeClock, SystemClock
+from phylactery_chassis.util.ids import new_id
+from phylactery_chassis.util.timestamps import from_timestamp, to_timestamp
 from phylactery_memory.settings import MemorySettings
 from phylactery_riskgate.settings import RiskGateSettings
 from pydantic import ValidationError

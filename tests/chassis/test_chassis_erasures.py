@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-from phylactery_chassis.erasures import ErasureRecord
+from phylactery_chassis.erasure.erasures import ErasureRecord
 
 FIELDS = ("era_1", "hash", "salt", "acme", False, 1, "request")
 

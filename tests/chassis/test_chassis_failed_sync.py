@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from phylactery_chassis.database import Database
+from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import Unavailable
 
 from tests.support.power import Disk

@@ -6,11 +6,11 @@ import re
 import subprocess
 import sys
 
-from phylactery_chassis.ids import new_id
+from phylactery_chassis.util.ids import new_id
 
 _FORK = """
 import os
-from phylactery_chassis.ids import random_bytes
+from phylactery_chassis.util.ids import random_bytes
 random_bytes(16)
 reader, writer = os.pipe()
 child = os.fork()

@@ -14,8 +14,8 @@ import pytest
 from grpc import aio
 from grpc._cython import cygrpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from phylactery_chassis import server
-from phylactery_chassis.server import Service, start
+from phylactery_chassis.rpc import server
+from phylactery_chassis.rpc.server import Service, start
 from phylactery_chassis.settings import ServiceSettings
 
 ROOT = Path(__file__).resolve().parents[2]

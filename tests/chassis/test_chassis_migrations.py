@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from alembic.script import ScriptDirectory
-from phylactery_chassis.database import Database
-from phylactery_chassis.migrations import _config, _revisions, newest_revision
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.migrations import _config, _revisions, newest_revision
 
 PACKAGES = ("phylactery_agent", "phylactery_memory", "phylactery_riskgate")
 
@@ -27,7 +27,7 @@ def test_a_revision_is_the_number_its_file_begins_with(package: str):
 def test_a_start_over_a_database_that_is_up_to_date_does_without_alembic(tmp_path: Path):
     url = f"sqlite:///{tmp_path / 'memory.db'}"
     program = (
-        "import sys; from phylactery_chassis.database import Database\n"
+        "import sys; from phylactery_chassis.db.database import Database\n"
         f"database = Database({url!r}); database.migrate('phylactery_memory'); database.close()\n"
         "print('alembic' in sys.modules)\n"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from phylactery_chassis.pauses import pause
+from phylactery_chassis.util.clock import pause
 
 
 @pytest.mark.parametrize("turns", range(6))

@@ -12,12 +12,12 @@ import pytest
 from grpc import aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from phylactery.memory.v1 import memory_pb2, memory_pb2_grpc, privacy_pb2, privacy_pb2_grpc
-from phylactery_chassis import open_calls
+from phylactery_chassis.auth.identity import token_hash
 from phylactery_chassis.errors import ResourceExhausted
-from phylactery_chassis.identity import token_hash
-from phylactery_chassis.places import Places, host_of
-from phylactery_chassis.server import Registration, RunningServer, Service, start
+from phylactery_chassis.rpc import open_calls
+from phylactery_chassis.rpc.server import Registration, RunningServer, Service, start
 from phylactery_chassis.settings import ServiceSettings
+from phylactery_chassis.util.limits import Places, host_of
 
 from tests.support.refusals import refusal_of as answer_of
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from phylactery_chassis.database import Database
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.jobs import Work
 from phylactery_chassis.errors import AnswerLost, Unavailable
-from phylactery_chassis.jobs import Work
 
 from tests.support.postgres import create_database
 

@@ -12,11 +12,11 @@ from typing import Any
 import psycopg
 import pytest
 import sqlalchemy as sa
-from phylactery_chassis.database import Database
-from phylactery_chassis.driver import run_text
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.pending_statements import run_text
+from phylactery_chassis.db.statements import ManyInsert, Query, RowInsert, RowUpdate, Update
 from phylactery_chassis.errors import StartError, Unavailable
-from phylactery_chassis.ids import new_id
-from phylactery_chassis.statements import ManyInsert, Query, RowInsert, RowUpdate, Update
+from phylactery_chassis.util.ids import new_id
 from sqlalchemy.engine import Connection
 
 from tests.support.postgres import create_database

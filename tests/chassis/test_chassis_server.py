@@ -23,13 +23,13 @@ from phylactery.memory.v1 import (
     privacy_pb2,
     privacy_pb2_grpc,
 )
-from phylactery_chassis import telemetry
-from phylactery_chassis.channel import call_metadata, open_channel
+from phylactery_chassis.auth.identity import Principal, current_principal, token_hash
 from phylactery_chassis.errors import FailedPrecondition, InvalidArgument, StartError, Violation
-from phylactery_chassis.identity import Principal, current_principal, token_hash
-from phylactery_chassis.interceptor import remaining_seconds, running_calls
-from phylactery_chassis.server import Registration, Service, start
+from phylactery_chassis.rpc.channel import call_metadata, open_channel
+from phylactery_chassis.rpc.interceptor import remaining_seconds, running_calls
+from phylactery_chassis.rpc.server import Registration, Service, start
 from phylactery_chassis.settings import ServiceSettings
+from phylactery_chassis.telemetry import telemetry
 
 SECRET = "hunter2-in-the-exception"
 
@@ -285,7 +285,7 @@ tokens:
 
 
 async def test_health_needs_no_identity_and_follows_the_service(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr("phylactery_chassis.server._HEALTH_SECONDS", 0.01)
+    monkeypatch.setattr("phylactery_chassis.rpc.server._HEALTH_SECONDS", 0.01)
     health = Health()
     running = await start(make_service(health), ServiceSettings(data_dir=tmp_path))
     async with aio.insecure_channel(f"127.0.0.1:{running.port}") as channel:

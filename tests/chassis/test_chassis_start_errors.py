@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from phylactery_chassis.identity import Role
-from phylactery_chassis.tokens import add_token
+from phylactery_chassis.auth.identity import Role
+from phylactery_chassis.auth.tokens import add_token
 
 from tests.support import commands
 from tests.support.commands import Finished

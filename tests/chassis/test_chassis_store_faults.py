@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from phylactery_chassis.database import Database
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.errors import fault_of, is_full, may_be_kept
 from phylactery_chassis.errors import StoreFull, Unavailable
-from phylactery_chassis.store_faults import fault_of, is_full, may_be_kept
 
 from tests.support.postgres import create_database
 

@@ -15,7 +15,7 @@ import pytest
 from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan
 from phylactery.memory.v1 import memory_pb2, memory_pb2_grpc
-from phylactery_chassis import telemetry
+from phylactery_chassis.telemetry import telemetry
 
 from tests.support.collector import Collector, collecting
 

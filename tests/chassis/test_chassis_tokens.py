@@ -17,14 +17,14 @@ import grpc
 import pytest
 from grpc import aio
 from phylactery.memory.v1 import memory_pb2, memory_pb2_grpc, privacy_pb2, privacy_pb2_grpc
-from phylactery_chassis import server
-from phylactery_chassis.clock import FakeClock
+from phylactery_chassis.auth.commands import parse_expiry
+from phylactery_chassis.auth.identity import Role, TokenAuthenticator, TokensFileError
+from phylactery_chassis.auth.tokens import add_token, list_tokens, revoke_tokens
 from phylactery_chassis.errors import Unauthenticated
-from phylactery_chassis.identity import Role, TokenAuthenticator, TokensFileError
-from phylactery_chassis.server import Registration, Service, start
+from phylactery_chassis.rpc import server
+from phylactery_chassis.rpc.server import Registration, Service, start
 from phylactery_chassis.settings import ServiceSettings
-from phylactery_chassis.token_commands import parse_expiry
-from phylactery_chassis.tokens import add_token, list_tokens, revoke_tokens
+from phylactery_chassis.util.clock import FakeClock
 
 from tests.support.commands import Finished, run_phylactery, run_riskgate
 
@@ -189,7 +189,7 @@ async def test_a_file_that_cannot_be_used_shuts_nobody_out_and_is_told(client, t
 
 def test_a_file_that_stays_unusable_is_told_again_and_again(tokens, ana, capsys, monkeypatch):
     now = 100.0
-    monkeypatch.setattr("phylactery_chassis.identity.time.monotonic", lambda: now)
+    monkeypatch.setattr("phylactery_chassis.auth.identity.time.monotonic", lambda: now)
     reader = TokenAuthenticator(tokens)
     tokens.write_text("tokens: [")
     for seconds, lines in ((0, 1), (30, 0), (31, 1), (5, 0)):

@@ -13,10 +13,10 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from phylactery_chassis import semconv
+from phylactery_chassis.auth.identity import LoopbackAuthenticator
 from phylactery_chassis.errors import NotFound
-from phylactery_chassis.identity import LoopbackAuthenticator
-from phylactery_chassis.interceptor import ServerInterceptor
+from phylactery_chassis.rpc.interceptor import ServerInterceptor
+from phylactery_chassis.telemetry import semconv
 
 METHOD = "phylactery.memory.v1.MemoryService/ListMessages"
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from phylactery_chassis.database import Database
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.scrub import forget_log, forget_removed, note_removed
 from phylactery_chassis.errors import FailedPrecondition, Unavailable
-from phylactery_chassis.wal import forget_log, forget_removed, note_removed
 
 MARK = b"zarzuela"
 

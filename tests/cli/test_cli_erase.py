@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from phylactery_chassis.identity import token_hash
+from phylactery_chassis.auth.identity import token_hash
 from phylactery_cli.main import app
 from phylactery_cli.supervisor import Stack, running
 from typer.testing import CliRunner, Result

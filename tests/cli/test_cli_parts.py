@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from phylactery.agent.v1 import event_pb2
 from phylactery.riskgate.v1 import types_pb2
-from phylactery_chassis.identity import TokenAuthenticator
+from phylactery_chassis.auth.identity import TokenAuthenticator
 from phylactery_cli import texts as texts_module
 from phylactery_cli.approvals import _line
 from phylactery_cli.chat import Chat, ChatOptions

@@ -15,7 +15,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from phylactery.agent.v1 import chat_pb2, event_pb2, privacy_pb2, run_pb2
 from phylactery.memory.v1 import memory_pb2, output_pb2
 from phylactery.riskgate.v1 import approval_pb2, audit_pb2, key_pb2, riskgate_pb2, task_pb2, types_pb2
-from phylactery_chassis.server import start
+from phylactery_chassis.rpc.server import start
 from phylactery_client import (
     MemoryClient,
     NewMessage,

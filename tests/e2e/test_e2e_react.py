@@ -16,7 +16,7 @@ import pytest
 from phylactery.agent.v1 import event_pb2
 from phylactery_agent.graph.drawing import mermaid
 from phylactery_agent.graph.registry import SPECS
-from phylactery_chassis.ids import new_id
+from phylactery_chassis.util.ids import new_id
 from phylactery_cli.supervisor import Stack
 
 from tests.support import commands

@@ -18,8 +18,8 @@ import grpc
 import pytest
 import sqlalchemy as sa
 from phylactery.agent.v1 import chat_pb2, chat_pb2_grpc, event_pb2
-from phylactery_chassis.database import Database
-from phylactery_chassis.ids import new_id
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.util.ids import new_id
 from phylactery_cli.supervisor import Stack
 
 from tests.support import postgres

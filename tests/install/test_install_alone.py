@@ -11,7 +11,7 @@ import pytest
 from phylactery.agent.v1 import chat_pb2, chat_pb2_grpc, event_pb2
 from phylactery.memory.v1 import output_pb2, output_pb2_grpc
 from phylactery.riskgate.v1 import access_pb2, riskgate_pb2, riskgate_pb2_grpc, types_pb2
-from phylactery_chassis.healthcheck import serving
+from phylactery_chassis.rpc.healthcheck import serving
 
 from tests.support.installing import ROOT, Alone, build_wheels, files_in, install, ours_needed
 

@@ -19,7 +19,7 @@ import grpc
 import pytest
 from phylactery.agent.v1 import chat_pb2, chat_pb2_grpc, event_pb2
 from phylactery_agent.settings import AgentSettings
-from phylactery_chassis.healthcheck import serving
+from phylactery_chassis.rpc.healthcheck import serving
 from phylactery_chassis.settings import ServiceSettings
 from phylactery_cli.supervisor import Stack
 from phylactery_memory.settings import MemorySettings
@@ -86,7 +86,7 @@ def test_an_image_checks_its_health_on_the_port_it_serves(service: str):
     (check,) = made.every("HEALTHCHECK")
     command = json.loads(check[check.index("[") :])
     port = made.env[f"{service.upper()}_PORT"]
-    assert command == ["python", "-m", "phylactery_chassis.healthcheck", f"127.0.0.1:{port}"]
+    assert command == ["python", "-m", "phylactery_chassis.rpc.healthcheck", f"127.0.0.1:{port}"]
     assert made.every("EXPOSE") == [port]
     assert SETTINGS[service].model_fields["port"].default == int(port)
 
@@ -201,7 +201,7 @@ def test_what_the_build_does_installs_a_service_that_serves(service: str, tmp_pa
         uv(*(option for option in options[1:] if option != "--no-cache"), *paths, folder=source)
     with place.serving(service) as target:
         assert serving(target)
-        place.run("python", "-m", "phylactery_chassis.healthcheck", target)
+        place.run("python", "-m", "phylactery_chassis.rpc.healthcheck", target)
 
 
 def test_make_has_the_target_that_makes_the_secrets():

@@ -22,9 +22,9 @@ from phylactery.memory.v1 import (
     profile_pb2,
     user_memory_pb2,
 )
-from phylactery_chassis.clock import FakeClock
-from phylactery_chassis.database import Database
-from phylactery_chassis.server import RunningServer, start
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.rpc.server import RunningServer, start
+from phylactery_chassis.util.clock import FakeClock
 from phylactery_memory.domain.outputs import OutputRules
 from phylactery_memory.embeddings import LateVectors
 from phylactery_memory.housekeeping import Housekeeping

@@ -13,7 +13,7 @@ from grpc import aio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from phylactery.memory.v1 import memory_pb2, output_pb2, user_memory_pb2
-from phylactery_chassis.identity import token_hash
+from phylactery_chassis.auth.identity import token_hash
 
 BAD_IDS = ["", "x" * 129, "con espacio", "../etc", "a\0b", "ñ", "a\nb"]
 METHODS = {

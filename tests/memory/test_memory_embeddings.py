@@ -13,10 +13,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 from phylactery.memory.v1 import user_memory_pb2
-from phylactery_chassis.clock import MICROSECONDS
-from phylactery_chassis.database import Database
+from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import StartError
 from phylactery_chassis.settings import load
+from phylactery_chassis.util.clock import MICROSECONDS
 from phylactery_memory.domain.retrieval.index import pack_records, unpack_records
 from phylactery_memory.domain.retrieval.vectors import cosines, pack_vectors, unit, without_vector
 from phylactery_memory.embeddings import HttpEmbeddings, LateVectors

@@ -8,7 +8,7 @@ import grpc
 import pytest
 from grpc import aio
 from phylactery.memory.v1 import user_memory_pb2
-from phylactery_chassis.identity import Principal
+from phylactery_chassis.auth.identity import Principal
 from phylactery_memory.store.privacy import remove_all
 
 from tests.support.erasures import files_with

@@ -6,7 +6,7 @@ import shutil
 from dataclasses import replace
 
 import pytest
-from phylactery_chassis.erasures import unfinished
+from phylactery_chassis.erasure.erasures import unfinished
 from phylactery_chassis.errors import StartError, Unavailable
 from phylactery_memory.domain.erasure import from_json
 from phylactery_memory.erasure_log import ErasureLog

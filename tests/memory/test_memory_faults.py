@@ -14,7 +14,7 @@ import grpc
 import pytest
 from grpc import aio
 from phylactery.memory.v1 import memory_pb2, output_pb2
-from phylactery_chassis.identity import Principal, Role, bind_principal
+from phylactery_chassis.auth.identity import Principal, Role, bind_principal
 from phylactery_memory.servicers.outputs import OutputServicer
 
 from tests.support.power import Disk

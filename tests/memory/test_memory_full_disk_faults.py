@@ -9,10 +9,10 @@ import random
 import grpc
 import pytest
 from grpc import aio
-from phylactery_chassis.database import Database
+from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.scrub import forget_log
 from phylactery_chassis.errors import ResourceExhausted
-from phylactery_chassis.identity import Principal
-from phylactery_chassis.wal import forget_log
 from phylactery_memory.domain.messages import Message
 from phylactery_memory.service import PACKAGE
 from phylactery_memory.store.messages import MessageStore

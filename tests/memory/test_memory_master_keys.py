@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 import sqlalchemy as sa
+from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_chassis.errors import StartError
-from phylactery_chassis.identity import Principal, Role
 from phylactery_memory.keys import load_master_keys, warn_beside_data
 from phylactery_memory.service import build
 from phylactery_memory.settings import MemorySettings

@@ -9,8 +9,8 @@ import grpc
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 from phylactery.memory.v1 import user_memory_pb2
+from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_chassis.errors import FailedPrecondition
-from phylactery_chassis.identity import Principal, Role
 from phylactery_memory.domain.memories import Origin, Source
 from phylactery_memory.embeddings import Embedded, NoEmbeddings
 from phylactery_memory.memories import Draft, Memories

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from phylactery.memory.v1 import user_memory_pb2
-from phylactery_chassis.database import Database
-from phylactery_chassis.identity import Principal, Role
+from phylactery_chassis.auth.identity import Principal, Role
+from phylactery_chassis.db.database import Database
 from phylactery_memory.domain.memories import Kind, Layer, Memory, Source, Trust
 from phylactery_memory.domain.retrieval.index import POSTING, RECORD, unpack_postings, unpack_records
 from phylactery_memory.service import PACKAGE

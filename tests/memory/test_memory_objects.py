@@ -10,8 +10,8 @@ import time
 import grpc
 import pytest
 import sqlalchemy as sa
-from phylactery_chassis.clock import MICROSECONDS
 from phylactery_chassis.errors import StartError, Unavailable
+from phylactery_chassis.util.clock import MICROSECONDS
 from phylactery_memory.settings import MemorySettings
 from phylactery_memory.store.bucket import Bucket, BucketTarget
 

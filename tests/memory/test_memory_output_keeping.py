@@ -9,7 +9,7 @@ import grpc
 import pytest
 import sqlalchemy as sa
 from google.protobuf.duration_pb2 import Duration
-from phylactery_chassis.identity import Principal, Role
+from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_memory.domain.chunks import Intake
 from phylactery_memory.domain.outputs import OutputSpec
 from phylactery_memory.domain.sealing import chunk_digest

@@ -10,10 +10,10 @@ import sqlite3
 from dataclasses import dataclass, field
 
 import pytest
-from phylactery_chassis.clock import FakeClock
-from phylactery_chassis.database import Database
+from phylactery_chassis.auth.identity import Principal, Role
+from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import Unavailable
-from phylactery_chassis.identity import Principal, Role
+from phylactery_chassis.util.clock import FakeClock
 from phylactery_memory.domain.memories import Source
 from phylactery_memory.domain.messages import Message
 from phylactery_memory.domain.outputs import OutputRules, OutputSpec

@@ -19,8 +19,8 @@ import sqlalchemy as sa
 from google.protobuf.json_format import MessageToDict
 from grpc import aio
 from phylactery.memory.v1 import memory_pb2, privacy_pb2
+from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.errors import Unavailable
-from phylactery_chassis.identity import Principal
 from phylactery_memory.store.privacy import PrivacyStore, users_tables
 from phylactery_memory.store.tables import metadata
 from structlog.testing import capture_logs
@@ -211,7 +211,7 @@ async def test_a_full_disk_under_the_log_erases_nothing_and_passes(memory, ana, 
 
     log = memory.path.parent / "erasures.jsonl"
     before = log.read_bytes()
-    monkeypatch.setattr("phylactery_chassis.erasure_log.os.write", write)
+    monkeypatch.setattr("phylactery_chassis.erasure.log.os.write", write)
     refusal = await refused(ana.erase())
     assert (refusal.code, refusal.reason) == (Code.RESOURCE_EXHAUSTED, "STORE_FULL")
     monkeypatch.undo()

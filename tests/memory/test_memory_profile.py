@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from phylactery.memory.v1 import profile_pb2, user_memory_pb2
+from phylactery_chassis.auth.identity import Principal, Role, bind_principal
 from phylactery_chassis.errors import DomainError
-from phylactery_chassis.identity import Principal, Role, bind_principal
 from phylactery_memory.domain.memories import NEVER, Source, Trust
 from phylactery_memory.domain.profile import MAX_FIELDS, Profile, ProfileField, fits, superseding
 from phylactery_memory.servicers.profile import ProfileRpcs

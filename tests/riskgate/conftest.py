@@ -16,10 +16,10 @@ import sqlalchemy as sa
 import yaml
 from grpc import aio
 from phylactery.riskgate.v1 import types_pb2
-from phylactery_chassis.clock import FakeClock
-from phylactery_chassis.database import Database
-from phylactery_chassis.identity import token_hash
-from phylactery_chassis.server import RunningServer, start
+from phylactery_chassis.auth.identity import token_hash
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.rpc.server import RunningServer, start
+from phylactery_chassis.util.clock import FakeClock
 from phylactery_riskgate.assembly import PACKAGE, assemble, find_bundle
 from phylactery_riskgate.domain.bundle import default_bundle_folder
 from phylactery_riskgate.domain.bundle_files import read_folder

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.errors import DataLoss
-from phylactery_chassis.identity import Principal
 from phylactery_riskgate.audit import AuditLog, Entry, Kind, LogError
 from phylactery_riskgate.audit_export import export_log, verify_export
 from phylactery_riskgate.checkpoint import Checkpoint, Verifier, open_note, sign_note

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from phylactery.riskgate.v1 import audit_pb2, types_pb2
-from phylactery_chassis.identity import Principal
+from phylactery_chassis.auth.identity import Principal
 from phylactery_riskgate.audit import Entry, Kind
 from phylactery_riskgate.audit_check import Report, check_lines
 from phylactery_riskgate.audit_export import Exporter, export_log, verify_export, write_export

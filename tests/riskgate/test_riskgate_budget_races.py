@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from phylactery.riskgate.v1 import riskgate_pb2, types_pb2
 from phylactery.riskgate.v1.riskgate_pb2_grpc import RiskGateServiceStub
-from phylactery_chassis.database import Database
+from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import Unavailable
-from phylactery_chassis.identity import Principal
 from phylactery_riskgate.assembly import PACKAGE
 from phylactery_riskgate.domain.bundle import load_bundle
 from phylactery_riskgate.domain.model import CallSite

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import sqlalchemy as sa
 from phylactery.riskgate.v1 import audit_pb2
-from phylactery_chassis.database import Database
+from phylactery_chassis.db.database import Database
 from phylactery_riskgate.audit_export import Exporter, verify_export, write_export
 
 READ = "read_file"

@@ -8,7 +8,7 @@ from functools import partial
 import grpc
 import pytest
 from phylactery.riskgate.v1 import riskgate_pb2, types_pb2
-from phylactery_chassis.wal import forget_log
+from phylactery_chassis.db.scrub import forget_log
 from structlog.testing import capture_logs
 
 from tests.riskgate.test_riskgate_activation import activate, parts, shown, until

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from phylactery_chassis.database import Database
+from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import Unavailable
-from phylactery_chassis.identity import Principal
 from phylactery_riskgate.assembly import PACKAGE
 from phylactery_riskgate.audit import AuditLog, Entry, Kind
 from phylactery_riskgate.domain.model import Decision

@@ -5,14 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from phylactery_chassis.inspection import (
-    Category,
-    Confidence,
-    FindingKind,
-    Wanted,
-    inspect,
-    redact,
-)
+from phylactery_chassis.inspection import Category, Confidence, FindingKind, Wanted, inspect, redact
 from phylactery_chassis.inspection.inspector import ALL_KINDS
 
 from tests.support import inspection as made

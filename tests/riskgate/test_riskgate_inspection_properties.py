@@ -8,13 +8,7 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from phylactery_chassis.inspection import (
-    Finding,
-    Wanted,
-    inspect,
-    redact,
-    replaced,
-)
+from phylactery_chassis.inspection import Finding, Wanted, inspect, redact, replaced
 from phylactery_chassis.inspection.candidates import Sight
 from phylactery_chassis.inspection.text import readings
 

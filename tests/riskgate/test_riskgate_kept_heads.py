@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from phylactery.riskgate.v1 import audit_pb2
-from phylactery_chassis import durable_files
 from phylactery_chassis.errors import DomainError, StartError, StoreFull
+from phylactery_chassis.util import durable_files
 from phylactery_riskgate.assembly import assemble, build
 from phylactery_riskgate.audit_export import verify_export
 from phylactery_riskgate.cli import app

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from phylactery_chassis.clock import SystemClock
-from phylactery_chassis.database import Database
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.util.clock import SystemClock
 from phylactery_riskgate.assembly import PACKAGE
 from phylactery_riskgate.audit_export import Exporter, verify_export, write_export
 from phylactery_riskgate.cli import app

@@ -13,8 +13,8 @@ import sqlalchemy as sa
 from alembic import command
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from phylactery.riskgate.v1 import riskgate_pb2
-from phylactery_chassis import migrations
-from phylactery_chassis.database import Database
+from phylactery_chassis.db import migrations
+from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import StartError
 from phylactery_riskgate.assembly import PACKAGE, build
 from phylactery_riskgate.audit import AuditLog, LogError

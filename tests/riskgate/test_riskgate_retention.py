@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from phylactery.riskgate.v1 import audit_pb2, types_pb2
-from phylactery_chassis.clock import MICROSECONDS, FakeClock
+from phylactery_chassis.util.clock import MICROSECONDS, FakeClock
 from phylactery_riskgate.audit_check import Report
 from phylactery_riskgate.audit_export import Exporter, verify_export, write_export
 from phylactery_riskgate.retention import DAY_US, Retention, SteadyClock

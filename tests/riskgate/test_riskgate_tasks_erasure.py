@@ -9,8 +9,8 @@ import shutil
 import pytest
 import sqlalchemy as sa
 from phylactery.riskgate.v1 import audit_pb2
+from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.errors import NotFound
-from phylactery_chassis.identity import Principal
 from phylactery_riskgate.permits import decode
 from phylactery_riskgate.sealing import commitment
 

@@ -11,8 +11,8 @@ import pytest
 import sqlalchemy as sa
 from grpc import aio
 from phylactery.riskgate.v1 import explain_pb2, task_pb2, task_pb2_grpc, types_pb2
+from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.errors import DataLoss, NotFound
-from phylactery_chassis.identity import Principal
 from phylactery_riskgate.domain.bundle import default_bundle_folder
 from phylactery_riskgate.domain.tasks.packing import packed
 

@@ -7,7 +7,7 @@ import json
 import grpc
 import pytest
 from phylactery.riskgate.v1 import task_pb2
-from phylactery_chassis.identity import Principal
+from phylactery_chassis.auth.identity import Principal
 from structlog.testing import capture_logs
 
 from tests.support.task_indexes import calls_in

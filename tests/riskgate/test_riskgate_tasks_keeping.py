@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 import sqlalchemy as sa
-from phylactery_chassis.database import Database
-from phylactery_chassis.identity import Principal
-from phylactery_chassis.statements import Query, Update
+from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.statements import Query, Update
 from phylactery_riskgate import assembly, task_indexes
 from phylactery_riskgate.assembly import PACKAGE
 from phylactery_riskgate.store import tasks as rows

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import grpc
 import pytest
+from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.errors import NotFound
-from phylactery_chassis.identity import Principal
 
 from tests.support.task_indexes import calls_in
 

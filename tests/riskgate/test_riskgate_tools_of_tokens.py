@@ -10,7 +10,7 @@ import pytest
 import yaml
 from grpc import aio
 from phylactery.riskgate.v1 import key_pb2, riskgate_pb2
-from phylactery_chassis.identity import token_hash
+from phylactery_chassis.auth.identity import token_hash
 
 from tests.support.riskgate_people import Person, tool_call
 

@@ -11,7 +11,7 @@ import grpc
 import pytest
 import sqlalchemy as sa
 from phylactery.riskgate.v1 import riskgate_pb2, types_pb2
-from phylactery_chassis.clock import MICROSECONDS
+from phylactery_chassis.util.clock import MICROSECONDS
 from phylactery_riskgate.domain.bundle import load_bundle
 from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.model import Caller, CallSite, RawCall

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from phylactery_chassis.clock import MICROSECONDS, FakeClock
-from phylactery_chassis.database import Database
+from phylactery_chassis.auth.identity import Principal, Role
+from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import DomainError
-from phylactery_chassis.identity import Principal, Role
+from phylactery_chassis.util.clock import MICROSECONDS, FakeClock
 from phylactery_riskgate.assembly import PACKAGE
 from phylactery_riskgate.domain.bundle import load_bundle
 from phylactery_riskgate.domain.engine import DecisionEngine

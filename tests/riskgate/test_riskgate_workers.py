@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from grpc import aio
 from phylactery.riskgate.v1 import riskgate_pb2, riskgate_pb2_grpc
-from phylactery_chassis.database import Database
+from phylactery_chassis.db.database import Database
 from phylactery_riskgate.assembly import PACKAGE
 from phylactery_riskgate.audit_export import export_log, verify_export
 from phylactery_riskgate.kept_heads import HeadStore

@@ -37,7 +37,7 @@ from phylactery_agent.ports import (
 )
 from phylactery_agent.static.grammar import parse_reply
 from phylactery_agent.static.intents import classify
-from phylactery_chassis import crashpoints
+from phylactery_chassis.util import crashpoints
 
 from tests.support.agent_gate import FakeGate
 from tests.support.agent_inspector import LocalInspector

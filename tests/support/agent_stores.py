@@ -23,9 +23,9 @@ from phylactery_agent.runtime.signals import ThreadNews
 from phylactery_agent.runtime.threads import ThreadStore
 from phylactery_agent.runtime.turns import ServeTurn
 from phylactery_agent.runtime.writes import TurnWrites
-from phylactery_chassis.clock import FakeClock
-from phylactery_chassis.database import Database
-from phylactery_chassis.ids import new_id
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.util.clock import FakeClock
+from phylactery_chassis.util.ids import new_id
 from sqlalchemy.engine import Connection
 
 ANA = Owner("acme", "ana")

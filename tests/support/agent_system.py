@@ -17,9 +17,9 @@ from phylactery_agent.ports import GateUnavailableError, MemoryUnavailableError
 from phylactery_agent.runtime.model import Owner
 from phylactery_agent.service.build import Agent, build_agent
 from phylactery_agent.settings import AgentSettings
-from phylactery_chassis.clock import FakeClock
-from phylactery_chassis.ids import new_id
-from phylactery_chassis.server import RunningServer, start
+from phylactery_chassis.rpc.server import RunningServer, start
+from phylactery_chassis.util.clock import FakeClock
+from phylactery_chassis.util.ids import new_id
 from phylactery_memory.service import build as build_memory
 from phylactery_memory.settings import MemorySettings
 from phylactery_riskgate.assembly import build as build_riskgate

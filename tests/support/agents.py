@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from phylactery_chassis.healthcheck import serving
+from phylactery_chassis.rpc.healthcheck import serving
 from phylactery_cli.supervisor import Stack
 
 from tests.support.forks import Forked

@@ -28,7 +28,7 @@ from typing import Any, Literal, get_args
 import grpc
 from aiosmtpd.controller import Controller
 from phylactery.agent.v1 import chat_pb2, event_pb2, run_pb2
-from phylactery_chassis.database import Database
+from phylactery_chassis.db.database import Database
 from phylactery_cli.supervisor import SERVICES, Stack, running
 
 from tests.support import postgres

@@ -9,7 +9,7 @@ import os
 import runpy
 import signal
 
-from phylactery_chassis import crashpoints
+from phylactery_chassis.util import crashpoints
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ import sys
 
 from phylactery_agent.models.asking import Models
 from phylactery_agent.runtime.model_runs import RunModels
-from phylactery_chassis import crashpoints
+from phylactery_chassis.util import crashpoints
 
 from tests.support.agent_inspector import LocalInspector
 from tests.support.agent_models import HELLO, config_of

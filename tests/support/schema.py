@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import sqlalchemy as sa
-from phylactery_chassis import database
+from phylactery_chassis.db import database
 from sqlalchemy.engine import Connection, Engine
 
 _TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"

@@ -7,7 +7,7 @@ import runpy
 import time
 from pathlib import Path
 
-from phylactery_chassis.clock import MICROSECONDS, SystemClock
+from phylactery_chassis.util.clock import MICROSECONDS, SystemClock
 
 
 def main() -> None:

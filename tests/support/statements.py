@@ -8,7 +8,7 @@ from typing import Any
 from unittest.mock import patch
 
 import sqlalchemy as sa
-from phylactery_chassis import driver, statements
+from phylactery_chassis.db import pending_statements, statements
 from sqlalchemy.engine import Connection, Engine
 
 See = Callable[[Connection, str, Any], None]
@@ -18,7 +18,7 @@ See = Callable[[Connection, str, Any], None]
 @contextmanager
 def watched(engine: Engine, see: See) -> Iterator[None]:
     """Shows what runs on an engine in the block: what goes past SQLAlchemy too, but for what waits on a server."""
-    run = driver.run_text
+    run = pending_statements.run_text
 
     def note(connection: Connection, _cursor: Any, statement: str, values: Any, *_rest: Any) -> None:
         see(connection, statement, values)
@@ -30,7 +30,7 @@ def watched(engine: Engine, see: See) -> Iterator[None]:
 
     sa.event.listen(engine, "before_cursor_execute", note)
     try:
-        with patch.object(driver, "run_text", past), patch.object(statements, "run_text", past):
+        with patch.object(pending_statements, "run_text", past), patch.object(statements, "run_text", past):
             yield
     finally:
         sa.event.remove(engine, "before_cursor_execute", note)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from phylactery_chassis.token_commands import make_app
+from phylactery_chassis.auth.commands import make_app
 from rich.console import Console
 
 from phylactery_cli import approvals as approvals_command

@@ -18,7 +18,7 @@ from typing import BinaryIO, Literal, NamedTuple
 import grpc
 import yaml
 from phylactery.riskgate.v1 import policy_pb2, policy_pb2_grpc
-from phylactery_chassis.healthcheck import serving
+from phylactery_chassis.rpc.healthcheck import serving
 from phylactery_riskgate.domain.bundle_files import SETTINGS_FILE, single_user_bundle_folder
 
 SERVICES = ("riskgate", "memory", "agent")

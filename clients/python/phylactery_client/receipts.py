@@ -36,7 +36,7 @@ SMALL_ORDER: Final = frozenset(
 )
 """The y coordinates of the eight points whose order divides 8, in every spelling, without the sign of x.
 
-The services have the same list (phylactery_chassis.signatures): this package stands without theirs, and a test holds
+The services have the same list (phylactery_chassis.auth.signatures): this package has none of theirs, and a test holds
 both against one set of vectors.
 """
 _BELIEVED: Final = frozenset({"ACTIVE", "RETIRING"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from phylactery_chassis import server
+from phylactery_chassis.rpc import server
 
 from phylactery_agent.service.build import build
 from phylactery_agent.settings import AgentSettings

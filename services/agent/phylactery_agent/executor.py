@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from phylactery_chassis import semconv
-from phylactery_chassis.telemetry import span
+from phylactery_chassis.telemetry import semconv
+from phylactery_chassis.telemetry.telemetry import span
 from pydantic import BaseModel, ValidationError
 
 from phylactery_agent.ports import BoundCall, Memories, Outputs, Reminders

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import rfc8785
-from phylactery_chassis.signatures import can_be_believed, verify_signature
+from phylactery_chassis.auth.signatures import can_be_believed, verify_signature
 
 from phylactery_agent.ports import BoundCall
 

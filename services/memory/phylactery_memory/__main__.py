@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from phylactery_chassis import server
+from phylactery_chassis.rpc import server
 
 from phylactery_memory.service import build
 from phylactery_memory.settings import MemorySettings

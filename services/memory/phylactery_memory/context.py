@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from phylactery_chassis.identity import Principal, Role
+from phylactery_chassis.auth.identity import Principal, Role
 
 from phylactery_memory.domain.context import READ_POLICY, Pathway, ReadPolicy, query_of, shown_elsewhere, within
 from phylactery_memory.domain.messages import Message, Page

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import httpx
-from phylactery_chassis.clock import Clock
-from phylactery_chassis.logs import get_logger
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.clock import Clock
 
 from phylactery_memory.domain.retrieval.vectors import Vector, unit
 from phylactery_memory.store.pending_vectors import PendingVectors

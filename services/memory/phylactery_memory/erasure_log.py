@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from phylactery_chassis import erasure_log
+from phylactery_chassis.erasure import log as erasure_log
 
 from phylactery_memory.domain.erasure import Erasure
 

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_chassis.errors import DataLoss, NotFound
-from phylactery_chassis.identity import Principal, Role
 
 from phylactery_memory.domain.memories import Memory
 from phylactery_memory.domain.messages import Message

@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from phylactery_chassis.clock import MICROSECONDS, Clock
 from phylactery_chassis.errors import DomainError
-from phylactery_chassis.logs import get_logger
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.clock import MICROSECONDS, Clock
 
 from phylactery_memory.embeddings import LateVectors
 from phylactery_memory.keys import MasterKeys

@@ -17,11 +17,11 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from phylactery_chassis.clock import Clock
+from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.errors import StartError, Unavailable
-from phylactery_chassis.identity import Principal
-from phylactery_chassis.ids import new_id, random_bytes
-from phylactery_chassis.logs import get_logger
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.clock import Clock
+from phylactery_chassis.util.ids import new_id, random_bytes
 
 from phylactery_memory.domain.sealing import KEY_BYTES, Box, Opener, Unsealed, Vault
 from phylactery_memory.store.keys import KeyStore, UserKey

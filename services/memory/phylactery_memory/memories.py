@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-from phylactery_chassis.clock import Clock
+from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_chassis.errors import InvalidArgument, ResourceExhausted, Violation
-from phylactery_chassis.identity import Principal, Role
-from phylactery_chassis.ids import new_id
+from phylactery_chassis.util.clock import Clock
+from phylactery_chassis.util.ids import new_id
 from sqlalchemy.engine import Connection
 
 from phylactery_memory.aside import aside

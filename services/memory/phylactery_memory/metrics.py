@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from opentelemetry.metrics import Meter
-from phylactery_chassis import semconv
-from phylactery_chassis.ratios import Ratio
-from phylactery_chassis.telemetry import meter
+from phylactery_chassis.telemetry import semconv
+from phylactery_chassis.telemetry.telemetry import Ratio, meter
 
 
 class Metrics:

@@ -10,12 +10,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
-from phylactery_chassis.clock import Clock
+from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_chassis.errors import DataLoss
-from phylactery_chassis.identity import Principal, Role
-from phylactery_chassis.ids import new_id
-from phylactery_chassis.lanes import Lanes
-from phylactery_chassis.places import Places
+from phylactery_chassis.util.clock import Clock
+from phylactery_chassis.util.ids import new_id
+from phylactery_chassis.util.limits import Lanes, Places
 
 from phylactery_memory.domain import grep
 from phylactery_memory.domain.chunks import Chunk, Intake

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 
-from phylactery_chassis import crashpoints
-from phylactery_chassis.clock import Clock
-from phylactery_chassis.erasures import may_see, not_found, request_hash, subject_hash, unfinished, whom
+from phylactery_chassis.auth.identity import Principal, Role
+from phylactery_chassis.erasure.erasures import may_see, not_found, request_hash, subject_hash, unfinished, whom
 from phylactery_chassis.errors import STORE_FAILED
-from phylactery_chassis.identity import Principal, Role
-from phylactery_chassis.ids import new_id
-from phylactery_chassis.logs import get_logger
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util import crashpoints
+from phylactery_chassis.util.clock import Clock
+from phylactery_chassis.util.ids import new_id
 
 from phylactery_memory.domain.erasure import Erasure, ErasureCounts
 from phylactery_memory.erasure_log import ErasureLog

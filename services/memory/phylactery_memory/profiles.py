@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from phylactery_chassis.clock import Clock
-from phylactery_chassis.identity import Principal, Role
+from phylactery_chassis.auth.identity import Principal, Role
+from phylactery_chassis.util.clock import Clock
 from sqlalchemy.engine import Connection
 
 from phylactery_memory.aside import aside

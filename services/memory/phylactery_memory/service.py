@@ -12,10 +12,10 @@ from phylactery.memory.v1 import (
     privacy_pb2,
     privacy_pb2_grpc,
 )
-from phylactery_chassis.clock import MICROSECONDS, Clock, SystemClock
-from phylactery_chassis.database import Database
+from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import StartError
-from phylactery_chassis.server import Service, registration
+from phylactery_chassis.rpc.server import Service, registration
+from phylactery_chassis.util.clock import MICROSECONDS, Clock, SystemClock
 
 from phylactery_memory.context import Contexts
 from phylactery_memory.embeddings import Embedder, HttpEmbeddings, LateVectors, NoEmbeddings

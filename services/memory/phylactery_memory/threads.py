@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from phylactery_chassis.clock import Clock
-from phylactery_chassis.identity import Principal, Role
+from phylactery_chassis.auth.identity import Principal, Role
+from phylactery_chassis.util.clock import Clock
 
 from phylactery_memory.store.threads import Deleted, ThreadStore
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from phylactery_chassis.clock import Clock
-from phylactery_chassis.identity import Principal, Role
+from phylactery_chassis.auth.identity import Principal, Role
+from phylactery_chassis.util.clock import Clock
 
 from phylactery_memory.domain.messages import Message, Page
 from phylactery_memory.store.messages import MessageStore

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from phylactery_chassis import server
+from phylactery_chassis.rpc import server
 
 from phylactery_riskgate.assembly import build
 from phylactery_riskgate.settings import RiskGateSettings

@@ -10,9 +10,9 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from phylactery_chassis.clock import MICROSECONDS
-from phylactery_chassis.identity import Principal, Role
-from phylactery_chassis.ids import new_id
+from phylactery_chassis.auth.identity import Principal, Role
+from phylactery_chassis.util.clock import MICROSECONDS
+from phylactery_chassis.util.ids import new_id
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.audit import Kind

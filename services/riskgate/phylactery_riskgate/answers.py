@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 from dataclasses import replace
 
-from phylactery_chassis.crashpoints import reach
-from phylactery_chassis.identity import Principal
-from phylactery_chassis.paging import decode_token, encode_token
+from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.rpc.paging import decode_token, encode_token
+from phylactery_chassis.util.crashpoints import reach
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.approvals import (

@@ -8,13 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from phylactery_chassis.errors import (
-    DomainError,
-    FailedPrecondition,
-    InvalidArgument,
-    PermissionDenied,
-    Violation,
-)
+from phylactery_chassis.errors import DomainError, FailedPrecondition, InvalidArgument, PermissionDenied, Violation
 
 from phylactery_riskgate.domain.eligibility import same_person
 

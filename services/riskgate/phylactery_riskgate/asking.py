@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from phylactery_chassis.clock import MICROSECONDS
 from phylactery_chassis.errors import DomainError, FailedPrecondition, ResourceExhausted
-from phylactery_chassis.ids import new_id
+from phylactery_chassis.util.clock import MICROSECONDS
+from phylactery_chassis.util.ids import new_id
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.approvals import Approval, ApprovalState

@@ -23,12 +23,12 @@ from phylactery.riskgate.v1 import (
     task_pb2,
     task_pb2_grpc,
 )
-from phylactery_chassis.clock import Clock, SystemClock
-from phylactery_chassis.database import Database
+from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import DomainError, StartError
-from phylactery_chassis.interceptor import running_calls
-from phylactery_chassis.logs import get_logger
-from phylactery_chassis.server import Registration, Service, registration
+from phylactery_chassis.rpc.interceptor import running_calls
+from phylactery_chassis.rpc.server import Registration, Service, registration
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.clock import Clock, SystemClock
 
 from phylactery_riskgate.audit import LogError
 from phylactery_riskgate.domain.bundle import BundleError, load_bundle

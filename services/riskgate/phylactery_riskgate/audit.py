@@ -14,12 +14,12 @@ from typing import Any
 
 import orjson
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from phylactery_chassis.crashpoints import reach
+from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.db.unit import unit_of
 from phylactery_chassis.errors import DataLoss, DomainError
-from phylactery_chassis.identity import Principal
-from phylactery_chassis.ids import random_bytes
-from phylactery_chassis.logs import get_logger
-from phylactery_chassis.unit import unit_of
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.crashpoints import reach
+from phylactery_chassis.util.ids import random_bytes
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.checkpoint import Checkpoint, sign_note

@@ -7,9 +7,9 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from functools import partial
 
+from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_chassis.errors import NotFound, OutOfRange, Unavailable
-from phylactery_chassis.identity import Principal, Role
-from phylactery_chassis.paging import decode_token, encode_token
+from phylactery_chassis.rpc.paging import decode_token, encode_token
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 

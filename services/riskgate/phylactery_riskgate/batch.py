@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from phylactery_chassis.crashpoints import reach
+from phylactery_chassis.auth.identity import Principal, Role
+from phylactery_chassis.db.jobs import Work
 from phylactery_chassis.errors import STORE_FAILED, DomainError
-from phylactery_chassis.identity import Principal, Role
-from phylactery_chassis.jobs import Work
+from phylactery_chassis.util.crashpoints import reach
 
 from phylactery_riskgate.core import Core
 from phylactery_riskgate.domain.engine import DecisionEngine

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.errors import DomainError, FailedPrecondition
-from phylactery_chassis.identity import Principal
-from phylactery_chassis.logs import get_logger
+from phylactery_chassis.telemetry.logs import get_logger
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.audit import ITSELF, Kind

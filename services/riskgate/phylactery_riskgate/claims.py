@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from phylactery_chassis.clock import MICROSECONDS
+from phylactery_chassis.util.clock import MICROSECONDS
 
 from phylactery_riskgate.domain.model import BoundCall
 from phylactery_riskgate.store.decisions import DecisionRecord

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from phylactery_chassis.crashpoints import reach
+from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_chassis.errors import DomainError, FailedPrecondition, InvalidArgument, NotFound, PermissionDenied
-from phylactery_chassis.identity import Principal, Role
+from phylactery_chassis.util.crashpoints import reach
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.approvals import ApprovalEvent, ClosedReason, advance

@@ -10,9 +10,9 @@ import asyncio
 import time
 from typing import Any
 
-from phylactery_chassis.identity import Principal
-from phylactery_chassis.logs import get_logger
-from phylactery_chassis.telemetry import meter
+from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.telemetry.telemetry import meter
 
 from phylactery_riskgate.approvals import Approval, Factor
 from phylactery_riskgate.domain.engine import DecisionEngine

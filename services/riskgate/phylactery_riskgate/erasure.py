@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from phylactery_chassis.identity import Principal, Role
+from phylactery_chassis.auth.identity import Principal, Role
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.approvals import ApprovalState

@@ -6,11 +6,11 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from phylactery_chassis.clock import MICROSECONDS
-from phylactery_chassis.crashpoints import reach
-from phylactery_chassis.identity import Principal, Role
-from phylactery_chassis.ids import new_id
-from phylactery_chassis.jobs import Work
+from phylactery_chassis.auth.identity import Principal, Role
+from phylactery_chassis.db.jobs import Work
+from phylactery_chassis.util.clock import MICROSECONDS
+from phylactery_chassis.util.crashpoints import reach
+from phylactery_chassis.util.ids import new_id
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.approvals import (

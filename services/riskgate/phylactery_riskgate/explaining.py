@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
+from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_chassis.errors import FailedPrecondition, NotFound
-from phylactery_chassis.identity import Principal, Role
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.core import Core

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from phylactery_chassis.identity import Principal, Role
+from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_chassis.inspection import Finding, Wanted, inspect, redact
-from phylactery_chassis.lanes import Lanes
-from phylactery_chassis.places import Places
+from phylactery_chassis.util.limits import Lanes, Places
 
 from phylactery_riskgate.requests.inspection import OptionsInput
 

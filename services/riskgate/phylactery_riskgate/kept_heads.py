@@ -20,10 +20,10 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from phylactery_chassis.durable_files import append_line, sync_folder
+from phylactery_chassis.db.errors import is_full
 from phylactery_chassis.errors import DataLoss, NotFound, StoreFull, Unavailable
-from phylactery_chassis.logs import get_logger
-from phylactery_chassis.store_faults import is_full
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.durable_files import append_line, sync_folder
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.checkpoint import Checkpoint, NoteError, UnknownKeyError, Verifier, open_note, sign_note

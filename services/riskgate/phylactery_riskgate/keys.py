@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from phylactery_chassis.clock import SystemClock
+from phylactery_chassis.util.clock import SystemClock
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from phylactery_riskgate.permits import TokenError, decode, encode, public_jwk, thumbprint

@@ -15,8 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from phylactery_chassis.logs import get_logger
-from phylactery_chassis.signatures import verify_signature
+from phylactery_chassis.auth.signatures import verify_signature
+from phylactery_chassis.telemetry.logs import get_logger
 
 from phylactery_riskgate.keys import SIGNING_FILE, KeyRing, KeysError, load_keys, read_signing
 from phylactery_riskgate.permits import Claims, TokenType, sign, verify

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from phylactery_chassis.logs import get_logger
+from phylactery_chassis.telemetry.logs import get_logger
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.audit import ITSELF, AuditLog, Entry, Kind

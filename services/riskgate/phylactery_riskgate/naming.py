@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
+from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.errors import NotFound
-from phylactery_chassis.identity import Principal
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.approvals import Approval

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.errors import FailedPrecondition
-from phylactery_chassis.identity import Principal
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.call_values import hash_of

@@ -20,7 +20,7 @@ from typing import Any
 
 import orjson
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from phylactery_chassis.signatures import verify_signature
+from phylactery_chassis.auth.signatures import verify_signature
 
 MAX_TOKEN_CHARACTERS = 8_192
 SKEW_SECONDS = 30

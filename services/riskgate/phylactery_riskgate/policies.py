@@ -13,8 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from phylactery_chassis import hangup
-from phylactery_chassis.crashpoints import reach
+from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_chassis.errors import (
     STORE_FAILED,
     DomainError,
@@ -24,8 +23,9 @@ from phylactery_chassis.errors import (
     PermissionDenied,
     StartError,
 )
-from phylactery_chassis.identity import Principal, Role
-from phylactery_chassis.logs import get_logger
+from phylactery_chassis.rpc import hangup
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.crashpoints import reach
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.bundle_acceptance import Acceptance, Candidate, files_of, invalid, require_cases

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from phylactery_chassis.identity import Principal
+from phylactery_chassis.auth.identity import Principal
 
 from phylactery_riskgate.call_values import hash_of
 from phylactery_riskgate.domain.canonical import canonical_bytes

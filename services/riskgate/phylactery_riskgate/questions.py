@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.errors import AlreadyExists, NotFound
-from phylactery_chassis.identity import Principal
 
 from phylactery_riskgate.call_values import CLAIMED_HASH, RAW_ARGUMENTS
 from phylactery_riskgate.core import ApprovalSeen, Basis

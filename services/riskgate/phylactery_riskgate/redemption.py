@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from phylactery_chassis.clock import MICROSECONDS
-from phylactery_chassis.crashpoints import reach
+from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_chassis.errors import DomainError, FailedPrecondition, NotFound
-from phylactery_chassis.identity import Principal, Role
-from phylactery_chassis.ids import new_id
+from phylactery_chassis.util.clock import MICROSECONDS
+from phylactery_chassis.util.crashpoints import reach
+from phylactery_chassis.util.ids import new_id
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.approvals import (

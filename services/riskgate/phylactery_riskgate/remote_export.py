@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from phylactery_chassis.identity import Principal
+from phylactery_chassis.auth.identity import Principal
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.audit_export import entry_line, hidden_line, log_lines

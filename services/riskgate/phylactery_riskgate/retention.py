@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from phylactery_chassis.clock import MICROSECONDS, Clock
-from phylactery_chassis.crashpoints import reach
-from phylactery_chassis.logs import get_logger
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.clock import MICROSECONDS, Clock
+from phylactery_chassis.util.crashpoints import reach
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.audit import ITSELF, AuditLog, Entry, Kind

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from phylactery_chassis.identity import Principal
+from phylactery_chassis.auth.identity import Principal
 from phylactery_understanding.proposal import plain_values
 from phylactery_understanding.retraction import Forbidden, Retraction, forbids, targets_in
 from sqlalchemy.engine import Connection

@@ -11,7 +11,7 @@ from typing import Any
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from phylactery_chassis.errors import DataLoss
-from phylactery_chassis.ids import random_bytes
+from phylactery_chassis.util.ids import random_bytes
 
 from phylactery_riskgate.codes import hmac_sha256
 from phylactery_riskgate.domain.canonical import canonical_bytes

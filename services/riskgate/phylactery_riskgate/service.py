@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from phylactery_chassis import semconv
-from phylactery_chassis.clock import Clock
-from phylactery_chassis.database import Database
-from phylactery_chassis.identity import Principal
-from phylactery_chassis.telemetry import annotate
+from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.telemetry import semconv
+from phylactery_chassis.telemetry.telemetry import annotate
+from phylactery_chassis.util.clock import Clock
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.access import AccessEvaluations

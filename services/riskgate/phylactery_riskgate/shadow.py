@@ -11,10 +11,10 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.errors import DomainError
-from phylactery_chassis.identity import Principal
-from phylactery_chassis.logs import get_logger
-from phylactery_chassis.telemetry import meter
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.telemetry.telemetry import meter
 
 from phylactery_riskgate.audit import Kind
 from phylactery_riskgate.domain.engine import DecisionEngine

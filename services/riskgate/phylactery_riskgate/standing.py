@@ -6,7 +6,7 @@ bundle says of the class and of its people is looked up again each time.
 
 from __future__ import annotations
 
-from phylactery_chassis.identity import Principal, Role
+from phylactery_chassis.auth.identity import Principal, Role
 
 from phylactery_riskgate.approvals import Answer, Approval, failed_factors
 from phylactery_riskgate.domain.bundle import Bundle

@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_chassis.errors import STORE_FAILED, ResourceExhausted
-from phylactery_chassis.identity import Principal, Role
-from phylactery_chassis.logs import get_logger
+from phylactery_chassis.telemetry.logs import get_logger
 
 from phylactery_riskgate.core import Core
 from phylactery_riskgate.entry_filter import EntryFilter

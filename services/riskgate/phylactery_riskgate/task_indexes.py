@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 
-from phylactery_chassis.clock import MICROSECONDS
+from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.errors import NotFound
-from phylactery_chassis.identity import Principal
+from phylactery_chassis.util.clock import MICROSECONDS
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.core import Core

@@ -13,12 +13,12 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from phylactery_chassis.clock import MICROSECONDS
-from phylactery_chassis.crashpoints import reach
+from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_chassis.errors import AlreadyExists, FailedPrecondition, ResourceExhausted
-from phylactery_chassis.identity import Principal, Role
-from phylactery_chassis.ids import new_id
-from phylactery_chassis.logs import get_logger
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.clock import MICROSECONDS
+from phylactery_chassis.util.crashpoints import reach
+from phylactery_chassis.util.ids import new_id
 from phylactery_understanding.retraction import Retraction, read_retraction
 from sqlalchemy.engine import Connection
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from phylactery_chassis.clock import MICROSECONDS
-from phylactery_chassis.identity import Principal
+from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.util.clock import MICROSECONDS
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.codes import hmac_sha256

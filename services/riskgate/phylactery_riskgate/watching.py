@@ -14,11 +14,11 @@ from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 
-from phylactery_chassis.clock import MICROSECONDS
+from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.errors import InvalidArgument, ResourceExhausted, Violation
-from phylactery_chassis.identity import Principal
-from phylactery_chassis.logs import get_logger
-from phylactery_chassis.paging import decode_token, encode_token
+from phylactery_chassis.rpc.paging import decode_token, encode_token
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.clock import MICROSECONDS
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.answers import Answers

@@ -7,8 +7,8 @@ from typing import Final
 import grpc
 from grpc import aio
 from phylactery.riskgate.v1 import policy_pb2, policy_pb2_grpc
-from phylactery_chassis.channel import call_metadata
-from phylactery_chassis.identity import Principal
+from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.rpc.channel import call_metadata
 
 from phylactery_agent.adapters.riskgate import failure_of
 from phylactery_agent.ports import CatalogEntry, CatalogView

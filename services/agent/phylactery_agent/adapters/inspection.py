@@ -7,8 +7,8 @@ from typing import Final, TypeAlias, cast
 
 from grpc import aio
 from phylactery.riskgate.v1 import inspection_pb2
-from phylactery_chassis.channel import call_metadata
-from phylactery_chassis.identity import Principal
+from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.rpc.channel import call_metadata
 
 from phylactery_agent.adapters.riskgate import RiskGateConnection, answered
 from phylactery_agent.ports import GateRefusedError, Inspected

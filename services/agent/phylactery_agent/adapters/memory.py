@@ -14,9 +14,9 @@ from phylactery.memory.v1 import (
     profile_pb2,
     user_memory_pb2,
 )
-from phylactery_chassis.channel import call_metadata
-from phylactery_chassis.identity import Principal
-from phylactery_chassis.timestamps import from_timestamp, to_timestamp
+from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.rpc.channel import call_metadata
+from phylactery_chassis.util.timestamps import from_timestamp, to_timestamp
 
 from phylactery_agent.adapters.errors import refusal_of
 from phylactery_agent.ports import (

@@ -20,10 +20,10 @@ from phylactery.riskgate.v1 import (
     task_pb2_grpc,
     types_pb2,
 )
-from phylactery_chassis.channel import call_metadata
-from phylactery_chassis.identity import Principal
-from phylactery_chassis.logs import get_logger
-from phylactery_chassis.timestamps import from_timestamp
+from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.rpc.channel import call_metadata
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.timestamps import from_timestamp
 from phylactery_understanding.interpretation import Interpretation
 
 from phylactery_agent.adapters.errors import refusal_of

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from phylactery_chassis.crashpoints import reach
-from phylactery_chassis.ids import new_id
+from phylactery_chassis.util.crashpoints import reach
+from phylactery_chassis.util.ids import new_id
 
 from phylactery_agent.executor import EffectInDoubtError, Execution, Executor, ReceiptRefusedError
 from phylactery_agent.graph.common import (

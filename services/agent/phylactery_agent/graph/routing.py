@@ -9,8 +9,8 @@ from typing import Any, Literal, Protocol, get_args, get_origin, get_type_hints
 
 from langgraph.runtime import Runtime
 from langgraph.types import Command
-from phylactery_chassis import semconv
-from phylactery_chassis.telemetry import span
+from phylactery_chassis.telemetry import semconv
+from phylactery_chassis.telemetry.telemetry import span
 
 from phylactery_agent.graph.state import AgentState
 from phylactery_agent.graph.trail import Stopwatch

@@ -13,9 +13,9 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
-from phylactery_chassis import semconv, telemetry
-from phylactery_chassis.clock import Clock, SystemClock
-from phylactery_chassis.logs import get_logger
+from phylactery_chassis.telemetry import semconv, telemetry
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.clock import Clock, SystemClock
 
 from phylactery_agent.models import faults
 from phylactery_agent.models.breaker import Breaker, Ticket

@@ -17,7 +17,7 @@ from typing import Any, Final, cast
 import openai
 from httpx2 import AsyncByteStream, AsyncClient, Response, Timeout
 from openai import AsyncOpenAI, AsyncStream, Omit
-from phylactery_chassis.clock import MICROSECONDS, Clock
+from phylactery_chassis.util.clock import MICROSECONDS, Clock
 
 from phylactery_agent.models import faults
 from phylactery_agent.models.config import Bounds, Endpoint

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from phylactery_chassis import semconv
-from phylactery_chassis.telemetry import meter
+from phylactery_chassis.telemetry import semconv
+from phylactery_chassis.telemetry.telemetry import meter
 
 PROVIDER: Final = "openai"
 """The kind of API that is spoken, whoever serves it."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from phylactery_chassis.clock import Clock
-from phylactery_chassis.logs import get_logger
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.clock import Clock
 
 from phylactery_agent.models.config import model_config
 from phylactery_agent.models.settings import ModelSettings

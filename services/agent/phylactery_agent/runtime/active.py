@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from phylactery_chassis.clock import MICROSECONDS
+from phylactery_chassis.util.clock import MICROSECONDS
 
 
 class ActiveTimeError(Exception):

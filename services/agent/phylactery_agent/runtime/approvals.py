@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from phylactery_chassis.crashpoints import reach
 from phylactery_chassis.errors import AnswerLost
-from phylactery_chassis.logs import get_logger
-from phylactery_chassis.pauses import pause
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.clock import pause
+from phylactery_chassis.util.crashpoints import reach
 
 from phylactery_agent.ports import GateRefusedError, GateUnavailableError
 from phylactery_agent.runtime.duties import Duties

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import sqlalchemy as sa
-from phylactery_chassis.clock import MICROSECONDS, Clock
-from phylactery_chassis.database import Database
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.statements import Record
 from phylactery_chassis.errors import FailedPrecondition
-from phylactery_chassis.statements import Record
+from phylactery_chassis.util.clock import MICROSECONDS, Clock
 from sqlalchemy.engine import Connection, Row
 
 from phylactery_agent.runtime import metrics

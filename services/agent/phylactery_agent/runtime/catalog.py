@@ -10,8 +10,8 @@ import asyncio
 import contextlib
 from collections.abc import Mapping
 
-from phylactery_chassis.clock import Clock
-from phylactery_chassis.logs import get_logger
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.clock import Clock
 
 from phylactery_agent.ports import CatalogEntry, CatalogView, GateRefusedError, GateUnavailableError, ToolCatalog
 from phylactery_agent.tools.contract import ToolSpec

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import sqlalchemy as sa
-from phylactery_chassis.clock import MICROSECONDS, Clock
-from phylactery_chassis.database import Database
-from phylactery_chassis.statements import Query
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.statements import Query
+from phylactery_chassis.util.clock import MICROSECONDS, Clock
 from phylactery_understanding.amendment import amended, may_amend, repeats
 from phylactery_understanding.request import Request, parse
 from phylactery_understanding.retraction import read_retraction

@@ -11,11 +11,11 @@ from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
-from phylactery_chassis.clock import MICROSECONDS, Clock
-from phylactery_chassis.crashpoints import reach
-from phylactery_chassis.database import Database
-from phylactery_chassis.logs import get_logger
-from phylactery_chassis.statements import Change, Query, Record, Update
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.statements import Change, Query, Record, Update
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.clock import MICROSECONDS, Clock
+from phylactery_chassis.util.crashpoints import reach
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 

@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from typing import Final
 
 import sqlalchemy as sa
-from phylactery_chassis import crashpoints
-from phylactery_chassis.clock import Clock
-from phylactery_chassis.database import Database
-from phylactery_chassis.ids import new_id
-from phylactery_chassis.logs import get_logger
-from phylactery_chassis.pauses import pause
-from phylactery_chassis.wal import forget_log, note_removed
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.scrub import forget_log, note_removed
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util import crashpoints
+from phylactery_chassis.util.clock import Clock, pause
+from phylactery_chassis.util.ids import new_id
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.runtime.cancelling import end_now

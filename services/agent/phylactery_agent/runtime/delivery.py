@@ -6,11 +6,11 @@ import asyncio
 from typing import Any, get_args
 from weakref import WeakValueDictionary
 
-from phylactery_chassis import semconv, telemetry
-from phylactery_chassis.crashpoints import reach
 from phylactery_chassis.errors import STORE_FAILED
-from phylactery_chassis.logs import get_logger
-from phylactery_chassis.pauses import pause
+from phylactery_chassis.telemetry import semconv, telemetry
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.clock import pause
+from phylactery_chassis.util.crashpoints import reach
 
 from phylactery_agent.ports import GateRefusedError, MemoryRefusedError
 from phylactery_agent.runtime.duties import Duties, DutyTakenError

@@ -12,11 +12,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import sqlalchemy as sa
-from phylactery_chassis.clock import MICROSECONDS, Clock
-from phylactery_chassis.database import Database
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.statements import Change, Update
 from phylactery_chassis.errors import STORE_FAILED
-from phylactery_chassis.logs import get_logger
-from phylactery_chassis.statements import Change, Update
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.clock import MICROSECONDS, Clock
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import Connection
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import sqlalchemy as sa
-from phylactery_chassis.clock import Clock
-from phylactery_chassis.database import Database
-from phylactery_chassis.erasures import ErasureRecord
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.scrub import forget_erased, note_removed
+from phylactery_chassis.db.statements import Query
+from phylactery_chassis.erasure.erasures import ErasureRecord
 from phylactery_chassis.errors import Unavailable
-from phylactery_chassis.statements import Query
-from phylactery_chassis.wal import forget_erased, note_removed
+from phylactery_chassis.util.clock import Clock
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.runtime.ledger import close_open_effects

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from phylactery_chassis.database import Database
-from phylactery_chassis.statements import Change, Query, Record, RowInsert
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.statements import Change, Query, Record, RowInsert
 from sqlalchemy.engine import Connection, Row
 
 from phylactery_agent.ports import LeaseLostError, Told

@@ -16,12 +16,11 @@ from datetime import datetime
 from typing import Any, Final
 
 import sqlalchemy as sa
-from phylactery_chassis.clock import MICROSECONDS, Clock
-from phylactery_chassis.crashpoints import reach
-from phylactery_chassis.database import Database
+from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import STORE_FAILED
-from phylactery_chassis.logs import get_logger
-from phylactery_chassis.pauses import pause
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.clock import MICROSECONDS, Clock, pause
+from phylactery_chassis.util.crashpoints import reach
 from sqlalchemy.engine import Connection, Row
 
 from phylactery_agent.ports import Language

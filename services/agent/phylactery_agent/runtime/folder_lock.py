@@ -11,8 +11,8 @@ import os
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from phylactery_chassis.ids import new_id
-from phylactery_chassis.logs import get_logger
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.ids import new_id
 
 from phylactery_agent.runtime.life import Life
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from phylactery_chassis import telemetry
-from phylactery_chassis.logs import get_logger
+from phylactery_chassis.telemetry import telemetry
+from phylactery_chassis.telemetry.logs import get_logger
 
 from phylactery_agent.graph.state import WINDOW_MESSAGES
 from phylactery_agent.ports import Hydration, MemoryRefusedError, MemoryUnavailableError

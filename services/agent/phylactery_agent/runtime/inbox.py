@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import sqlalchemy as sa
-from phylactery_chassis.clock import Clock
-from phylactery_chassis.crashpoints import reach
-from phylactery_chassis.database import Database
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.statements import Change, Query, Record, RowInsert, Update
 from phylactery_chassis.errors import AlreadyExists, FailedPrecondition, NotFound, ResourceExhausted, Unavailable
-from phylactery_chassis.ids import new_id
-from phylactery_chassis.statements import Change, Query, Record, RowInsert, Update
+from phylactery_chassis.util.clock import Clock
+from phylactery_chassis.util.crashpoints import reach
+from phylactery_chassis.util.ids import new_id
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 import sqlalchemy as sa
-from phylactery_chassis.ids import new_id
-from phylactery_chassis.statements import Query, Record, RowInsert, Update
+from phylactery_chassis.db.statements import Query, Record, RowInsert, Update
+from phylactery_chassis.util.ids import new_id
 from sqlalchemy.engine import Connection, Row
 
 from phylactery_agent.runtime.model import APPROVALS_SOURCE, Incoming, Owner, StoredTurn

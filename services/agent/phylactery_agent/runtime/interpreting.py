@@ -14,7 +14,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Annotated, Final, Literal
 
-from phylactery_chassis.logs import get_logger
+from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_understanding.answers import read_answer
 from phylactery_understanding.interpretation import (
     MAX_ALSO,

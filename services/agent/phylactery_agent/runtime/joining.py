@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 import sqlalchemy as sa
-from phylactery_chassis.statements import Query
+from phylactery_chassis.db.statements import Query
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.runtime.inbox_rows import turn_of

@@ -10,9 +10,9 @@ from collections.abc import Collection
 from typing import Any
 
 import sqlalchemy as sa
-from phylactery_chassis.clock import MICROSECONDS, Clock
-from phylactery_chassis.database import Database
-from phylactery_chassis.statements import Query, Update
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.statements import Query, Update
+from phylactery_chassis.util.clock import MICROSECONDS, Clock
 from sqlalchemy.engine import Connection
 from sqlalchemy.ext.compiler import compiles
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, Literal
 
 import sqlalchemy as sa
-from phylactery_chassis.database import Database
-from phylactery_chassis.statements import Query, Record, RowUpdate, Update
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.statements import Query, Record, RowUpdate, Update
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.ports import BoundCall, LedgerRow, ProposedCall

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from phylactery_chassis.ids import new_id
+from phylactery_chassis.util.ids import new_id
 
 LIVES: Final = "agents"
 """The folder, in the data folder, of the files of those that live, and of those nobody has buried yet."""

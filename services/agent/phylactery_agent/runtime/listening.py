@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import time
 
-from phylactery_chassis.logs import get_logger
+from phylactery_chassis.telemetry.logs import get_logger
 
 from phylactery_agent.ports import GateRefusedError, GateUnavailableError
 from phylactery_agent.runtime.services import Approvals

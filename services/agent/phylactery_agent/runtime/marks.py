@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 import sqlalchemy as sa
-from phylactery_chassis.database import Database
+from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import StartError
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import Connection

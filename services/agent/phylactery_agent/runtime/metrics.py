@@ -11,12 +11,11 @@ from typing import Final, get_args
 
 import sqlalchemy as sa
 from opentelemetry.metrics import CallbackOptions, Observation
-from phylactery_chassis import semconv
-from phylactery_chassis.clock import Clock
-from phylactery_chassis.database import Database
+from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import DomainError
-from phylactery_chassis.ratios import Ratio
-from phylactery_chassis.telemetry import meter
+from phylactery_chassis.telemetry import semconv
+from phylactery_chassis.telemetry.telemetry import Ratio, meter
+from phylactery_chassis.util.clock import Clock
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.runtime.model import Claim

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
-from phylactery_chassis.clock import Clock
-from phylactery_chassis.database import Database
-from phylactery_chassis.statements import Query, Record, RowInsert, RowUpdate, Update
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.statements import Query, Record, RowInsert, RowUpdate, Update
+from phylactery_chassis.util.clock import Clock
 from sqlalchemy.engine import Connection, Row
 
 from phylactery_agent.models.config import RunLimits

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from phylactery_chassis.logs import get_logger
+from phylactery_chassis.telemetry.logs import get_logger
 
 from phylactery_agent.models.question import Question
 from phylactery_agent.ports import GateRefusedError, GateUnavailableError, Inspector, ModelUnavailableError

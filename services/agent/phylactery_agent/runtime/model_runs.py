@@ -10,9 +10,9 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from phylactery_chassis import crashpoints
-from phylactery_chassis.clock import Clock
-from phylactery_chassis.database import Database
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.util import crashpoints
+from phylactery_chassis.util.clock import Clock
 
 from phylactery_agent.models.question import Answered, Question, Spent
 from phylactery_agent.models.reading import arguments_of, clean

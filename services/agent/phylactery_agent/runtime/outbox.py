@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import sqlalchemy as sa
-from phylactery_chassis.clock import Clock
-from phylactery_chassis.database import Database
-from phylactery_chassis.statements import Query, RowInsert, Update
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.statements import Query, RowInsert, Update
+from phylactery_chassis.util.clock import Clock
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.runtime.events import append_event

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from phylactery_chassis.statements import Query, RowUpdate
+from phylactery_chassis.db.statements import Query, RowUpdate
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.runtime.events import append_event

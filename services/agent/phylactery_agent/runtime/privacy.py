@@ -12,15 +12,14 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from phylactery_chassis import crashpoints
-from phylactery_chassis.clock import Clock
-from phylactery_chassis.erasure_log import ErasureLog
-from phylactery_chassis.erasures import may_see, not_found, request_hash, subject_hash, unfinished, whom
+from phylactery_chassis.auth.identity import Principal, Role
+from phylactery_chassis.erasure.erasures import may_see, not_found, request_hash, subject_hash, unfinished, whom
+from phylactery_chassis.erasure.log import ErasureLog
 from phylactery_chassis.errors import STORE_FAILED, DomainError, Unavailable
-from phylactery_chassis.identity import Principal, Role
-from phylactery_chassis.ids import new_id
-from phylactery_chassis.logs import get_logger
-from phylactery_chassis.pauses import pause
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util import crashpoints
+from phylactery_chassis.util.clock import Clock, pause
+from phylactery_chassis.util.ids import new_id
 
 from phylactery_agent.ports import GateRefusedError, GateUnavailableError
 from phylactery_agent.runtime.delivery import Delivery

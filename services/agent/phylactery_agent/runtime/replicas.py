@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from phylactery_chassis.notices import Notices
+from phylactery_chassis.db.notify import Notices
 
 from phylactery_agent.runtime.duties import Duties
 from phylactery_agent.runtime.runner import Runner

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Final, Literal
 
 import rfc8785
-from phylactery_chassis.crashpoints import reach
-from phylactery_chassis.logs import get_logger
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.crashpoints import reach
 from phylactery_understanding.interpretation import MAX_BACK, Interpretation
 from pydantic import ValidationError
 

@@ -10,9 +10,9 @@ from functools import partial
 from typing import Final
 
 import sqlalchemy as sa
-from phylactery_chassis.clock import MICROSECONDS, Clock
-from phylactery_chassis.database import Database
-from phylactery_chassis.logs import get_logger
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.clock import MICROSECONDS, Clock
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.runtime.schema import ACTIVE, EVENTS, OUTBOX, RUNS, THREADS

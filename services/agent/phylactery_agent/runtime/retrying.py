@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 import sqlalchemy as sa
-from phylactery_chassis.clock import Clock
-from phylactery_chassis.database import Database
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.statements import Record
 from phylactery_chassis.errors import AlreadyExists, FailedPrecondition, Unavailable
-from phylactery_chassis.ids import new_id
-from phylactery_chassis.statements import Record
+from phylactery_chassis.util.clock import Clock
+from phylactery_chassis.util.ids import new_id
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 

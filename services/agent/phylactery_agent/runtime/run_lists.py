@@ -6,8 +6,8 @@ import json
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
-from phylactery_chassis.database import Database
-from phylactery_chassis.paging import decode_token, encode_token
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.rpc.paging import decode_token, encode_token
 from sqlalchemy.engine import Connection, Row
 
 from phylactery_agent.runtime.model import Owner, Page, StoredRun, StoredStep, StoredToolCall

@@ -7,9 +7,9 @@ import contextlib
 import contextvars
 from collections.abc import Awaitable, Callable, Collection
 
-from phylactery_chassis.crashpoints import reach
 from phylactery_chassis.errors import STORE_FAILED, AnswerLost
-from phylactery_chassis.logs import get_logger
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.crashpoints import reach
 
 from phylactery_agent.runtime.claiming import ClaimStore, HeldError
 from phylactery_agent.runtime.duties import Duties

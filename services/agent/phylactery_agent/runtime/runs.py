@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
-from phylactery_chassis.clock import Clock
-from phylactery_chassis.database import Database
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.statements import Query, Record, RowUpdate
 from phylactery_chassis.errors import NotFound
-from phylactery_chassis.statements import Query, Record, RowUpdate
+from phylactery_chassis.util.clock import Clock
 from sqlalchemy.engine import Connection, Row
 
 from phylactery_agent.runtime.events import append_event

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from phylactery_chassis.errors import InvalidArgument, Unavailable, Violation
-from phylactery_chassis.logs import get_logger
+from phylactery_chassis.telemetry.logs import get_logger
 
 from phylactery_agent.ports import GateRefusedError, GateUnavailableError, Inspected
 from phylactery_agent.runtime.masking import mask

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import sqlalchemy as sa
-from phylactery_chassis.clock import Clock
-from phylactery_chassis.database import Database
-from phylactery_chassis.ids import new_id
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.util.clock import Clock
+from phylactery_chassis.util.ids import new_id
 from sqlalchemy.engine import Connection, Row
 
 from phylactery_agent.ports import Reminder, ReminderRefusedError, WantedReminder

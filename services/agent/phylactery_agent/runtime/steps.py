@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import sqlalchemy as sa
-from phylactery_chassis.clock import Clock
-from phylactery_chassis.statements import RowInsert, Update
+from phylactery_chassis.db.statements import RowInsert, Update
+from phylactery_chassis.util.clock import Clock
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.ports import NodeStep

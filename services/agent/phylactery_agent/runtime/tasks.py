@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import sqlalchemy as sa
-from phylactery_chassis.clock import Clock
-from phylactery_chassis.crashpoints import reach
-from phylactery_chassis.database import Database
-from phylactery_chassis.statements import Query, RowUpdate
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.statements import Query, RowUpdate
+from phylactery_chassis.util.clock import Clock
+from phylactery_chassis.util.crashpoints import reach
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.runtime.lease import require_lease

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
-from phylactery_chassis.database import Database
+from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import NotFound
 from sqlalchemy.engine import Connection, Row
 

@@ -11,12 +11,12 @@ from typing import Any, Final, TypeVar, cast
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphRecursionError
 from langsmith import tracing_context
-from phylactery_chassis import semconv, telemetry
-from phylactery_chassis.clock import Clock
-from phylactery_chassis.database import Database
+from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import STORE_FAILED, NotFound
-from phylactery_chassis.ids import new_id
-from phylactery_chassis.logs import get_logger
+from phylactery_chassis.telemetry import semconv, telemetry
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.clock import Clock
+from phylactery_chassis.util.ids import new_id
 
 from phylactery_agent.executor import Executor
 from phylactery_agent.graph.common import card_of_state

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import sqlalchemy as sa
-from phylactery_chassis.statements import Query
+from phylactery_chassis.db.statements import Query
 from phylactery_understanding.answers import read_answer
 from sqlalchemy.engine import Connection
 

@@ -15,10 +15,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from phylactery_chassis.clock import Clock
-from phylactery_chassis.crashpoints import reach
-from phylactery_chassis.database import Database
+from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import DomainError
+from phylactery_chassis.util.clock import Clock
+from phylactery_chassis.util.crashpoints import reach
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.ports import LeaseLostError

@@ -11,9 +11,9 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from phylactery_chassis.driver import run_each
-from phylactery_chassis.statements import ManyInsert
-from phylactery_chassis.unit import ConflictError, Unit, unit_of
+from phylactery_chassis.db.pending_statements import run_each
+from phylactery_chassis.db.statements import ManyInsert
+from phylactery_chassis.db.unit import ConflictError, Unit, unit_of
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.saver.tables import BLOBS, CHECKPOINTS, WRITES

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import sqlalchemy as sa
-from phylactery_chassis.driver import run_text
-from phylactery_chassis.statements import Query, RowInsert, Update
+from phylactery_chassis.db.pending_statements import run_text
+from phylactery_chassis.db.statements import Query, RowInsert, Update
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.saver.gathered import (

@@ -26,7 +26,7 @@ from langgraph.checkpoint.base import (
     get_checkpoint_id,
     get_serializable_checkpoint_metadata,
 )
-from phylactery_chassis.database import Database
+from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import DataLoss, Unavailable
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError

@@ -7,11 +7,11 @@ import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from phylactery_chassis.clock import Clock, MonotoneClock, SystemClock
-from phylactery_chassis.database import Database
-from phylactery_chassis.erasure_log import ErasureLog
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.erasure.log import ErasureLog
 from phylactery_chassis.errors import StartError
-from phylactery_chassis.server import Service
+from phylactery_chassis.rpc.server import Service
+from phylactery_chassis.util.clock import Clock, MonotoneClock, SystemClock
 
 from phylactery_agent.executor import Executor
 from phylactery_agent.graph.registry import GRAPH_NAMES

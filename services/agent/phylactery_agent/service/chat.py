@@ -7,11 +7,11 @@ import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
-from phylactery_chassis import telemetry
-from phylactery_chassis.crashpoints import reach
+from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_chassis.errors import InvalidArgument, OutOfRange, Unavailable, Violation
-from phylactery_chassis.identity import Principal, Role
-from phylactery_chassis.ids import new_id
+from phylactery_chassis.telemetry import telemetry
+from phylactery_chassis.util.crashpoints import reach
+from phylactery_chassis.util.ids import new_id
 from phylactery_understanding.answers import read_answer
 
 from phylactery_agent.ports import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from phylactery_chassis.clock import MICROSECONDS
+from phylactery_chassis.util.clock import MICROSECONDS
 
 from phylactery_agent.graph.registry import GRAPH_NAMES
 from phylactery_agent.runtime.cancelling import Cancellations

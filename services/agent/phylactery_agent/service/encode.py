@@ -7,8 +7,8 @@ from typing import Any
 
 from google.protobuf import json_format
 from phylactery.agent.v1 import chat_pb2, event_pb2, graph_pb2, privacy_pb2, run_pb2
-from phylactery_chassis import erasure_encoding
-from phylactery_chassis.timestamps import to_timestamp
+from phylactery_chassis.erasure import encoding
+from phylactery_chassis.util.timestamps import to_timestamp
 
 from phylactery_agent.graph.drawing import mermaid
 from phylactery_agent.graph.spec import GraphSpec
@@ -192,7 +192,7 @@ def thread_message(shown: ShownThread) -> chat_pb2.Thread:
 
 def erasure_message(erasure: Erasure) -> privacy_pb2.Erasure:
     """Answers the record of an erasure."""
-    return erasure_encoding.erasure_message(privacy_pb2.Erasure, privacy_pb2.ErasureCounts, erasure)
+    return encoding.erasure_message(privacy_pb2.Erasure, privacy_pb2.ErasureCounts, erasure)
 
 
 def transcript_message(message: TranscriptMessage) -> chat_pb2.Message:

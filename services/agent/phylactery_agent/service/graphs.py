@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.errors import NotFound
-from phylactery_chassis.identity import Principal
 
 from phylactery_agent.graph.registry import SPECS
 from phylactery_agent.graph.spec import GraphSpec

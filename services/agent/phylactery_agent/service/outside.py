@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from phylactery_chassis.channel import open_channel
-from phylactery_chassis.database import Database
+from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import StartError
+from phylactery_chassis.rpc.channel import open_channel
 from sqlalchemy.engine import make_url
 
 from phylactery_agent.adapters.connections import GrpcServices

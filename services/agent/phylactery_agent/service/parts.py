@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from phylactery_chassis.clock import Clock
-from phylactery_chassis.database import Database
-from phylactery_chassis.erasure_log import ErasureLog
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.erasure.log import ErasureLog
+from phylactery_chassis.util.clock import Clock
 
 from phylactery_agent.graph.react.state import ReactOptions
 from phylactery_agent.graph.registry import Graphs

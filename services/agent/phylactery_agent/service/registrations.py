@@ -14,7 +14,7 @@ from phylactery.agent.v1 import (
     tool_pb2,
     tool_pb2_grpc,
 )
-from phylactery_chassis.server import Registration, registration
+from phylactery_chassis.rpc.server import Registration, registration
 
 from phylactery_agent.runtime.privacy import Privacy
 from phylactery_agent.service.edges import Edges

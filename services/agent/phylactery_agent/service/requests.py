@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from phylactery_chassis.edge import EdgeModel, Identifier, LongIdentifier, OptionalIdentifier
+from phylactery_chassis.rpc.validation import EdgeModel, Identifier, LongIdentifier, OptionalIdentifier
 from pydantic import Field, StringConstraints
 
 MAX_TEXT = 20_000

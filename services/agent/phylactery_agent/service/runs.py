@@ -6,10 +6,10 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from phylactery_chassis import telemetry
-from phylactery_chassis.crashpoints import reach
+from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.errors import FailedPrecondition
-from phylactery_chassis.identity import Principal
+from phylactery_chassis.telemetry import telemetry
+from phylactery_chassis.util.crashpoints import reach
 
 from phylactery_agent.ports import GateUnavailableError
 from phylactery_agent.runtime import metrics

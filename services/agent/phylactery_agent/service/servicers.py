@@ -19,8 +19,8 @@ from phylactery.agent.v1 import (
     tool_pb2,
     tool_pb2_grpc,
 )
-from phylactery_chassis.edge import parse
-from phylactery_chassis.identity import current_principal
+from phylactery_chassis.auth.identity import current_principal
+from phylactery_chassis.rpc.validation import parse
 
 from phylactery_agent.runtime.privacy import Privacy
 from phylactery_agent.service import encode

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
+from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.errors import OutOfRange, ResourceExhausted
-from phylactery_chassis.identity import Principal
-from phylactery_chassis.pauses import pause
+from phylactery_chassis.util.clock import pause
 
 from phylactery_agent.runtime.deleting import Deletions
 from phylactery_agent.runtime.events import EventLog

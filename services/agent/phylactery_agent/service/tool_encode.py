@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from google.protobuf.duration_pb2 import Duration
 from phylactery.agent.v1 import tool_pb2
-from phylactery_chassis.timestamps import to_timestamp
+from phylactery_chassis.util.timestamps import to_timestamp
 
 from phylactery_agent.service.tools import ShownTool, ShownTools
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from phylactery_chassis.identity import Principal, Role
+from phylactery_chassis.auth.identity import Principal, Role
 
 from phylactery_agent.runtime.catalog import CatalogCheck
 from phylactery_agent.service.requests import ToolsRequest

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Final, TypeVar
 
-from phylactery_chassis.lanes import Lanes
+from phylactery_chassis.util.limits import Lanes
 
 SHORT_CHARACTERS: Final = 1_000
 """Up to here a text is read in less than a tenth of a second, also one that was made to be slow."""

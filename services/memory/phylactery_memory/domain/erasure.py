@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from phylactery_chassis.erasures import ErasureRecord
+from phylactery_chassis.erasure.erasures import ErasureRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from phylactery_chassis.clock import MICROSECONDS
 from phylactery_chassis.errors import (
     DataLoss,
     FailedPrecondition,
@@ -17,6 +16,7 @@ from phylactery_chassis.errors import (
     ResourceExhausted,
     Violation,
 )
+from phylactery_chassis.util.clock import MICROSECONDS
 
 MAX_READ_CHARS = 10_000
 """One answer never holds more: a read's own result must not need eviction again."""

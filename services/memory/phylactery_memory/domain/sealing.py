@@ -16,8 +16,8 @@ from typing import Protocol
 import zstandard
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from phylactery_chassis.identity import Principal
-from phylactery_chassis.ids import random_bytes
+from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.util.ids import random_bytes
 
 from phylactery_memory.domain.chunks import MAX_CHUNK_BYTES, Chunk, Place
 from phylactery_memory.domain.outputs import OutputRecord, corrupt

@@ -6,7 +6,7 @@ from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from phylactery.memory.v1 import profile_pb2, user_memory_pb2
-from phylactery_chassis.timestamps import to_timestamp
+from phylactery_chassis.util.timestamps import to_timestamp
 
 from phylactery_memory.domain.memories import NEVER, Memory, Origin
 from phylactery_memory.domain.write_policy import Decision

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from phylactery.memory.v1 import output_pb2
-from phylactery_chassis.timestamps import to_timestamp
+from phylactery_chassis.util.timestamps import to_timestamp
 
 from phylactery_memory.domain.grep import Line, Match
 from phylactery_memory.domain.outputs import NEVER, OutputRecord, OutputRules

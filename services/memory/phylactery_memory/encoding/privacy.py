@@ -8,8 +8,8 @@ from typing import Any
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message as Proto
 from phylactery.memory.v1 import privacy_pb2
-from phylactery_chassis import erasure_encoding
-from phylactery_chassis.timestamps import to_timestamp
+from phylactery_chassis.erasure import encoding
+from phylactery_chassis.util.timestamps import to_timestamp
 
 from phylactery_memory.domain.erasure import Erasure
 from phylactery_memory.domain.memories import Memory
@@ -39,7 +39,7 @@ _TYPE_OF_NAME = {kind.__name__: name for kind, name in _TYPE.items()}
 
 def erasure_message(erasure: Erasure) -> privacy_pb2.Erasure:
     """Answers an erasure as the wire carries it."""
-    return erasure_encoding.erasure_message(privacy_pb2.Erasure, privacy_pb2.ErasureCounts, erasure)
+    return encoding.erasure_message(privacy_pb2.Erasure, privacy_pb2.ErasureCounts, erasure)
 
 
 def record_message(record: Record, rules: OutputRules) -> privacy_pb2.ExportUserResponse:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from phylactery.memory.v1 import profile_pb2, user_memory_pb2
-from phylactery_chassis.timestamps import to_timestamp
+from phylactery_chassis.util.timestamps import to_timestamp
 
 from phylactery_memory.domain.profile import Profile, ProfileField
 from phylactery_memory.encoding.memories import lineage_message

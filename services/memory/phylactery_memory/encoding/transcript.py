@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from phylactery.memory.v1 import memory_pb2
-from phylactery_chassis.timestamps import to_timestamp
+from phylactery_chassis.util.timestamps import to_timestamp
 
 from phylactery_memory.domain.messages import Message
 

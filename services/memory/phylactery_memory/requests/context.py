@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from phylactery_chassis.edge import EdgeModel, Identifier
+from phylactery_chassis.rpc.validation import EdgeModel, Identifier
 from pydantic import Field
 
 from phylactery_memory.domain.context import MAX_QUERY_CHARS

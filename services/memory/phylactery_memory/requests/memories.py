@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from phylactery_chassis.edge import EdgeModel, Identifier, OptionalIdentifier, OptionalSha256
+from phylactery_chassis.rpc.validation import EdgeModel, Identifier, OptionalIdentifier, OptionalSha256
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from phylactery_memory.domain.memories import MAX_TEXT_CHARS

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from phylactery_chassis.clock import MICROSECONDS
-from phylactery_chassis.edge import EdgeModel, Identifier, OptionalIdentifier, ToolName
+from phylactery_chassis.rpc.validation import EdgeModel, Identifier, OptionalIdentifier, ToolName
+from phylactery_chassis.util.clock import MICROSECONDS
 from pydantic import Field, model_validator
 
 from phylactery_memory.domain.outputs import MAX_READ_CHARS

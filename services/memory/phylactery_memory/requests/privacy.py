@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from phylactery_chassis.edge import EdgeModel, Identifier, LongIdentifier
+from phylactery_chassis.rpc.validation import EdgeModel, Identifier, LongIdentifier
 from pydantic import StringConstraints
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from phylactery_chassis.clock import MICROSECONDS
-from phylactery_chassis.edge import EdgeModel, Identifier, LongIdentifier, OptionalIdentifier
+from phylactery_chassis.rpc.validation import EdgeModel, Identifier, LongIdentifier, OptionalIdentifier
+from phylactery_chassis.util.clock import MICROSECONDS
 from pydantic import Field
 
 MAX_SEQUENCE = 2**63 - 1

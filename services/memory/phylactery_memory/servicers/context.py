@@ -6,8 +6,8 @@ from typing import Any
 
 from grpc import aio
 from phylactery.memory.v1 import memory_pb2, memory_pb2_grpc, user_memory_pb2
-from phylactery_chassis.edge import parse
-from phylactery_chassis.identity import current_principal
+from phylactery_chassis.auth.identity import current_principal
+from phylactery_chassis.rpc.validation import parse
 
 from phylactery_memory.context import Contexts, Wish
 from phylactery_memory.domain.context import Pathway

@@ -7,9 +7,9 @@ from typing import Any
 
 from grpc import aio
 from phylactery.memory.v1 import memory_pb2_grpc, user_memory_pb2
-from phylactery_chassis.edge import parse
-from phylactery_chassis.identity import current_principal
-from phylactery_chassis.paging import decode_token, encode_token
+from phylactery_chassis.auth.identity import current_principal
+from phylactery_chassis.rpc.paging import decode_token, encode_token
+from phylactery_chassis.rpc.validation import parse
 
 from phylactery_memory.domain.memories import NEVER, Kind, Origin, Source
 from phylactery_memory.encoding.memories import lineage_data, memory_message, time_data, written_message

@@ -8,10 +8,10 @@ from typing import Any
 
 from grpc import aio
 from phylactery.memory.v1 import output_pb2, output_pb2_grpc
-from phylactery_chassis.edge import parse
+from phylactery_chassis.auth.identity import current_principal
 from phylactery_chassis.errors import InvalidArgument, Violation
-from phylactery_chassis.identity import current_principal
-from phylactery_chassis.paging import decode_token, encode_token
+from phylactery_chassis.rpc.paging import decode_token, encode_token
+from phylactery_chassis.rpc.validation import parse
 
 from phylactery_memory.domain.grep import Query
 from phylactery_memory.domain.outputs import Keeping, OutputSpec

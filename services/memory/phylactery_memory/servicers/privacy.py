@@ -7,8 +7,8 @@ from typing import Any
 
 from grpc import aio
 from phylactery.memory.v1 import privacy_pb2, privacy_pb2_grpc
-from phylactery_chassis.edge import parse
-from phylactery_chassis.identity import current_principal
+from phylactery_chassis.auth.identity import current_principal
+from phylactery_chassis.rpc.validation import parse
 
 from phylactery_memory.domain.outputs import OutputRules
 from phylactery_memory.encoding.privacy import erasure_message, record_message

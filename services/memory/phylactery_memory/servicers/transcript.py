@@ -6,9 +6,9 @@ from typing import Any
 
 from grpc import aio
 from phylactery.memory.v1 import memory_pb2, memory_pb2_grpc
-from phylactery_chassis.edge import parse
-from phylactery_chassis.identity import current_principal
-from phylactery_chassis.paging import decode_token, encode_token
+from phylactery_chassis.auth.identity import current_principal
+from phylactery_chassis.rpc.paging import decode_token, encode_token
+from phylactery_chassis.rpc.validation import parse
 
 from phylactery_memory.domain.messages import Message
 from phylactery_memory.encoding.transcript import ROLE_OF_ENUM, message_message

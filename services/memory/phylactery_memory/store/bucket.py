@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, TypeAlias
 
 from phylactery_chassis.errors import StartError, Unavailable
-from phylactery_chassis.logs import get_logger
+from phylactery_chassis.telemetry.logs import get_logger
 
 if TYPE_CHECKING:
     from obstore.store import ClientConfig, S3Config, S3Store

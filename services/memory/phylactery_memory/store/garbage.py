@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 
 import sqlalchemy as sa
-from phylactery_chassis.database import Database
-from phylactery_chassis.wal import forget_log
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.scrub import forget_log
 from sqlalchemy.engine import Connection
 
 from phylactery_memory.store.output_objects import OutputObjects

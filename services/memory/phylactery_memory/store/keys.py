@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
-from phylactery_chassis.database import Database
+from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import StartError
-from phylactery_chassis.identity import Principal
 from sqlalchemy.engine import Connection, Row
 from sqlalchemy.exc import IntegrityError
 

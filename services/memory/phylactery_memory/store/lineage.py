@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
+from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.errors import FailedPrecondition
-from phylactery_chassis.identity import Principal
 from sqlalchemy.engine import Connection
 
 from phylactery_memory.domain.memories import Origin, Trust

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import sqlalchemy as sa
-from phylactery_chassis.database import Database
-from phylactery_chassis.identity import Principal
-from phylactery_chassis.statements import Query, Record
-from phylactery_chassis.wal import note_removed
+from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.scrub import note_removed
+from phylactery_chassis.db.statements import Query, Record
 from sqlalchemy.engine import Connection, Row
 from sqlalchemy.exc import IntegrityError
 

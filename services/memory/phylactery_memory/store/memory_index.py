@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import sqlalchemy as sa
-from phylactery_chassis.statements import Query
+from phylactery_chassis.db.statements import Query
 from sqlalchemy.engine import Connection
 
 from phylactery_memory.domain.memories import Memory

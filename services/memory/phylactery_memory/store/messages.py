@@ -7,9 +7,9 @@ from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
-from phylactery_chassis.database import Database
-from phylactery_chassis.identity import Principal
-from phylactery_chassis.statements import Query, Record, RowInsert, RowUpdate
+from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.statements import Query, Record, RowInsert, RowUpdate
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 

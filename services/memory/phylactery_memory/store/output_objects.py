@@ -17,11 +17,11 @@ from functools import partial
 from itertools import pairwise
 
 import sqlalchemy as sa
-from phylactery_chassis.clock import MICROSECONDS, Clock
-from phylactery_chassis.database import Database
+from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import STORE_FAILED, StartError, Unavailable
-from phylactery_chassis.ids import new_id
-from phylactery_chassis.logs import get_logger
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.clock import MICROSECONDS, Clock
+from phylactery_chassis.util.ids import new_id
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
+from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.errors import Aborted, AlreadyExists
-from phylactery_chassis.identity import Principal
 from sqlalchemy.engine import Connection, Row
 
 from phylactery_memory.domain.chunks import Place

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
-from phylactery_chassis import crashpoints
-from phylactery_chassis.database import Database
+from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.scrub import forget_log
 from phylactery_chassis.errors import STORE_FAILED, Aborted, AlreadyExists, ResourceExhausted, Unavailable
-from phylactery_chassis.identity import Principal
-from phylactery_chassis.wal import forget_log
+from phylactery_chassis.util import crashpoints
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Final
 
 import sqlalchemy as sa
-from phylactery_chassis.clock import MICROSECONDS
-from phylactery_chassis.database import Database
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.util.clock import MICROSECONDS
 from sqlalchemy.engine import Connection
 
 from phylactery_memory.domain.memories import Memory

@@ -8,9 +8,9 @@ from itertools import groupby, islice
 from typing import TypeVar
 
 import sqlalchemy as sa
-from phylactery_chassis.database import Database
-from phylactery_chassis.identity import Principal
-from phylactery_chassis.statements import Query, Record
+from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.statements import Query, Record
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 

@@ -8,10 +8,10 @@ import json
 from dataclasses import dataclass
 
 import sqlalchemy as sa
-from phylactery_chassis.database import Database
+from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.scrub import forget_log, note_removed
 from phylactery_chassis.errors import STORE_FAILED, AlreadyExists
-from phylactery_chassis.identity import Principal
-from phylactery_chassis.wal import forget_log, note_removed
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 

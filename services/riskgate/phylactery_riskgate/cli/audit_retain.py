@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
-from phylactery_chassis.clock import MICROSECONDS
-from phylactery_chassis.database import Database
+from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import DomainError, StartError
+from phylactery_chassis.util.clock import MICROSECONDS
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.cli.audit_remote import moment_of

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import typer
 from phylactery.riskgate.v1 import audit_pb2, audit_pb2_grpc
-from phylactery_chassis.durable_files import replace_file
+from phylactery_chassis.util.durable_files import replace_file
 
 from phylactery_riskgate.checkpoint import Checkpoint, Cosigner, NoteError, Verifier, open_note
 from phylactery_riskgate.cli.common import FAILED, UNUSABLE, AsJson, tell, unusable, warn

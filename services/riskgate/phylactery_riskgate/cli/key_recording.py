@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from phylactery_chassis.clock import SystemClock
-from phylactery_chassis.database import Database
+from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import DomainError, StartError
+from phylactery_chassis.util.clock import SystemClock
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.assembly import PACKAGE

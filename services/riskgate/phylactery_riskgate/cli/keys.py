@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
-from phylactery_chassis.clock import MICROSECONDS, SystemClock
-from phylactery_chassis.timestamps import to_timestamp
+from phylactery_chassis.util.clock import MICROSECONDS, SystemClock
+from phylactery_chassis.util.timestamps import to_timestamp
 
 from phylactery_riskgate import key_changes
 from phylactery_riskgate.checkpoint import Verifier

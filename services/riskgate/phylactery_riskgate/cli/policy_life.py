@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 from phylactery.riskgate.v1 import policy_pb2, policy_pb2_grpc, types_pb2
-from phylactery_chassis.database import Database
+from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import DomainError
 from sqlalchemy.engine import Connection
 

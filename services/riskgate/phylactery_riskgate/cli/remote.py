@@ -15,9 +15,9 @@ import typer
 from google.protobuf.message import DecodeError
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
-from phylactery_chassis.identity import AUTHORIZATION
+from phylactery_chassis.auth.identity import AUTHORIZATION
+from phylactery_chassis.rpc.status import REASON_PREFIX
 from phylactery_chassis.settings import read_secret
-from phylactery_chassis.status import REASON_PREFIX
 
 from phylactery_riskgate.cli.common import FAILED, UNUSABLE, tell, unusable
 from phylactery_riskgate.domain.visible import make_visible

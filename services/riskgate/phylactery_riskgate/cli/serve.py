@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from phylactery_chassis.server import migrate as migrate_database
+from phylactery_chassis.rpc.server import migrate as migrate_database
 
 from phylactery_riskgate.__main__ import serve as serve_forever
 from phylactery_riskgate.cli.common import DataDir, given

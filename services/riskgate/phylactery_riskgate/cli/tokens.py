@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from phylactery_chassis.token_commands import make_app
+from phylactery_chassis.auth.commands import make_app
 
 from phylactery_riskgate.cli.common import unusable
 

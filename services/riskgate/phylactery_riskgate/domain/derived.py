@@ -21,7 +21,7 @@ from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from typing import Any
 from urllib.parse import urlsplit
 
-from phylactery_chassis.file_names import folded, is_hidden, is_key_material
+from phylactery_chassis.util.file_names import folded, is_hidden, is_key_material
 
 from phylactery_riskgate.domain.argument_types import one_form
 from phylactery_riskgate.domain.fact_types import (

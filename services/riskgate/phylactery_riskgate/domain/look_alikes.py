@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from phylactery_chassis.look_alikes import ASCII_OF
+from phylactery_chassis.util.look_alikes import ASCII_OF
 
 LETTERS: Final = frozenset(ASCII_OF)
 """Letters and digits; in a word of their own script they are what they are."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from phylactery.riskgate.v1 import access_pb2
-from phylactery_chassis.timestamps import to_timestamp
+from phylactery_chassis.util.timestamps import to_timestamp
 
 from phylactery_riskgate.access import AccessAnswer
 from phylactery_riskgate.domain.model import Decision

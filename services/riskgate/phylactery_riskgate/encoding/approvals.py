@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from phylactery.riskgate.v1 import approval_pb2, types_pb2
-from phylactery_chassis.timestamps import to_timestamp
+from phylactery_chassis.util.timestamps import to_timestamp
 
 from phylactery_riskgate.approvals import ApprovalState
 from phylactery_riskgate.core import ApprovalSeen

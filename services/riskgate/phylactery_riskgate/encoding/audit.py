@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from phylactery.riskgate.v1 import audit_pb2, types_pb2
-from phylactery_chassis.timestamps import from_timestamp, to_timestamp
+from phylactery_chassis.util.timestamps import from_timestamp, to_timestamp
 
 from phylactery_riskgate.auditing import LogView, Proof, SeenEntry, SignedHead
 from phylactery_riskgate.domain.model import Decision

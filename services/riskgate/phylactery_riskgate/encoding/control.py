@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from phylactery.riskgate.v1 import control_pb2
-from phylactery_chassis.timestamps import to_timestamp
+from phylactery_chassis.util.timestamps import to_timestamp
 
 from phylactery_riskgate.control import Frozen, Lifted, Revoked
 from phylactery_riskgate.store.audit import Place

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from google.rpc import code_pb2
 from phylactery.riskgate.v1 import error_reason_pb2, riskgate_pb2, types_pb2
 from phylactery_chassis.errors import DomainError
-from phylactery_chassis.status import MAX_MESSAGE, REASON_PREFIX
-from phylactery_chassis.timestamps import to_timestamp
+from phylactery_chassis.rpc.status import MAX_MESSAGE, REASON_PREFIX
+from phylactery_chassis.util.timestamps import to_timestamp
 
 from phylactery_riskgate.domain.model import Decision
 from phylactery_riskgate.encoding.approvals import approval

@@ -7,7 +7,7 @@ import json
 
 from google.protobuf.duration_pb2 import Duration
 from phylactery.riskgate.v1 import key_pb2
-from phylactery_chassis.timestamps import to_timestamp
+from phylactery_chassis.util.timestamps import to_timestamp
 
 from phylactery_riskgate.keys import PublicKey
 from phylactery_riskgate.live_keys import LiveKeys

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from phylactery.riskgate.v1 import policy_pb2, types_pb2
-from phylactery_chassis.timestamps import from_timestamp, to_timestamp
+from phylactery_chassis.util.timestamps import from_timestamp, to_timestamp
 
 from phylactery_riskgate.bundle_records import Activated
 from phylactery_riskgate.catalog_list import CatalogView

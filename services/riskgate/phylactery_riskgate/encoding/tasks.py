@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from phylactery.riskgate.v1 import task_pb2
-from phylactery_chassis.timestamps import to_timestamp
+from phylactery_chassis.util.timestamps import to_timestamp
 from phylactery_understanding.interpretation import Mode
 
 from phylactery_riskgate.tasks import Begun, Observed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from phylactery_chassis.edge import EdgeModel, ToolName, parse
+from phylactery_chassis.rpc.validation import EdgeModel, ToolName, parse
 from pydantic import Field, StringConstraints
 
 MAX_QUESTIONS = 100

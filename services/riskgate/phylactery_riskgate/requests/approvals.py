@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from phylactery_chassis.edge import EdgeModel, Identifier, OptionalIdentifier, Sha256
+from phylactery_chassis.rpc.validation import EdgeModel, Identifier, OptionalIdentifier, Sha256
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 
 from phylactery_riskgate.approvals import ApprovalState

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from phylactery_chassis.edge import EdgeModel, OptionalIdentifier
+from phylactery_chassis.rpc.validation import EdgeModel, OptionalIdentifier
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 
 from phylactery_riskgate.domain.model import Decision

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from phylactery_chassis.edge import EdgeModel, Identifier, LongIdentifier, OptionalIdentifier, OptionalSha256, ToolName
+from phylactery_chassis.rpc.validation import (
+    EdgeModel,
+    Identifier,
+    LongIdentifier,
+    OptionalIdentifier,
+    OptionalSha256,
+    ToolName,
+)
 from pydantic import Field, StringConstraints
 
 from phylactery_riskgate.domain.model import Pathway

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal
 
-from phylactery_chassis.edge import EdgeModel, Identifier, OptionalIdentifier
+from phylactery_chassis.rpc.validation import EdgeModel, Identifier, OptionalIdentifier
 from pydantic import AfterValidator, Field, StringConstraints
 
 from phylactery_riskgate.domain.model import Pathway

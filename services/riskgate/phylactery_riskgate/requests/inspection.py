@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from phylactery_chassis.edge import EdgeModel
 from phylactery_chassis.inspection import ALL_KINDS, Confidence, FindingKind, Wanted
+from phylactery_chassis.rpc.validation import EdgeModel
 from pydantic import AfterValidator, Field
 
 MAX_TEXT_BYTES = 1024 * 1024

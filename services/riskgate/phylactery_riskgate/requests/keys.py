@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from phylactery_chassis.edge import EdgeModel
+from phylactery_chassis.rpc.validation import EdgeModel
 from pydantic import StringConstraints
 
 

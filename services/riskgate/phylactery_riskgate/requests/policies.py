@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from phylactery_chassis.edge import EdgeModel, OptionalSha256
+from phylactery_chassis.rpc.validation import EdgeModel, OptionalSha256
 from pydantic import Field
 
 from phylactery_riskgate.domain.bundle_files import MAX_FILES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from phylactery_chassis.edge import EdgeModel, Identifier, OptionalIdentifier, ToolName
+from phylactery_chassis.rpc.validation import EdgeModel, Identifier, OptionalIdentifier, ToolName
 from phylactery_understanding.interpretation import (
     MAX_ALSO,
     MAX_ASKS,

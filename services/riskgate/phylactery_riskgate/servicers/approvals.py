@@ -8,8 +8,8 @@ from typing import Any
 
 from grpc import aio
 from phylactery.riskgate.v1 import approval_pb2, approval_pb2_grpc
-from phylactery_chassis.edge import parse
-from phylactery_chassis.identity import current_principal
+from phylactery_chassis.auth.identity import current_principal
+from phylactery_chassis.rpc.validation import parse
 
 from phylactery_riskgate.encoding import approvals as encoding
 from phylactery_riskgate.requests.approvals import ApproveInput, GetInput, ListInput, RejectInput, WatchInput

@@ -8,8 +8,8 @@ from typing import Any
 
 from grpc import aio
 from phylactery.riskgate.v1 import audit_pb2, audit_pb2_grpc
-from phylactery_chassis.edge import parse
-from phylactery_chassis.identity import current_principal
+from phylactery_chassis.auth.identity import current_principal
+from phylactery_chassis.rpc.validation import parse
 
 from phylactery_riskgate.auditing import Auditing
 from phylactery_riskgate.encoding import audit as encoding

@@ -6,8 +6,8 @@ from typing import Any
 
 from grpc import aio
 from phylactery.riskgate.v1 import control_pb2, control_pb2_grpc
-from phylactery_chassis.edge import parse
-from phylactery_chassis.identity import current_principal
+from phylactery_chassis.auth.identity import current_principal
+from phylactery_chassis.rpc.validation import parse
 
 from phylactery_riskgate.control import Control
 from phylactery_riskgate.encoding import control as encoding

@@ -6,9 +6,9 @@ from typing import Any
 
 from grpc import aio
 from phylactery.riskgate.v1 import access_pb2, explain_pb2, riskgate_pb2, riskgate_pb2_grpc
-from phylactery_chassis.edge import parse
+from phylactery_chassis.auth.identity import current_principal
 from phylactery_chassis.errors import DomainError
-from phylactery_chassis.identity import current_principal
+from phylactery_chassis.rpc.validation import parse
 
 from phylactery_riskgate.encoding import access
 from phylactery_riskgate.encoding import decisions as encoding

@@ -6,7 +6,7 @@ from typing import Any
 
 from grpc import aio
 from phylactery.riskgate.v1 import key_pb2, key_pb2_grpc
-from phylactery_chassis.edge import parse
+from phylactery_chassis.rpc.validation import parse
 
 from phylactery_riskgate.encoding import keys as encoding
 from phylactery_riskgate.requests.keys import ListKeysInput

@@ -7,8 +7,8 @@ from typing import Any
 
 from grpc import aio
 from phylactery.riskgate.v1 import policy_pb2, policy_pb2_grpc
-from phylactery_chassis.edge import parse
-from phylactery_chassis.identity import current_principal
+from phylactery_chassis.auth.identity import current_principal
+from phylactery_chassis.rpc.validation import parse
 
 from phylactery_riskgate.catalog_list import list_catalog
 from phylactery_riskgate.encoding import policies as encoding

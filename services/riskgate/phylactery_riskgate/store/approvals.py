@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 import sqlalchemy as sa
-from phylactery_chassis.statements import Query, RowInsert, Update
+from phylactery_chassis.db.statements import Query, RowInsert, Update
 from sqlalchemy.engine import Connection, Row
 
 from phylactery_riskgate.approvals import Approval, ApprovalState, Vote

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import sqlalchemy as sa
-from phylactery_chassis.statements import Query, RowInsert, Update
+from phylactery_chassis.db.statements import Query, RowInsert, Update
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.store import locks

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import sqlalchemy as sa
+from phylactery_chassis.db.statements import Query, RowInsert, Update
 from phylactery_chassis.errors import DataLoss
-from phylactery_chassis.statements import Query, RowInsert, Update
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.merkle import Frontier

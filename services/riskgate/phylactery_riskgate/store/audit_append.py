@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import sqlalchemy as sa
-from phylactery_chassis.statements import RowInsert, Update
-from phylactery_chassis.unit import ConflictError
+from phylactery_chassis.db.statements import RowInsert, Update
+from phylactery_chassis.db.unit import ConflictError
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.merkle import Frontier

@@ -8,8 +8,8 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
-from phylactery_chassis.statements import Query, RowInsert
-from phylactery_chassis.unit import unit_of
+from phylactery_chassis.db.statements import Query, RowInsert
+from phylactery_chassis.db.unit import unit_of
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.domain.model import Decision, Pathway, Reason

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Generic, TypeVar
 
-from phylactery_chassis.unit import unit_of
+from phylactery_chassis.db.unit import unit_of
 from sqlalchemy.engine import Connection
 
 Row = TypeVar("Row")

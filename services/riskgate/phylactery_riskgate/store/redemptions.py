@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 import sqlalchemy as sa
-from phylactery_chassis.statements import Query, RowInsert
+from phylactery_chassis.db.statements import Query, RowInsert
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.store.audit import Place

@@ -11,8 +11,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 import sqlalchemy as sa
-from phylactery_chassis.statements import Query
-from phylactery_chassis.unit import unit_of
+from phylactery_chassis.db.statements import Query
+from phylactery_chassis.db.unit import unit_of
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.store import locks

@@ -6,7 +6,7 @@ from typing import Literal
 
 from langgraph.runtime import Runtime
 from langgraph.types import Command
-from phylactery_chassis.crashpoints import reach
+from phylactery_chassis.util.crashpoints import reach
 
 from phylactery_agent.graph.common import AWAITING_APPROVAL, SELF_CLASS, approval_fields
 from phylactery_agent.graph.state import AgentState

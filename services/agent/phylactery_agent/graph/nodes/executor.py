@@ -12,7 +12,7 @@ from typing import Any, Literal
 import rfc8785
 from langgraph.runtime import Runtime
 from langgraph.types import Command
-from phylactery_chassis.crashpoints import reach
+from phylactery_chassis.util.crashpoints import reach
 
 from phylactery_agent.graph.common import (
     blocked_result,

@@ -7,7 +7,7 @@ from typing import Any, Literal, cast
 
 from langgraph.runtime import Runtime
 from langgraph.types import Command
-from phylactery_chassis.clock import MICROSECONDS
+from phylactery_chassis.util.clock import MICROSECONDS
 
 from phylactery_agent.graph.common import fingerprint, step_told
 from phylactery_agent.graph.llm.asking import model_of

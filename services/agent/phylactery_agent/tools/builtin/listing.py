@@ -21,7 +21,7 @@ from itertools import islice
 from typing import Any, Final, Protocol, cast
 
 import re2
-from phylactery_chassis.file_names import folded, is_hidden, is_key_material
+from phylactery_chassis.util.file_names import folded, is_hidden, is_key_material
 
 from phylactery_agent.tools.builtin.sandbox import Sandbox, modified_at
 from phylactery_agent.tools.contract import Invocation, ToolFailedError, arguments_of

@@ -25,7 +25,7 @@ from functools import cached_property
 from typing import Final
 
 import aiosmtplib
-from phylactery_chassis.crashpoints import reach
+from phylactery_chassis.util.crashpoints import reach
 
 from phylactery_agent.tools.builtin.journal import EffectJournal, JournalNote, JournalUnavailableError
 from phylactery_agent.tools.contract import Invocation, Reconciled, ToolFailedError, arguments_of

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import mcp_types as types
 from mcp import MCPError
-from phylactery_chassis.logs import get_logger
+from phylactery_chassis.telemetry.logs import get_logger
 
 from phylactery_agent.tools.contract import (
     TOOL_ERROR,

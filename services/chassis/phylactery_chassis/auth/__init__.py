@@ -1,0 +1,1 @@
+"""Caller identity, tokens and Ed25519 signature checks."""

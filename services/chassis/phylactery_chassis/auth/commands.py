@@ -1,0 +1,150 @@
+"""`tokens add|list|revoke`: the same commands for every program that has them. They alone need typer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from phylactery_chassis.auth.identity import Role, TokensFileError
+from phylactery_chassis.auth.tokens import Listed, add_token, list_tokens, revoke_tokens
+
+_ABOUT = "Identities for identity mode 'tokens': a token each, of which the file keeps a hash."
+_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
+
+File = Annotated[Path, typer.Option(help="the tokens file")]
+
+
+def make_app(unusable: Callable[[str], typer.Exit]) -> typer.Typer:
+    """Return the commands; ``unusable`` says why one could not be carried out, in the words of its program."""
+    app = typer.Typer(no_args_is_help=True, help=_ABOUT)
+
+    @contextmanager
+    def usable(file: Path, what: str) -> Iterator[None]:
+        try:
+            yield
+        except TokensFileError as error:
+            raise unusable(str(error)) from None
+        except OSError as error:
+            raise unusable(f"{file} cannot be {what} ({error.strerror})") from None
+
+    @app.callback()
+    def tokens() -> None:
+        """Identities for identity mode 'tokens': a token each, of which the file keeps a hash."""
+
+    @app.command("add")
+    def add(
+        *,
+        file: Annotated[Path, typer.Option(help="the tokens file; made where it does not exist")],
+        subject: Annotated[str, typer.Option(help="who the token stands for")],
+        tenant: Annotated[str, typer.Option(help="their tenant; '*' for a delegate of every tenant")],
+        role: Annotated[list[Role], typer.Option(help="what they may do; again for several")],
+        level: Annotated[str, typer.Option(help="user, admin or system")] = "user",
+        group: Annotated[list[str] | None, typer.Option(help="a group they are in; again for several")] = None,
+        tool: Annotated[
+            list[str] | None, typer.Option(help="a tool it may be used for, and no other; again for several")
+        ] = None,
+        expires: Annotated[
+            str, typer.Option(help="when it ends: 2027-01-31T12:00:00Z, or after 90d, 12h or 30m; empty is never")
+        ] = "",
+    ) -> None:
+        """Add an identity and print its token, once. A running service knows it within a second or two."""
+        try:
+            ends = parse_expiry(expires)
+        except ValueError as error:
+            raise unusable(f"--expires: {error}") from None
+        with usable(file, "written"):
+            typer.echo(
+                add_token(
+                    file,
+                    subject=subject,
+                    tenant=tenant,
+                    roles=role,
+                    level=level,
+                    groups=group or (),
+                    tools=tool or (),
+                    expires=ends,
+                )
+            )
+
+    @app.command("list")
+    def show(
+        file: File, as_json: Annotated[bool, typer.Option("--json", help="one JSON object a line")] = False
+    ) -> None:
+        """List the identities: an id for `revoke`, who, and what each may do. No token can be told from it."""
+        with usable(file, "read"):
+            listed = list_tokens(file)
+        for one in listed:
+            typer.echo(json.dumps(_facts(one), ensure_ascii=False) if as_json else _line(one))
+
+    @app.command("revoke")
+    def revoke(
+        file: File,
+        token_id: Annotated[list[str] | None, typer.Argument(help="ids that `list` shows")] = None,
+        subject: Annotated[str, typer.Option(help="every token of this subject")] = "",
+        tenant: Annotated[str, typer.Option(help="every token of this tenant; with --subject, only theirs in it")] = "",
+    ) -> None:
+        """Remove tokens. A running service stops to accept them within a second or two, and ends their streams."""
+        if bool(token_id) == bool(subject or tenant):
+            raise unusable("name the tokens by their ids, or with --subject and --tenant; not both")
+        with usable(file, "written"):
+            for one in revoke_tokens(file, ids=token_id or (), subject=subject, tenant=tenant):
+                typer.echo(f"revoked {_line(one)}")
+
+    return app
+
+
+def parse_expiry(text: str) -> datetime | None:
+    """Return when a token ends, None for empty. Raise ValueError for what is no future time."""
+    if not text:
+        return None
+    now = datetime.now(UTC).replace(microsecond=0)
+    unit = _UNITS.get(text[-1])
+    if unit is not None and text[:-1].isascii() and text[:-1].isdigit():
+        try:
+            ends = now + timedelta(**{unit: int(text[:-1])})
+        except OverflowError:
+            raise ValueError(f"'{text}' is too far away; leave it out for a token that never ends") from None
+    else:
+        try:
+            ends = datetime.fromisoformat(text)
+        except ValueError:
+            raise ValueError(f"'{text}' is not a time such as 2027-01-31T12:00:00Z, nor 90d, 12h or 30m") from None
+        if ends.tzinfo is None:
+            raise ValueError(f"'{text}' has no time zone; write it with Z or +01:00")
+    if ends <= now:
+        raise ValueError(f"'{text}' is not in the future")
+    return ends.astimezone(UTC)
+
+
+def _facts(one: Listed) -> dict[str, object]:
+    entry = one.entry
+    return {
+        "id": one.id,
+        "subject": entry.subject,
+        "tenant": entry.tenant,
+        "roles": [str(role) for role in entry.roles],
+        "level": entry.level,
+        "groups": entry.groups,
+        "tools": entry.tools or [],
+        "expires": _time(entry.expires) if entry.expires else None,
+        "expired": one.expired,
+    }
+
+
+def _line(one: Listed) -> str:
+    entry = one.entry
+    parts = [one.id, f"{entry.subject}@{entry.tenant}", ",".join(entry.roles), entry.level]
+    parts += [f"groups={','.join(entry.groups)}"] if entry.groups else []
+    parts += [f"tools={','.join(entry.tools)}"] if entry.tools else []
+    parts += [f"{'expired' if one.expired else 'expires'}={_time(entry.expires)}"] if entry.expires else []
+    return "  ".join(parts)
+
+
+def _time(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")

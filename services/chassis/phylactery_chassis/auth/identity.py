@@ -1,0 +1,339 @@
+"""Who calls. The interceptor binds a Principal from the transport; nothing else ever makes one from a request."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Literal, Protocol
+
+import yaml
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+
+from phylactery_chassis.errors import PermissionDenied, Unauthenticated
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.clock import MICROSECONDS, Clock, MonotoneClock, SystemClock
+
+AUTHORIZATION = "authorization"
+SUBJECT_HEADER = "x-phylactery-subject"
+TENANT_HEADER = "x-phylactery-tenant"
+ANY_TENANT = "*"
+_NAME = r"^[A-Za-z0-9_.:@-]{1,128}$"
+_NAME_PATTERN = re.compile(r"[A-Za-z0-9_.:@-]{1,128}")
+"""A single bounded class cannot backtrack, so the standard module is safe here."""
+_REMIND_SECONDS = 60.0
+"""How often the log tells that the tokens file cannot be used."""
+
+_log = get_logger("identity")
+
+
+class Role(StrEnum):
+    """What an identity may do. policy_admin is not approver; delegate names its end user.
+
+    Every role but installation_operator is within the identity's tenant: that one is for who answers for the whole
+    installation, and decides by which policies every tenant is served.
+    """
+
+    CALLER = "caller"
+    DELEGATE = "delegate"
+    APPROVER = "approver"
+    POLICY_ADMIN = "policy_admin"
+    AUDITOR = "auditor"
+    OPERATOR = "operator"
+    INSTALLATION_OPERATOR = "installation_operator"
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """The subject a call is served for; actor is the delegate that speaks for it, empty when it speaks itself."""
+
+    subject: str
+    tenant: str
+    roles: frozenset[str]
+    level: str = "user"
+    groups: frozenset[str] = frozenset()
+    actor: str = ""
+    credential_hash: str = field(default="", repr=False)
+    tools: tuple[str, ...] = ()
+    """The only tools it may have used for it; empty narrows nothing. What policies forbid stays forbidden."""
+
+    @property
+    def delegated(self) -> bool:
+        """Says whether a delegate speaks for the subject."""
+        return bool(self.actor)
+
+    def require(self, role: Role) -> None:
+        """Raises PermissionDenied ROLE_REQUIRED unless the principal has the role."""
+        if role not in self.roles:
+            raise PermissionDenied(
+                "ROLE_REQUIRED",
+                f"'{self.subject}' lacks the role '{role}'; ask whoever keeps the tokens file",
+                metadata={"role": role},
+            )
+
+    def require_tool(self, tool: str) -> None:
+        """Raise PermissionDenied TOOL_NOT_GRANTED where the credential names its tools and this is none of them."""
+        if self.tools and tool not in self.tools:
+            raise PermissionDenied(
+                "TOOL_NOT_GRANTED",
+                f"the token of '{self.actor or self.subject}' is for other tools than '{tool}'; "
+                "ask whoever keeps the tokens file",
+                metadata={"tool": tool},
+            )
+
+
+_principal: ContextVar[Principal] = ContextVar("phylactery_principal")
+
+
+def current_principal() -> Principal:
+    """Answers who calls. Raises Unauthenticated outside a call."""
+    try:
+        return _principal.get()
+    except LookupError:
+        raise Unauthenticated("UNAUTHENTICATED", "no identity is bound to this call") from None
+
+
+@contextmanager
+def bind_principal(principal: Principal) -> Iterator[None]:
+    """Binds a principal for the block: the interceptor's way, and a test's."""
+    token = _principal.set(principal)
+    try:
+        yield
+    finally:
+        _principal.reset(token)
+
+
+class Authenticator(Protocol):
+    """Turns a call's metadata into a Principal. Raises Unauthenticated or PermissionDenied."""
+
+    def authenticate(self, metadata: Mapping[str, str]) -> Principal:
+        """Answers who calls."""
+        ...
+
+    def granted(self, credential_hash: str) -> Principal | None:
+        """Return what the credential stands for now, None where it was withdrawn or has expired."""
+        ...
+
+    def refresh(self, *, now: bool = False) -> None:
+        """Read again what identities are kept in, where it has changed, or in any case with ``now``."""
+        ...
+
+
+def refuse_doubled(keys: Iterable[str]) -> None:
+    """Raises Unauthenticated where metadata that says who calls is there more than once.
+
+    Only one of them could count, and a proxy before the service may have checked the other.
+    """
+    counts = Counter(keys)
+    doubled = next((key for key in (AUTHORIZATION, SUBJECT_HEADER, TENANT_HEADER) if counts[key] > 1), None)
+    if doubled is not None:
+        raise Unauthenticated("UNAUTHENTICATED", f"metadata {doubled} was sent more than once; send it once")
+
+
+def _checked_name(value: str, header: str) -> str:
+    if _NAME_PATTERN.fullmatch(value) is None:
+        raise Unauthenticated("UNAUTHENTICATED", f"metadata {header} is not 1 to 128 characters of [A-Za-z0-9_.:@-]")
+    return value
+
+
+def _on_behalf(actor: Principal, metadata: Mapping[str, str]) -> Principal:
+    """Answers the end user a delegate names: the role caller, and of the delegate's only what narrows it."""
+    subject = metadata.get(SUBJECT_HEADER, "")
+    tenant = metadata.get(TENANT_HEADER, "")
+    if not subject:
+        if tenant or actor.tenant == ANY_TENANT:
+            raise Unauthenticated(
+                "UNAUTHENTICATED", f"a delegate names its end user in metadata {SUBJECT_HEADER}; it is missing"
+            )
+        return actor
+    actor.require(Role.DELEGATE)
+    if actor.tenant == ANY_TENANT:
+        if not tenant:
+            raise Unauthenticated("UNAUTHENTICATED", f"metadata {TENANT_HEADER} is missing beside {SUBJECT_HEADER}")
+        tenant = _checked_name(tenant, TENANT_HEADER)
+    elif tenant not in ("", actor.tenant):
+        raise PermissionDenied(
+            "ROLE_REQUIRED", "this delegate may speak for its own tenant only", metadata={"role": "delegate"}
+        )
+    else:
+        tenant = actor.tenant
+    return Principal(
+        subject=_checked_name(subject, SUBJECT_HEADER),
+        tenant=tenant,
+        roles=frozenset({Role.CALLER}),
+        actor=actor.subject,
+        credential_hash=actor.credential_hash,
+        tools=actor.tools,
+    )
+
+
+class LoopbackAuthenticator:
+    """Mode none: whoever reaches the loopback address is 'local' with every role, and may name another subject."""
+
+    def __init__(self) -> None:
+        self._local = Principal("local", "local", frozenset(Role))
+
+    def granted(self, credential_hash: str) -> Principal | None:  # noqa: ARG002 - there is none
+        """Return 'local', who is always there."""
+        return self._local
+
+    def refresh(self, *, now: bool = False) -> None:
+        """Do nothing: no identity is kept anywhere."""
+
+    def authenticate(self, metadata: Mapping[str, str]) -> Principal:
+        """Answers 'local', or the named subject in the named tenant (default 'local')."""
+        if SUBJECT_HEADER not in metadata and TENANT_HEADER not in metadata:
+            return self._local
+        anywhere = Principal("local", ANY_TENANT, self._local.roles)
+        return _on_behalf(anywhere, {TENANT_HEADER: "local", **metadata})
+
+
+class TokenEntry(BaseModel):
+    """One identity of a tokens file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    hash: str = Field(pattern=r"^sha256:[0-9a-f]{64}$")
+    subject: str = Field(pattern=_NAME)
+    tenant: str = Field(pattern=r"^(\*|[A-Za-z0-9_.:@-]{1,128})$")
+    roles: list[Role] = Field(min_length=1)
+    level: Literal["user", "admin", "system"] = "user"
+    groups: list[Annotated[str, Field(pattern=_NAME)]] = []
+    tools: list[Annotated[str, Field(pattern=_NAME)]] | None = Field(default=None, min_length=1)
+    expires: AwareDatetime | None = None
+
+
+class _TokensFile(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    tokens: list[TokenEntry]
+
+
+class TokensFileError(ValueError):
+    """The tokens file cannot be used; the message names file, entry and fault, never a hash."""
+
+
+def token_hash(token: str) -> str:
+    """Answers the form a token is stored in: tokens are random, so a plain SHA-256 is enough."""
+    return "sha256:" + hashlib.sha256(token.encode()).hexdigest()
+
+
+def read_tokens(path: Path) -> list[TokenEntry]:
+    """Return the entries of a tokens file, checked. Raise TokensFileError."""
+    try:
+        parsed = _TokensFile.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise TokensFileError(f"{path}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise TokensFileError(f"{path}: is not UTF-8 text") from None
+    except (yaml.YAMLError, ValueError) as error:
+        if isinstance(error, ValidationError):
+            first = error.errors(include_input=False)[0]
+            where = ".".join(str(part) for part in first["loc"])
+            raise TokensFileError(f"{path}: {where or 'file'}: {first['msg']}") from None
+        mark = getattr(error, "problem_mark", None)  # a date that is none is a ValueError without
+        line = f":{mark.line + 1}" if mark else ""
+        raise TokensFileError(f"{path}{line}: is not YAML") from None
+    hashes = [entry.hash for entry in parsed.tokens]
+    for index, one in enumerate(hashes):
+        if one in hashes[:index]:
+            raise TokensFileError(f"{path}: tokens.{index}.hash: stands twice; a token is one identity's")
+    for entry in parsed.tokens:
+        if entry.tenant == ANY_TENANT and Role.DELEGATE not in entry.roles:
+            raise TokensFileError(f"{path}: '{entry.subject}' has tenant '*' without the role delegate")
+    return parsed.tokens
+
+
+class TokenAuthenticator:
+    """Mode tokens: static bearer tokens, stored hashed in a YAML file, each with subject, tenant and roles.
+
+    The file may change while it is in use: see refresh(). One that cannot be used changes nothing, and is told in the
+    log again and again.
+    """
+
+    def __init__(self, path: Path, clock: Clock | None = None) -> None:
+        """Reads the file. Raises TokensFileError."""
+        self._path, self._clock = path, MonotoneClock(clock or SystemClock())
+        self._stamp = _stamp(path)
+        entries = read_tokens(path)
+        if not entries:
+            raise TokensFileError(f"{path}: tokens: holds none, so nobody could call; add one")
+        self._take(entries)
+        self._faulty_since: float | None = None
+
+    def authenticate(self, metadata: Mapping[str, str]) -> Principal:
+        """Answers the token's principal, or the end user its delegate names."""
+        header = metadata.get(AUTHORIZATION, "")
+        scheme, _, token = header.partition(" ")
+        if scheme.lower() != "bearer" or not token:
+            raise Unauthenticated("UNAUTHENTICATED", "send metadata 'authorization: Bearer <token>'")
+        principal = self.granted(token_hash(token))
+        if principal is None:
+            raise Unauthenticated(
+                "UNAUTHENTICATED", "this token is not known here; it may have been withdrawn, or its time is over"
+            )
+        return _on_behalf(principal, metadata)
+
+    def granted(self, credential_hash: str) -> Principal | None:
+        """Return what a token stands for now, None where it was withdrawn or has expired."""
+        found = self._by_hash.get(credential_hash)
+        if found is None:
+            return None
+        principal, expires_us = found
+        return principal if expires_us is None or self._clock.now_us() < expires_us else None
+
+    def refresh(self, *, now: bool = False) -> None:
+        """Read the file again where it has changed, or in any case with ``now``.
+
+        A file that cannot be used leaves the identities as they are: a slip of whoever edits it shuts nobody out.
+        """
+        stamp, at = _stamp(self._path), time.monotonic()
+        due = self._faulty_since is not None and at - self._faulty_since >= _REMIND_SECONDS
+        if stamp == self._stamp and not due and not now:
+            return
+        self._stamp = stamp
+        try:
+            entries = read_tokens(self._path)
+        except TokensFileError as error:
+            self._faulty_since = at
+            _log.error("the tokens file cannot be used; the tokens read before stay in force", problem=str(error))
+            return
+        before, self._faulty_since = self._by_hash, None
+        self._take(entries)
+        if before != self._by_hash:
+            gone = sum(self._by_hash.get(one) != entry for one, entry in before.items())
+            new = sum(one not in before for one in self._by_hash)
+            _log.info("tokens read again", tokens=len(entries), added=new, withdrawn_or_changed=gone)
+
+    def _take(self, entries: Iterable[TokenEntry]) -> None:
+        self._by_hash = {
+            entry.hash: (
+                Principal(
+                    subject=entry.subject,
+                    tenant=entry.tenant,
+                    roles=frozenset(entry.roles),
+                    level=entry.level,
+                    groups=frozenset(entry.groups),
+                    credential_hash=entry.hash,
+                    tools=tuple(entry.tools or ()),
+                ),
+                None if entry.expires is None else int(entry.expires.timestamp() * MICROSECONDS),
+            )
+            for entry in entries
+        }
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    """Return what tells one state of a file from another, nothing where it cannot be seen."""
+    try:
+        seen = path.stat()
+    except OSError:
+        return ()
+    return seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns

@@ -1,0 +1,155 @@
+"""Static tokens in their file: made, listed and revoked. A token is shown once, and only its hash is kept."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from phylactery_chassis.auth.identity import Role, TokenEntry, TokensFileError, read_tokens, token_hash
+
+_RANDOM_BYTES = 32
+_ID_CHARACTERS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A token as it is listed: its id tells it from others and says nothing of the token itself."""
+
+    id: str
+    entry: TokenEntry
+
+    @property
+    def expired(self) -> bool:
+        """Return True if its time is over by this machine's clock."""
+        return self.entry.expires is not None and self.entry.expires <= datetime.now(UTC)
+
+
+def list_tokens(path: Path) -> list[Listed]:
+    """Return the tokens of a file, in its order. Raise TokensFileError."""
+    return [Listed(_id_of(entry.hash), entry) for entry in read_tokens(path)]
+
+
+def add_token(
+    path: Path,
+    *,
+    subject: str,
+    tenant: str,
+    roles: Sequence[Role],
+    level: str = "user",
+    groups: Sequence[str] = (),
+    tools: Sequence[str] = (),
+    expires: datetime | None = None,
+) -> str:
+    """Adds a new identity to a tokens file, creating it with mode 0600, and answers its token.
+
+    Raises TokensFileError when the file is damaged or the identity not valid; the file is then as it was.
+    """
+    token = "phy_" + secrets.token_urlsafe(_RANDOM_BYTES)
+    entry: dict[str, Any] = {
+        "hash": token_hash(token),
+        "subject": subject,
+        "tenant": tenant,
+        "roles": [str(role) for role in roles],
+        "level": level,
+    }
+    optional = {"groups": list(groups), "tools": list(tools), "expires": expires}
+    entry |= {name: value for name, value in optional.items() if value}
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _change(path, lambda entries: [*entries, entry])
+    return token
+
+
+def revoke_tokens(path: Path, *, ids: Sequence[str] = (), subject: str = "", tenant: str = "") -> list[Listed]:
+    """Remove tokens by id, or all those of a subject, of a tenant, or of a subject in a tenant; return what is gone.
+
+    Raise TokensFileError where the file is damaged, or an id or a subject names no token; the file is then as it was.
+    """
+    gone: list[Listed] = []
+
+    def without(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        listed = list_tokens(path)
+        unknown = [one for one in ids if one not in {each.id for each in listed}]
+        if unknown:
+            raise TokensFileError(f"{path}: token '{unknown[0]}' not found; list them to see their ids")
+        gone[:] = [
+            one
+            for one in listed
+            if one.id in ids
+            or ((subject or tenant) and subject in ("", one.entry.subject) and tenant in ("", one.entry.tenant))
+        ]
+        if not gone:
+            raise TokensFileError(f"{path}: no token of this subject and tenant; list them to see whose there are")
+        hashes = {one.entry.hash for one in gone}
+        return [entry for entry in entries if entry["hash"] not in hashes]
+
+    _change(path, without)
+    return gone
+
+
+def _change(path: Path, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
+    """Replace the entries of a file with what ``change`` makes of them: wholly or not at all, one command at a time."""
+    path = path.resolve()  # a link stays one
+    with _alone(path.parent):
+        if path.exists():
+            read_tokens(path)
+            entries = yaml.safe_load(path.read_text(encoding="utf-8"))["tokens"]
+        else:
+            entries = []
+        changed = change(entries)
+        part = path.with_name(path.name + ".part")
+        try:
+            _write(part, yaml.safe_dump({"tokens": changed}, sort_keys=False), like=path)
+            read_tokens(part)  # the same reader the services use has the last word
+            part.replace(path)
+        except TokensFileError as error:
+            raise TokensFileError(str(error).replace(str(part), str(path))) from None
+        finally:
+            part.unlink(missing_ok=True)
+        _sync_folder(path.parent)
+
+
+def _write(part: Path, text: str, *, like: Path) -> None:
+    """Write a file with mode 0600, or with owner and mode of the one it replaces, so that whoever read that can."""
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as out:
+        if like.exists():
+            seen = like.stat()
+            os.fchmod(descriptor, seen.st_mode & 0o777)
+            with contextlib.suppress(PermissionError):
+                os.fchown(descriptor, seen.st_uid, seen.st_gid)
+        out.write(text)
+        out.flush()
+        os.fsync(descriptor)
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Hold a lock on the folder: of two commands at once the second sees what the first wrote."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a replaced name last: a revoked token must not be back after a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _id_of(kept: str) -> str:
+    return kept.removeprefix("sha256:")[:_ID_CHARACTERS]

@@ -1,0 +1,1 @@
+"""Database access: writer, group commit, statements, migrations."""

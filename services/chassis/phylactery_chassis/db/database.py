@@ -1,0 +1,390 @@
+"""One database per service: SQLite by default, PostgreSQL by URL, and one ordered writer thread with group commit.
+
+Every write is a function of a connection. The writer takes whatever waits, runs each function so that it can be undone
+alone, in one transaction, commits, and only then answers: an answer means durable. What one turn of an event loop wrote
+waits together, and so shares a transaction; where most calls write, a database may also wait for those that are about
+to. Where another process was faster the functions run once more, so they change nothing but the database. Reads run
+beside it in a small pool.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Engine, ExceptionContext
+
+from phylactery_chassis.db.errors import faults_told, unavailable, why
+from phylactery_chassis.db.groups import Groups
+from phylactery_chassis.db.jobs import Job, JobQueue, Outcome, Together, Waiting, Work, tell_all
+from phylactery_chassis.db.migrations import upgrade
+from phylactery_chassis.db.pending_statements import old_libpq, run_text
+from phylactery_chassis.db.transactions import LOG_PAGES, Transactions, heed_the_line, set_up_sqlite
+from phylactery_chassis.db.unit import unit_of
+from phylactery_chassis.errors import DomainError, StartError, Unavailable
+from phylactery_chassis.telemetry.logs import get_logger
+
+
+def look(connection: Connection) -> None:
+    """Asks for nothing but an answer."""
+    run_text(connection, "SELECT 1").close()
+
+
+def write_something(connection: Connection) -> None:
+    """Writes what changes nothing: the number in a file's head as it is, or a transaction's own record at a server.
+
+    A transaction that changes nothing at all works on a full disk too.
+    """
+    if connection.dialect.name == "sqlite":
+        number = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
+        connection.exec_driver_sql(f"PRAGMA user_version = {number}").close()
+    else:
+        connection.exec_driver_sql("SELECT txid_current()").close()
+
+
+_FAILED_SYNC = frozenset({sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC, sqlite3.SQLITE_IOERR_TRUNCATE})
+
+
+def stop_after_failed_sync(engine: Engine) -> None:
+    """Makes every write of an engine Unavailable STORE_UNAVAILABLE once a sync failed; reads go on.
+
+    A write is a transaction with the execution option phylactery_write.
+    """
+    failed: list[int] = []
+
+    @sa.event.listens_for(engine, "handle_error")
+    def _note(context: ExceptionContext) -> None:
+        code = getattr(context.original_exception, "sqlite_errorcode", 0)
+        if code in _FAILED_SYNC and not failed:
+            failed.append(code)
+            _log.error("a sync failed; nothing is written any more until the service starts again", sqlite_code=code)
+
+    @sa.event.listens_for(engine, "begin")
+    def _refuse(connection: Connection) -> None:
+        if failed and connection.get_execution_options().get("phylactery_write"):
+            raise Unavailable(
+                "STORE_UNAVAILABLE",
+                "the disk failed to keep a write, so nothing is written any more; check the disk, then start the "
+                "service again",
+            )
+
+
+T = TypeVar("T")
+
+_READERS = 4
+_COMPANY_SECONDS = 0.002
+"""How long a write waits for the next of those it expects: about what one commit takes."""
+_QUIET_SECONDS = 0.001
+"""How long it waits for one more than it expects, who may stand before the door: calls are let in one at a time."""
+_LONGEST_SECONDS = 0.02
+"""How long it waits in all, as long as somebody comes each time."""
+
+_log = get_logger("database")
+
+
+def _protect(connection: Connection, *_statement: Any) -> None:
+    unit = unit_of(connection)
+    if unit is not None:
+        unit.protect()
+
+
+class Database:
+    """A service's database.
+
+    Every failure of the store itself is Unavailable STORE_UNAVAILABLE, or StoreFull where its disk has no room.
+    """
+
+    def __init__(self, url: str, *, company: Callable[[], int] | None = None, log_pages: int = LOG_PAGES) -> None:
+        """Opens the database; url is sqlite:///… or postgresql+psycopg://….
+
+        ``company`` answers how many calls run that are about to write, the one that asks included: a write then waits
+        for the others, for as many as came together last, and for what the writer does at that moment, to share one
+        commit. It waits two milliseconds at most for each; a write that comes alone after others waits once.
+        ``log_pages`` is how long a file's log grows before its pages go to their places. While it grows each sync
+        writes its length too; a longer one moves a page that is written often less often.
+        """
+        self._company = company
+        self._engine = sa.create_engine(
+            url,
+            pool_size=_READERS + 2,  # the writer, and whoever reads quickly
+            max_overflow=0,
+            hide_parameters=True,  # an error text never holds a value
+        )
+        self.dialect = self._engine.dialect.name
+        if self.dialect == "sqlite":
+            set_up_sqlite(self._engine, log_pages)
+            stop_after_failed_sync(self._engine)
+        self._read_engine = self._engine
+        if self.dialect == "postgresql":
+            # a read of several statements sees one moment, as it does on SQLite: a row and its key, or neither
+            self._read_engine = self._engine.execution_options(isolation_level="REPEATABLE READ")
+        self._write_engine = self._engine.execution_options(phylactery_write=True)
+        self._single_engine = self._engine.execution_options(isolation_level="AUTOCOMMIT")
+        sa.event.listen(self._write_engine, "before_cursor_execute", _protect)
+        if self.dialect != "sqlite":
+            heed_the_line(self._write_engine)
+        self._groups = Groups(self._write_engine, failed=self._note_failure)
+        self._jobs = JobQueue(short=self.dialect != "sqlite")
+        self._waiting: dict[asyncio.AbstractEventLoop, Waiting] = {}
+        self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="database-reader")
+        self._quick, self._one_quick_read = Transactions(self._read_engine), threading.Lock()
+        self._beside = ThreadPoolExecutor(1, thread_name_prefix="database-beside")
+        self._closed = False
+        self._failures = 0
+        self._mended = 0
+        """So many failures there were before a write that worked; one that comes in between is not among them."""
+        self._gate = threading.Lock()
+        self._writer = threading.Thread(target=self._write_loop, name="database-writer", daemon=True)
+        self._writer.start()
+
+    @property
+    def engine(self) -> Engine:
+        """Gives maintenance commands and tests the engine below."""
+        return self._engine
+
+    @property
+    def healthy(self) -> bool:
+        """Says whether the writer lives and its last commit worked."""
+        return self._writer.is_alive() and not self._closed and self._failures == self._mended
+
+    def migrate(self, package: str, *, apply: bool = True) -> None:
+        """Brings the schema to the newest revision of <package>.migrations; see migrations.upgrade.
+
+        Raises SchemaError, and StartError when the database itself cannot be used.
+        """
+        prefix = package.removeprefix("phylactery_").upper()
+        old = old_libpq(self._engine.dialect)
+        if old:
+            raise StartError(
+                f"{self._place} cannot be the database: psycopg runs on libpq {old} here, and statements that go "
+                "together need 14 or later; install psycopg[binary], which brings its own, or a newer libpq"
+            )
+        try:
+            upgrade(self._write_engine, package, apply=apply)
+        except sa.exc.SQLAlchemyError as error:
+            raise StartError(f"{self._place} cannot be the database ({why(error)}); {self._advice(prefix)}") from None
+
+    @property
+    def _place(self) -> str:
+        """Answers where the data lies, without a password."""
+        url = self._engine.url
+        return url.database or ":memory:" if self.dialect == "sqlite" else url.render_as_string(hide_password=True)
+
+    def _advice(self, prefix: str) -> str:
+        if self.dialect == "sqlite":
+            return (
+                "restore a backup of this file, or move it away to start empty, "
+                f"or name another place in {prefix}_DATA_DIR or {prefix}_DATABASE_URL"
+            )
+        return f"check that the server runs and that {prefix}_DATABASE_URL names a user who may create tables"
+
+    async def write(self, work: Work[T]) -> T:
+        """Runs work in the writer and answers once it is durable. What work raises rolls back that work alone."""
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[T] = loop.create_future()
+        self._wait(loop, [Job(work, waiter, loop)])
+        return await waiter
+
+    async def write_all(self, works: Sequence[Work[T]]) -> list[T | BaseException]:
+        """Runs several works as write does, each undone alone, and answers what each came to once all are durable.
+
+        In the place of a work that raised stands what it raised. They are given to the writer together and wake who
+        waits once, which costs a tenth of as many writes.
+        """
+        if not works:
+            return []
+        loop = asyncio.get_running_loop()
+        together: Together[T] = Together(loop, len(works))
+        self._wait(loop, [Job(work, share, loop) for work, share in zip(works, together.waiters(), strict=True)])
+        return await together.ended
+
+    def _wait(self, loop: asyncio.AbstractEventLoop, jobs: list[Job[T]]) -> None:
+        """Lets jobs wait for the end of this turn of the loop, or for nothing where no other call could write in it."""
+        with self._gate:
+            self._check_open()
+            waiting = self._waiting.setdefault(loop, Waiting())
+            waiting.jobs += jobs
+        if waiting.looking:
+            return
+        if self._company is not None and not waiting.writing and self._expected(waiting) <= 1:
+            self._hand_over(waiting)
+        else:
+            waiting.looking = True
+            loop.call_soon(self._look, loop, waiting)
+
+    def _expected(self, waiting: Waiting) -> int:
+        """Answers how many writes of a loop are to come together: one of each call that runs, or as many as last."""
+        return max(self._company() if self._company else 0, waiting.usual)
+
+    def write_sync(self, work: Work[T]) -> T:
+        """Does the same from a thread."""
+        waiter: Future[T] = Future()
+        with self._gate:
+            self._check_open()
+            self._jobs.put([Job(work, waiter)])
+        return waiter.result()
+
+    async def write_beside(self, work: Work[T]) -> T:
+        """Runs work beside the writer, on a server each statement kept by itself: it waits for nobody else's writes.
+
+        It is for a statement that must be in time, a lease's. A file has one writer, so there it goes with the others.
+        """
+        if self.dialect == "sqlite":
+            return await self.write(work)
+        if self._closed:
+            raise unavailable("the database is closed")
+        return await asyncio.get_running_loop().run_in_executor(self._beside, self._ask_one, work)
+
+    async def read(self, work: Work[T], *, one: bool = False) -> T:
+        """Runs work on a reader connection, beside the writer; after close() it is Unavailable.
+
+        With ``one`` it is one statement, which a server is asked outside any transaction: two might see two moments.
+        """
+        if self._closed:
+            raise unavailable("the database is closed")
+        ask = self._ask_one if one else self._read
+        return await asyncio.get_running_loop().run_in_executor(self._readers, ask, work)
+
+    async def read_quickly(self, work: Work[T], *, one: bool = False) -> T:
+        """Does the same for a few rows found by their keys: from a file that takes less than another thread would.
+
+        Its connection is kept from one to the next, for the pool would take longer than the rows. What work answers are
+        rows: a result that nobody read to its end would hold the log. Raises TypeError for one.
+        """
+        if self.dialect != "sqlite":
+            return await self.read(work, one=one)
+        with self._one_quick_read, faults_told():
+            if self._closed:
+                raise unavailable("the database is closed")
+            with self._quick.begin() as connection:
+                answer = work(connection)
+                if isinstance(answer, sa.Result):
+                    answer.close()
+                    raise TypeError("work of read_quickly answers rows, not the result they are read from")
+                return answer
+
+    def read_sync(self, work: Work[T]) -> T:
+        """Does the same from a thread."""
+        return self._read(work)
+
+    async def probe(self) -> bool:
+        """Says whether the store takes writes, so that health can recover by itself.
+
+        Where the last commit worked it looks only. After one that did not, something is written: a transaction that
+        changes nothing works on a full disk too.
+        """
+        failures = self._failures
+        try:
+            await self.write(look if failures == self._mended else write_something)
+        except DomainError:
+            return False
+        self._mended = max(failures, self._mended)
+        return self.healthy
+
+    def close(self) -> None:
+        """Finishes what was submitted, then closes; a later write is Unavailable."""
+        with self._gate:
+            if self._closed:
+                return
+            self._closed = True
+            for waiting in self._waiting.values():
+                self._jobs.put(waiting.jobs)
+                waiting.jobs = []
+            self._jobs.end()
+        self._writer.join()
+        self._readers.shutdown()
+        self._beside.shutdown()
+        with self._one_quick_read:
+            self._quick.end()
+        self._engine.dispose()
+
+    def _check_open(self) -> None:
+        if self._closed or not self._writer.is_alive():
+            raise unavailable("the writer has stopped")
+
+    def _look(self, loop: asyncio.AbstractEventLoop, waiting: Waiting) -> None:
+        """Gives the writer what one turn of the loop has gathered, or waits for company."""
+        waiting.looking = False
+        if self._company is None:
+            self._hand_over(waiting)
+            return
+        if waiting.writing:
+            return
+        here, expected = len(waiting.jobs), self._expected(waiting)
+        if expected <= 1:
+            self._hand_over(waiting)
+            return
+        now = loop.time()
+        if waiting.timer is None:
+            waiting.latest = now + _LONGEST_SECONDS
+        else:
+            waiting.timer.cancel()
+        patience = _COMPANY_SECONDS if here < expected else _QUIET_SECONDS
+        waiting.timer = loop.call_at(min(now + patience, waiting.latest), self._hand_over, waiting)
+
+    def _hand_over(self, waiting: Waiting) -> None:
+        """Gives the writer what has gathered; a close may have done so already."""
+        with self._gate:
+            jobs = waiting.take()
+            if jobs:
+                waiting.writing, waiting.usual = True, len(jobs)
+                self._jobs.put(jobs)
+
+    def _tell_all(self, group: list[Job[Any]], outcomes: list[Outcome]) -> None:
+        """Answers every waiter, waking each event loop once, also for jobs nobody waits for any more."""
+        by_loop: dict[asyncio.AbstractEventLoop | None, list[Outcome]] = {job.loop: [] for job in group}
+        for outcome in outcomes:
+            by_loop[outcome.job.loop].append(outcome)
+        for loop, some in by_loop.items():
+            if loop is None:
+                tell_all(some)
+                continue
+            with contextlib.suppress(RuntimeError):  # the loop has ended, and nobody waits any more
+                loop.call_soon_threadsafe(self._tell_loop, loop, some)
+
+    def _tell_loop(self, loop: asyncio.AbstractEventLoop, outcomes: list[Outcome]) -> None:
+        """Answers a loop's waiters, and gives the writer what has gathered meanwhile."""
+        waiting = self._waiting[loop]
+        waiting.writing = False
+        if waiting.jobs:
+            self._look(loop, waiting)
+        tell_all(outcomes)
+
+    def _note_failure(self) -> None:
+        self._failures += 1
+
+    def _read(self, work: Work[T]) -> T:
+        return self._ask(self._read_engine.begin, work)
+
+    def _ask_one(self, work: Work[T]) -> T:
+        return self._ask(self._single_engine.connect, work)
+
+    def _ask(self, connect: Callable[[], AbstractContextManager[Connection]], work: Work[T]) -> T:
+        """Runs work that can run twice; once more on a new connection where a server had let go of the one kept."""
+        with faults_told():
+            try:
+                with connect() as connection:
+                    return work(connection)
+            except sa.exc.DBAPIError as error:
+                if not error.connection_invalidated:
+                    raise
+            self._engine.dispose()  # the others are as old as that one
+            with connect() as connection:
+                return work(connection)
+
+    def _write_loop(self) -> None:
+        try:
+            self._write_all()
+        finally:
+            self._groups.end()
+
+    def _write_all(self) -> None:
+        for group in self._jobs.groups():
+            self._tell_all(group, self._groups.run([job for job in group if job.wanted()]))

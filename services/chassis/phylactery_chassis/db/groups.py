@@ -1,0 +1,144 @@
+"""Running jobs in transactions: as many as came together in one, and each alone where together they cannot be kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Engine
+
+from phylactery_chassis.db.errors import STORE_FAULTS, fault_of, is_full, lost_a_race, may_be_kept, unavailable, unknown
+from phylactery_chassis.db.jobs import Job, Outcome
+from phylactery_chassis.db.transactions import StaleError, Transactions
+from phylactery_chassis.db.unit import ConflictError, Unit
+from phylactery_chassis.telemetry.logs import get_logger
+
+_MAX_ATTEMPTS = 20
+"""How often a job runs again because another process was faster each time."""
+
+_log = get_logger("database")
+
+
+class _UndoneError(Exception):
+    """The transaction was undone for what one of its jobs did, or left to be written."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+def _flush(unit: Unit) -> None:
+    """Writes what the jobs left to be written. Raises ConflictError, _UndoneError, and the store's own faults."""
+    try:
+        unit.flush()
+    except (ConflictError, *STORE_FAULTS):
+        raise
+    except Exception as error:
+        raise _UndoneError(error) from error
+
+
+class Groups:
+    """The writer's transactions, one after the other on one thread."""
+
+    def __init__(self, engine: Engine, *, failed: Callable[[], None]) -> None:
+        """``failed`` is called where the store lost what it was given; nothing is opened yet."""
+        self._engine, self._failed = engine, failed
+        self._transactions = Transactions(engine)
+
+    def end(self) -> None:
+        """Gives the connection back."""
+        self._transactions.end()
+
+    def run(self, group: list[Job[Any]]) -> list[Outcome]:
+        """Runs jobs in one transaction, or each in its own where together they cannot be kept."""
+        if not group:
+            return []
+        try:
+            return self._attempt(group)
+        except _UndoneError as undone:
+            if len(group) == 1:
+                return [Outcome(group[0], fault=undone.cause)]
+        except ConflictError:
+            pass
+        except BaseException as error:  # noqa: BLE001 - the writer must outlive any fault and tell every waiter
+            if len(group) == 1 or not is_full(error):
+                return self._lost(group, error)
+        return [self._run_alone(job) for job in group]  # what fits nowhere is refused alone
+
+    def _run_alone(self, job: Job[Any]) -> Outcome:
+        """Runs one job in a transaction of its own, again while other processes are faster."""
+        for _ in range(_MAX_ATTEMPTS):
+            try:
+                return self._attempt([job])[0]
+            except ConflictError:
+                continue
+            except _UndoneError as undone:
+                return Outcome(job, fault=undone.cause)
+            except BaseException as error:  # noqa: BLE001 - as for a group
+                return self._lost([job], error)[0]
+        return Outcome(job, fault=unavailable("other processes were faster each time"))
+
+    def _attempt(self, group: list[Job[Any]]) -> list[Outcome]:
+        """Runs jobs and commits; see _commit. Where the connection was broken before it all begins, on a new one."""
+        try:
+            return self._commit(group)
+        except StaleError:
+            self._engine.dispose()
+        try:
+            return self._commit(group)
+        except StaleError as error:
+            raise (error.__cause__ or error) from error
+
+    def _commit(self, group: list[Job[Any]]) -> list[Outcome]:
+        """Runs jobs and commits.
+
+        Raises ConflictError, _UndoneError, and the store's own faults; then nothing of any job is kept. Only where the
+        answer of the commit is lost nobody knows, and whoever waits is told so.
+        """
+        committing, committed, unit = False, False, None
+        try:
+            with self._transactions.begin() as connection:
+                unit = Unit(connection, several=len(group) > 1)
+                try:
+                    outcomes = [self._run_job(connection, unit, job) for job in group]
+                    _flush(unit)
+                finally:
+                    unit.close()
+                committing = True
+            committed = True
+        except sa.exc.DBAPIError as error:
+            if lost_a_race(error):
+                raise ConflictError from error
+            if committing and may_be_kept(error):
+                raise unknown(error) from error
+            if committing and not isinstance(error, STORE_FAULTS):  # of what a job alone left to be said last
+                raise _UndoneError(error) from error
+            raise
+        except UnicodeError as error:  # in what was left to be said last is a text that no store takes
+            raise _UndoneError(error) from error
+        finally:
+            if unit is not None:
+                unit.settle(committed=committed)
+        return outcomes
+
+    def _run_job(self, connection: Connection, unit: Unit, job: Job[Any]) -> Outcome:
+        unit.begin_job()
+        try:
+            result = job.work(connection)
+            unit.end_job(failed=False)
+        except (ConflictError, *STORE_FAULTS):
+            raise  # the store itself fails, or wants the job alone, so the whole group is in question
+        except Exception as error:  # the work's own error, a taken key included, belongs to its waiter
+            if unit.alone or (isinstance(error, sa.exc.SQLAlchemyError) and not unit.protected):
+                raise _UndoneError(error) from error
+            unit.end_job(failed=True)
+            return Outcome(job, fault=error)
+        return Outcome(job, result)
+
+    def _lost(self, group: list[Job[Any]], error: BaseException) -> list[Outcome]:
+        """Fails jobs none of which is known to be durable."""
+        self._failed()
+        _log.error("commit failed", error=type(error.__cause__ or error).__name__, jobs=len(group))
+        failure = fault_of(error)
+        return [Outcome(job, fault=failure) for job in group]

@@ -1,0 +1,253 @@
+"""Statements that run often, compiled once and run on the driver's own cursor.
+
+SQLAlchemy takes several times as long to run a statement as SQLite does, so what stands in every request's way goes
+past it. A statement is still built with SQLAlchemy, for both stores alike, and its errors are SQLAlchemy's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from phylactery_chassis.db.pending_statements import run_later, run_text
+from phylactery_chassis.db.unit import unit_of
+
+_MAX_ROWS = 64
+"""Rows in one INSERT; fewer go in powers of two, so that the driver knows every text it is given."""
+
+
+class Record(tuple[Any, ...]):
+    """A row: its values in the order of the columns, each under its column's name too, as the driver gave them."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Answers the value of a column."""
+
+
+def _record(columns: Iterable[str]) -> type[Record]:
+    """Answers what the rows of these columns are."""
+    named = {name: property(itemgetter(place)) for place, name in enumerate(columns)}
+    return type("Record", (Record,), {"__slots__": (), **named})
+
+
+class _Compiled:
+    """A statement with named parameters, as text for each store; what is fixed in it goes along with the others."""
+
+    def __init__(self, statement: sa.ClauseElement) -> None:
+        self._statement = statement
+        self._texts: dict[str, tuple[str, tuple[str, ...] | None, dict[str, Any]]] = {}
+
+    def _run(self, connection: Connection, values: Mapping[str, Any]) -> Any:
+        return run_text(connection, *self._said(connection, values))
+
+    def _said(self, connection: Connection, values: Mapping[str, Any]) -> tuple[str, Any]:
+        """Answers the text and its values as this connection's driver takes them."""
+        name = connection.dialect.name
+        found = self._texts.get(name)
+        if found is None:
+            compiled: Any = self._statement.compile(dialect=connection.dialect)
+            order = getattr(compiled, "positiontup", None)
+            fixed = {key: value for key, value in compiled.params.items() if value is not None}
+            found = self._texts[name] = (str(compiled), None if order is None else tuple(order), fixed)
+        text, names, fixed = found
+        if fixed:
+            values = {**fixed, **values}
+        return text, values if names is None else [values[name] for name in names]
+
+
+class Query(_Compiled):
+    """A SELECT."""
+
+    def __init__(self, statement: sa.SelectBase | sa.ReturnsRows) -> None:
+        super().__init__(statement)
+        self._named = _record(statement.exported_columns.keys())
+
+    def one(self, connection: Connection, values: Mapping[str, Any]) -> Record | None:
+        """Answers the first row, None where there is none."""
+        cursor = self._run(connection, values)
+        row = cursor.fetchone()
+        cursor.close()
+        return None if row is None else self._named(row)
+
+    def all(self, connection: Connection, values: Mapping[str, Any]) -> list[Record]:
+        """Answers every row."""
+        cursor = self._run(connection, values)
+        rows = cursor.fetchall()
+        cursor.close()
+        return list(map(self._named, rows))
+
+    def each(self, connection: Connection, values: Mapping[str, Any]) -> Generator[Record, None, None]:
+        """Yields the rows one after the other, as far as they are asked for; the generator is to be closed."""
+        cursor = self._run(connection, values)
+        try:
+            for row in cursor:
+                yield self._named(row)
+        finally:
+            cursor.close()
+
+
+class Change(Query):
+    """An INSERT, UPDATE or DELETE that answers the rows it changed (RETURNING), as they are then."""
+
+    def __init__(self, statement: sa.ReturnsRows) -> None:
+        super().__init__(statement)
+
+    def _run(self, connection: Connection, values: Mapping[str, Any]) -> Any:
+        _protect(connection)
+        return super()._run(connection, values)
+
+
+class Update(_Compiled):
+    """An INSERT, UPDATE or DELETE, or a text with named parameters that changes something on both stores."""
+
+    def __init__(self, statement: sa.Insert | sa.Update | sa.Delete | sa.TextClause) -> None:
+        super().__init__(statement)
+
+    def run(self, connection: Connection, values: Mapping[str, Any]) -> int:
+        """Runs it and answers how many rows it met."""
+        _protect(connection)
+        cursor = self._run(connection, values)
+        count = int(cursor.rowcount)
+        cursor.close()
+        return count
+
+    def later(self, connection: Connection, values: Mapping[str, Any]) -> None:
+        """Runs it where nothing is to be known but that it works; see driver.run_later."""
+        _protect(connection)
+        run_later(connection, *self._said(connection, dict(values)))  # it is said when the caller's may be others
+
+
+class RowInsert:
+    """An INSERT of many rows of one table, given as tuples in the order of the columns named here.
+
+    ``otherwise`` is what both stores take after the rows, such as ON CONFLICT DO NOTHING.
+    """
+
+    def __init__(self, table: sa.Table, *columns: str, otherwise: str = "") -> None:
+        self._table, self._otherwise = table, otherwise
+        self._columns = [table.columns[name].name for name in columns]
+        self._texts: dict[tuple[str, int], str] = {}
+
+    def run(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Adds the rows. Raises IntegrityError where one stands there already."""
+        for text, values in self._said(connection, rows):
+            run_text(connection, text, values).close()
+
+    def later(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Adds the rows where nothing is to be known but that it works; see driver.run_later."""
+        for text, values in self._said(connection, rows):
+            run_later(connection, text, values)
+
+    def _said(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[str, list[Any]]]:
+        if rows:
+            _protect(connection)
+        at = 0
+        while at < len(rows):
+            size = min(_MAX_ROWS, 1 << (len(rows) - at).bit_length() - 1)
+            some = rows[at : at + size]
+            yield self._text(connection, size), [value for row in some for value in row]
+            at += size
+
+    def _text(self, connection: Connection, size: int) -> str:
+        key = connection.dialect.name, size
+        text = self._texts.get(key)
+        if text is None:
+            quote = connection.dialect.identifier_preparer.quote
+            columns = ", ".join(quote(name) for name in self._columns)
+            mark = "?" if connection.dialect.paramstyle == "qmark" else "%s"
+            row = f"({', '.join([mark] * len(self._columns))})"
+            text = f"INSERT INTO {quote(self._table.name)} ({columns}) VALUES {', '.join([row] * size)}"  # noqa: S608 - names of our own tables
+            self._texts[key] = text = f"{text} {self._otherwise}".rstrip()
+        return text
+
+
+class ManyInsert(RowInsert):
+    """The same of rows of texts, numbers and bytes that come in ever other numbers, none of them NULL.
+
+    A server is given several as one array for each column: one text, which it plans once, however many there are. With
+    a parameter for each value the driver takes every text apart anew, and the server plans it anew.
+    """
+
+    def __init__(
+        self,
+        table: sa.Table,
+        *columns: str,
+        otherwise: str = "",
+        found: Mapping[str, str] | None = None,
+    ) -> None:
+        """Takes in ``found`` what a server finds by itself for further columns, told of a row called given."""
+        super().__init__(table, *columns, otherwise=otherwise)
+        self._found = dict(found or {})
+
+    def _said(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[str, list[Any]]]:
+        if connection.dialect.name != "postgresql" or len(rows) == 1:
+            yield from super()._said(connection, rows)
+        elif rows:
+            _protect(connection)
+            yield self._of_arrays(connection), [list(column) for column in zip(*rows, strict=True)]
+
+    def _of_arrays(self, connection: Connection) -> str:
+        key = connection.dialect.name, 0
+        text = self._texts.get(key)
+        if text is None:
+            quote = connection.dialect.identifier_preparer.quote
+            names = [quote(name) for name in self._columns]
+            kinds = [self._table.columns[name].type for name in self._columns]
+            # told to be VARCHAR(9) a longer text would be cut off in silence: the column itself refuses it
+            given = ["TEXT" if isinstance(kind, sa.String) else kind.compile(connection.dialect) for kind in kinds]
+            arrays = ", ".join(f"%b::{kind}[]" for kind in given)
+            into = ", ".join([*names, *map(quote, self._found)])
+            values = ", ".join([*(f"given.{name}" for name in names), *self._found.values()])
+            text = (
+                f"INSERT INTO {quote(self._table.name)} ({into}) SELECT {values}"  # noqa: S608 - as above
+                f" FROM unnest({arrays}) AS given ({', '.join(names)})"
+            )
+            self._texts[key] = text = f"{text} {self._otherwise}".rstrip()
+        return text
+
+
+class RowUpdate:
+    """An UPDATE of the rows of one table that have some values in their key; what is set is told with each call."""
+
+    def __init__(self, table: sa.Table, *key: str) -> None:
+        self._table = table
+        self._key = [table.columns[name].name for name in key]
+        self._texts: dict[tuple[str, ...], str] = {}
+
+    def run(self, connection: Connection, *key: Any, **values: Any) -> int:
+        """Sets columns by their names, where the key is this, and answers how many rows there were."""
+        _protect(connection)
+        cursor = run_text(connection, self._text(connection, tuple(values)), [*values.values(), *key])
+        count = int(cursor.rowcount)
+        cursor.close()
+        return count
+
+    def later(self, connection: Connection, *key: Any, **values: Any) -> None:
+        """Does the same where nothing is to be known but that it works; see driver.run_later."""
+        _protect(connection)
+        run_later(connection, self._text(connection, tuple(values)), [*values.values(), *key])
+
+    def _text(self, connection: Connection, names: tuple[str, ...]) -> str:
+        kind = (connection.dialect.name, *names)
+        text = self._texts.get(kind)
+        if text is None:
+            quote = connection.dialect.identifier_preparer.quote
+            mark = "?" if connection.dialect.paramstyle == "qmark" else "%s"
+            settings = ", ".join(f"{quote(self._table.columns[name].name)} = {mark}" for name in names)
+            where = " AND ".join(f"{quote(name)} = {mark}" for name in self._key)
+            text = f"UPDATE {quote(self._table.name)} SET {settings} WHERE {where}"  # noqa: S608 - names of our own columns
+            self._texts[kind] = text
+        return text
+
+
+def _protect(connection: Connection) -> None:
+    unit = unit_of(connection)
+    if unit is not None:
+        unit.protect()

@@ -1,0 +1,1 @@
+"""Erasure records, their encoding and the erasure log file."""

@@ -1,0 +1,30 @@
+"""The record of an erasure on its way to the wire: every service's contract has a message of the same fields for it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any, TypeVar
+
+from google.protobuf.message import Message
+
+from phylactery_chassis.erasure.erasures import ErasureRecord
+from phylactery_chassis.util.timestamps import to_timestamp
+
+M = TypeVar("M", bound=Message)
+
+
+def erasure_message(message: type[M], counts: type[Message], erasure: ErasureRecord[Any]) -> M:
+    """Answers an erasure as the wire carries it: in a contract's Erasure, with its ErasureCounts."""
+    return message(
+        erasure_id=erasure.erasure_id,
+        subject_hash=erasure.subject_hash,
+        salt=erasure.salt,
+        tenant=erasure.tenant,
+        requested_by_operator=erasure.requested_by_operator,
+        replayed=erasure.replayed,
+        counts=counts(**asdict(erasure.counts)),
+        request_time=to_timestamp(erasure.request_us),
+        erase_time=to_timestamp(erasure.erase_us),
+        receipt=erasure.receipt,
+        receipt_hash=erasure.receipt_hash,
+    )

@@ -1,0 +1,1 @@
+"""gRPC server, interceptors, channels, workers and request validation."""

@@ -1,0 +1,382 @@
+"""Starting, serving and draining one service."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, TypeVar, cast
+
+import grpc
+from google.protobuf.descriptor import FileDescriptor
+from grpc import aio
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1.health import aio as health_aio
+
+from phylactery_chassis.auth.identity import Authenticator, LoopbackAuthenticator, TokenAuthenticator, TokensFileError
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.errors import DomainError, StartError
+from phylactery_chassis.rpc import hangup
+from phylactery_chassis.rpc.interceptor import Limits, ServerInterceptor
+from phylactery_chassis.rpc.listeners import AdminServer, add_reflection, bind, start_admin
+from phylactery_chassis.rpc.workers import Workers, write_ready
+from phylactery_chassis.settings import ServiceSettings, Settings, load
+from phylactery_chassis.telemetry import logs, telemetry
+
+Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+
+
+class Methods(grpc.GenericRpcHandler):
+    """What generated code takes for a server, and a server for its one handler."""
+
+    def __init__(self) -> None:
+        self._handlers: dict[str, Handler] = {}
+
+    def add_generic_rpc_handlers(self, handlers: Sequence[grpc.GenericRpcHandler]) -> None:
+        """Passes over them: the same methods are added by name."""
+
+    def add_registered_method_handlers(self, service: str, handlers: Mapping[str, Handler]) -> None:
+        """Adds the methods of a service."""
+        self._handlers.update({f"/{service}/{name}": handler for name, handler in handlers.items()})
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> Handler | None:
+        """Answers the method that is called, None where there is none."""
+        return self._handlers.get(handler_call_details.method)
+
+
+_HEALTH_SECONDS = 1.0
+_TOKENS_SECONDS = 1.0
+_BEFORE_DRAIN_SECONDS = 0.2
+"""Between NOT_SERVING and the end of accepting, so that balancers look away first."""
+_MIN_PING_INTERVAL_MS = 5_000
+"""How often a client may ping a silent connection. gRPC's default, 5 minutes, ends a client that pings each minute with
+GOAWAY too_many_pings; gRPC libraries ping every 10 seconds at most, and half of that leaves room for late timers."""
+
+Hook = Callable[[], Awaitable[None]]
+S = TypeVar("S")
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """One gRPC service: its full name and what adds its servicer to a server."""
+
+    full_name: str
+    add: Callable[[aio.Server], None]
+
+
+def registration(file: FileDescriptor, name: str, add: Callable[[S, aio.Server], None], servicer: S) -> Registration:
+    """Answers the registration of a servicer: a service the file describes, and the generated function that adds it."""
+    return Registration(file.services_by_name[name].full_name, lambda server: add(servicer, server))
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A service ready to be served: what it registers, when it is healthy, what happens around its life.
+
+    ``on_serving`` is told once the process accepts calls, and logs what its operator should know: a start that fails
+    says its one sentence and nothing else. ``on_drain`` runs once nobody new should come and calls still run: streams
+    without an end of their own end there.
+    """
+
+    name: str
+    registrations: Sequence[Registration]
+    healthy: Callable[[], Awaitable[bool]]
+    on_start: Sequence[Hook] = ()
+    on_serving: Sequence[Callable[[], None]] = ()
+    on_drain: Sequence[Hook] = ()
+    on_stop: Sequence[Hook] = ()
+
+
+@dataclass(slots=True)
+class RunningServer:
+    """A server that accepts calls on port, and on admin_port where there is one."""
+
+    port: int
+    admin_port: int | None
+    _server: aio.Server
+    _admin: AdminServer
+    _service: Service
+    _health: health_aio.HealthServicer
+    _watch: asyncio.Task[None]
+    _identities: _Identities
+    _drain_seconds: float
+    _stopped: bool = field(default=False)
+
+    async def stop(self, *, drain_seconds: float | None = None) -> None:
+        """Drains: NOT_SERVING, a pause, running calls finish within drain_seconds, then the service's own end."""
+        if self._stopped:
+            return
+        self._stopped = True
+        self._watch.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._watch
+        await self._identities.end()
+        grace = self._drain_seconds if drain_seconds is None else drain_seconds
+        await self._health.enter_graceful_shutdown()
+        for hook in self._service.on_drain:
+            await hook()
+        if grace:
+            await asyncio.sleep(min(_BEFORE_DRAIN_SECONDS, grace))
+        await self._server.stop(grace)
+        await self._admin.stop()
+        for hook in self._service.on_stop:
+            await hook()
+
+    async def wait(self) -> None:
+        """Waits until the server has ended."""
+        await self._server.wait_for_termination()
+
+
+def authenticator_for(settings: ServiceSettings) -> Authenticator:
+    """Answers the authenticator of the settings' identity mode. Raises StartError."""
+    if settings.identity_mode == "none":
+        return LoopbackAuthenticator()
+    assert settings.tokens_file is not None, "the settings check it"
+    try:
+        return TokenAuthenticator(settings.tokens_file)
+    except TokensFileError as error:
+        variable = f"{settings.model_config.get('env_prefix', '')}TOKENS_FILE"
+        raise StartError(f"{error}; mend the file, or name another in {variable}") from None
+
+
+async def start(service: Service, settings: ServiceSettings) -> RunningServer:
+    """Binds, registers and starts. Raises StartError when the address is taken or the tokens file is bad.
+
+    A service that did not start is ended as a stopped one is, so that it leaves nothing open.
+    """
+    health = _Health()
+    async with contextlib.AsyncExitStack() as undo:
+        for hook in reversed(service.on_stop):
+            undo.push_async_callback(hook)
+        authenticator = authenticator_for(settings)
+        limits = Limits(
+            settings.max_concurrent_rpcs,
+            min(settings.max_concurrent_rpcs, settings.max_concurrent_rpcs_per_caller),
+            settings.max_streams,
+            min(settings.max_streams, settings.max_streams_per_caller),
+        )
+        interceptor = ServerInterceptor(service.name, authenticator, limits)
+        server = _make_server(service, settings, health, interceptor)
+        undo.push_async_callback(server.stop, None)
+        prefix = service.name.upper()
+        port = bind(server, settings.host, settings.port, f"{prefix}_PORT or {prefix}_HOST", shared=settings.share_port)
+        admin = await start_admin(service.name, health, settings.admin_port, f"{prefix}_ADMIN_PORT")
+        undo.push_async_callback(admin.stop)
+        for hook in service.on_start:
+            await hook()
+        await server.start()
+        undo.pop_all()
+    await _tell_health(service, health)
+    watch = asyncio.create_task(_watch_health(service, health))
+    identities = _Identities(authenticator, interceptor)
+    return RunningServer(port, admin.port, server, admin, service, health, watch, identities, settings.drain_seconds)
+
+
+def _make_server(
+    service: Service, settings: ServiceSettings, health: health_aio.HealthServicer, interceptor: ServerInterceptor
+) -> aio.Server:
+    server = aio.server(
+        interceptors=[interceptor],  # it bounds the calls at once, too: gRPC's own bound counts whoever calls what
+        options=[
+            # on by default: a second server would bind the same port and share its traffic
+            ("grpc.so_reuseport", int(settings.share_port)),
+            ("grpc.max_receive_message_length", settings.max_message_bytes),
+            ("grpc.max_metadata_size", 16 * 1024),
+            ("grpc.keepalive_time_ms", 60_000),
+            ("grpc.http2.min_ping_interval_without_data_ms", _MIN_PING_INTERVAL_MS),
+        ],
+    )
+    methods = Methods()
+    as_server = cast("aio.Server", methods)
+    health_pb2_grpc.add_HealthServicer_to_server(health, as_server)
+    for registration in service.registrations:
+        registration.add(as_server)
+    server.add_generic_rpc_handlers((methods,))
+    own = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
+    add_reflection(server, [*(registration.full_name for registration in service.registrations), own])
+    return server
+
+
+class _Health(health_aio.HealthServicer):
+    """The library's servicer, with the List that its asyncio half leaves out."""
+
+    async def List(  # noqa: N802 - the name of the RPC
+        self,
+        request: health_pb2.HealthListRequest,  # noqa: ARG002 - it is empty
+        context: aio.ServicerContext[Any, Any],  # noqa: ARG002 - the library calls it with one
+    ) -> health_pb2.HealthListResponse:
+        """Return the status of every service of this port."""
+        statuses = self._server_status.items()
+        return health_pb2.HealthListResponse(
+            statuses={name: health_pb2.HealthCheckResponse(status=status) for name, status in statuses}
+        )
+
+
+async def _tell_health(service: Service, health: health_aio.HealthServicer) -> None:
+    status = health_pb2.HealthCheckResponse
+    state = status.SERVING if await service.healthy() else status.NOT_SERVING
+    for name in ("", *(registration.full_name for registration in service.registrations)):
+        await health.set(name, state)
+
+
+async def _watch_health(service: Service, health: health_aio.HealthServicer) -> None:
+    while True:
+        await asyncio.sleep(_HEALTH_SECONDS)
+        await _tell_health(service, health)
+
+
+class _Identities:
+    """Keeps a running server to the identities as they are kept now: looks each second, and at SIGHUP at once."""
+
+    def __init__(self, authenticator: Authenticator, interceptor: ServerInterceptor) -> None:
+        self._authenticator, self._interceptor = authenticator, interceptor
+        self._task = asyncio.create_task(self._watch())
+        hangup.subscribe(self._look_now)
+
+    async def end(self) -> None:
+        hangup.unsubscribe(self._look_now)
+        self._task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._task
+
+    def _look_now(self) -> None:
+        self._look(now=True)
+
+    def _look(self, *, now: bool = False) -> None:
+        self._authenticator.refresh(now=now)
+        self._interceptor.end_withdrawn()
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(_TOKENS_SECONDS)
+            self._look()
+
+
+def run(kind: type[Settings], build: Callable[[Settings], Awaitable[Service]], **options: Any) -> None:
+    """Runs a service until SIGINT or SIGTERM: what every `python -m phylactery_<service>` does.
+
+    options are settings that go before the environment. Whatever keeps the service from starting is one sentence on
+    standard error, which names the variable or the file at fault, and exit code 2.
+    """
+    with _one_sentence(kind):
+        with _as_start_errors(kind):
+            settings = load(kind, **options)
+            settings.prepare()
+            logs.configure(settings.service, settings.log_level)
+            end_telemetry = telemetry.configure(settings.service, settings.data_dir, settings.otlp_endpoint)
+        try:
+            asyncio.run(_run(build, settings))
+        finally:
+            end_telemetry()
+
+
+def run_workers(kind: type[Settings], count: int, **options: Any) -> None:
+    """Runs a service as several processes behind one port, until SIGINT or SIGTERM; otherwise as run() does."""
+    with _one_sentence(kind), _as_start_errors(kind):
+        settings = load(kind, **options)
+        settings.prepare()
+        logs.configure(settings.service, settings.log_level)
+        command = [sys.executable, "-m", f"phylactery_{settings.service}"]
+        code = Workers(settings, count, command, options).run()
+    raise SystemExit(code)
+
+
+def migrate(kind: type[Settings], **options: Any) -> None:
+    """Brings the service's database to this program's schema: what `python -m phylactery_<service> migrate` does.
+
+    SQLite is migrated at every start; PostgreSQL only here, so that no replica changes a schema others still use.
+    """
+    with _one_sentence(kind), _as_start_errors(kind):
+        settings = load(kind, **options)
+        settings.prepare()
+        database = Database(settings.url)
+        try:
+            database.migrate(f"phylactery_{settings.service}")
+        finally:
+            database.close()
+    sys.stdout.write(f"{kind.service}: the schema is up to date\n")
+
+
+def main(kind: type[Settings], build: Callable[[Settings], Awaitable[Service]]) -> None:
+    """Does what `python -m phylactery_<service>` says: nothing more runs the service, `migrate` its migrations."""
+    match sys.argv[1:]:
+        case []:
+            run(kind, build)
+        case ["migrate"]:
+            migrate(kind)
+        case _:
+            sys.stderr.write(f"usage: python -m phylactery_{kind.service} [migrate]\n")
+            raise SystemExit(2)
+
+
+@contextlib.contextmanager
+def _one_sentence(kind: type[ServiceSettings]) -> Iterator[None]:
+    """Ends the process with one sentence and exit code 2 where it cannot start."""
+    try:
+        yield
+    except StartError as error:
+        sys.stderr.write(f"{kind.service}: {' '.join(str(error).split())}\n")
+        raise SystemExit(2) from None
+
+
+@contextlib.contextmanager
+def _as_start_errors(kind: type[ServiceSettings]) -> Iterator[None]:
+    """Turns what files, sockets and the store refuse while a service starts into StartError."""
+    try:
+        yield
+    except OSError as error:
+        what = f"{error.filename} cannot be used" if error.filename else "the operating system refused"
+        raise StartError(
+            f"{what} ({error.strerror or type(error).__name__}); give the service the right to use it, "
+            f"or name another place in {kind.model_config.get('env_prefix', '')}DATA_DIR"
+        ) from None
+    except DomainError as error:
+        raise StartError(error.message) from None
+
+
+async def _run(build: Callable[[Settings], Awaitable[Service]], settings: Settings) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def end(number: signal.Signals) -> None:
+        logs.get_logger("server").info("stopping", signal=number.name)  # who reads the log tells a stop from a crash
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, end, number)
+    with _as_start_errors(type(settings)):
+        service = await build(settings)
+        running = await start(service, settings)
+    _spare_the_collector()
+    ready = {"service": settings.service, "pid": os.getpid(), "port": running.port}
+    if running.admin_port is not None:
+        ready["admin_port"] = running.admin_port
+    try:
+        if settings.ready_file is not None:
+            write_ready(settings.ready_file, ready)
+    except OSError as error:
+        await running.stop(drain_seconds=0)
+        raise StartError(
+            f"{settings.ready_file} cannot be written ({error.strerror}); "
+            f"name another file in {settings.model_config.get('env_prefix', '')}READY_FILE"
+        ) from None
+    logs.get_logger("server").info("serving", host=settings.host, port=running.port)
+    for tell in service.on_serving:
+        tell()
+    await stop.wait()
+    await running.stop()
+
+
+def _spare_the_collector() -> None:
+    """Takes what the start made, a quarter of a million objects in an agent, out of the garbage collector's sight.
+
+    They stay for as long as the process does, and each full collection that looks at them stops every call for the
+    tenth of a second that takes.
+    """
+    gc.collect()
+    gc.freeze()

@@ -1,0 +1,243 @@
+"""Traces and metrics: OpenTelemetry, to a collector where one is named, and always to a file of finished spans.
+
+The file needs no collector, is written span by span, and so survives a SIGKILL.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from opentelemetry import context as otel_context
+from opentelemetry import metrics, trace
+from opentelemetry.metrics import CallbackOptions, Observation
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from phylactery_chassis.telemetry import semconv
+from phylactery_chassis.telemetry.spans import LightProcessor, LightSpan, light_span
+
+_MAX_FILE_BYTES = 64 * 1024 * 1024
+_propagator = TraceContextTextMapPropagator()
+_TRACE_PARENT = "traceparent"
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+_quoted = json.encoder.encode_basestring
+_tracer = trace.get_tracer("phylactery")
+_meter = metrics.get_meter("phylactery")
+
+Attribute = str | int | float | bool
+
+
+class FileSpanExporter(SpanExporter):
+    """Appends finished spans to a file, one JSON object a line; at 64 MiB the file is set aside as <name>.1."""
+
+    def __init__(self, path: Path, service: str) -> None:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._path, self._service = path, service
+        self._descriptor: int | None = None
+        self._lock = threading.Lock()
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """Writes spans with a single append, so lines of several writers never mix."""
+        return self.write("".join([_encode(self._line(span)) + "\n" for span in spans]))
+
+    def export_light(self, span: LightSpan) -> SpanExportResult:
+        """Writes one of our own spans."""
+        own, parent = span.context, span.parent
+        parent_id = format(parent.span_id, "016x") if parent else ""
+        return self.write(
+            f'{{"service": {_quoted(self._service)}, "name": {_quoted(span.name)}, "kind": "{span.kind.name}", '
+            f'"trace_id": "{own.trace_id:032x}", "span_id": "{own.span_id:016x}", "parent_id": "{parent_id}", '
+            f'"links": [], "start_us": {span.start_time // 1_000}, "end_us": {span.end_time // 1_000}, '
+            f'"status": "{span.status.status_code.name}", "attributes": {_encode(span.attributes)}}}\n'
+        )
+
+    def write(self, lines: str) -> SpanExportResult:
+        """Appends whole lines at once."""
+        try:
+            with self._lock:
+                os.write(self._opened(), lines.encode())
+        except OSError:
+            return SpanExportResult.FAILURE
+        return SpanExportResult.SUCCESS
+
+    def shutdown(self) -> None:
+        """Closes the file; a later span opens it again."""
+        with self._lock:
+            self._close()
+
+    def _opened(self) -> int:
+        """Answers the file, kept open between spans; one that somebody removed is begun again."""
+        if self._descriptor is not None:
+            now = os.fstat(self._descriptor)
+            if now.st_size > _MAX_FILE_BYTES:
+                with suppress(FileNotFoundError):
+                    self._path.replace(self._path.with_suffix(self._path.suffix + ".1"))
+            if now.st_size > _MAX_FILE_BYTES or not now.st_nlink:
+                self._close()
+        if self._descriptor is None:
+            self._descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        return self._descriptor
+
+    def _close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _line(self, span: ReadableSpan) -> Mapping[str, object]:
+        own = span.get_span_context()
+        return {
+            "service": self._service,
+            "name": span.name,
+            "kind": span.kind.name,
+            "trace_id": format(own.trace_id, "032x") if own else "",
+            "span_id": format(own.span_id, "016x") if own else "",
+            "parent_id": format(span.parent.span_id, "016x") if span.parent else "",
+            "links": [format(link.context.trace_id, "032x") for link in span.links],
+            "start_us": (span.start_time or 0) // 1_000,
+            "end_us": (span.end_time or 0) // 1_000,
+            "status": span.status.status_code.name,
+            "attributes": dict(span.attributes or {}),
+        }
+
+
+class _FileSpans(LightProcessor):
+    """Writes every span the moment it ends."""
+
+    def __init__(self, exporter: FileSpanExporter) -> None:
+        self._exporter = exporter
+
+    def on_end(self, span: ReadableSpan) -> None:
+        """Appends the span."""
+        self._exporter.export((span,))
+
+    def on_light_end(self, span: LightSpan) -> None:
+        """Appends the span."""
+        self._exporter.export_light(span)
+
+    def shutdown(self) -> None:
+        """Closes the file."""
+        self._exporter.shutdown()
+
+
+def span_file(data_dir: Path, service: str) -> Path:
+    """Answers where a service's finished spans lie."""
+    return data_dir / "spans" / f"{service}.jsonl"
+
+
+def configure(service: str, data_dir: Path, otlp_endpoint: str = "") -> Callable[[], None]:
+    """Sets the process's tracing and metrics, once; answers what flushes and ends them."""
+    resource = Resource.create({"service.name": f"phylactery-{service}"})
+    provider = TracerProvider(resource=resource)
+    provider.add_span_processor(_FileSpans(FileSpanExporter(span_file(data_dir, service), service)))
+    endings: list[Callable[[], None]] = [provider.shutdown]
+    if otlp_endpoint:
+        # imported late: the exporter is heavy, and most installations have no collector
+        from opentelemetry.exporter.otlp.proto.grpc.metric_exporter import OTLPMetricExporter
+        from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.metrics import MeterProvider
+        from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
+
+        provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=otlp_endpoint)))
+        reader = PeriodicExportingMetricReader(OTLPMetricExporter(endpoint=otlp_endpoint))
+        meters = MeterProvider(resource=resource, metric_readers=[reader])
+        metrics.set_meter_provider(meters)
+        endings.append(meters.shutdown)
+    trace.set_tracer_provider(provider)
+
+    def end() -> None:
+        for ending in endings:
+            ending()
+
+    return end
+
+
+def tracer() -> trace.Tracer:
+    """Answers the tracer every span comes from."""
+    return _tracer
+
+
+def meter() -> metrics.Meter:
+    """Answers the meter every instrument comes from."""
+    return _meter
+
+
+def inject() -> dict[str, str]:
+    """Answers the W3C trace context of the current span as metadata."""
+    carrier: dict[str, str] = {}
+    _propagator.inject(carrier)
+    return carrier
+
+
+def extract(carrier: Mapping[str, str]) -> otel_context.Context:
+    """Return the context a caller sent: the trace and the span it came from.
+
+    Its ``tracestate`` is left behind: it may hold anything, nothing here reads it, and the library that parses it
+    writes what it cannot parse into a log as it came.
+    """
+    return _propagator.extract({_TRACE_PARENT: carrier.get(_TRACE_PARENT, "")})
+
+
+@contextmanager
+def span(
+    name: str,
+    *,
+    kind: SpanKind = SpanKind.INTERNAL,
+    parent: otel_context.Context | None = None,
+    attributes: Mapping[str, Attribute] | None = None,
+    ends: bool = True,
+) -> Iterator[Span]:
+    """Opens a span for the block. An exception sets its type as error.type; its text stays out of the trace.
+
+    Without ``ends`` a block that raises nothing leaves it open, and who opened it ends it.
+    """
+    opened: Span | None = light_span(name, kind, parent, attributes)
+    if opened is None:
+        opened = _tracer.start_span(name, context=parent, kind=kind, attributes=attributes)
+    token = otel_context.attach(trace.set_span_in_context(opened, parent))
+    try:
+        yield opened
+    except BaseException as error:
+        opened.set_attribute(semconv.ERROR_TYPE, type(error).__name__)
+        opened.set_status(Status(StatusCode.ERROR))
+        ends = True
+        raise
+    finally:
+        otel_context.detach(token)
+        if ends:
+            opened.end()
+
+
+def annotate(attributes: Mapping[str, Attribute]) -> None:
+    """Sets attributes of the current span."""
+    trace.get_current_span().set_attributes(attributes)
+
+
+def current_trace_id() -> str:
+    """Answers the trace id of the current span, 32 hex digits, empty where there is none."""
+    own = trace.get_current_span().get_span_context()
+    return format(own.trace_id, "032x") if own.is_valid else ""
+
+
+class Ratio:
+    """Counts how many of the tries were hits, since the process began."""
+
+    def __init__(self) -> None:
+        self.tries = 0
+        self.hits = 0
+
+    def count(self, *, hit: bool) -> None:
+        """Counts one try."""
+        self.tries += 1
+        self.hits += hit
+
+    def observe(self, _options: CallbackOptions) -> Iterable[Observation]:
+        """Answers hits over tries; nothing before the first try."""
+        return [Observation(self.hits / self.tries)] if self.tries else []

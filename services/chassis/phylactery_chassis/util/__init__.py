@@ -1,0 +1,1 @@
+"""Clock, identifiers, timestamps, files and concurrency helpers."""

@@ -1,0 +1,97 @@
+"""How many calls may run at once: of one kind in all, and for each of those who make them."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+from collections import Counter
+from collections.abc import Callable, Hashable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+from urllib.parse import unquote
+from weakref import WeakValueDictionary
+
+from phylactery_chassis.errors import ResourceExhausted
+
+_IPV6_NETWORK_BITS = 64
+"""One host commonly has all addresses of such a network."""
+
+
+class Places:
+    """The places of one kind of call, counted in this process."""
+
+    def __init__(self, what: str, *, total: int, each: int, per: str = "caller") -> None:
+        """``what`` names the calls in errors, in the plural; ``per`` says of whom ``each`` is the bound."""
+        self._what, self._total, self._each, self._per = what, total, each, per
+        self._taken: Counter[Hashable] = Counter()
+        self._running = 0
+
+    def take(self, who: Hashable) -> Callable[[], None]:
+        """Take a place and return what gives it back, once. Raise ResourceExhausted TOO_MANY_CALLS."""
+        if self._taken[who] >= self._each:
+            raise self._full(self._each, self._per)
+        if self._running >= self._total:
+            raise self._full(self._total, "service")
+        self._taken[who] += 1
+        self._running += 1
+
+        def give_back() -> None:
+            self._running -= 1
+            self._taken[who] -= 1
+            if not self._taken[who]:
+                del self._taken[who]
+
+        return give_back
+
+    def _full(self, limit: int, per: str) -> ResourceExhausted:
+        return ResourceExhausted(
+            "TOO_MANY_CALLS",
+            f"{limit} {self._what} of one {per} are served at once; end one, or try again in a moment",
+            metadata={"limit": str(limit), "per": per},
+        )
+
+
+def host_of(peer: str) -> str:
+    """Return the host of a gRPC peer such as ``ipv4:10.0.0.7:40312``, for IPv6 its network: what one sender may use."""
+    scheme, _, rest = unquote(peer).partition(":")
+    if scheme not in {"ipv4", "ipv6"}:
+        return scheme
+    try:
+        address = ipaddress.ip_address(rest.rpartition(":")[0].strip("[]").partition("%")[0])
+    except ValueError:
+        return rest
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped is not None:
+            return str(address.ipv4_mapped)
+        return str(ipaddress.ip_network((int(address), _IPV6_NETWORK_BITS), strict=False))
+    return str(address)
+
+
+T = TypeVar("T")
+
+
+class Lanes:
+    """A few threads that callers share by turns: of each at most one piece waits for a thread or runs in it."""
+
+    def __init__(self, threads: int, name: str) -> None:
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix=name)
+        self._lanes: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
+
+    async def run(self, who: Hashable, work: Callable[[], T]) -> T:
+        """Run a piece of work of a caller in a thread and return its result.
+
+        A caller who hangs up ends no thread, so that their next piece waits until it has ended by itself.
+        """
+        loop, lane = asyncio.get_running_loop(), self._lanes.setdefault(who, asyncio.Lock())
+        await lane.acquire()
+        try:
+            job = self._threads.submit(work)
+        except BaseException:
+            lane.release()
+            raise
+        job.add_done_callback(lambda _: loop.call_soon_threadsafe(lane.release))
+        return await asyncio.wrap_future(job)
+
+    def close(self) -> None:
+        """End the threads once what runs has ended; what waits is dropped."""
+        self._threads.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,17 @@
+"""Microseconds since the epoch to protobuf Timestamps and back."""
+
+from __future__ import annotations
+
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from phylactery_chassis.util.clock import MICROSECONDS
+
+
+def to_timestamp(us: int) -> Timestamp:
+    """Answers the Timestamp of microseconds since the epoch."""
+    return Timestamp(seconds=us // MICROSECONDS, nanos=us % MICROSECONDS * 1_000)
+
+
+def from_timestamp(timestamp: Timestamp) -> int:
+    """Answers microseconds since the epoch; what is finer is dropped."""
+    return timestamp.seconds * MICROSECONDS + timestamp.nanos // 1_000
