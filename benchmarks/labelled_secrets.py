@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from phylactery_chassis.inspection import ALL_KINDS, Category, Finding, Wanted, inspect
-from phylactery_memory.domain.secret_rules import find_secret
+from phylactery_memory.memories.write_policy import find_secret
 
 from benchmarks.measure import emit
 

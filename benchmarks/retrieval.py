@@ -13,14 +13,14 @@ import numpy as np
 from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.util.clock import SystemClock
-from phylactery_memory.domain.memories import Kind, Layer, Memory, Source, Trust
-from phylactery_memory.domain.retrieval.index import pack_postings, pack_records, unpack_postings, unpack_records
-from phylactery_memory.domain.retrieval.ranking import best_first, bm25, hits_of, in_conversation
-from phylactery_memory.domain.retrieval.words import terms
-from phylactery_memory.embeddings import NoEmbeddings
-from phylactery_memory.memories import Draft, Memories, Written
-from phylactery_memory.service import PACKAGE
-from phylactery_memory.store.memories import Filter, MemoryStore
+from phylactery_memory.app import PACKAGE
+from phylactery_memory.memories.embeddings import NoEmbeddings
+from phylactery_memory.memories.model import Kind, Layer, Memory, Source, Trust
+from phylactery_memory.memories.service import Draft, Memories, Written
+from phylactery_memory.memories.store import Filter, MemoryStore
+from phylactery_memory.retrieval.index import pack_postings, pack_records, unpack_postings, unpack_records
+from phylactery_memory.retrieval.ranking import best_first, bm25, hits_of, in_conversation
+from phylactery_memory.retrieval.words import terms
 
 from benchmarks.corpora import Collection, Passage, conversations, folder, spanish_passages, without_accents
 from benchmarks.measure import emit

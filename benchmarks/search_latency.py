@@ -20,9 +20,9 @@ from phylactery.memory.v1 import memory_pb2, memory_pb2_grpc, user_memory_pb2
 from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.util.ids import new_id
-from phylactery_memory.domain.memories import Kind, Layer, Memory, Source, Trust
-from phylactery_memory.service import PACKAGE
-from phylactery_memory.store.memories import MemoryStore, Shelf
+from phylactery_memory.app import PACKAGE
+from phylactery_memory.memories.model import Kind, Layer, Memory, Source, Trust
+from phylactery_memory.memories.store import MemoryStore, Shelf
 
 from benchmarks.measure import emit, sample
 

@@ -18,7 +18,7 @@ from phylactery_agent.runtime.folder_lock import LOCK_FILE
 from phylactery_agent.service.build import build_agent
 from phylactery_agent.settings import AgentSettings
 from phylactery_chassis.errors import StartError, StoreFull
-from phylactery_memory.store.messages import MessageStore
+from phylactery_memory.transcript.store import MessageStore
 from phylactery_riskgate.evaluation import Evaluation
 from phylactery_riskgate.redemption import Redemptions
 

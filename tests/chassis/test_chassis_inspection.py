@@ -6,7 +6,7 @@ import time
 
 import pytest
 from phylactery_chassis.inspection import inspect, redact
-from phylactery_memory.domain.secret_rules import Secret, find_secret
+from phylactery_memory.memories.write_policy import Secret, find_secret
 
 from benchmarks.labelled_secrets import covered, detect_secrets, labelled, memorys, ours, scored
 

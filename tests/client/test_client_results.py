@@ -28,7 +28,7 @@ from phylactery_client import (
     run_results,
 )
 from phylactery_client.decode import decode, enum_number, enum_word
-from phylactery_memory.service import build
+from phylactery_memory.app import build
 from phylactery_memory.settings import MemorySettings
 
 MESSAGES = {

@@ -25,18 +25,18 @@ from phylactery.memory.v1 import (
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.rpc.server import RunningServer, start
 from phylactery_chassis.util.clock import FakeClock
-from phylactery_memory.domain.outputs import OutputRules
-from phylactery_memory.embeddings import LateVectors
+from phylactery_memory.app import HOUR_US, PACKAGE, assemble, embedder_of, objects_of
 from phylactery_memory.housekeeping import Housekeeping
-from phylactery_memory.keys import UserKeys, load_master_keys
-from phylactery_memory.outputs import Outputs
-from phylactery_memory.service import HOUR_US, PACKAGE, assemble, embedder_of, objects_of
+from phylactery_memory.keys.ring import UserKeys, load_master_keys
+from phylactery_memory.keys.store import KeyStore
+from phylactery_memory.memories.embeddings import LateVectors
+from phylactery_memory.memories.pending_vectors import PendingVectors
+from phylactery_memory.outputs.garbage import Garbage
+from phylactery_memory.outputs.model import OutputRules
+from phylactery_memory.outputs.objects import OutputObjects
+from phylactery_memory.outputs.service import Outputs
+from phylactery_memory.outputs.store import OutputStore
 from phylactery_memory.settings import MemorySettings
-from phylactery_memory.store.garbage import Garbage
-from phylactery_memory.store.keys import KeyStore
-from phylactery_memory.store.output_objects import OutputObjects
-from phylactery_memory.store.outputs import OutputStore
-from phylactery_memory.store.pending_vectors import PendingVectors
 
 from tests.support import s3
 from tests.support.memory_keeper import Keeper

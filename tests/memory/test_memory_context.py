@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from phylactery.memory.v1 import memory_pb2, user_memory_pb2
-from phylactery_memory.domain.context import READ_POLICY, Pathway, within
+from phylactery_memory.context.model import READ_POLICY, Pathway, within
 from phylactery_memory.metrics import Metrics
 
 TOOL, WEB = 3, 4

@@ -17,11 +17,11 @@ from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import StartError
 from phylactery_chassis.settings import load
 from phylactery_chassis.util.clock import MICROSECONDS
-from phylactery_memory.domain.retrieval.index import pack_records, unpack_records
-from phylactery_memory.domain.retrieval.vectors import cosines, pack_vectors, unit, without_vector
-from phylactery_memory.embeddings import HttpEmbeddings, LateVectors
+from phylactery_memory.memories.embeddings import HttpEmbeddings, LateVectors
+from phylactery_memory.memories.pending_vectors import BATCH, BATCH_CHARACTERS, LONGEST_WAIT_US, PendingVectors
+from phylactery_memory.retrieval.index import pack_records, unpack_records
+from phylactery_memory.retrieval.vectors import cosines, pack_vectors, unit, without_vector
 from phylactery_memory.settings import MemorySettings
-from phylactery_memory.store.pending_vectors import BATCH, BATCH_CHARACTERS, LONGEST_WAIT_US, PendingVectors
 
 from tests.support.agents import wait_until
 from tests.support.postgres import create_database

@@ -9,7 +9,7 @@ import pytest
 from grpc import aio
 from phylactery.memory.v1 import user_memory_pb2
 from phylactery_chassis.auth.identity import Principal
-from phylactery_memory.store.privacy import remove_all
+from phylactery_memory.privacy.store import remove_all
 
 from tests.support.erasures import files_with
 from tests.support.statements import watched

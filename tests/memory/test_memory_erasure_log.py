@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 from phylactery_chassis.erasure.erasures import unfinished
 from phylactery_chassis.errors import StartError, Unavailable
-from phylactery_memory.domain.erasure import from_json
-from phylactery_memory.erasure_log import ErasureLog
+from phylactery_memory.privacy.model import ErasureLog, from_json
 
 from tests.support.erasures import erasure_of
 

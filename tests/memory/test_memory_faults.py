@@ -15,7 +15,7 @@ import pytest
 from grpc import aio
 from phylactery.memory.v1 import memory_pb2, output_pb2
 from phylactery_chassis.auth.identity import Principal, Role, bind_principal
-from phylactery_memory.servicers.outputs import OutputServicer
+from phylactery_memory.api.outputs import OutputServicer
 
 from tests.support.power import Disk
 

@@ -13,9 +13,9 @@ from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.db.scrub import forget_log
 from phylactery_chassis.errors import ResourceExhausted
-from phylactery_memory.domain.messages import Message
-from phylactery_memory.service import PACKAGE
-from phylactery_memory.store.messages import MessageStore
+from phylactery_memory.app import PACKAGE
+from phylactery_memory.transcript.model import Message
+from phylactery_memory.transcript.store import MessageStore
 
 from tests.support.erasures import files_with
 from tests.support.power import Disk

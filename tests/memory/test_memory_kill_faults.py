@@ -23,7 +23,7 @@ from grpc_status import rpc_status
 from phylactery.memory.v1 import memory_pb2, output_pb2, user_memory_pb2
 from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.db.database import Database
-from phylactery_memory.store.memories import MemoryStore
+from phylactery_memory.memories.store import MemoryStore
 
 from tests.memory.test_memory_memory_faults import index_of
 from tests.support.nursery import Nursery

@@ -8,10 +8,10 @@ import pytest
 import sqlalchemy as sa
 from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_chassis.errors import StartError
-from phylactery_memory.keys import load_master_keys, warn_beside_data
-from phylactery_memory.service import build
+from phylactery_memory.app import build
+from phylactery_memory.keys.ring import load_master_keys, warn_beside_data
+from phylactery_memory.keys.store import KeyStore, UserKey
 from phylactery_memory.settings import MemorySettings
-from phylactery_memory.store.keys import KeyStore, UserKey
 from structlog.testing import capture_logs
 
 LONG = "el-texto-que-nadie-debe-leer " * 1_000

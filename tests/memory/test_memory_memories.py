@@ -11,10 +11,10 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from phylactery.memory.v1 import user_memory_pb2
 from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_chassis.errors import FailedPrecondition
-from phylactery_memory.domain.memories import Origin, Source
-from phylactery_memory.embeddings import Embedded, NoEmbeddings
-from phylactery_memory.memories import Draft, Memories
-from phylactery_memory.store.memories import MemoryStore
+from phylactery_memory.memories.embeddings import Embedded, NoEmbeddings
+from phylactery_memory.memories.model import Origin, Source
+from phylactery_memory.memories.service import Draft, Memories
+from phylactery_memory.memories.store import MemoryStore
 
 from tests.support.memory_keeper import (
     ASSISTANT,

@@ -8,8 +8,8 @@ import sqlite3
 
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
-from phylactery_memory.domain.retrieval import words as words_module
-from phylactery_memory.store import memories as memories_store
+from phylactery_memory.memories import store as memories_store
+from phylactery_memory.retrieval import words as words_module
 
 from tests.support.memory_keeper import (
     BY_ASSISTANT,

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from phylactery.memory.v1 import user_memory_pb2
 from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_chassis.db.database import Database
-from phylactery_memory.domain.memories import Kind, Layer, Memory, Source, Trust
-from phylactery_memory.domain.retrieval.index import POSTING, RECORD, unpack_postings, unpack_records
-from phylactery_memory.service import PACKAGE
-from phylactery_memory.store.memories import MemoryStore
-from phylactery_memory.store.tables import memory_postings, memory_records, user_memory
+from phylactery_memory.app import PACKAGE
+from phylactery_memory.memories.model import Kind, Layer, Memory, Source, Trust
+from phylactery_memory.memories.store import MemoryStore
+from phylactery_memory.retrieval.index import POSTING, RECORD, unpack_postings, unpack_records
+from phylactery_memory.tables import memory_postings, memory_records, user_memory
 
 
 def memory_of(text: str, number: int = 0, whose: str = "") -> Memory:
@@ -89,10 +89,10 @@ def database(tmp_path_factory):
 @given(steps=STEPS)
 async def test_any_writing_and_forgetting_leaves_the_index_of_what_is_left(database, monkeypatch, steps):
     """Blocks of two documents, so that every sequence crosses blocks."""
-    from phylactery_memory.store import memory_index
+    from phylactery_memory.memories import index
 
-    monkeypatch.setattr(memory_index, "RECORD_BLOCK", 2)
-    monkeypatch.setattr(memory_index, "POSTING_BLOCK", 2)
+    monkeypatch.setattr(index, "RECORD_BLOCK", 2)
+    monkeypatch.setattr(index, "POSTING_BLOCK", 2)
     store, counter, left = MemoryStore(database), itertools.count(1), {}
     owner = Principal(f"u{next(RUNS)}", "acme", frozenset({Role.CALLER}))
 

@@ -16,7 +16,7 @@ import grpc
 import pytest
 from grpc import aio
 from phylactery_chassis.errors import StartError, Unavailable
-from phylactery_memory.store.bucket import Bucket
+from phylactery_memory.outputs.bucket import Bucket
 
 from tests.support import s3
 

@@ -12,8 +12,8 @@ import pytest
 import sqlalchemy as sa
 from phylactery_chassis.errors import StartError, Unavailable
 from phylactery_chassis.util.clock import MICROSECONDS
+from phylactery_memory.outputs.bucket import Bucket, BucketTarget
 from phylactery_memory.settings import MemorySettings
-from phylactery_memory.store.bucket import Bucket, BucketTarget
 
 from tests.support import s3
 from tests.support.postgres import create_database

@@ -10,10 +10,10 @@ import pytest
 import sqlalchemy as sa
 from google.protobuf.duration_pb2 import Duration
 from phylactery_chassis.auth.identity import Principal, Role
-from phylactery_memory.domain.chunks import Intake
-from phylactery_memory.domain.outputs import OutputSpec
-from phylactery_memory.domain.sealing import chunk_digest
-from phylactery_memory.store.privacy import remove_all
+from phylactery_memory.outputs.chunks import Intake
+from phylactery_memory.outputs.model import OutputSpec
+from phylactery_memory.outputs.sealing import chunk_digest
+from phylactery_memory.privacy.store import remove_all
 
 SECRET = "el-texto-que-nadie-debe-leer "
 LONG = SECRET * 1_000

@@ -15,9 +15,9 @@ import re2
 from grpc import aio
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from phylactery_memory import outputs as outputs_module
-from phylactery_memory.domain.chunks import Chunk, Intake
-from phylactery_memory.domain.grep import Query, Scanner
+from phylactery_memory.outputs import service as outputs_module
+from phylactery_memory.outputs.chunks import Chunk, Intake
+from phylactery_memory.outputs.grep import Query, Scanner
 
 from tests.support.refusals import refusal_of
 

@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 from grpc import aio
 from phylactery.memory.v1 import user_memory_pb2
-from phylactery_memory.store.tables import metadata
+from phylactery_memory.tables import metadata
 
 from tests.support import postgres
 

@@ -14,19 +14,19 @@ from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import Unavailable
 from phylactery_chassis.util.clock import FakeClock
-from phylactery_memory.domain.memories import Source
-from phylactery_memory.domain.messages import Message
-from phylactery_memory.domain.outputs import OutputRules, OutputSpec
-from phylactery_memory.domain.retrieval.words import terms
-from phylactery_memory.embeddings import NoEmbeddings
-from phylactery_memory.keys import UserKeys, load_master_keys
-from phylactery_memory.memories import Draft, Memories
-from phylactery_memory.outputs import Outputs
-from phylactery_memory.service import PACKAGE
-from phylactery_memory.store.keys import KeyStore
-from phylactery_memory.store.memories import MemoryStore
-from phylactery_memory.store.messages import MessageStore
-from phylactery_memory.store.outputs import OutputStore
+from phylactery_memory.app import PACKAGE
+from phylactery_memory.keys.ring import UserKeys, load_master_keys
+from phylactery_memory.keys.store import KeyStore
+from phylactery_memory.memories.embeddings import NoEmbeddings
+from phylactery_memory.memories.model import Source
+from phylactery_memory.memories.service import Draft, Memories
+from phylactery_memory.memories.store import MemoryStore
+from phylactery_memory.outputs.model import OutputRules, OutputSpec
+from phylactery_memory.outputs.service import Outputs
+from phylactery_memory.outputs.store import OutputStore
+from phylactery_memory.retrieval.words import terms
+from phylactery_memory.transcript.model import Message
+from phylactery_memory.transcript.store import MessageStore
 
 from tests.memory.test_memory_kill_faults import assert_nothing_is_torn
 from tests.memory.test_memory_memory_faults import index_of

@@ -21,8 +21,8 @@ from grpc import aio
 from phylactery.memory.v1 import memory_pb2, privacy_pb2
 from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.errors import Unavailable
-from phylactery_memory.store.privacy import PrivacyStore, users_tables
-from phylactery_memory.store.tables import metadata
+from phylactery_memory.privacy.store import PrivacyStore, users_tables
+from phylactery_memory.tables import metadata
 from structlog.testing import capture_logs
 
 from tests.support.erasures import erasure_of, files_with

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from phylactery.memory.v1 import profile_pb2, user_memory_pb2
 from phylactery_chassis.auth.identity import Principal, Role, bind_principal
 from phylactery_chassis.errors import DomainError
-from phylactery_memory.domain.memories import NEVER, Source, Trust
-from phylactery_memory.domain.profile import MAX_FIELDS, Profile, ProfileField, fits, superseding
-from phylactery_memory.servicers.profile import ProfileRpcs
+from phylactery_memory.api.profile import ProfileRpcs
+from phylactery_memory.memories.model import NEVER, Source, Trust
+from phylactery_memory.profile.model import MAX_FIELDS, Profile, ProfileField, fits, superseding
 
 Code = grpc.StatusCode
 USER, ASSISTANT, TOOL, WEB, SYSTEM = range(1, 6)
@@ -254,8 +254,8 @@ async def test_who_is_no_caller_reads_no_profile(memory):
 
 
 def _profiles(memory):
-    from phylactery_memory.profiles import Profiles
-    from phylactery_memory.store.profiles import ProfileStore
+    from phylactery_memory.profile.service import Profiles
+    from phylactery_memory.profile.store import ProfileStore
 
     return Profiles(ProfileStore(memory.database), memory.clock)
 

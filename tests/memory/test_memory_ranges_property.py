@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from phylactery_chassis.errors import OutOfRange
-from phylactery_memory.domain.chunks import CHUNK_BYTES, Intake
-from phylactery_memory.domain.outputs import OutputSpec
-from phylactery_memory.domain.ranges import characters, lines
+from phylactery_memory.outputs.chunks import CHUNK_BYTES, Intake
+from phylactery_memory.outputs.model import OutputSpec
+from phylactery_memory.outputs.ranges import characters, lines
 
 SPEC = OutputSpec("t", "r", "c", "tool")
 TEXTS = st.text(

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from phylactery.memory.v1 import user_memory_pb2
-from phylactery_memory.domain import memories
-from phylactery_memory.domain.memories import Kind, Layer, Source, Trust
-from phylactery_memory.domain.secret_rules import find_secret
-from phylactery_memory.domain.write_policy import EXPLANATIONS, Evidence, Proposal, Reason, decide
+from phylactery_memory.memories import model as memories
+from phylactery_memory.memories.model import Kind, Layer, Source, Trust
+from phylactery_memory.memories.write_policy import EXPLANATIONS, Evidence, Proposal, Reason, decide, find_secret
 
 
 def said(text, **more):

@@ -20,7 +20,7 @@ from phylactery_agent.settings import AgentSettings
 from phylactery_chassis.rpc.server import RunningServer, start
 from phylactery_chassis.util.clock import FakeClock
 from phylactery_chassis.util.ids import new_id
-from phylactery_memory.service import build as build_memory
+from phylactery_memory.app import build as build_memory
 from phylactery_memory.settings import MemorySettings
 from phylactery_riskgate.assembly import build as build_riskgate
 from phylactery_riskgate.domain.bundle import default_bundle_folder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from phylactery_memory.domain.erasure import Erasure
+from phylactery_memory.privacy.model import Erasure
 
 
 def files_with(folder: Path, *texts: str) -> list[str]:

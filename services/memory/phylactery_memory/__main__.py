@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from phylactery_chassis.rpc import server
 
-from phylactery_memory.service import build
+from phylactery_memory.app import build
 from phylactery_memory.settings import MemorySettings
 
 

@@ -13,10 +13,10 @@ from phylactery_chassis.errors import DomainError
 from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.clock import MICROSECONDS, Clock
 
-from phylactery_memory.embeddings import LateVectors
-from phylactery_memory.keys import MasterKeys
-from phylactery_memory.store.garbage import Garbage
-from phylactery_memory.store.keys import KeyStore
+from phylactery_memory.keys.ring import MasterKeys
+from phylactery_memory.keys.store import KeyStore
+from phylactery_memory.memories.embeddings import LateVectors
+from phylactery_memory.outputs.garbage import Garbage
 
 SWEEP_US = 3_600 * MICROSECONDS
 """How long to wait between two looks for objects without an output: each lists the whole folder."""

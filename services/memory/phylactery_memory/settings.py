@@ -9,9 +9,9 @@ from phylactery_chassis.settings import ServiceSettings, read_secret
 from pydantic import Field, model_validator
 from pydantic_settings import SettingsConfigDict
 
-from phylactery_memory.domain.messages import DEFAULT_LIMITS, Limits
-from phylactery_memory.domain.outputs import DAY_US, OutputRules
-from phylactery_memory.store.bucket import BucketTarget
+from phylactery_memory.outputs.bucket import BucketTarget
+from phylactery_memory.outputs.model import DAY_US, OutputRules
+from phylactery_memory.transcript.model import DEFAULT_LIMITS, Limits
 
 _DEFAULTS = OutputRules()
 

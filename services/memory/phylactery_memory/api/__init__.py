@@ -1,0 +1,1 @@
+"""gRPC services of memory: servicers and message encoding."""

@@ -1,0 +1,1 @@
+"""Context windows: what a turn is given of window, memories and profile."""

@@ -1,0 +1,117 @@
+"""What a turn should know, in one call: the window, the memories that matter and the profile, by pathway."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from phylactery_chassis.auth.identity import Principal, Role
+
+from phylactery_memory.context.model import READ_POLICY, Pathway, ReadPolicy, query_of, shown_elsewhere, within
+from phylactery_memory.memories.service import Match, Matches, Memories
+from phylactery_memory.memories.store import Filter
+from phylactery_memory.metrics import Metrics
+from phylactery_memory.profile.model import Profile, ProfileField
+from phylactery_memory.profile.service import Profiles
+from phylactery_memory.transcript.model import Message, Page
+from phylactery_memory.transcript.service import Transcript
+
+_MOST_MATCHES = 100
+"""What one search answers at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a turn asks for; 0 and empty leave it to the pathway."""
+
+    thread_id: str
+    pathway: Pathway
+    query: str = ""
+    max_messages: int = 0
+    max_characters: int = 0
+    max_memories: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a turn should know: messages oldest first, memories best first, the profile by name."""
+
+    messages: Sequence[Message] = ()
+    memories: Sequence[Match] = ()
+    profile: Sequence[ProfileField] = ()
+    older_messages: bool = False
+    searched: bool = False
+    embedding_skipped: str = ""
+
+
+class Contexts:
+    """Builds contexts for the principal each call names."""
+
+    def __init__(self, transcript: Transcript, memories: Memories, profiles: Profiles, metrics: Metrics) -> None:
+        """Takes the three layers and the instruments."""
+        self._transcript = transcript
+        self._memories = memories
+        self._profiles = profiles
+        self._metrics = metrics
+
+    async def build(self, owner: Principal, wish: Wish) -> Context:
+        """Answers what the pathway reads. Raises PermissionDenied, Unavailable."""
+        owner.require(Role.CALLER)
+        began = time.perf_counter()
+        policy = READ_POLICY[wish.pathway].narrowed(wish.max_messages, wish.max_characters, wish.max_memories)
+        context = await self._read(owner, wish, policy)
+        self._metrics.read(wish.pathway.name.lower(), (time.perf_counter() - began) * 1_000)
+        if policy.profile:
+            self._metrics.profile_hits.count(hit=bool(context.profile))
+        if context.searched:
+            self._metrics.hits.count(hit=bool(context.memories))
+        return context
+
+    async def _read(self, owner: Principal, wish: Wish, policy: ReadPolicy) -> Context:
+        if not policy.messages:
+            return Context()
+        found: Matches | None
+        if policy.memories and wish.query.strip():
+            page, profile, found = await asyncio.gather(
+                self._window(owner, wish, policy),
+                self._profile(owner, policy),
+                self._search(owner, wish.query, policy),
+            )
+        else:
+            page, profile = await asyncio.gather(self._window(owner, wish, policy), self._profile(owner, policy))
+            query = query_of(page.messages) if policy.memories else ""
+            found = await self._search(owner, query, policy) if query.strip() else None
+        return Context(
+            messages=page.messages[::-1],
+            memories=_chosen(found.matches, wish.thread_id, page, profile, policy) if found else (),
+            profile=profile.fields,
+            older_messages=bool(page.next_before),
+            searched=found is not None,
+            embedding_skipped=found.embedding_skipped if found else "",
+        )
+
+    async def _window(self, owner: Principal, wish: Wish, policy: ReadPolicy) -> Page:
+        return await self._transcript.page(
+            owner, wish.thread_id, before=None, page_size=policy.messages, max_characters=policy.characters
+        )
+
+    async def _profile(self, owner: Principal, policy: ReadPolicy) -> Profile:
+        return await self._profiles.get(owner) if policy.profile else Profile()
+
+    async def _search(self, owner: Principal, query: str, policy: ReadPolicy) -> Matches:
+        # More than are shown: some may stand in the window or in the profile already.
+        limit = min(policy.memories + policy.messages, _MOST_MATCHES)
+        return await self._memories.search(owner, query, limit, Filter(at_us=self._memories.clock.now_us()))
+
+
+def _chosen(
+    matches: Sequence[Match], thread_id: str, page: Page, profile: Profile, policy: ReadPolicy
+) -> Sequence[Match]:
+    """Answers the matches to show, best first."""
+    sequences = {message.sequence for message in page.messages}
+    taken = {field.memory_id for field in profile.fields if field.memory_id}
+    new = [match for match in matches if not shown_elsewhere(match.memory, thread_id, sequences, taken)]
+    sizes = [len(match.memory.text) for match in new]
+    return [new[place] for place in within(sizes, policy.memories, policy.memory_characters)]

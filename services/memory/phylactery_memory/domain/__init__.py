@@ -1,1 +1,0 @@
-"""The rules of memory, without storage and without a wire."""

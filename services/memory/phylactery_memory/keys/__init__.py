@@ -1,0 +1,1 @@
+"""Data keys under master keys, and their rotation."""

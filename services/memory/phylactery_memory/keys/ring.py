@@ -1,0 +1,192 @@
+"""The keys outputs lie under: one data key per user, wrapped by the service's master key.
+
+Erasing a user's row of user_keys erases what was sealed under it, in backups too. The master key is in a file of its
+own, named by MEMORY_MASTER_KEY_FILE or made at the first start in <data_dir>/keys: one key a line, 32 bytes in
+base64url. The first one wraps; the others open what they wrapped before.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import contextlib
+import hashlib
+import os
+import secrets
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.errors import StartError, Unavailable
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.clock import Clock
+from phylactery_chassis.util.ids import new_id, random_bytes
+
+from phylactery_memory.keys.store import KeyStore, UserKey
+from phylactery_memory.outputs.sealing import KEY_BYTES, Box, Opener, Unsealed, Vault
+
+_log = get_logger("keys")
+MASTER_FILE = "master.key"
+_FOREIGN = 0o077
+_FOREIGN_WRITE = 0o022
+
+
+@dataclass(frozen=True, slots=True)
+class HeldKey:
+    """A user's key, ready to seal with."""
+
+    key_id: str
+    vault: Vault
+
+
+class MasterKeys:
+    """The master keys of a service, the one that wraps first."""
+
+    def __init__(self, keys: list[bytes]) -> None:
+        """Takes the keys, at least one, 32 bytes each."""
+        self._boxes = {master_key_id(key): Box(key) for key in keys}
+        self.active_id = master_key_id(keys[0])
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """Answers the name of every key."""
+        return frozenset(self._boxes)
+
+    def wrap(self, owner: Principal, key_id: str, key: bytes) -> bytes:
+        """Answers a data key wrapped by the active key."""
+        return self._boxes[self.active_id].seal(key, _place(owner, key_id))
+
+    def rewrap(self, owner: Principal, row: UserKey) -> bytes | None:
+        """Answers a data key wrapped by the active key instead, None where it was altered. Raises Unavailable."""
+        key = self.unwrap(owner, row)
+        return None if key is None else self.wrap(owner, row.key_id, key)
+
+    def unwrap(self, owner: Principal, row: UserKey) -> bytes | None:
+        """Answers a data key, None where it was altered. Raises Unavailable where its master key is not here."""
+        box = self._boxes.get(row.master_id)
+        if box is None:
+            raise Unavailable(
+                "OUTPUT_KEY_UNAVAILABLE",
+                f"this user's key was wrapped by master key {row.master_id}, which this service does not have; "
+                "add it to the file in MEMORY_MASTER_KEY_FILE",
+                metadata={"master_key_id": row.master_id},
+            )
+        return box.open(row.wrapped, _place(owner, row.key_id))
+
+
+class UserKeys:
+    """The data keys of users, made when one is first needed."""
+
+    def __init__(self, store: KeyStore, masters: MasterKeys, clock: Clock) -> None:
+        self._store = store
+        self._masters = masters
+        self._clock = clock
+
+    async def hold(self, owner: Principal) -> HeldKey:
+        """Answers the owner's key, durable before this answers. Raises Unavailable OUTPUT_KEY_UNAVAILABLE."""
+        row = await self._store.get(owner)
+        if row is None:
+            key_id = new_id("key")
+            wrapped = self._masters.wrap(owner, key_id, random_bytes(KEY_BYTES))
+            row = UserKey(key_id, self._masters.active_id, wrapped, 0)
+            row = await self._store.add(owner, row, self._clock.now_us())
+        key = self._masters.unwrap(owner, row)
+        if key is None:
+            raise Unavailable(
+                "OUTPUT_KEY_UNAVAILABLE",
+                "this user's key is not as it was wrapped, so nothing sealed under it could be read again and nothing "
+                "was stored; restore a backup of the database",
+                metadata={"master_key_id": row.master_id},
+            )
+        return HeldKey(row.key_id, Vault(key))
+
+    def opener(self, owner: Principal, key_id: str, row: UserKey | None) -> Opener:
+        """Answers what opens an output sealed under key_id, empty for one older than sealing.
+
+        An output whose key is gone or altered does not open. Raises Unavailable OUTPUT_KEY_UNAVAILABLE.
+        """
+        if not key_id:
+            return Unsealed()
+        if row is None or row.key_id != key_id:
+            return Vault(random_bytes(KEY_BYTES))
+        return Vault(self._masters.unwrap(owner, row) or random_bytes(KEY_BYTES))
+
+
+def load_master_keys(folder: Path, file: Path | None) -> MasterKeys:
+    """Answers the keys of file, or those in the folder, made where there are none. Raises StartError."""
+    try:
+        if file is None:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            file = folder / MASTER_FILE
+            if not file.exists():
+                _create(file)
+            return _parse(file, _read(file, _FOREIGN))
+        return _parse(file, _read(file, _FOREIGN_WRITE))  # whoever mounts a secret decides who may read it
+    except OSError as error:
+        raise StartError(
+            f"{file or folder}: the master key cannot be used ({error.strerror}); "
+            "give the service the right to, or name another file in MEMORY_MASTER_KEY_FILE"
+        ) from None
+
+
+def warn_beside_data(folder: Path, file: Path | None) -> None:
+    """Says where the keys lie below the folder's parent, which is the data's: whoever takes it takes the keys along."""
+    file = file or folder / MASTER_FILE
+    if file.resolve().is_relative_to(folder.parent.resolve()):
+        _log.warning(
+            "the master key lies beside the data it seals: whoever copies the folder can read every output; keep the "
+            "key elsewhere, and name its file in MEMORY_MASTER_KEY_FILE",
+            file=str(file),
+        )
+
+
+def master_key_id(key: bytes) -> str:
+    """Answers a name of a master key that says nothing about it."""
+    return hashlib.sha256(b"phylactery-master-key-id\x00" + key).hexdigest()[:16]
+
+
+def _place(owner: Principal, key_id: str) -> bytes:
+    return f"user key\0{owner.tenant}\0{owner.subject}\0{key_id}".encode()
+
+
+def _create(file: Path) -> None:
+    """Makes a file with a new key: whole, durable, and only where there is none."""
+    part = file.with_name(f".{file.name}.{secrets.token_hex(8)}.part")
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as out:
+            out.write(base64.urlsafe_b64encode(random_bytes(KEY_BYTES)).rstrip(b"=") + b"\n")
+            out.flush()
+            os.fsync(out.fileno())
+        with contextlib.suppress(FileExistsError):  # another process was faster: its key counts
+            os.link(part, file)
+    finally:
+        part.unlink(missing_ok=True)
+    folder = os.open(file.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _read(file: Path, forbidden: int) -> bytes:
+    with file.open("rb") as source:
+        mode = stat.S_IMODE(os.fstat(source.fileno()).st_mode)
+        if mode & forbidden:
+            raise StartError(f"{file}: mode {mode:04o} lets others at the master key; run: chmod 600 {file}")
+        return source.read()
+
+
+def _parse(file: Path, content: bytes) -> MasterKeys:
+    keys: list[bytes] = []
+    for line in content.split():
+        try:
+            keys.append(base64.b64decode(line + b"=" * (-len(line) % 4), altchars=b"-_", validate=True))
+        except binascii.Error:
+            keys.append(b"")
+    if not keys or any(len(key) != KEY_BYTES for key in keys):
+        raise StartError(
+            f"{file}: is no master key, which is {KEY_BYTES} bytes in base64url on a line; restore it from a backup"
+        )
+    return MasterKeys(keys)

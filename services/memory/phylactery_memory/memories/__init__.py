@@ -1,0 +1,1 @@
+"""Semantic memories: write policy, storage, index and search."""

@@ -1,0 +1,472 @@
+"""What the service does with memories: decide and write, find, list, change, forget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from phylactery_chassis.auth.identity import Principal, Role
+from phylactery_chassis.errors import Aborted, FailedPrecondition, InvalidArgument, ResourceExhausted, Violation
+from phylactery_chassis.util.clock import Clock
+from phylactery_chassis.util.ids import new_id
+from sqlalchemy.engine import Connection
+
+from phylactery_memory.memories import index, lineage, pending_vectors
+from phylactery_memory.memories.embeddings import Embedded, Embedder
+from phylactery_memory.memories.model import (
+    NEVER,
+    THE_USER,
+    Kind,
+    Layer,
+    Memory,
+    Origin,
+    Source,
+    Trust,
+    check_etag,
+    content_hash,
+    not_found,
+    repeated,
+    succeed,
+    supersede,
+    superseded,
+)
+from phylactery_memory.memories.store import Filter, MemoryStore, Shelf
+from phylactery_memory.memories.waiting import aside
+from phylactery_memory.memories.write_policy import Decision, Proposal, Reason, decide, find_secret
+from phylactery_memory.metrics import Metrics
+from phylactery_memory.retrieval.index import Mask, Records, label
+from phylactery_memory.retrieval.ranking import best_first, bm25, fused, hits_of, in_conversation
+from phylactery_memory.retrieval.vectors import cosines
+from phylactery_memory.retrieval.words import terms
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What to change of a memory: None leaves it. invalid_us NEVER makes it hold again."""
+
+    text: str | None = None
+    kind: Kind | None = None
+    importance: float | None = None
+    invalid_us: int | None = None
+
+
+def standing_memory(shelf: Shelf, memory_id: str) -> Memory:
+    """Answers a memory of the user. Raises NotFound."""
+    memory = shelf.get(memory_id)
+    if memory is None:
+        raise not_found(memory_id)
+    return memory
+
+
+def known(shelf: Shelf, new: Memory) -> Memory | None:
+    """Answers the memory a text is already: one that holds when the new one begins, or one nothing would retire."""
+    for memory in shelf.same_text(new.content_hash):
+        holds = memory.valid_us <= new.valid_us < memory.invalid_us
+        if (holds or (memory.invalid_us == NEVER and not new.attribute)) and not _is_less(memory, new):
+            return memory
+    return None
+
+
+def _is_less(standing: Memory, new: Memory) -> bool:
+    """Says whether a text only stands beside the fact it says, because it was not trusted, and the new one sets it."""
+    return bool(new.attribute) and standing.attribute != new.attribute and repeated(standing, new) is not standing
+
+
+def outdone(shelf: Shelf, new: Memory) -> list[Memory]:
+    """Answers the memories of the same text that the new one makes idle, retired."""
+    twins = shelf.same_text(new.content_hash) if new.attribute else []
+    return [
+        retired
+        for twin in twins
+        if _is_less(twin, new) and twin.valid_us <= new.valid_us < twin.invalid_us
+        for retired in supersede(new, twin)[1]
+    ]
+
+
+def check_current(facts: Sequence[Memory], wanted: str, at_us: int) -> None:
+    """Raises Aborted MEMORY_CHANGED unless the fact that holds has the hash the caller last saw."""
+    holding = [fact for fact in facts if fact.valid_us <= at_us < fact.invalid_us]
+    if not any(fact.content_hash == wanted for fact in holding):
+        raise Aborted(
+            "MEMORY_CHANGED",
+            "the fact that holds now is another than if_content_hash names; look at it again before replacing it",
+            metadata={"etag": holding[0].etag if holding else ""},
+        )
+
+
+def changed(shelf: Shelf, standing: Memory, change: Change, now_us: int) -> Memory:
+    """Answers the memory with its changes, text aside. Raises InvalidArgument, FailedPrecondition."""
+    changes: dict[str, object] = {}
+    if change.kind is not None:
+        changes["kind"] = change.kind
+    if change.importance is not None:
+        changes["importance"] = change.importance
+    if change.invalid_us is not None and change.invalid_us != standing.invalid_us:
+        changes["invalid_us"] = _ending(shelf, standing, change.invalid_us)
+    if change.text is not None and (standing.superseded_by or standing.invalid_us <= now_us):
+        raise superseded(standing)
+    return standing.changed(now_us, **changes)
+
+
+def _ending(shelf: Shelf, standing: Memory, invalid_us: int) -> int:
+    if standing.superseded_by:
+        raise superseded(standing)
+    if invalid_us <= standing.valid_us:
+        raise InvalidArgument(
+            "INVALID_REQUEST",
+            "invalid_at must lie after valid_at",
+            violations=[Violation("invalid_at", "must lie after valid_at")],
+        )
+    others = shelf.same_text(standing.content_hash)
+    if standing.attribute:
+        others += shelf.facts(standing.about, standing.attribute)
+    for other in others:
+        meets = other.valid_us < invalid_us and other.invalid_us > max(standing.valid_us, standing.invalid_us)
+        if other.memory_id != standing.memory_id and meets and invalid_us > standing.invalid_us:
+            raise FailedPrecondition(
+                "MEMORY_SUPERSEDED",
+                f"memory '{other.memory_id}' says what holds instead; write what holds now as a new memory",
+                metadata={"superseded_by": other.memory_id},
+            )
+    return invalid_us
+
+
+DEFAULT_LIMIT = 10
+DEFAULT_PAGE_SIZE = 50
+MAX_PAGE_CHARACTERS = 500_000
+
+
+class Profile(Protocol):
+    """Takes a stable preference in the transaction its memory is written in."""
+
+    def take(self, connection: Connection, owner: Principal, field: str, value: str, memory: Memory) -> None:
+        """Sets the field; memory is where it comes from."""
+        ...
+
+    def drop(self, connection: Connection, owner: Principal, memory_id: str) -> None:
+        """Removes what was taken from a memory that is forgotten or changed."""
+        ...
+
+    def end(self, connection: Connection, owner: Principal, memory: Memory) -> None:
+        """Ends what was taken from a memory, where it still holds, when the memory ends."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A text somebody would have remembered. valid_us None is now; empty and 0 leave it to the policy."""
+
+    text: str
+    source: Source
+    lineage: tuple[Origin, ...] = ()
+    kind: Kind | None = None
+    keep: bool = False
+    importance: float = 0.0
+    thread_id: str = ""
+    sequence: int = 0
+    about: str = ""
+    attribute: str = ""
+    valid_us: int | None = None
+    supersedes: str = ""
+    if_content_hash: str = ""
+    unconfirmed: Source = Source.ASSISTANT
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of a draft: memory is None where nothing is kept."""
+
+    decision: Decision
+    memory: Memory | None = None
+    created: bool = False
+    embedding_skipped: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A memory found and what it is ranked by."""
+
+    memory: Memory
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """What a search found, best first."""
+
+    matches: Sequence[Match] = ()
+    embedding_skipped: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPage:
+    """One page of memories; next_before is the number to go on before, 0 at the end."""
+
+    memories: Sequence[Memory] = ()
+    next_before: int = 0
+
+
+class Memories:
+    """Keeps what is remembered about the principal each call names."""
+
+    def __init__(
+        self,
+        store: MemoryStore,
+        embedder: Embedder,
+        clock: Clock,
+        *,
+        limit: int,
+        profile: Profile | None = None,
+        metrics: Metrics | None = None,
+    ) -> None:
+        """Takes store, vectors, time, the most memories a user may have, and profile and metrics where there are."""
+        self.clock = clock
+        self._store = store
+        self._embedder = embedder
+        self._limit = limit
+        self._profile = profile
+        self._metrics = metrics
+
+    async def write(self, owner: Principal, draft: Draft) -> Written:
+        """Decides what a text is worth keeping as, and keeps it so once it is durable.
+
+        Raises PermissionDenied, FailedPrecondition LINEAGE_NOT_FOUND, MEMORY_SUPERSEDED, MEMORY_TRUSTED_MORE, NotFound,
+        Aborted MEMORY_CHANGED, ResourceExhausted MEMORY_LIMIT, Unavailable.
+        """
+        owner.require(Role.CALLER)
+        if draft.source is Source.SYSTEM:
+            owner.require(Role.OPERATOR)
+        found = await self._store.ask(lambda connection: lineage.find(connection, owner, draft.lineage))
+        proposal = Proposal(
+            draft.text,
+            draft.source,
+            found.evidence,
+            owner.delegated,
+            draft.unconfirmed,
+            draft.kind,
+            draft.keep,
+            draft.attribute,
+        )
+        characters = len(draft.text) + sum(len(behind.words) for behind in found.evidence)
+        decision = await aside(characters, lambda: decide(proposal))
+        if decision.layer is None:
+            self._count("none")
+            return Written(decision)
+        if decision.profile is not None and self._profile is None:
+            decision = replace(decision, layer=Layer.SEMANTIC, profile=None)
+        memory = self._drafted(draft, decision, found)
+        embedded = await self._embedder.embed([draft.text])
+
+        def work(shelf: Shelf) -> Written:
+            lineage.find(shelf.connection, owner, draft.lineage)  # it may have been erased while vectors were made
+            return self._write(shelf, draft, decision, memory, embedded)
+
+        written = await self._store.write(owner, work)
+        self._count((written.decision.layer or Layer.SEMANTIC).name.lower())
+        return written
+
+    async def search(self, owner: Principal, query: str, limit: int, wanted: Filter) -> Matches:
+        """Answers the owner's memories for a query, best first; limit 0 means 10.
+
+        Raises PermissionDenied, Unavailable.
+        """
+        owner.require(Role.CALLER)
+        embedded = await self._embedder.embed([query])
+        found = await self._store.read(
+            owner, lambda shelf: self._find(shelf, query, limit or DEFAULT_LIMIT, wanted, embedded)
+        )
+        return Matches(found or (), embedded.skipped)
+
+    async def page(self, owner: Principal, wanted: Filter, *, before: int | None, page_size: int) -> MemoryPage:
+        """Answers memories with a number under before (None from the newest), the last written first; 0 means 50.
+
+        Raises PermissionDenied, Unavailable.
+        """
+        owner.require(Role.CALLER)
+        size = page_size or DEFAULT_PAGE_SIZE
+        found = await self._store.read(owner, lambda shelf: shelf.page(wanted, before=before, limit=size + 1)) or []
+        count, characters = 0, 0
+        for memory in found[:size]:
+            characters += len(memory.text)
+            if count and characters > MAX_PAGE_CHARACTERS:
+                break
+            count += 1
+        page = found[:count]
+        return MemoryPage(page, page[-1].number if len(found) > count else 0)
+
+    async def update(self, owner: Principal, memory_id: str, etag: str, change: Change) -> Memory:
+        """Changes a memory that is as the caller last saw it; a changed text is a new memory that supersedes it.
+
+        What the operator said only an operator changes. Raises PermissionDenied, NotFound, Aborted MEMORY_CHANGED,
+        InvalidArgument MEMORY_SECRET or INVALID_REQUEST, FailedPrecondition MEMORY_SUPERSEDED, ResourceExhausted
+        MEMORY_LIMIT, Unavailable.
+        """
+        owner.require(Role.CALLER)
+        if change.text is not None and (secret := find_secret(change.text)):
+            raise InvalidArgument(
+                "MEMORY_SECRET",
+                "the new text holds a password, a card's number or a key, which is never remembered; leave it out",
+                metadata={"secret": secret.value},
+                violations=[Violation("text", "holds a secret")],
+            )
+        embedded = await self._embedder.embed([change.text]) if change.text is not None else Embedded()
+        now_us = self.clock.now_us()
+
+        def work(shelf: Shelf) -> Memory:
+            standing = standing_memory(shelf, memory_id)
+            if standing.trust is Trust.SYSTEM:
+                owner.require(Role.OPERATOR)
+            check_etag(standing, etag)
+            after = changed(shelf, standing, change, now_us)
+            if change.text is None or content_hash(change.text) == standing.content_hash:
+                shelf.put(after)
+                if after.invalid_us != NEVER:
+                    self._drop(shelf, memory_id)
+                return after
+            self._drop(shelf, memory_id)
+            return self._rewritten(shelf, after, change.text, embedded)
+
+        return await self._store.write(owner, work)
+
+    async def forget(self, owner: Principal, memory_id: str, etag: str) -> None:
+        """Removes a memory, its words and its vectors; etag may be empty.
+
+        Raises PermissionDenied, NotFound, Aborted MEMORY_CHANGED, Unavailable.
+        """
+        owner.require(Role.CALLER)
+
+        def work(shelf: Shelf) -> None:
+            standing = standing_memory(shelf, memory_id)
+            if etag:
+                check_etag(standing, etag)
+            shelf.remove(standing)
+            self._drop(shelf, memory_id)
+
+        await self._store.write(owner, work)
+
+    def _count(self, layer: str) -> None:
+        if self._metrics is not None:
+            self._metrics.wrote(layer)
+
+    def _drop(self, shelf: Shelf, memory_id: str) -> None:
+        """Removes from the profile what came of a memory."""
+        if self._profile is not None:
+            self._profile.drop(shelf.connection, shelf.owner, memory_id)
+
+    def _drafted(self, draft: Draft, decision: Decision, found: lineage.Found) -> Memory:
+        now_us = self.clock.now_us()
+        attribute = draft.attribute or (decision.attribute if draft.about in ("", THE_USER) else "")
+        return Memory(
+            memory_id=new_id("mem"),
+            text=draft.text,
+            layer=decision.layer or Layer.SEMANTIC,
+            kind=decision.kind,
+            source=decision.source,
+            trust=decision.trust,
+            lineage=draft.lineage,
+            importance=draft.importance,
+            thread_id=draft.thread_id or found.thread_id,
+            sequence=draft.sequence or (found.sequence if draft.thread_id in ("", found.thread_id) else 0),
+            about=(draft.about or THE_USER) if attribute else "",
+            attribute=attribute,
+            valid_us=now_us if draft.valid_us is None else draft.valid_us,
+            create_us=now_us,
+            update_us=now_us,
+        )
+
+    def _write(self, shelf: Shelf, draft: Draft, decision: Decision, memory: Memory, embedded: Embedded) -> Written:
+        facts = shelf.facts(memory.about, memory.attribute) if memory.attribute else []
+        if draft.valid_us is None:  # said now, so after whatever was said before, though the clock was set back
+            memory = replace(memory, valid_us=max(memory.valid_us, *(fact.create_us for fact in facts), 0))
+        if draft.if_content_hash:
+            check_current(facts, draft.if_content_hash, memory.valid_us)
+        same = known(shelf, memory)
+        if same is not None and not draft.supersedes:
+            after = repeated(same, memory)
+            if after is not same:
+                shelf.put(after)
+                self._hand_over(shelf, decision, after)
+            return Written(replace(decision, layer=after.layer, reasons=(Reason.KNOWN, *decision.reasons)), after)
+        memory, retired = succeed(memory, facts)
+        retired += outdone(shelf, memory)
+        if draft.supersedes and draft.supersedes not in {old.memory_id for old in retired}:
+            memory, also = supersede(memory, standing_memory(shelf, draft.supersedes))
+            retired += also
+        for old in retired:
+            shelf.put(old)
+        kept = self._add(shelf, memory, embedded)
+        self._hand_over(shelf, decision, kept)
+        if self._profile is not None:
+            for old in retired:
+                self._profile.end(shelf.connection, shelf.owner, old)
+        return Written(decision, kept, created=True, embedding_skipped=embedded.skipped)
+
+    def _add(self, shelf: Shelf, memory: Memory, embedded: Embedded) -> Memory:
+        if shelf.count >= self._limit:
+            raise ResourceExhausted(
+                "MEMORY_LIMIT",
+                f"this user has {shelf.count} memories, as many as one may have; forget some first",
+                metadata={"limit": str(self._limit)},
+            )
+        (kept,) = shelf.add([memory])
+        if embedded.vectors:
+            vectors = {kept.number: embedded.vectors[0]}
+            index.add_vectors(shelf.connection, shelf.owner_id, self._embedder.model, vectors)
+        elif embedded.skipped:
+            pending_vectors.add(shelf.connection, shelf.owner_id, kept)
+        return kept
+
+    def _hand_over(self, shelf: Shelf, decision: Decision, memory: Memory) -> None:
+        """Gives the profile what it takes, unless what was written is past or stands without its attribute."""
+        current = memory.invalid_us == NEVER and memory.attribute and memory.about == THE_USER
+        if self._profile is not None and decision.profile is not None and current:
+            self._profile.take(
+                shelf.connection, shelf.owner, decision.profile.attribute, decision.profile.value, memory
+            )
+
+    def _rewritten(self, shelf: Shelf, old: Memory, text: str, embedded: Embedded) -> Memory:
+        now_us = old.update_us
+        new = replace(
+            old,
+            memory_id=new_id("mem"),
+            text=text,
+            layer=Layer.SEMANTIC,
+            trust=min(old.trust, Trust.ASSISTANT) if shelf.owner.delegated else old.trust,
+            valid_us=max(now_us, old.valid_us),
+            create_us=now_us,
+            supersedes=(old.memory_id,),
+            revision=1,
+        )
+        kept = known(shelf, new) or self._add(shelf, new, embedded)
+        shelf.put(replace(old, invalid_us=new.valid_us, superseded_by=kept.memory_id))
+        return kept
+
+    def _find(self, shelf: Shelf, query: str, limit: int, wanted: Filter, embedded: Embedded) -> list[Match]:
+        records = index.records(shelf.connection, shelf.owner_id)
+        postings = index.postings(shelf.connection, shelf.owner_id, terms(query).counts)
+        hits = hits_of(records, postings)
+        scores = bm25(records["length"], hits)
+        if embedded.vectors:
+            blocks = index.vectors(shelf.connection, shelf.owner_id, self._embedder.model)
+            scores = fused(scores, cosines(records, blocks, embedded.vectors[0]))
+        scores = in_conversation(records, scores, hits)
+        places = best_first(records, scores, _eligible(records, wanted), limit)
+        by_number = shelf.by_number([int(number) for number in records["number"][places]])
+        return [Match(by_number[int(records["number"][place])], float(scores[place])) for place in places]
+
+
+def _eligible(records: Records, wanted: Filter) -> Mask:
+    eligible: Mask = np.ones(len(records), dtype=bool)
+    if wanted.at_us is not None:
+        eligible &= (records["valid_us"] <= wanted.at_us) & (records["invalid_us"] > wanted.at_us)
+    if wanted.thread_id:
+        eligible &= records["thread"] == np.uint64(label(wanted.thread_id))
+    if wanted.kind:
+        eligible &= records["kind"] == wanted.kind
+    if wanted.layer:
+        eligible &= records["layer"] == wanted.layer
+    if wanted.min_trust:
+        eligible &= records["trust"] >= wanted.min_trust
+    return eligible

@@ -1,0 +1,282 @@
+"""The write policy: what a text is worth keeping as, by fixed rules, and why.
+
+Useful fact or preference: the semantic layer. Stable preference of the person: the profile too. Ephemeral: nothing.
+A secret is refused. A model's extraction is a proposal like any other: it is held to the same rules, and the profile
+takes it only where the person's own words hold what it says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+from typing import Final
+
+import re2
+from phylactery_chassis.inspection import ALL_KINDS, Category, FindingKind, Wanted, inspect, masked_kinds, named
+
+from phylactery_memory.memories.model import THE_USER, TRUST_OF_SOURCE, Kind, Layer, Source, Trust
+from phylactery_memory.memories.write_rules import Reading, Slot, read, sentences
+from phylactery_memory.retrieval.words import negated, plain, stems, words
+
+
+class Secret(StrEnum):
+    """What was found."""
+
+    PASSWORD = "SECRET_PASSWORD"  # noqa: S105 - the name of a finding
+    CARD = "SECRET_CARD"
+    KEY = "SECRET_KEY"
+
+
+_PASSWORDS: Final = frozenset({FindingKind.PASSWORD, FindingKind.URL_PASSWORD, FindingKind.CONNECTION_PASSWORD})
+_NUMBERS: Final = frozenset({FindingKind.CARD, FindingKind.IBAN})
+_WANTED: Final = Wanted(frozenset(kind for kind in ALL_KINDS if kind.category is Category.SECRET) | _NUMBERS)
+
+
+def find_secret(text: str, name: str = "") -> Secret | None:
+    """Return the worst sort of secret found in a text, None where there is none.
+
+    name is what the text is the value of: "wifi_password" says of any value what it is. What a redaction took out was
+    there: "my password is «password»" is nothing to remember, and whoever said it is told so.
+    """
+    kinds = {found.kind for found in inspect(named(name, text), _WANTED)}
+    sorts = {_sort(kind) for kind in kinds | (masked_kinds(text) & _WANTED.kinds)}
+    return next((sort for sort in (Secret.KEY, Secret.CARD, Secret.PASSWORD) if sort in sorts), None)
+
+
+def _sort(kind: FindingKind) -> Secret:
+    if kind in _NUMBERS:
+        return Secret.CARD
+    return Secret.PASSWORD if kind in _PASSWORDS else Secret.KEY
+
+
+class Reason(StrEnum):
+    """One step of the reasoning; the names are those of the contract."""
+
+    FACT = "FACT"
+    PREFERENCE = "PREFERENCE"
+    STABLE_PREFERENCE = "STABLE_PREFERENCE"
+    KEPT_ON_REQUEST = "KEPT_ON_REQUEST"
+    QUESTION = "QUESTION"
+    COMMAND = "COMMAND"
+    SMALL_TALK = "SMALL_TALK"
+    TEMPORARY = "TEMPORARY"
+    NOTHING_LASTING = "NOTHING_LASTING"
+    SECRET_PASSWORD = "SECRET_PASSWORD"  # noqa: S105 - the name of a finding
+    SECRET_CARD = "SECRET_CARD"  # noqa: S105
+    SECRET_KEY = "SECRET_KEY"  # noqa: S105
+    UNTRUSTED = "UNTRUSTED"
+    UNGROUNDED = "UNGROUNDED"
+    UNCONFIRMED_SOURCE = "UNCONFIRMED_SOURCE"
+    KNOWN = "KNOWN"
+
+
+EXPLANATIONS: Final = {
+    Reason.FACT: ("It states a lasting fact.", "Afirma un hecho duradero."),
+    Reason.PREFERENCE: ("It states a preference.", "Expresa una preferencia."),
+    Reason.STABLE_PREFERENCE: ("It says for good how the person wants it.", "Dice de forma estable cómo lo quiere."),
+    Reason.KEPT_ON_REQUEST: ("Somebody asked to keep it.", "Se pidió guardarlo."),
+    Reason.QUESTION: ("It is a question.", "Es una pregunta."),
+    Reason.COMMAND: ("It asks for something to be done now.", "Pide que se haga algo ahora."),
+    Reason.SMALL_TALK: ("It is small talk.", "Es una fórmula de cortesía."),
+    Reason.TEMPORARY: ("It holds for now only.", "Solo vale por ahora."),
+    Reason.NOTHING_LASTING: (
+        "No rule finds a fact or a preference in it.",
+        "Ninguna regla encuentra en ello un hecho ni una preferencia.",
+    ),
+    Reason.SECRET_PASSWORD: ("It holds a password or PIN.", "Contiene una contraseña o un PIN."),
+    Reason.SECRET_CARD: ("It holds a card's or an account's number.", "Contiene un número de tarjeta o de cuenta."),
+    Reason.SECRET_KEY: ("It holds a key or token.", "Contiene una clave de acceso o un token."),
+    Reason.UNTRUSTED: (
+        "A tool or the web is in its lineage, so it stays out of the profile.",
+        "Procede de una herramienta o de la web, así que no entra en el perfil.",
+    ),
+    Reason.UNGROUNDED: (
+        "The person's own words do not hold it, so it stays out of the profile.",
+        "No está en las palabras de la persona, así que no entra en el perfil.",
+    ),
+    Reason.UNCONFIRMED_SOURCE: (
+        "No message of the person confirms the words, so they do not count as theirs.",
+        "Ningún mensaje de la persona confirma las palabras, así que no cuentan como suyas.",
+    ),
+    Reason.KNOWN: ("It is remembered already.", "Ya se recuerda."),
+}
+
+_SECRET_REASON: Final = frozenset({Reason.SECRET_PASSWORD, Reason.SECRET_CARD, Reason.SECRET_KEY})
+_TELLING_WORDS: Final = """
+user usuario usuaria person persona prefers prefiere likes gusta wants quiere says dice called llama lives vive
+works trabaja name nombre favorite favorito favorita preferida preferido
+"""
+_NO_DENIAL: Final = re2.compile(
+    r"^\s*no\s*[,:;]|\b(?:no (?:te )?(?:me )?(?:lo )?olvides|(?:don'?t|do not|never) forget)\b"
+)
+_TELLING: Final = frozenset(stem for word in _TELLING_WORDS.split() for stem in stems(word))
+"""Words with which an extraction tells of the person what the person said as I."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the server found behind one thing in a lineage: how far to trust it, and the person's words in it."""
+
+    trust: Trust
+    words: str = ""
+
+    @cached_property
+    def stems(self) -> Mapping[bool, frozenset[str]]:
+        """Answers the stems of the sentences that deny something and of those that do not: once for many texts."""
+        found: dict[bool, set[str]] = {True: set(), False: set()}
+        for part in sentences(self.words):
+            found[_denies(part)].update(stem for word in words(part) for stem in stems(word))
+        return {denied: frozenset(some) for denied, some in found.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A text that may be worth keeping, and the name it is the value of, where it has one.
+
+    delegated says that somebody speaks for the person, and unconfirmed who said the text where no message of the person
+    holds its words.
+    """
+
+    text: str
+    source: Source
+    evidence: Sequence[Evidence] = ()
+    delegated: bool = False
+    unconfirmed: Source = Source.ASSISTANT
+    kind: Kind | None = None
+    keep: bool = False
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What became of a proposal; layer None keeps nothing. reasons stand deciding one first, source is who said it.
+
+    about and attribute say which fact it is, empty for none; profile is what the profile takes.
+    """
+
+    layer: Layer | None
+    kind: Kind
+    trust: Trust
+    reasons: tuple[Reason, ...]
+    about: str = ""
+    attribute: str = ""
+    profile: Slot | None = None
+    source: Source = Source.USER
+
+    @property
+    def refused(self) -> bool:
+        """Says whether it holds a secret."""
+        return self.reasons[0] in _SECRET_REASON
+
+    def explain(self, language: str) -> str:
+        """Answers the reasons as sentences, in "en" or "es"."""
+        return " ".join(EXPLANATIONS[reason][language == "es"] for reason in self.reasons)
+
+
+def decide(proposal: Proposal) -> Decision:
+    """Return what a text is worth keeping as, whose it is, and why."""
+    said = proposal.source is not Source.USER or not proposal.delegated or _said(proposal.text, proposal.evidence)
+    source = proposal.source if said else proposal.unconfirmed
+    decision = _decided(proposal, _trust(source, proposal.evidence), () if said else (Reason.UNCONFIRMED_SOURCE,))
+    return replace(decision, source=source)
+
+
+def _decided(proposal: Proposal, trust: Trust, doubts: tuple[Reason, ...]) -> Decision:
+    secret = find_secret(proposal.text, proposal.name)
+    if secret is not None:
+        return Decision(None, proposal.kind or Kind.EPISODE, trust, (Reason(secret.value), *doubts))
+    readings = [read(sentence) for sentence in sentences(proposal.text)]
+    best = max(readings, key=_weight, default=Reading(small_talk=True))
+    asked = proposal.keep or (trust >= Trust.USER and any(reading.asks_to_remember for reading in readings))
+    lasting = (best.fact or best.preference) and not best.temporary
+    if trust == Trust.UNTRUSTED and proposal.kind is None:
+        lasting = False  # "I live in …" on a page is not the person's: its writer has to say what it is
+    kind = proposal.kind or (_kind_of(best) if lasting else Kind.EPISODE)
+    if not asked and not lasting and (proposal.kind is None or _ephemeral(best) is not Reason.NOTHING_LASTING):
+        return Decision(None, kind, trust, (_ephemeral(best), *doubts))
+    told = _lasting_reason(best, kind) if lasting or proposal.kind in (Kind.FACT, Kind.PREFERENCE) else None
+    reasons = tuple(reason for reason in (told, Reason.KEPT_ON_REQUEST if asked else None) if reason)
+    slot = best.slot if lasting and trust > Trust.UNTRUSTED else None
+    decision = Decision(
+        Layer.SEMANTIC,
+        kind,
+        trust,
+        (*(reasons or (Reason.FACT,)), *doubts),
+        about=THE_USER if slot else "",
+        attribute=slot.attribute if slot else "",
+    )
+    return _with_profile(proposal, decision, best, slot)
+
+
+def _with_profile(proposal: Proposal, decision: Decision, best: Reading, slot: Slot | None) -> Decision:
+    """Lifts a stable preference into the profile where the person said it, and says why not where they did not."""
+    if not best.stable or slot is None:
+        if decision.trust == Trust.UNTRUSTED:
+            return _replaced(decision, (*decision.reasons, Reason.UNTRUSTED))
+        return decision
+    if decision.trust >= Trust.USER or _said(proposal.text, proposal.evidence):
+        reasons = (Reason.STABLE_PREFERENCE, *(r for r in decision.reasons if r is not Reason.STABLE_PREFERENCE))
+        return Decision(
+            Layer.PROFILE, decision.kind, decision.trust, reasons, decision.about, decision.attribute, profile=slot
+        )
+    return _replaced(decision, (*decision.reasons, Reason.UNGROUNDED))
+
+
+def _replaced(decision: Decision, reasons: tuple[Reason, ...]) -> Decision:
+    return Decision(decision.layer, decision.kind, decision.trust, reasons, decision.about, decision.attribute)
+
+
+def _trust(source: Source, evidence: Sequence[Evidence]) -> Trust:
+    """Return the least trust of source and lineage."""
+    return min([TRUST_OF_SOURCE[source], *(found.trust for found in evidence)])
+
+
+def _said(text: str, evidence: Sequence[Evidence]) -> bool:
+    """Says whether the person's own messages in the lineage hold every word of a text, and nobody else's are in it.
+
+    A word they said in what they denied is not one they affirmed, nor the other way round.
+    """
+    if not evidence or any(found.trust < Trust.USER for found in evidence):
+        return False
+    said = {denied: _TELLING.union(*(found.stems[denied] for found in evidence)) for denied in (True, False)}
+    parts = [(part, _denies(part)) for part in sentences(text)]
+    wanted = [(stems(word), denied) for part, denied in parts for word in words(part)]
+    return bool(wanted) and all(said[denied].intersection(pair) for pair, denied in wanted)
+
+
+def _denies(sentence: str) -> bool:
+    """Says whether a sentence denies something; "don't forget that" asks to remember it, "no," answers another."""
+    return negated(_NO_DENIAL.sub(" ", plain(sentence)))
+
+
+def _weight(reading: Reading) -> tuple[bool, bool, bool, bool, bool]:
+    lasting = (reading.fact or reading.preference) and not reading.temporary
+    return (
+        lasting and reading.stable and reading.slot is not None,
+        lasting and reading.slot is not None,
+        lasting and reading.preference,
+        lasting,
+        not reading.small_talk,
+    )
+
+
+def _kind_of(reading: Reading) -> Kind:
+    return Kind.PREFERENCE if reading.preference else Kind.FACT
+
+
+def _lasting_reason(reading: Reading, kind: Kind) -> Reason:
+    return Reason.PREFERENCE if reading.preference or kind is Kind.PREFERENCE else Reason.FACT
+
+
+def _ephemeral(reading: Reading) -> Reason:
+    for holds, reason in (
+        (reading.small_talk, Reason.SMALL_TALK),
+        (reading.question, Reason.QUESTION),
+        (reading.command, Reason.COMMAND),
+        (reading.temporary, Reason.TEMPORARY),
+    ):
+        if holds:
+            return reason
+    return Reason.NOTHING_LASTING

@@ -1,0 +1,1 @@
+"""Evicted tool outputs: storage, ranges and text search."""

@@ -1,0 +1,66 @@
+"""What nobody can reach any more: outputs that expired, chunks without an output. Run by the service for all users."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import sqlalchemy as sa
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.scrub import forget_log
+from sqlalchemy.engine import Connection
+
+from phylactery_memory.outputs.objects import OutputObjects
+from phylactery_memory.outputs.rows import delete
+from phylactery_memory.tables import output_chunks, outputs
+
+_AT_ONCE = 100
+"""Outputs removed in one transaction, so that no caller waits long behind it."""
+
+
+class Garbage:
+    """Removes it. Every method raises Unavailable STORE_UNAVAILABLE where the database or the object store fails."""
+
+    def __init__(self, database: Database, objects: OutputObjects | None = None, grace_us: int = 0) -> None:
+        """Takes the database, and the objects with how long one may wait for its output, in microseconds."""
+        self._database = database
+        self._objects, self._grace_us = objects, grace_us
+
+    async def remove_expired(self, now_us: int) -> int:
+        """Removes outputs that have expired and answers how many; several replicas may do so at once."""
+        some = sa.select(outputs.c.pointer).where(outputs.c.expire_us <= now_us).limit(_AT_ONCE)
+        removed = 0
+        while pointers := await self._database.read(lambda connection: connection.scalars(some).all()):
+            removed += await self._database.write(partial(_remove, pointers=pointers, now_us=now_us))
+        return removed
+
+    async def remove_orphans(self) -> int:
+        """Removes chunks without an output and answers how many.
+
+        The foreign key lets none come to be; a tool that works on the file without it may.
+        """
+        lost = ~sa.exists().where(outputs.c.pointer == output_chunks.c.pointer)
+        if await self._database.read(
+            lambda connection: connection.execute(sa.select(output_chunks.c.pointer).where(lost).limit(1)).first()
+        ):
+            return await self._database.write(
+                lambda connection: connection.execute(sa.delete(output_chunks).where(lost)).rowcount
+            )
+        return 0
+
+    async def remove_objects(self, *, sweep: bool) -> int:
+        """Removes objects whose outputs are gone and answers how many; a sweep lists those that never had one."""
+        if self._objects is None:
+            return 0
+        removed = await self._objects.remove_doomed()
+        if sweep and await self._objects.doom_orphans(self._grace_us):
+            removed += await self._objects.remove_doomed()
+        return removed
+
+    async def forget(self) -> None:
+        """Removes what was removed from SQLite's log too."""
+        await forget_log(self._database)
+
+
+def _remove(connection: Connection, pointers: Sequence[str], now_us: int) -> int:
+    return delete(connection, outputs.c.pointer.in_(pointers), outputs.c.expire_us <= now_us)

@@ -1,0 +1,1 @@
+"""Erasure and export of the data of one user."""

@@ -1,0 +1,63 @@
+"""Erasures of memory: the record every service keeps, with memory's counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from phylactery_chassis.erasure import log as erasure_log
+from phylactery_chassis.erasure.erasures import ErasureRecord
+from phylactery_chassis.rpc.validation import EdgeModel, Identifier, LongIdentifier
+from pydantic import StringConstraints
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureCounts:
+    """How much was removed."""
+
+    threads: int = 0
+    messages: int = 0
+    memories: int = 0
+    postings: int = 0
+    profile_fields: int = 0
+    outputs: int = 0
+    keys: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Erasure(ErasureRecord[ErasureCounts]):
+    """The record of one erasure; see the contract."""
+
+    counts: ErasureCounts = ErasureCounts()
+
+    @classmethod
+    def counts_of(cls, fields: dict[str, int]) -> ErasureCounts:
+        """Answers memory's counts. Raises TypeError where they are none."""
+        return ErasureCounts(**fields)
+
+
+def from_json(text: str) -> Erasure:
+    """Answers the erasure of a line. Raises ValueError where it is none."""
+    return Erasure.from_json(text)
+
+
+class ErasureLog(erasure_log.ErasureLog[Erasure]):
+    """Appends intents and reads them back."""
+
+    def __init__(self, path: Path) -> None:
+        """Opens the log at path, making it where it is not there. Raises StartError where it is damaged."""
+        super().__init__(path, Erasure, "MEMORY_ERASURE_LOG")
+
+
+class EraseUserItem(EdgeModel):
+    """Whom to erase; an empty subject is the caller."""
+
+    subject: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:@-]{0,128}$")]
+    request_id: LongIdentifier
+
+
+class GetErasureItem(EdgeModel):
+    """Names an erasure."""
+
+    erasure_id: Identifier

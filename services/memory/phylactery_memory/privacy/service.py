@@ -1,0 +1,110 @@
+"""What the service does for a person's privacy: erase everything held about them, so that it stays erased."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+
+from phylactery_chassis.auth.identity import Principal, Role
+from phylactery_chassis.erasure.erasures import may_see, not_found, request_hash, subject_hash, unfinished, whom
+from phylactery_chassis.errors import STORE_FAILED
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util import crashpoints
+from phylactery_chassis.util.clock import Clock
+from phylactery_chassis.util.ids import new_id
+
+from phylactery_memory.privacy.model import Erasure, ErasureCounts, ErasureLog
+from phylactery_memory.privacy.store import PrivacyStore
+
+_log = get_logger("privacy")
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """Completes a record with what was removed."""
+
+    intent: Erasure
+    clock: Clock
+    replayed: bool = False
+
+    def __call__(self, counts: ErasureCounts) -> Erasure:
+        return replace(self.intent, counts=counts, erase_us=self.clock.now_us(), replayed=self.replayed)
+
+
+class Privacy:
+    """Erases users: written down, then removed in one transaction, then gone from every file."""
+
+    def __init__(self, store: PrivacyStore, log: ErasureLog, clock: Clock) -> None:
+        self._store = store
+        self._log = log
+        self._clock = clock
+        self._at_once = asyncio.Lock()
+
+    async def erase(self, caller: Principal, subject: str, request_id: str) -> Erasure:
+        """Removes everything about the caller, or about a user of their tenant whom an operator names.
+
+        Answers once nothing of it is left in the database's files or in the object store. Raises PermissionDenied,
+        Unavailable; after the latter the same request_id finishes what was begun.
+        """
+        owner = whom(caller, subject)
+        key = request_hash(owner.tenant, owner.subject, request_id)
+        async with self._at_once:
+            erasure = await self._store.find(key)
+            if erasure is None:
+                erasure = await self._erase(owner, key, by_operator=owner.subject != caller.subject)
+        try:
+            await self._store.forget_objects(erasure.erasure_id)
+        finally:
+            await self._store.forget_removed()
+        return erasure
+
+    async def get(self, caller: Principal, erasure_id: str) -> Erasure:
+        """Answers an erasure of the caller, or of their tenant for an operator.
+
+        Raises PermissionDenied, NotFound ERASURE_NOT_FOUND, Unavailable.
+        """
+        caller.require(Role.CALLER)
+        erasure = await self._store.get(erasure_id, caller.tenant)
+        if erasure is None or not may_see(caller, erasure):
+            raise not_found(erasure_id)
+        return erasure
+
+    async def replay(self) -> int:
+        """Erases again whoever the log says is gone and this database, restored or cut off, still holds; at a start.
+
+        Answers how many erasures that were. What stands in free space of the files goes too, if it can: nobody waits
+        for that to be served. Raises StartError where the log is damaged, Unavailable.
+        """
+        written = await asyncio.to_thread(self._log.read)  # first: what a replica carries out meanwhile is known then
+        missing = unfinished(written, await self._store.known())
+        users = await self._store.users() if missing else frozenset()
+        by_hash = {subject_hash(self._log.salt, tenant, subject): (tenant, subject) for tenant, subject in users}
+        for erasure in missing:
+            tenant, subject = by_hash.get(erasure.subject_hash, (erasure.tenant, ""))
+            owner = Principal(subject, tenant, frozenset())
+            done = await self._store.erase(owner, erasure.erasure_id, _Done(erasure, self._clock, replayed=True))
+            _log.warning("an erasure was carried out again", erasure_id=done.erasure_id, receipt_hash=done.receipt_hash)
+        try:
+            await self._store.forget_removed()
+        except (
+            STORE_FAILED
+        ) as error:  # a backup may be reading, or there is no room; it is noted, and done another time
+            _log.warning("what was removed may still stand in the files", reason=error.reason)
+        return len(missing)
+
+    async def _erase(self, owner: Principal, key: str, *, by_operator: bool) -> Erasure:
+        intent = Erasure(
+            erasure_id=new_id("era"),
+            subject_hash=subject_hash(self._log.salt, owner.tenant, owner.subject),
+            salt=self._log.salt,
+            tenant=owner.tenant,
+            requested_by_operator=by_operator,
+            request_us=self._clock.now_us(),
+            request_hash=key,
+        )
+        await asyncio.to_thread(self._log.append, intent)
+        crashpoints.reach("memory.erase.logged")
+        erasure = await self._store.erase(owner, intent.erasure_id, _Done(intent, self._clock))
+        crashpoints.reach("memory.erase.removed")
+        _log.info("a user was erased", erasure_id=erasure.erasure_id, receipt_hash=erasure.receipt_hash)
+        return erasure

@@ -1,0 +1,180 @@
+"""Everything about one user in SQL: counted, removed, and recognised again in a database that was restored.
+
+A table with the columns tenant and subject is a user's, whoever adds it; what hangs below one goes with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import sqlalchemy as sa
+from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.scrub import forget_erased, note_removed
+from phylactery_chassis.errors import STORE_FAILED, Unavailable
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import IntegrityError
+
+from phylactery_memory.outputs.objects import OutputObjects, doom, erase_doomed
+from phylactery_memory.privacy.model import Erasure, ErasureCounts, from_json
+from phylactery_memory.tables import (
+    erasures,
+    memory_owners,
+    memory_postings,
+    memory_profile,
+    memory_records,
+    memory_vectors,
+    messages,
+    metadata,
+    output_objects,
+    outputs,
+    profile_owners,
+    threads,
+    user_memory,
+)
+
+_KEYS = "user_keys"
+
+
+class PrivacyStore:
+    """Erases users. Every method raises Unavailable STORE_UNAVAILABLE where the database fails."""
+
+    def __init__(self, database: Database, objects: OutputObjects | None = None) -> None:
+        self._database = database
+        self._objects = objects
+
+    async def find(self, request_hash: str) -> Erasure | None:
+        """Answers the erasure a request asked for."""
+        return await self._database.read(lambda connection: _first(connection, erasures.c.request_hash == request_hash))
+
+    async def get(self, erasure_id: str, tenant: str) -> Erasure | None:
+        """Answers an erasure of a tenant."""
+        return await self._database.read(
+            lambda connection: _first(connection, erasures.c.erasure_id == erasure_id, erasures.c.tenant == tenant)
+        )
+
+    async def erase(self, owner: Principal, erasure_id: str, done: Callable[[ErasureCounts], Erasure]) -> Erasure:
+        """Removes everything of the owner and keeps the record, in one transaction; answers it once it is durable.
+
+        Where another replica, which found it in the log at its start, carried it out already, that one's stands.
+        """
+
+        def work(connection: Connection) -> Erasure:
+            standing = _first(connection, erasures.c.erasure_id == erasure_id)
+            if standing is not None:
+                return standing
+            erasure = done(remove_all(connection, owner, erasure_id))
+            note_removed(connection)
+            connection.execute(
+                sa.insert(erasures).values(
+                    erasure_id=erasure.erasure_id,
+                    tenant=erasure.tenant,
+                    subject_hash=erasure.subject_hash,
+                    salt=erasure.salt,
+                    request_hash=erasure.request_hash,
+                    record=erasure.to_json(),
+                )
+            )
+            return erasure
+
+        try:
+            return await self._database.write(work)
+        except IntegrityError:  # that replica did so between our look and our insert
+            return await self._database.write(work)
+
+    async def known(self) -> frozenset[str]:
+        """Answers the ids of the erasures this database has been through."""
+        return await self._database.read(
+            lambda connection: frozenset(connection.scalars(sa.select(erasures.c.erasure_id)))
+        )
+
+    async def users(self) -> frozenset[tuple[str, str]]:
+        """Answers tenant and subject of everybody of whom there is anything."""
+
+        def work(connection: Connection) -> frozenset[tuple[str, str]]:
+            rows = (connection.execute(sa.select(t.c.tenant, t.c.subject).distinct()) for t in users_tables())
+            return frozenset((row.tenant, row.subject) for found in rows for row in found)
+
+        return await self._database.read(work)
+
+    async def threads(self, owner: Principal) -> list[str]:
+        """Answers the ids of the owner's threads."""
+        wanted = sa.select(threads.c.thread_id).where(*_of(threads, owner)).order_by(threads.c.thread_id)
+        return await self._database.read(lambda connection: list(connection.scalars(wanted)))
+
+    async def forget_objects(self, erasure_id: str) -> None:
+        """Removes what an erased user had in the object store. Raises Unavailable where it does not answer."""
+        if self._objects is None:
+            return
+        try:
+            await self._objects.remove_doomed(output_objects.c.erasure_id == erasure_id)
+        except STORE_FAILED:
+            raise Unavailable(
+                "STORE_UNAVAILABLE",
+                "everything in the database is erased, with the key of what lies in the object store, which did not "
+                "answer; it is removed as soon as it does: ask again with the same request_id to see that it is",
+            ) from None
+
+    async def forget_removed(self) -> None:
+        """Leaves nothing of removed rows in SQLite's files. Raises Unavailable while its log is read."""
+        await forget_erased(self._database)
+
+
+def users_tables() -> Iterator[sa.Table]:
+    """Answers the tables that name a user, those that others hang below last: a key goes before what it opens."""
+    for table in reversed(metadata.sorted_tables):
+        if "tenant" in table.c and "subject" in table.c:
+            yield table
+
+
+def remove_all(connection: Connection, owner: Principal, erasure_id: str) -> ErasureCounts:
+    """Removes everything of the owner and answers what it was; whoever writes to it meanwhile is waited for first.
+
+    The key goes first: an output that is being stored meanwhile then finds it gone, and is not stored. Objects
+    of theirs that wait to be removed are this erasure's from now on.
+    """
+    for table in (metadata.tables[_KEYS], threads, memory_owners, profile_owners):
+        connection.execute(sa.select(table.c.tenant).where(*_of(table, owner)).with_for_update())
+    counts = _count(connection, owner)
+    key_ids = _key_ids(connection, owner)
+    tables = sorted(users_tables(), key=lambda table: table.name != _KEYS)
+    for table in tables:
+        if table is outputs:
+            doom(connection, *_of(outputs, owner))
+        connection.execute(sa.delete(table).where(*_of(table, owner)))
+    erase_doomed(connection, key_ids, erasure_id)
+    return counts
+
+
+def _key_ids(connection: Connection, owner: Principal) -> set[str]:
+    """Answers the keys the owner's texts are sealed under."""
+    tables = (metadata.tables[_KEYS], outputs)
+    found = (connection.scalars(sa.select(table.c.key_id).distinct().where(*_of(table, owner))) for table in tables)
+    return {key_id for some in found for key_id in some if key_id}
+
+
+def _count(connection: Connection, owner: Principal) -> ErasureCounts:
+    owner_id = sa.select(memory_owners.c.owner_id).where(*_of(memory_owners, owner)).scalar_subquery()
+
+    def rows(table: sa.Table) -> int:
+        wanted = [table.c.owner_id == owner_id] if "owner_id" in table.c else _of(table, owner)
+        return connection.execute(sa.select(sa.func.count()).select_from(table).where(*wanted)).scalar_one()
+
+    return ErasureCounts(
+        threads=rows(threads),
+        messages=rows(messages),
+        memories=rows(user_memory),
+        postings=sum(rows(table) for table in (memory_postings, memory_records, memory_vectors)),
+        profile_fields=rows(memory_profile),
+        outputs=rows(outputs),
+        keys=rows(metadata.tables[_KEYS]) if _KEYS in metadata.tables else 0,
+    )
+
+
+def _of(table: sa.Table, owner: Principal) -> list[sa.ColumnElement[bool]]:
+    return [table.c.tenant == owner.tenant, table.c.subject == owner.subject]
+
+
+def _first(connection: Connection, *conditions: sa.ColumnElement[bool]) -> Erasure | None:
+    record = connection.execute(sa.select(erasures.c.record).where(*conditions)).scalars().first()
+    return None if record is None else from_json(record)

@@ -1,0 +1,1 @@
+"""Profile facts of a user."""

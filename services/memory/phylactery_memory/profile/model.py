@@ -1,0 +1,158 @@
+"""The profile: named values that hold for good, and which value supersedes which.
+
+Times are microseconds since the epoch; what still holds ends NEVER.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+from phylactery_chassis.errors import Aborted, FailedPrecondition, InvalidArgument, ResourceExhausted, Violation
+from phylactery_chassis.inspection import as_text
+
+from phylactery_memory.memories.model import NEVER, Origin, Source, Trust
+from phylactery_memory.memories.write_policy import Evidence, Proposal, decide
+
+MAX_FIELDS: Final = 100
+MAX_SUPERSEDED: Final = 20
+"""Values that held before and are kept, for each name."""
+MAX_VALUE_CHARS: Final = 500
+NAME_PATTERN: Final = r"^[a-z][a-z0-9_.]{0,63}$"
+_NAME: Final = re.compile(r"[a-z][a-z0-9_.]{0,63}")
+"""A single bounded class cannot backtrack, so the standard module is safe here."""
+_HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+"""What could break out of its line, or be read otherwise than it is shown."""
+
+Value: TypeAlias = str | float | bool
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileField:
+    """One value of a profile; memory_id is the memory it was taken from, empty where somebody set it."""
+
+    name: str
+    value: Value
+    source: Source
+    trust: Trust
+    lineage: tuple[Origin, ...]
+    memory_id: str
+    valid_us: int
+    invalid_us: int = NEVER
+
+    @property
+    def holds(self) -> bool:
+        """Says whether nothing has superseded it."""
+        return self.invalid_us == NEVER
+
+    def same_as(self, other: ProfileField) -> bool:
+        """Says whether both say the same: yes is not the number one."""
+        return type(self.value) is type(other.value) and self.value == other.value
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What holds, by name; superseded by name and newest first. revision 0 was never set."""
+
+    fields: Sequence[ProfileField] = ()
+    revision: int = 0
+    superseded: Sequence[ProfileField] = ()
+
+    @property
+    def etag(self) -> str:
+        """Answers what a caller shows to change it as it last saw it."""
+        return f"r{self.revision}"
+
+    def get(self, name: str) -> ProfileField | None:
+        """Answers what holds under a name."""
+        return next((field for field in self.fields if field.name == name), None)
+
+
+def is_name(name: str) -> bool:
+    """Says whether a value may be called so."""
+    return bool(_NAME.fullmatch(name))
+
+
+def fits(name: str, value: str) -> bool:
+    """Says whether a profile may hold this text under this name."""
+    return is_name(name) and 1 <= len(value) <= MAX_VALUE_CHARS and one_line(value)
+
+
+def one_line(value: str) -> bool:
+    """Says whether a text is one visible line: a value with line breaks could pass for lines of a prompt."""
+    return bool(value.strip()) and not any(unicodedata.category(char) in _HIDDEN for char in value)
+
+
+def check_etag(profile: Profile, etag: str) -> None:
+    """Raises Aborted PROFILE_CHANGED unless the profile is as the caller last saw it."""
+    if etag and etag != profile.etag:
+        raise Aborted(
+            "PROFILE_CHANGED",
+            f"the profile is at {profile.etag} now; look at it again before changing it",
+            metadata={"etag": profile.etag},
+        )
+
+
+def judged(name: str, value: Value, source: Source, evidence: Sequence[Evidence], *, delegated: bool) -> Trust:
+    """Answers how far to trust a value somebody would set, by the rules memories are judged by.
+
+    A delegate says what the person said: a text must stand in the person's own messages; a number or a yes needs such
+    messages to point at. Raises InvalidArgument PROFILE_SECRET, FailedPrecondition PROFILE_UNTRUSTED.
+    """
+    text = as_text(value)
+    if not isinstance(value, str):
+        evidence = [Evidence(found.trust, text) for found in evidence]
+    decision = decide(Proposal(text, source, evidence, delegated, keep=True, name=name))
+    if decision.refused:
+        raise InvalidArgument(
+            "PROFILE_SECRET",
+            f"the value of '{name}' holds a password, a card's number or a key, which is never kept; leave it out",
+            metadata={"field": name},
+            violations=[Violation("values", "holds a secret")],
+        )
+    if decision.trust < Trust.USER:
+        raise FailedPrecondition(
+            "PROFILE_UNTRUSTED",
+            f"'{name}' would come from {decision.trust.name}, and a profile takes the person's own words only; "
+            "name their message in lineage",
+            metadata={"field": name, "trust": decision.trust.name},
+        )
+    return decision.trust
+
+
+def check_rank(standing: ProfileField | None, new: ProfileField) -> None:
+    """Raises FailedPrecondition PROFILE_TRUSTED_MORE where what holds is trusted more than what would supersede it."""
+    if standing is not None and standing.trust > new.trust:
+        raise FailedPrecondition(
+            "PROFILE_TRUSTED_MORE",
+            f"'{new.name}' was set by {standing.trust.name}, who is trusted more; ask them to change it",
+            metadata={"field": new.name},
+        )
+
+
+def superseding(profile: Profile, new: Sequence[ProfileField]) -> tuple[list[ProfileField], list[ProfileField]]:
+    """Answers the values to add and those they end, in that order; what says the same again is neither.
+
+    Raises FailedPrecondition PROFILE_TRUSTED_MORE, ResourceExhausted PROFILE_LIMIT.
+    """
+    added: list[ProfileField] = []
+    ended: list[ProfileField] = []
+    for field in new:
+        standing = profile.get(field.name)
+        if standing is not None and standing.same_as(field) and standing.trust >= field.trust:
+            continue
+        check_rank(standing, field)
+        added.append(field)
+        if standing is not None:
+            ended.append(replace(standing, invalid_us=max(field.valid_us, standing.valid_us)))
+    count = len(profile.fields) + len(added) - len(ended)
+    if added and count > MAX_FIELDS:
+        raise ResourceExhausted(
+            "PROFILE_LIMIT",
+            f"the profile would have {count} fields, and {MAX_FIELDS} is the most; remove some first",
+            metadata={"limit": str(MAX_FIELDS)},
+        )
+    return added, ended

@@ -1,0 +1,109 @@
+"""What the service does with profiles: answer one, set its fields, and take what the write policy finds stable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from phylactery_chassis.auth.identity import Principal, Role
+from phylactery_chassis.util.clock import Clock
+from sqlalchemy.engine import Connection
+
+from phylactery_memory.memories import lineage
+from phylactery_memory.memories.model import Memory, Origin, Source
+from phylactery_memory.memories.waiting import aside
+from phylactery_memory.profile import store as profiles
+from phylactery_memory.profile.model import MAX_FIELDS, Profile, ProfileField, Value, check_etag, fits, judged
+from phylactery_memory.profile.store import ProfileStore
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileChange:
+    """What to set and to remove, and who said it; etag empty asks nothing."""
+
+    values: Mapping[str, Value] = field(default_factory=dict)
+    remove: Sequence[str] = ()
+    source: Source = Source.USER
+    lineage: tuple[Origin, ...] = ()
+    etag: str = ""
+
+
+class Profiles:
+    """Keeps the profile of the principal each call names."""
+
+    def __init__(self, store: ProfileStore, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def get(self, owner: Principal, *, superseded: int = 0) -> Profile:
+        """Answers the owner's profile, and of each name so many values that held before.
+
+        Raises PermissionDenied, Unavailable.
+        """
+        owner.require(Role.CALLER)
+        return await self._store.read(owner, superseded=superseded)
+
+    async def set(self, owner: Principal, change: ProfileChange) -> Profile:
+        """Sets and removes values, all or none, and answers the profile once it is durable.
+
+        Raises PermissionDenied, FailedPrecondition LINEAGE_NOT_FOUND, PROFILE_UNTRUSTED or PROFILE_TRUSTED_MORE,
+        InvalidArgument PROFILE_SECRET, Aborted PROFILE_CHANGED, ResourceExhausted PROFILE_LIMIT, Unavailable.
+        """
+        owner.require(Role.CALLER)
+        if change.source is Source.SYSTEM and change.values:
+            owner.require(Role.OPERATOR)
+        now_us = self._clock.now_us()
+        evidence = (await self._store.ask(lambda connection: lineage.find(connection, owner, change.lineage))).evidence
+
+        def fields() -> list[ProfileField]:
+            return [
+                ProfileField(
+                    name=name,
+                    value=value,
+                    source=change.source,
+                    trust=judged(name, value, change.source, evidence, delegated=owner.delegated),
+                    lineage=change.lineage,
+                    memory_id="",
+                    valid_us=now_us,
+                )
+                for name, value in change.values.items()
+            ]
+
+        texts = (*(found.words for found in evidence), *map(str, change.values.values()))
+        new = await aside(sum(map(len, texts)), fields)
+
+        def work(connection: Connection) -> Profile:
+            lineage.find(connection, owner, change.lineage)  # it may have been erased meanwhile
+            profile = profiles.locked(connection, owner)
+            check_etag(profile, change.etag)
+            profiles.change(connection, owner, profile, new, change.remove)
+            return profiles.load(connection, owner)
+
+        return await self._store.write(work)
+
+    def take(self, connection: Connection, owner: Principal, field: str, value: str, memory: Memory) -> None:
+        """Sets a field from a memory, unless what holds is trusted more or the value does not fit the profile."""
+        if not fits(field, value) or memory.untrusted:
+            return
+        profile = profiles.locked(connection, owner)
+        standing = profile.get(field)
+        new = ProfileField(
+            name=field,
+            value=value,
+            source=memory.source,
+            trust=memory.trust,
+            lineage=memory.lineage,
+            memory_id=memory.memory_id,
+            valid_us=memory.valid_us,
+        )
+        room = standing is not None or len(profile.fields) < MAX_FIELDS
+        if room and (standing is None or standing.trust <= new.trust):
+            profiles.change(connection, owner, profile, [new])
+
+    def drop(self, connection: Connection, owner: Principal, memory_id: str) -> None:
+        """Removes what was taken from a memory that is forgotten or says something else now."""
+        profiles.drop(connection, owner, memory_id)
+
+    def end(self, connection: Connection, owner: Principal, memory: Memory) -> None:
+        """Ends what was taken from a memory that another retired, where nothing superseded it."""
+        profiles.end(connection, owner, memory.memory_id, memory.invalid_us)

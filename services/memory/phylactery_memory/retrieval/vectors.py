@@ -1,0 +1,82 @@
+"""Vectors of one user's memories: unit length, 32-bit floats in blocks, compared one by one.
+
+Exact search over one user's vectors is a product of a matrix and a vector: no approximate index to build, to tune or
+to leave traces of what was forgotten.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phylactery_memory.retrieval.index import Floats, Records
+
+Vector = NDArray[np.float32]
+
+VECTOR_BLOCK: Final = 64
+"""Memories to a stored block of vectors: a write rewrites one, 98 KB at 384 dimensions."""
+MAX_DIMENSIONS: Final = 8_192
+_HEAD: Final = struct.Struct("<II")
+
+
+def unit(values: Sequence[float]) -> Vector:
+    """Answers a vector of length 1. Raises ValueError where it has no direction, or is none of a model's."""
+    vector = np.asarray(values, dtype=np.float64)
+    if vector.ndim != 1 or not 0 < len(vector) <= MAX_DIMENSIONS or not np.isfinite(vector).all():
+        raise ValueError("is no vector of finite numbers")
+    length = float(np.linalg.norm(vector))
+    if not length or not np.isfinite(length):
+        raise ValueError("is a vector without a direction")
+    return (vector / length).astype("<f4")
+
+
+def pack_vectors(vectors: Mapping[int, Vector]) -> bytes:
+    """Answers the stored form of unit vectors: each its memory's number, its dimensions, its values."""
+    parts: list[bytes] = []
+    for number, values in vectors.items():
+        row = np.asarray(values, dtype="<f4")
+        parts.append(_HEAD.pack(number, len(row)) + row.tobytes())
+    return b"".join(parts)
+
+
+def without_vector(body: bytes, number: int) -> bytes:
+    """Answers a stored block without a memory's vector; empty where nothing is left."""
+    return b"".join(body[start:end] for start, end, found, _ in _rows(body) if found != number)
+
+
+def cosines(records: Records, blocks: Iterable[bytes], query: Vector) -> Floats:
+    """Answers each record's cosine with the query, NaN where it has no vector of as many dimensions."""
+    width = len(query)
+    numbers: list[NDArray[np.uint32]] = []
+    values: list[Vector] = []
+    row = np.dtype([("number", "<u4"), ("width", "<u4"), ("values", "<f4", (width,))])
+    for body in blocks:
+        whole = len(body) % row.itemsize == 0
+        if whole and ((table := np.frombuffer(body, dtype=row))["width"] == width).all():
+            numbers.append(table["number"])
+            values.append(table["values"])
+    found = np.full(len(records), np.nan, dtype=np.float64)
+    if not numbers:
+        return found
+    wanted = np.concatenate(numbers)
+    order = np.argsort(wanted)
+    places = np.searchsorted(records["number"], wanted[order])
+    near = np.concatenate([(table @ query).astype(np.float64) for table in values])[order]
+    known = places < len(records)
+    known[known] = records["number"][places[known]] == wanted[order][known]
+    found[places[known]] = near[known]
+    return found
+
+
+def _rows(body: bytes) -> Iterable[tuple[int, int, int, int]]:
+    """Answers start, end, memory's number and dimensions of each vector of a block."""
+    at = 0
+    while at < len(body):
+        number, width = _HEAD.unpack_from(body, at)
+        end = at + _HEAD.size + 4 * width
+        yield at, end, number, width
+        at = end

@@ -1,0 +1,116 @@
+"""Text into terms: accents stripped, stop words out, every word under its English and its Spanish stem.
+
+No language is detected: a word that is looked for under both stems is found whichever language either text is in, and
+typing without accents finds the same.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import Stemmer
+
+_ENGLISH = """
+a about above after again against all also am an and any are arent as at be because been before being below between
+both but by can cannot cant could couldnt did didnt do does doesnt doing dont down during each few for from further
+had hadnt has hasnt have havent having he hed hell her here heres hers herself hes him himself his how hows i id if
+ill im in into is isnt it its itself ive just lets me more most my myself no nor not now of off on only or other our
+ours ourselves out over own same shall she shes should shouldnt so some such than that thats the their theirs them
+themselves then there theres these they theyd theyll theyre theyve this those through to too under until up upon us
+very was wasnt we wed well were werent weve what whats when where wheres which while who whom whos whose why will with
+wont would wouldnt yes you youd youll your youre yours yourself yourselves youve
+"""
+_SPANISH = """
+a al algo algun alguna algunas alguno algunos ante antes aquel aquella aquellas aquello aquellos aqui asi aun aunque
+bajo bien cada como con contra cual cuales cualquier cuando cuanta cuantas cuanto cuantos cuya cuyas cuyo cuyos de del
+desde donde dos durante e el ella ellas ello ellos en entre eran eras eres es esa esas ese eso esos esta estaba
+estaban estado estais estamos estan estar estas este esto estos estoy fue fuera fueron fui ha habeis habia habian han
+has hasta hay haya he hemos hubo la las le les lo los mas me mi mia mias mientras mio mios mis muy nada ni no nos
+nosotras nosotros nuestra nuestras nuestro nuestros o os otra otras otro otros para pero poco por porque pues que
+quien quienes se sean segun ser si sido siempre sin sino sobre sois somos soy su sus suya suyas suyo suyos tal tambien
+tampoco tanta tantas tanto tantos te tendra tener tengo ti tiene tienen toda todas todo todos tu tus tuya tuyas tuyo
+tuyos u un una unas uno unos vosotras vosotros vuestra vuestras vuestro vuestros y ya yo
+"""
+
+STOP_WORDS: Final = frozenset(_ENGLISH.split()) | frozenset(_SPANISH.split())
+
+
+MAX_TERM_CHARS: Final = 48
+"""A longer word is cut: it is an address, a hash or an attack, and its beginning tells it apart well enough."""
+
+INDEX_VERSION: Final = f"1/{Stemmer.version()}"
+"""What terms are made by: an index of another version is made anew, or words of a forgotten text could stay in it."""
+
+# Single bounded classes without nesting cannot backtrack, so the standard module is safe on hostile text.
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+_GROUPED = re.compile(r"(?<=\d)[.,](?=\d{3}(?!\d))")
+_APOSTROPHES = str.maketrans({"’": "'", "ʼ": "'", "＇": "'", "`": "'", "´": "'"})
+_DENYING = """
+no not never none nobody nothing neither nor without cannot cant dont doesnt didnt isnt arent wasnt werent wont wouldnt
+shouldnt couldnt havent hasnt hadnt aint nunca jamas nada nadie ninguno ninguna ningun tampoco ni sin
+"""
+_NEGATIONS = frozenset(_DENYING.split())
+_local = threading.local()
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a text is indexed as: how often each term occurs, and how many words stand behind them."""
+
+    counts: Mapping[str, int]
+    length: int
+
+
+def plain(text: str) -> str:
+    """Answers the text lower-cased, without accents, compatibility forms (ﬁ, ４) written out."""
+    if not text.isascii():
+        decomposed = unicodedata.normalize("NFKD", text.translate(_APOSTROPHES))
+        text = "".join(character for character in decomposed if not unicodedata.combining(character))
+    return text.casefold()
+
+
+def words(text: str) -> Iterator[str]:
+    """Answers the words of a text in order, stop words left out; a number is a word, an emoji is not."""
+    for found in _WORD.finditer(_GROUPED.sub("", plain(text))):
+        word = found.group().removesuffix("'s").replace("'", "")[:MAX_TERM_CHARS]
+        if word and word not in STOP_WORDS:
+            yield word
+
+
+def negated(text: str) -> bool:
+    """Says whether a text denies something."""
+    return any(found.group().replace("'", "") in _NEGATIONS for found in _WORD.finditer(plain(text)))
+
+
+def stems(word: str) -> tuple[str, str]:
+    """Answers the word's terms: its English stem after an e, its Spanish stem after an s.
+
+    The two never meet, so every word weighs the same whether or not its stems agree: kept in one space, words whose
+    stems agree count half (measured on LoCoMo: R@5 .620 against .642).
+    """
+    english, spanish = _stemmers()
+    return "e" + english.stemWord(word), "s" + spanish.stemWord(word)
+
+
+def terms(text: str) -> Terms:
+    """Answers what a text is indexed as; a query is taken apart the same way."""
+    counts: Counter[str] = Counter()
+    length = 0
+    for word in words(text):
+        length += 1
+        counts.update(stems(word))
+    return Terms(counts, length)
+
+
+def _stemmers() -> tuple[Stemmer.Stemmer, Stemmer.Stemmer]:
+    """Answers this thread's stemmers: PyStemmer's are not safe to share."""
+    pair: tuple[Stemmer.Stemmer, Stemmer.Stemmer] | None = getattr(_local, "pair", None)
+    if pair is None:
+        pair = _local.pair = (Stemmer.Stemmer("english"), Stemmer.Stemmer("spanish"))
+    return pair

@@ -1,1 +1,0 @@
-"""Where memory keeps things; SQL stays in here."""

@@ -1,0 +1,1 @@
+"""Conversation messages and their threads."""
